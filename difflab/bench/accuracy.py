@@ -25,6 +25,7 @@ from difflab.bench.pictures import (
     PURPLE,
     RED,
     CurveStyle,
+    formula_at_point,
 )
 from difflab.core.quantities import error as error_text
 from difflab.graph.function import Function
@@ -35,7 +36,7 @@ from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 from difflab.report.canvas import INK, Label, label_ends, saved, style, titled
-from difflab.report.style import clean, shorten
+from difflab.report.style import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -301,8 +302,7 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
         titled(
             canvas,
             "error of the derivative against step size",
-            f"{shorten(clean(str(rows[0]['expression'])), 90)} "
-            f"at {shorten(clean(str(rows[0]['point'])), 50)} · "
+            f"{formula_at_point(rows)} · "
             "marks: the floor, where truncation and rounding errors are equal",
         )
         lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))

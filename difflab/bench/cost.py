@@ -107,6 +107,7 @@ def _cost(method: Method, n: int, m: int, timeout: float) -> dict[str, Cell]:
         "operations": operations,
         "prepare_seconds": min(found.prepare_samples),
         "call_seconds": called.seconds,
+        "message": called.noted(),
         "repetitions": len(called.samples),
         "spread": measure.spread(called.samples),
     }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT
+from difflab.report.style import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +23,7 @@ __all__ = [
     "RED",
     "SKY",
     "CurveStyle",
+    "formula_at_point",
     "plot_curve",
     "style_of",
 ]
@@ -72,6 +75,12 @@ OTHER_STYLE = CurveStyle(FAINT, ".", ":")
 def style_of(method: str) -> CurveStyle:
     """Return the style of a method or peer."""
     return METHOD_STYLES.get(method) or _PEER_STYLES.get(method, OTHER_STYLE)
+
+
+def formula_at_point(rows: Sequence[SweepRow]) -> str:
+    """Return what all rows are about, a formula at a point, as the beginning of a heading."""
+    formula, point = (clean(str(rows[0][name])) for name in ("expression", "point"))
+    return f"{shorten(formula, 90)} at {shorten(point, 50)}"
 
 
 def plot_curve(axes: Axes, x: Sequence[float], y: Sequence[float], look: CurveStyle) -> None:

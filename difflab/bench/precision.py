@@ -8,7 +8,7 @@ order evaluates the function more often and reaches a smaller error at its best 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,13 +17,12 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.accuracy import AccuracyCase, steps
-from difflab.bench.pictures import ORANGE, style_of
+from difflab.bench.pictures import ORANGE, formula_at_point, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import outcome
 from difflab.lab.sweep import Cell, SweepRow, Task
-from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
 from difflab.report.style import clean, shorten
@@ -182,13 +181,13 @@ class _Meter:
                 rows[method.name] = self._row(found, error)
                 if best is not None:
                     rows[method.name]["step"] = best.formula.step
-                # The first call may compile: calls have a time limit of their own.
-                calls[method.name] = replace(found.call, deadline=Deadline(self.timeout))
+                calls[method.name] = found.call
             except (Exception, SystemExit) as error:  # another package's method may fail in any way
                 rows[method.name] = dict(outcome(error)._asdict())
         costs = measure.in_turns(list(calls.values()))
         for name, cost in zip(calls, costs, strict=True):
             if isinstance(cost, measure.CallCost):
+                rows[name]["message"] = cost.noted(rows[name].get("message"))
                 rows[name]["call_seconds"] = cost.seconds
                 rows[name]["repetitions"] = len(cost.samples)
                 rows[name]["spread"] = measure.spread(cost.samples)
@@ -262,8 +261,7 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
         titled(
             canvas,
             "work against precision",
-            f"{shorten(clean(str(rows[0]['expression'])), 90)} "
-            f"at {shorten(clean(str(rows[0]['point'])), 50)} · "
+            f"{formula_at_point(rows)} · "
             "filled: a call · hollow: preparing and one call · stepped: nothing is better in both",
         )
         axes = canvas.add_axes((0.07, 0.13, 0.69, 0.75))

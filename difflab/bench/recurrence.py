@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflab.bench.renaming import names, renamed
 from difflab.errors import InputError
 from difflab.lab.problems import FunctionFamily
+from difflab.lab.problems.renaming import names, renamed
 from difflab.language import parse
 
 __all__ = ["recurrence"]

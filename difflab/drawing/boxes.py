@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +157,7 @@ class Boxes:
             return self._output(-1 - node)
         if node in self.composition:
             return self._composition(self.composition[node])
-        return _box(self.graph, node, self.names, self.values)
+        return replace(_box(self.graph, node, self.names, self.values), nodes=(node,))
 
     def _composition(self, composition: Composition) -> Box:
         """Return the box of a composition, captioned by what leaves it."""
@@ -169,7 +170,8 @@ class Boxes:
         more = ", …" * (len(composition.nodes) > LISTED)
         lines = (one_line(composition.name, 24), counted(len(composition.nodes), "operation"))
         tip = one_line(f"{composition.name}: {listed}{more}")
-        return Box(BoxKind.SUMMARY, lines, one_line(caption, 40), tip)
+        nodes = tuple(composition.nodes)
+        return Box(BoxKind.SUMMARY, lines, one_line(caption, 40), tip, nodes=nodes)
 
     def _output(self, position: int) -> Box:
         """Return the box of an output."""

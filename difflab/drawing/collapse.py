@@ -95,14 +95,19 @@ def _leaves(function: Function, constants: Ints) -> tuple[list[Box], Ints]:
     inputs = list(function.input_nodes)
     if len(inputs) <= SINGLE:
         group[inputs] = range(len(inputs))
-        boxes += [Box(BoxKind.INPUT, (name,), tip=f"input {name}") for name in names]
+        boxes += [
+            Box(BoxKind.INPUT, (name,), tip=f"input {name}", nodes=(node,))
+            for name, node in zip(names, inputs, strict=True)
+        ]
     else:
         group[inputs] = 0
         caption = f"{names[0]} … {one_line(function.inputs[-1], 20)}"
-        boxes.append(Box(BoxKind.INPUT, (counted(len(inputs), "input"),), caption, caption))
+        many = (counted(len(inputs), "input"),)
+        boxes.append(Box(BoxKind.INPUT, many, caption, caption, nodes=tuple(inputs)))
     if len(constants):
         group[constants] = len(boxes)
-        boxes.append(Box(BoxKind.CONSTANT, (counted(len(constants), "constant"),)))
+        many = (counted(len(constants), "constant"),)
+        boxes.append(Box(BoxKind.CONSTANT, many, nodes=tuple(constants.tolist())))
     return boxes, group
 
 
@@ -120,7 +125,8 @@ def _box(graph: Graph, members: Ints, opcode: Ints, level: Ints) -> Box:
     low, high = int(level[members].min()), int(level[members].max())
     caption = f"level {low:,}" if low == high else f"levels {low:,} – {high:,}"
     kind = BoxKind.SUMMARY if len(members) > 1 else BoxKind.OPERATION
-    return Box(kind, tuple(lines), caption, f"{caption}: {tip}")
+    nodes = tuple(members.tolist())
+    return Box(kind, tuple(lines), caption, f"{caption}: {tip}", nodes=nodes)
 
 
 def _edges(graph: Graph, group: Ints, groups: int) -> list[DiagramEdge]:

@@ -42,6 +42,8 @@ class Box:
         The tooltip.
     value, bar : str
         Texts on the arrows that leave it: its value and its cotangent.
+    nodes : tuple of int
+        The nodes of the graph that it stands for; none for an output.
     """
 
     kind: BoxKind
@@ -50,6 +52,7 @@ class Box:
     tip: str = ""
     value: str = ""
     bar: str = ""
+    nodes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

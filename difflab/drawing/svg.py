@@ -15,7 +15,7 @@ from difflab.drawing.scene import scene
 from difflab.drawing.shapes import BoxShape, Frame, Outline, Scene, SceneText, outlines
 from difflab.errors import printable
 
-__all__ = ["DARK", "LIGHT", "svg"]
+__all__ = ["DARK", "LIGHT", "path", "svg"]
 
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
 _COLOURS = {  # on light paper, on dark
@@ -111,7 +111,8 @@ def _text(text: str) -> str:
     return escape(printable(text), quote=True)
 
 
-def _path(curve: Curve) -> str:
+def path(curve: Curve) -> str:
+    """Return a curve in the language of SVG paths."""
     points = [f"{_n(x)},{_n(y)}" for x, y in curve]
     return "M{} L{} C{} {} {} L{}".format(*points)
 
@@ -124,7 +125,7 @@ def _panel(frame: Frame) -> str:
 
 def _lines(drawn: Scene) -> list[str]:
     lines = [
-        f'<path class="line" stroke-width="{_n(line.width)}" d="{_path(line.curve)}"/>'
+        f'<path class="line" stroke-width="{_n(line.width)}" d="{path(line.curve)}"/>'
         for line in drawn.lines
     ]
     for head in drawn.heads:

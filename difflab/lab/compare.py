@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -12,8 +12,10 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
-from difflab.errors import DifflabError, InputError
+from difflab.errors import DifflabError, InputError, MethodTimeout
 from difflab.execute import check_target
+from difflab.execute.long_loops import interpreter_of, values_of
+from difflab.lab.conditioning import lost_value
 from difflab.lab.effort import Effort
 from difflab.lab.outcomes import outcome
 from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
@@ -63,6 +65,7 @@ def compare(
     progress: Progress | None = None,
     truth: Function | None = None,
     often: bool | None = None,
+    reported: Callable[[MethodRow], None] | None = None,
 ) -> Comparison:
     """Differentiate a function by every method, judge the results and measure the cost.
 
@@ -78,6 +81,8 @@ def compare(
         instead.
     often : bool, optional
         Whether methods prepare for many calls; by default if calls are timed.
+    reported : callable, optional
+        Called with each row once it is judged, before calls are timed.
 
     Returns
     -------
@@ -105,26 +110,26 @@ def compare(
     check_target(target)
     chosen = select(methods)
     start(chosen)
-    function = parsed(expression, order, timeout)
+    function = parsed(expression, order, timeout, at)
     _require_room(function, order, len(chosen))
     from difflab.diagnose.point_check import checked_point, packed
 
-    point = checked_point(function, at, seed)
+    values, n, m = values_of(function), function.n, function.m
+    point = checked_point(function, at, seed, on=interpreter_of(function))
     x = packed(function, point)
     judge = Judge(truth or function, x, order, timeout)
-    values, n, m = function.values, function.n, function.m
     many = timing if often is None else often
     problem = Problem(values, n, m, function, order, timeout, target=target, often=many)
     effort = Effort(problem, x)
     chosen = [effort.stoppable(method) for method in chosen]
     start(chosen)
-    rows = _rows(chosen, problem, x, judge, timing, progress)
+    rows = _rows(chosen, problem, x, judge, timing, progress, reported)
     return Comparison(
         expression=described(function, None if truth else function.text),
         point=point,
         point_chosen=at is None,
         order=order,
-        value=np.asarray(function.values(x), dtype=float64),
+        value=np.asarray(values(x), dtype=float64),
         reference=judge.row(),
         methods=tuple(rows),
         environment=environment_of(
@@ -159,8 +164,10 @@ def _waited(methods: Sequence[Method]) -> None:
                 wait()
 
 
-def parsed(expression: str | Function, order: int, timeout: float) -> Function:
-    """Return the function of a comparison.
+def parsed(
+    expression: str | Function, order: int, timeout: float, *points: Mapping[str, Any] | None
+) -> Function:
+    """Return the function of a comparison; names to which `points` give values are variables.
 
     Raises
     ------
@@ -170,9 +177,9 @@ def parsed(expression: str | Function, order: int, timeout: float) -> Function:
     from difflab.graph.function import Function
 
     if isinstance(expression, str):
-        from difflab.language import parse
+        from difflab.language import given_names, parse
 
-        function: Function = parse(expression)
+        function: Function = parse(expression, given_names(*points))
     elif isinstance(expression, Function):
         function = expression
     else:
@@ -224,6 +231,7 @@ def _rows(
     judge: Judge,
     timing: bool,
     progress: Progress | None,
+    reported: Callable[[MethodRow], None] | None,
 ) -> list[MethodRow]:
     """Return one row per method, in the order of `methods`.
 
@@ -246,6 +254,8 @@ def _rows(
                 rows[index], ready[index] = _judged(method, problem, x, judge, rows[index])
         except (Exception, SystemExit) as error:  # a method of another package may raise anything
             rows[index] = _failed(rows[index], error)
+        if reported is not None:
+            reported(rows[index])
     if timing:
         rows |= _timed({index: rows[index] for index in ready}, ready)
     return [rows[index] for index in range(len(methods))]
@@ -266,7 +276,11 @@ def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> di
     for (index, row), cost in zip(rows.items(), costs, strict=True):
         if isinstance(cost, CallCost):
             found[index] = replace(
-                row, call_seconds=cost.seconds, samples=cost.samples, peak_bytes=cost.peak_bytes
+                row,
+                message=cost.noted(row.message),
+                call_seconds=cost.seconds,
+                samples=cost.samples,
+                peak_bytes=cost.peak_bytes,
             )
         else:
             found[index] = _failed(row, cost)
@@ -324,6 +338,9 @@ class Judge:
             self._reference = self._referee.reference()
         except (DifflabError, ArithmeticError, ValueError, MemoryError) as error:
             self._reason = f"the referee gave up: {error}"
+            if isinstance(error, MethodTimeout):
+                lost = lost_value(values_of(self.function), self.x)
+                self._reason += f"; {lost}" if lost else ""
 
     def row(self) -> ReferenceRow:
         """Return the referee's result as a row of the record."""

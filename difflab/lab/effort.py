@@ -9,6 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.graph.counts import operation_count
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.methods.registry import apart
 
@@ -20,6 +21,8 @@ _POINTS = 30
 # included.
 _NODE = 3e-5
 _NUMBER = 1e-8
+# Seconds of an operation on complex numbers, at one of several points.
+_COMPLEX = 2e-7
 _LONG = 0.1  # seconds above which an evaluation is not repeated
 _SHARE = 0.25  # of the time limit; leaves a margin for the error of the estimate
 
@@ -42,6 +45,7 @@ class Effort:
         self._value = _seconds(problem, x)
         graph = problem.function.graph if problem.function is not None else None
         self._nodes = 0 if graph is None else len(graph)
+        self._operations = operation_count(problem.function) if problem.function else 0
         sizes = [] if graph is None else [math.prod(shape) for shape in graph.shape_table]
         self._numbers = self._nodes * max(sizes, default=1)
 
@@ -56,7 +60,10 @@ class Effort:
     def _seconds(self, method: Method) -> float:
         problem = self._problem
         if method.family is Family.NUMERIC:
-            return self._value * _POINTS * float(problem.n) ** problem.order
+            value = self._value
+            if method.name == "complex-step":  # long loops are machine code on real points only
+                value = max(value, _COMPLEX * self._operations)
+            return value * _POINTS * float(problem.n) ** problem.order
         sweeps = problem.m if method.name == "reverse" else problem.n
         if problem.order == 2:
             sweeps = problem.n * (1 if method.name == "reverse" else problem.n)

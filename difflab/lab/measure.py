@@ -26,6 +26,7 @@ from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 from difflab.methods.timer import Stopwatch, elapsed, peak_of
 
 __all__ = [
+    "FIRST_CALL",
     "CallCost",
     "MethodAnswer",
     "MethodCall",
@@ -48,6 +49,8 @@ ROUNDS = 31  # of two calls in turns
 LOOKS = 3  # samples of a short call in one turn; the fastest counts
 BUDGET = 0.5  # seconds after which no further sample of one call is started
 QUICK = 0.5  # seconds of preparation after which it is not repeated
+FIRST_CALL = "the time of a call is that of the first, which may include compilation"
+"""The message of a row whose method is too slow for a second call."""
 
 
 @runtime_checkable
@@ -73,10 +76,17 @@ class CallCost:
         Seconds per call, one element per sample.
     peak_bytes : int or None
         The peak memory that one call allocates; None if it was not measured.
+    first : bool
+        Whether the only sample is the first call, since another one would take too long.
     """
 
     samples: tuple[float, ...]
     peak_bytes: int | None
+    first: bool = False
+
+    def noted(self, message: object = "") -> str:
+        """Return the message of a row, and `FIRST_CALL` if that has to be said of the time."""
+        return "; ".join(str(part) for part in (message, FIRST_CALL * self.first) if part)
 
     @property
     def seconds(self) -> float:
@@ -115,9 +125,9 @@ class MethodCall:
     x : ndarray
         The point.
     deadline : Deadline
-        The deadline of all calls together.
+        The deadline of all further calls together.
     first : float or None
-        Seconds of an earlier call, reported if there is no time for another.
+        Seconds of the first call, reported, as such, if there is no time for another.
     """
 
     prepared: Prepared
@@ -169,6 +179,9 @@ def answer(
 ) -> MethodAnswer:
     """Prepare a method and call it at `x`, within ``problem.timeout`` seconds together.
 
+    The calls by which it is timed later have as many seconds again: what is left after preparing
+    and the first call, which compile, would not tell whether a call is slow.
+
     A quick preparation is repeated, `preparations` times in all, to be timed.
 
     The time to start the process of a method that has one is not counted. The method receives a
@@ -197,7 +210,9 @@ def answer(
         began = perf_counter()
         estimate = prepared(x)
         first = perf_counter() - began
-    return MethodAnswer(estimate, samples, MethodCall(prepared, x, deadline, first))
+    return MethodAnswer(
+        estimate, samples, MethodCall(prepared, x, Deadline(problem.timeout), first)
+    )
 
 
 def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) -> CallCost:
@@ -251,7 +266,9 @@ def in_turns(calls: Sequence[MethodCall], budget: float = BUDGET) -> list[CallCo
 
 def _known(call: MethodCall, sampler: TimeSampler) -> CallCost:
     """Return the known cost of a call whose deadline has passed."""
-    return CallCost(tuple(sampler.samples) or (call.first or math.inf,), None)
+    if sampler.samples:
+        return CallCost(tuple(sampler.samples), None)
+    return CallCost((call.first or math.inf,), None, first=True)
 
 
 def _cost(call: MethodCall, sampler: TimeSampler, budget: float) -> CallCost | BaseException:

@@ -60,6 +60,8 @@ _STYLE = """
   & a { color: inherit; }
   & summary { cursor: pointer; padding: .4rem 0; }
   & details { border-bottom: 1px solid var(--line); }
+  & .wide { --width: max(100%, min(80rem, 100vw - 4rem)); width: var(--width);
+    margin-inline: calc(50% - var(--width) / 2); }
   & footer { margin-top: 2.5rem; font-size: .85rem; }
 }
 """
@@ -73,18 +75,19 @@ for _name, _family in FAMILIES.items():
     _STYLE = _STYLE.replace(_name.upper(), _family.colour)
 
 # The page loads nothing and runs no script but its own; the policy makes the browser enforce this.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+# Pictures stand in the page itself: an SVG may contain images.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def document(title: str, body: Sequence[str], script: str = "") -> str:
     """Return a whole page with the lines of `body`, whose texts are already escaped.
 
-    A `script` is run at the end of the page; images may then stand in the page itself.
+    A `script` is run at the end of the page.
     """
     policy = _POLICY
     if script:
         allowed = b64encode(sha256(script.encode()).digest()).decode("ascii")
-        policy += f"; img-src data:; script-src 'sha256-{allowed}'"
+        policy += f"; script-src 'sha256-{allowed}'"
         body = [*body, f"<script>{script}</script>"]
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -68,14 +68,21 @@ def _mark(share: float) -> str:
 def _facts(derivative: SparseDerivative) -> list[tuple[str, str]]:
     """Return the size, the nonzeros and the sweeps of a pattern, each with its name."""
     m, n = derivative.pattern.shape
-    entries, count = derivative.pattern.nnz, derivative.function.output_shapes[0][0]
+    entries, count = derivative.pattern.nnz, sum(derivative.sweeps)
     share = entries / max(m * n, 1)
-    colored, most = ("columns", n) if derivative.mode == "forward" else ("rows", m)
+    colored, most = {
+        "forward": ("columns", n),
+        "reverse": ("rows", m),
+        "bidirectional": ("rows and columns at once", min(m, n)),
+    }[derivative.mode]
     saved_by = f" instead of {most:,}, by coloring {colored}" if count < most else ""
+    sweeps = f"{count:,} {derivative.mode}"
+    if derivative.mode == "bidirectional":
+        sweeps = "{:,} forward and {:,} reverse".format(*derivative.sweeps)
     return [
         ("size", f"{counted(m, 'row')}, {counted(n, 'column')}"),
         ("nonzeros", f"{entries:,} of {m * n:,} ({percent(share)})"),
-        ("sweeps", f"{count:,} {derivative.mode}{saved_by}"),
+        ("sweeps", f"{sweeps}{saved_by}"),
     ]
 
 

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from difflab.lab.measure import (
+    FIRST_CALL,
     PREPARED,
     SAMPLES,
     CallCost,
     MethodCall,
     SelfMeasured,
     TimeSampler,
+    answer,
     in_turns,
     prepare,
     spread,
@@ -84,6 +86,45 @@ def test_a_slow_first_call_does_not_count(clock: Clock) -> None:
     cost = timed_call(worker, X)
     assert cost.seconds == pytest.approx(1e-5)
     assert all(seconds >= cost.seconds for seconds in cost.samples)
+
+
+class Timed(Worker):
+    """A method as `answer` takes it."""
+
+    orders = (1,)
+
+    def missing(self) -> None:
+        return None
+
+
+def answered(clock: Clock, monkeypatch: pytest.MonkeyPatch, prepare: float, first: float) -> Any:
+    """Return the call of a method with a limit of 10 s, all clocks being the test's."""
+    monkeypatch.setattr("difflab.lab.measure.perf_counter", clock)
+    monkeypatch.setattr("difflab.methods.deadline.monotonic", clock)
+    method = Timed(
+        lambda call: clock.work(first if call == 1 else 1e-3), lambda _: clock.work(prepare)
+    )
+    problem: Any = Problem(lambda points: points, 1, 1, timeout=10.0)
+    return answer(method, problem, X).call  # type: ignore[arg-type]
+
+
+def test_after_a_long_preparation_the_first_call_is_not_the_time(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a busy machine: 9 s of 10 to prepare, and a first call of 0.6 s, which compiles."""
+    (cost,) = in_turns([answered(clock, monkeypatch, 9.0, 0.6)])
+    assert isinstance(cost, CallCost)
+    assert cost.seconds == pytest.approx(1e-3)
+    assert (len(cost.samples), cost.noted("proved")) == (SAMPLES, "proved")
+
+
+def test_a_first_call_that_is_reported_is_named(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cost,) = in_turns([answered(clock, monkeypatch, 1.0, 6.0)])
+    assert cost == CallCost((6.0,), None, first=True)
+    assert cost.noted() == FIRST_CALL
+    assert cost.noted("proved") == f"proved; {FIRST_CALL}"
 
 
 def test_repeats_double_until_a_sample_is_long_enough(clock: Clock) -> None:

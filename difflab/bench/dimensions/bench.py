@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from difflab.bench.dimensions.drawing import draw
-from difflab.bench.dimensions.families import Family, formula_family
 from difflab.bench.dimensions.measuring import SEED, FamilyMeter
 from difflab.bench.dimensions.page import page
 from difflab.lab import provenance
+from difflab.lab.problems.sized import Family, formula_family
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.protocol import Method
 from difflab.methods.registry import select

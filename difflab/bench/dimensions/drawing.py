@@ -42,7 +42,7 @@ def exponent_text(law: PowerLaw) -> str:
     'n^2.00 [1.95, 2.05]'
     """
     return "\n".join(
-        f"{size}^{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+        f"{size}^{found.value:z.2f} [{found.low:z.2f}, {found.high:z.2f}]"
         for size, found in law.exponents.items()
     )
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.bench.dimensions.families import Family
 from difflab.core.machine import require_memory
 from difflab.errors import DifflabError, MethodTimeout
 from difflab.graph.counts import count
@@ -18,9 +17,9 @@ from difflab.graph.function import Function
 from difflab.lab import measure
 from difflab.lab.effort import Effort
 from difflab.lab.outcomes import outcome
+from difflab.lab.problems.sized import Family
 from difflab.lab.sweep import Cell
 from difflab.methods.automatic import AutomaticDerivative
-from difflab.methods.deadline import Deadline
 from difflab.methods.differentiate import differentiate
 from difflab.methods.protocol import Method, Problem
 
@@ -85,8 +84,7 @@ class FamilyMeter:
                 found = measure.answer(effort.stoppable(method), problem, x)
                 rows[method.name] = {**known, **judge.judged(found), **_work(found, function)}
                 if rows[method.name]["status"] == "ok":
-                    # The first call may compile: calls have a time limit of their own.
-                    calls[method.name] = replace(found.call, deadline=Deadline(self.timeout))
+                    calls[method.name] = found.call
             except (Exception, SystemExit) as error:  # another package's method may fail in any way
                 if isinstance(error, MethodTimeout):
                     self._timeouts.setdefault(method.name, []).append((n, m, str(error)))
@@ -126,6 +124,7 @@ def _timed(rows: dict[str, Row], calls: dict[str, measure.MethodCall]) -> dict[s
         if isinstance(cost, measure.CallCost):
             timed[name] = rows[name] | {
                 "call_seconds": cost.seconds,
+                "message": cost.noted(rows[name].get("message")),
                 "peak_bytes": cost.peak_bytes,
                 "repetitions": len(cost.samples),
                 "spread": measure.spread(cost.samples),

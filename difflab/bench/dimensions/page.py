@@ -43,7 +43,7 @@ _STYLE = """
 .difflab input[type=range] { flex: 1; max-width: 26rem; }
 .difflab select { font: inherit; }
 .difflab td { white-space: pre-line; }
-.difflab .costs { width: 100%; background: #fff; border-radius: 6px; }
+.difflab .costs { background: #fff; border-radius: 6px; }
 """
 _TITLES = {
     "operations": "operations",
@@ -85,7 +85,7 @@ def page(rows: Sequence[SweepRow]) -> str:
         '<p class="note">Least squares on logarithms over the upper half of each range of sizes.'
         "</p>",
         "<h2>Costs</h2>",
-        f'<img class="costs" alt="Costs against the sizes" src="{_image(rows)}">',
+        f'<img class="costs wide" alt="Costs against the sizes" src="{_image(rows)}">',
         "<h2>Without an answer</h2>",
         html.table(_absent(rows)),
         f"<footer>{escape(_about(rows))}</footer>",

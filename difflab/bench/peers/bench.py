@@ -8,7 +8,7 @@ the machine affects both, and the ratio of each pair of times is reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -19,7 +19,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.bench.peers.drawing import draw
+from difflab.bench.peers.drawing import draw, table
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
@@ -39,10 +39,14 @@ __all__ = [
     "POINTS",
     "SEED",
     "SEED_AT",
+    "Answered",
+    "Own",
     "PeerCase",
+    "answered",
     "contenders",
     "draw",
     "ratio_columns",
+    "table",
     "tasks",
 ]
 
@@ -248,6 +252,54 @@ def _row(
 
 
 def _measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dict[str, Cell]:
+    found = answered(case, contender, points, budget)
+    row = found.columns()
+    if found.complaint:
+        return row
+    own, own_arguments, _ = case.own(points)
+    pairs = paired(partial(own.call, *own_arguments), found.call, budget=budget)
+    return {**row, **ratio_columns(pairs)}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A contender that has been prepared and called once, and the judgement of its answer.
+
+    Attributes
+    ----------
+    call : callable
+        The call, without arguments.
+    prepare_seconds : float
+        Seconds of preparing and the first call.
+    complaint : str
+        What is wrong with the answer, or an empty text.
+    ulps : float or None
+        Its error in ULPs.
+    """
+
+    call: Callable[[], Any]
+    prepare_seconds: float
+    complaint: str
+    ulps: float | None
+
+    def columns(self) -> dict[str, Cell]:
+        """Return the columns that are known before a call is timed."""
+        row: dict[str, Cell] = {"prepare_seconds": self.prepare_seconds, "ulps": self.ulps}
+        if self.complaint:
+            return {**row, "status": "disagree", "message": self.complaint}
+        return {**row, "status": "ok"}
+
+
+def answered(case: PeerCase, contender: Peer, points: int, budget: float) -> Answered:
+    """Prepare a contender, call it once and judge its answer.
+
+    Raises
+    ------
+    UnsupportedError
+        The package is not installed, or does not support the function.
+    MethodTimeout
+        A batch computed point by point would exceed `budget` seconds.
+    """
     reason = contender.missing()
     if reason is not None:
         raise UnsupportedError(reason)
@@ -262,16 +314,8 @@ def _measured(case: PeerCase, contender: Peer, points: int, budget: float) -> di
         # Work of the first call, such as compilation, is part of the preparation.
         answer = adapter.result(adapter.call(*arguments))
         prepared = perf_counter() - start
-    row: dict[str, Cell] = {"prepare_seconds": prepared}
     complaint, ulps = _judged(case, contender, points, answer)
-    row["ulps"] = ulps
-    if complaint:
-        return {**row, "status": "disagree", "message": complaint}
-    own, own_arguments, _ = case.own(points)
-    pairs = paired(
-        partial(own.call, *own_arguments), partial(adapter.call, *arguments), budget=budget
-    )
-    return {**row, "status": "ok", **ratio_columns(pairs)}
+    return Answered(partial(adapter.call, *arguments), prepared, complaint, ulps)
 
 
 def ratio_columns(pairs: Pairs) -> dict[str, Cell]:

@@ -17,7 +17,7 @@ from difflab.report.terminal import draw as rendered
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw", "table"]
+__all__ = ["draw", "machine", "number", "points_text", "reasons", "sizes", "table", "words"]
 
 _FASTER, _EQUAL, _SLOWER = "#009E73", "#0072B2", "#D55E00"
 """Colours of Okabe and Ito; the side of the line has the same meaning."""
@@ -44,17 +44,22 @@ def table(
     parts: list[Part] = [
         f"value and gradient of {clean(str(first['expression']))}\n"
         f"at {clean(str(first['point']))}, batches around it\n"
-        f"{_machine(first)}"
+        f"{machine(first)}"
     ]
-    for points in _sizes(rows):
+    for points in sizes(rows):
         chosen = [row for row in rows if row["points"] == points]
-        parts += [Cell(_points(points), "label"), _grid(chosen)]
-    reasons = dict.fromkeys(
-        f"{clean(str(row['peer']))}: {clean(str(row['message']))}" for row in rows if row["message"]
+        parts += [Cell(points_text(points), "label"), _grid(chosen)]
+    return rendered(
+        [*parts, *reasons(rows, "peer"), _NOTE], colour=colour, width=width, plain=plain
     )
-    if reasons:
-        parts.append("\n".join(reasons))
-    return rendered([*parts, _NOTE], colour=colour, width=width, plain=plain)
+
+
+def reasons(rows: Sequence[SweepRow], name: str) -> list[Part]:
+    """Return why times are missing, each with the contender in the column `name`, as a part."""
+    found = dict.fromkeys(
+        f"{clean(str(row[name]))}: {clean(str(row['message']))}" for row in rows if row["message"]
+    )
+    return ["\n".join(found)] if found else []
 
 
 _COLUMNS = (
@@ -68,7 +73,7 @@ def _grid(rows: Sequence[SweepRow]) -> Table:
     lines = []
     for row in rows:
         outcome = "agree" if row["status"] == "ok" else str(row["status"])
-        figures = [_number(row[name]) for name in ("ulps", "prepare_seconds", "call_seconds")]
+        figures = [number(row[name]) for name in ("ulps", "prepare_seconds", "call_seconds")]
         lines.append((_named(row), Cell(outcome, outcome), *figures, _ratio(row)))
     return Table(_COLUMNS, lines, gap=0)
 
@@ -90,18 +95,18 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
     """
     from matplotlib.figure import Figure
 
-    sizes = _sizes(rows)
+    shown = sizes(rows)
     names = list(dict.fromkeys(str(row["peer"]) for row in rows))
     height = 1.45 + 0.36 * len(names)
     with style():
-        canvas = Figure(figsize=(1.6 + 4.0 * len(sizes), height))
+        canvas = Figure(figsize=(1.6 + 4.0 * len(shown), height))
         titled(
             canvas,
             "value and gradient: time over difflab's",
             f"{shorten(clean(str(rows[0]['expression'])), 60)} · left of the line is faster than "
-            f"difflab, right is slower · {shorten(_machine(rows[0]), 70)}",
+            f"difflab, right is slower · {shorten(machine(rows[0]), 70)}",
         )
-        panels = canvas.subplots(1, len(sizes), squeeze=False, sharey=True)[0]
+        panels = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
         canvas.subplots_adjust(
             left=1.35 / canvas.get_figwidth(),
             right=0.985,
@@ -109,9 +114,9 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
             top=1 - 0.98 / height,
             wspace=0.08,
         )
-        for axes, points in zip(panels, sizes, strict=True):
+        for axes, points in zip(panels, shown, strict=True):
             _panel(axes, [row for row in rows if row["points"] == points], names)
-            axes.set_title(_points(points), loc="left", fontsize=10)
+            axes.set_title(points_text(points), loc="left", fontsize=10)
         return saved(canvas, kind)
 
 
@@ -136,7 +141,7 @@ def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     """Draw one ratio with its spread and its figures, or write why there is none."""
     if row["status"] != "ok":
         colour = _SLOWER if row["status"] in ("disagree", "failed") else FAINT
-        beside(axes, _words(row), (1.0, height), (6, 0), fontsize=8, color=colour)
+        beside(axes, words(row), (1.0, height), (6, 0), fontsize=8, color=colour)
         return
     found = _ratios(row)
     colour = _EQUAL
@@ -147,7 +152,7 @@ def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     )
     axes.plot((found.low, found.high), (height, height), "-", color=colour, lw=2.2)
     axes.plot(found.middle, height, "o", color=colour, ms=7, mec="white", mew=0.8)
-    figures = f"{_times(found.middle)}  {seconds(_number(row['call_seconds']))}"
+    figures = f"{_times(found.middle)}  {seconds(number(row['call_seconds']))}"
     beside(axes, figures, (max(found.high, 1.0), height), (9, 0), color=INK)
 
 
@@ -173,7 +178,7 @@ def _times(value: float) -> str:
     return f"{ratio(value)}×"
 
 
-def _words(row: SweepRow) -> str:
+def words(row: SweepRow) -> str:
     """Return in a few words why there is no time."""
     return {
         "disagree": "wrong result: not timed",
@@ -188,19 +193,23 @@ def _named(row: SweepRow) -> str:
     return name if name.startswith("difflab-") else f"{name} {version}".rstrip()
 
 
-def _sizes(rows: Sequence[SweepRow]) -> list[int]:
+def sizes(rows: Sequence[SweepRow]) -> list[int]:
+    """Return the numbers of points, in the order of the rows."""
     return list(dict.fromkeys(int(row["points"] or 0) for row in rows))
 
 
-def _points(points: int) -> str:
+def points_text(points: int) -> str:
+    """Return a number of points as text."""
     return "one point" if points == 1 else f"{points:,} points"
 
 
-def _machine(row: SweepRow) -> str:
+def machine(row: SweepRow) -> str:
+    """Return the processor of a row."""
     threads = int(row["threads"] or 1)
     processors = "1 processor" if threads == 1 else f"{threads} processors"
     return f"{clean(str(row['cpu'] or 'an unknown processor'))}, {processors}"
 
 
-def _number(value: object) -> float | None:
+def number(value: object) -> float | None:
+    """Return a cell that is a number; None for any other."""
     return float(value) if isinstance(value, int | float) else None

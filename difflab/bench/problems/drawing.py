@@ -165,7 +165,7 @@ def page(rows: Sequence[SweepRow]) -> str:
         f'<p class="note">{escape(_heading(rows))}</p>',
         html.table(_table(rows)),
         f'<p class="note">{escape(_NOTE)}</p>',
-        drawn[drawn.index("<svg") :],
+        f'<div class="wide">{drawn[drawn.index("<svg") :]}</div>',
         "<h2>Not solved</h2>",
         *_unsolved(rows),
     ]

@@ -13,6 +13,7 @@ from difflab.lab.diff.times import Blocks
 from difflab.lab.record import Comparison, MethodRow, Status
 from difflab.lab.saved import from_dict, from_json
 from difflab.lab.study.cases import THIS, Case, digest
+from difflab.lab.study.domains import domain_of, rows_over
 from difflab.lab.study.store import Record, Store, unpacked_json
 
 __all__ = ["STORE_IN_SITE", "Measured", "Side", "load"]
@@ -114,11 +115,16 @@ def _of_record(record: Record) -> Measured:
         formula=record["formula"],
         family=record["family"],
         size=record["size"],
+        m=record["m"],
         order=record["order"],
         target=record["target"],
+        domain=domain_of(record),
     )
-    label = case.label if record["family"] else f"{case.label} at {_point(record['point'])}"
-    if record["comparison"] is None:
+    plain = record["family"] or case.domain is not None
+    label = case.label if plain else f"{case.label} at {_point(record['point'])}"
+    if record["comparison"] is not None and case.domain is not None:
+        row = rows_over(unpacked_json(record["comparison"]))[record["method"]]
+    elif record["comparison"] is None:
         from difflab.methods.protocol import Family
 
         row = MethodRow(

@@ -109,7 +109,7 @@ def compare_domain(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"the seed must be a non-negative integer, not {seed!r}")
     chosen = select(methods)
-    function = parsed(expression, order, timeout)
+    function = parsed(expression, order, timeout, over, at)
     box = box_of(function, over, at, scale)
     unit = evenly(len(box.moving), SCAN * points, seed)
     sample = box.points(unit[:points])

@@ -11,7 +11,7 @@ from typing import Any
 from difflab.core.strict_json import strict
 from difflab.errors import printable
 
-__all__ = ["THIS", "Case", "digest"]
+__all__ = ["THIS", "Case", "Domain", "digest"]
 
 THIS = "this"
 """The name of the difflab that runs the study, among its versions."""
@@ -19,23 +19,56 @@ _SHOWN = 60  # characters of a formula in a label
 
 
 @dataclass(frozen=True)
+class Domain:
+    """A domain of a study, as `difflab.compare` takes it.
+
+    Attributes
+    ----------
+    over : mapping
+        The interval of every input that varies, ``[low, high]``.
+    points : int
+        The number of points of the sample.
+    scale : mapping
+        ``"log"`` for inputs whose points are even in the logarithm.
+    seed : int
+        The seed of the sample.
+    """
+
+    over: Mapping[str, Any]
+    points: int = 10_000
+    scale: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        """The intervals in short, as the option ``--over`` takes them.
+
+        Examples
+        --------
+        >>> Domain({"x": [0.1, 10], "y": [-5, 5]}).label
+        'x=0.1:10,y=-5:5'
+        """
+        return ",".join(f"{name}={low}:{high}" for name, (low, high) in self.over.items())
+
+
+@dataclass(frozen=True)
 class Case:
-    """A comparison of a study: every named method at one point.
+    """A comparison of a study: every named method at one point, or over one domain.
 
     Attributes
     ----------
     text : str
         The function, a program of the language.
     point : mapping
-        The value of every input.
+        The value of every input; over a domain, of those that do not vary.
     methods : tuple of str
         The names of the methods; one record each.
     formula : str
         The function as the study writes it: a formula, a file or a problem.
     family : str
         The family that the function belongs to; empty without one.
-    size : int or None
-        Its size.
+    size, m : int or None
+        Its sizes.
     order : int
         1 for Jacobians, 2 for Hessians.
     target : str
@@ -46,6 +79,8 @@ class Case:
         Seconds for each method and for the referee.
     repeats : int
         Blocks of timing; 0 to judge only.
+    domain : Domain or None
+        Where the methods are compared, if not at a point.
     """
 
     text: str
@@ -58,17 +93,20 @@ class Case:
     target: str = "auto"
     version: str = THIS
     timeout: float = 10.0
-    repeats: int = field(default=10)
+    repeats: int = 10
+    m: int | None = None
+    domain: Domain | None = None
 
     @property
     def what(self) -> dict[str, Any]:
         """What is differentiated, and how: by this a record is found again in another study."""
-        return {
+        found = {
             "text": self.text,
             "point": strict(self.point),
             "order": self.order,
             "target": self.target,
         }
+        return found if self.domain is None else {**found, "domain": strict(self.domain)}
 
     @property
     def identity(self) -> str:
@@ -84,9 +122,13 @@ class Case:
     @property
     def label(self) -> str:
         """A short description, safe to print."""
-        name = f"{self.family} {self.size}" if self.family else self.formula
+        sizes = "×".join(str(size) for size in (self.size, self.m) if size is not None)
+        name = f"{self.family} {sizes}" if self.family else self.formula
         parts = [printable(" ".join(name.split()))]
         parts = [part if len(part) <= _SHOWN else f"{part[:_SHOWN]}…" for part in parts]
+        parts += [] if self.domain is None else [f"over {printable(self.domain.label)}"]
+        seed = 0 if self.domain is None else self.domain.seed
+        parts += [f"seed {seed}"] * (seed != 0)
         parts += [f"order {self.order}"] * (self.order != 1)
         parts += [self.target] * (self.target != "auto")
         parts += [printable(self.version)] * (self.version != THIS)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from difflab.core.strict_json import strict
 from difflab.errors import DifflabError
 from difflab.lab.compare import compare
 from difflab.lab.environment import now
+from difflab.lab.measure import FIRST_CALL
 from difflab.lab.outcomes import Outcome, outcome
 from difflab.lab.provenance import source
 from difflab.lab.record import Comparison, MethodRow, Status
 from difflab.lab.study.cases import Case, digest
+from difflab.lab.study.domains import domain_json, judged_over, rows_over, single_over
 from difflab.lab.study.store import Record, packed_json
 from difflab.lab.study.timing import Times
 from difflab.lab.sweep import Cell
@@ -24,10 +27,21 @@ Source = Mapping[str, Cell]
 
 @dataclass(frozen=True)
 class Judged:
-    """The comparison of a case, not timed; or the reason why there is none."""
+    """The comparison of a case, not timed; or the reason why there is none.
+
+    Attributes
+    ----------
+    comparison : Comparison or None
+        At a point.
+    failure : Outcome or None
+        Why there is none.
+    domain : mapping or None
+        The comparison over a domain, of the schema ``difflab.domain/1``.
+    """
 
     comparison: Comparison | None
     failure: Outcome | None = None
+    domain: Mapping[str, Any] | None = None
 
 
 def sources(cases: Sequence[Case]) -> dict[str, Source]:
@@ -56,6 +70,8 @@ def judged(case: Case, names: Sequence[str]) -> Judged:
     Whatever goes wrong with a whole comparison, such as too little memory, is a result.
     """
     try:
+        if case.domain is not None:
+            return Judged(None, domain=judged_over(case, case.domain, names))
         return Judged(
             compare(
                 case.text,
@@ -89,6 +105,7 @@ def records(
 ) -> list[Record]:
     """Return the records of the methods `wanted`, a mapping of names to keys."""
     rows = {} if found.comparison is None else {row.name: row for row in found.comparison.methods}
+    rows |= {} if found.domain is None else rows_over(found.domain)
     shared = {
         "identity": case.identity,
         "study": study,
@@ -103,6 +120,9 @@ def records(
         "timeout": case.timeout,
         "repeats": case.repeats,
         "date": now(),
+        "m": case.m,
+        "over": None if case.domain is None else packed_json(domain_json(case.domain)),
+        "points": None if case.domain is None else case.domain.points,
     }
     made = []
     for name, key in wanted.items():
@@ -113,6 +133,8 @@ def records(
         single = None
         if comparison is not None and row is not None:
             single = packed_json(replace(comparison, methods=(row,)).to_dict())
+        elif found.domain is not None:
+            single = packed_json(single_over(found.domain, name))
         made.append(
             {
                 "key": key,
@@ -141,6 +163,7 @@ def _with_times(row: MethodRow, times: Times) -> MethodRow:
     calls = tuple(seconds for block in times.blocks for seconds in block[0])
     return replace(
         row,
+        message="; ".join(filter(None, (row.message, FIRST_CALL * times.first))),
         prepare_seconds=min(times.prepare, default=None),
         prepare_samples=tuple(times.prepare),
         call_seconds=min(calls, default=None),

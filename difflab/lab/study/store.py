@@ -24,7 +24,7 @@ from difflab.lab.alone import lapsed, locked_file
 
 __all__ = ["COLUMNS", "Owner", "Record", "Store"]
 
-_VERSION = 1
+_VERSION = 2
 _APPLICATION = 0x64664C62  # "dfLb", in the header of the file
 _WAIT = 60.0  # seconds for which another process may keep the file locked
 
@@ -68,11 +68,16 @@ COLUMNS: Mapping[str, type] = {
     "timeout": float,
     "repeats": int,
     "date": str,
+    "m": int,
+    "over": str,
+    "points": int,
     "blocks": str,
     "comparison": str,
 }
 """The columns of a record. `tree` and `dag` are exact integers of any length, as text; `point`,
-`blocks` (the samples) and `comparison` (of the schema ``difflab.comparison/2``) are JSON."""
+`over` (a domain, with its scale and seed), `blocks` (the samples) and `comparison` (of the schema
+``difflab.comparison/2``, or ``difflab.domain/1`` over a domain) are JSON."""
+_SINCE_2 = ("m", "over", "points")
 
 _KINDS = {str: "TEXT", int: "INTEGER", float: "REAL"}
 _TABLES = f"""
@@ -153,6 +158,8 @@ class Store:
                 hint="pip install --upgrade difflab",
             )
         self._open.execute("PRAGMA synchronous=FULL")
+        if not empty and version < _VERSION:
+            self._upgrade()
         if empty:
             self._open.execute("PRAGMA journal_mode=WAL")
             with self._transaction():
@@ -160,6 +167,16 @@ class Store:
                     self._open.execute(statement)
                 self._open.execute(f"PRAGMA application_id={_APPLICATION}")
                 self._open.execute(f"PRAGMA user_version={_VERSION}")
+
+    def _upgrade(self) -> None:
+        """Add the columns that a file of the first version lacks."""
+        with self._transaction():
+            have = {row["name"] for row in self._open.execute("PRAGMA table_info(records)")}
+            for name in _SINCE_2:
+                if name not in have:  # another process may have added it since
+                    kind = _KINDS[COLUMNS[name]]
+                    self._open.execute(f'ALTER TABLE records ADD COLUMN "{name}" {kind}')
+            self._open.execute(f"PRAGMA user_version={_VERSION}")
 
     def _one(self, statement: str) -> Any:
         return self._open.execute(statement).fetchone()[0]

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from difflab.core.files import open_regular, reason
-from difflab.core.wording import names_problem
 from difflab.errors import InputError
-from difflab.lab.study.cases import THIS, Case
+from difflab.lab.study.cases import THIS, Case, Domain
+from difflab.lab.study.functions import (
+    NO_USER_CODE,
+    Source,
+    UserCode,
+    function_of,
+    members,
+    source,
+)
 from difflab.lab.study.places import KeyPath, KeyPlaces
 
 if TYPE_CHECKING:
@@ -24,11 +31,11 @@ __all__ = ["Study", "read"]
 T = TypeVar("T")
 
 _GRID_KEYS = (
-    *("formulas", "families", "sizes", "at", "seeds", "over"),
+    *("formulas", "families", "sizes", "n", "m", "at", "seeds", "over", "points", "scale"),
     *("methods", "orders", "targets", "versions", "timeout", "timing", "repeats"),
 )
-_SIZE = "{n}"
 _MOST_CASES = 1_000_000
+_MOST_POINTS = 10_000_000  # of a domain
 _MOST_REPEATS = 100
 
 
@@ -51,8 +58,15 @@ class Study:
     versions: Mapping[str, Path]
 
 
-def read(path: Path) -> Study:
-    """Return the study that a TOML file describes; the README documents its keys.
+def read(path: Path, code: UserCode = NO_USER_CODE) -> Study:
+    """Return the study that a TOML file describes; the documentation lists its keys.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    code : UserCode
+        The Python code that the study names as ``module:function``.
 
     Raises
     ------
@@ -71,26 +85,25 @@ def read(path: Path) -> Study:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{str(path)!r} is not TOML: {error}") from error
-    return _Reader(path, KeyPlaces(text)).study(content)
+    return _Reader(path, KeyPlaces(text), code).study(content)
 
 
 @dataclass(frozen=True)
-class _Source:
-    """A function of a grid: its text, how the study writes it, and its customary point."""
+class _Place:
+    """A function where a study compares it: at a point, or over a domain."""
 
-    text: str
-    formula: str
-    family: str = ""
-    size: int | None = None
-    point: Mapping[str, Any] | None = None
+    source: Source
+    point: Mapping[str, Any]
+    domain: Domain | None = None
 
 
 class _Reader:
     """Reads the tables of one file; every error names the key and its line."""
 
-    def __init__(self, path: Path, places: KeyPlaces) -> None:
+    def __init__(self, path: Path, places: KeyPlaces, code: UserCode) -> None:
         self._path = path
         self._error = places.error
+        self._code = code
 
     def study(self, content: Mapping[str, Any]) -> Study:
         self._known((), content, ("name", "versions", "grid"))
@@ -131,8 +144,6 @@ class _Reader:
         self, at: KeyPath, grid: Mapping[str, Any], versions: Mapping[str, Path]
     ) -> Iterator[Case]:
         self._known(at, grid, _GRID_KEYS)
-        if "over" in grid:
-            raise self._error((*at, "over"), "a study compares at points, not yet over domains")
         methods = self._methods(at, grid)
         targets = self._each(at, grid, "targets", str, ("auto",), _check_target)
         orders = self._each(at, grid, "orders", int, (1,), _one_of((1, 2)))
@@ -140,29 +151,26 @@ class _Reader:
         timeout = float(self._typed(at, grid, "timeout", (int, float), 10.0))
         if not 0 < timeout < float("inf"):
             raise self._error((*at, "timeout"), "the time limit is a positive number of seconds")
-        repeats = self._typed(at, grid, "repeats", int, 10)
-        if not 1 <= repeats <= _MOST_REPEATS:
-            raise self._error((*at, "repeats"), f"repeats is from 1 to {_MOST_REPEATS}")
-        repeats *= self._typed(at, grid, "timing", bool, True)
-        points = [self._points(at, grid, source) for source in self._sources(at, grid)]
-        count = sum(map(len, points)) * len(orders) * len(targets) * len(names)
+        repeats = self._repeats(at, grid)
+        places = list(self._places(at, grid))
+        count = len(places) * len(orders) * len(targets) * len(names)
         if count > _MOST_CASES:
             raise self._error(at, f"the grid has {count:,} cases, and a study {_MOST_CASES:,}")
-        for (source, point), order, target, version in product(
-            (pair for pairs in points for pair in pairs), orders, targets, names
-        ):
+        for place, order, target, version in product(places, orders, targets, names):
             yield Case(
-                text=source.text,
-                point=point,
+                text=place.source.text,
+                point=place.point,
                 methods=methods,
-                formula=source.formula,
-                family=source.family,
-                size=source.size,
+                formula=place.source.formula,
+                family=place.source.family,
+                size=place.source.size,
+                m=place.source.m,
                 order=order,
                 target=target,
                 version=version,
                 timeout=timeout,
                 repeats=repeats,
+                domain=place.domain,
             )
 
     # --- the values of a grid -------------------------------------------------------------------
@@ -175,39 +183,96 @@ class _Reader:
             (*at, "methods"), lambda: tuple(method.name for method in select(names))
         )
 
-    def _sources(self, at: KeyPath, grid: Mapping[str, Any]) -> Iterator[_Source]:
+    def _repeats(self, at: KeyPath, grid: Mapping[str, Any]) -> int:
+        """Return the blocks of timing; a comparison over a domain is not timed."""
+        repeats: int = self._typed(at, grid, "repeats", int, 10)
+        if not 1 <= repeats <= _MOST_REPEATS:
+            raise self._error((*at, "repeats"), f"repeats is from 1 to {_MOST_REPEATS}")
+        timing: bool = self._typed(at, grid, "timing", bool, "over" not in grid)
+        if "over" in grid and (timing or "repeats" in grid):
+            key = "repeats" if "repeats" in grid else "timing"
+            raise self._error((*at, key), "a comparison over a domain is not timed")
+        return repeats if timing else 0
+
+    def _sources(
+        self, at: KeyPath, grid: Mapping[str, Any]
+    ) -> Iterator[tuple[Source, Mapping[str, Any] | None]]:
+        """Yield every function at every point that the grid gives; the point None is none."""
+        given: tuple[Mapping[str, Any] | None, ...] = self._each(at, grid, "at", dict, (None,))
         formulas = self._each(at, grid, "formulas", str, ())
         families = self._each(at, grid, "families", str, ())
-        sizes = self._each(at, grid, "sizes", int, (), _one_from)
+        if "sizes" in grid and "n" in grid:
+            raise self._error((*at, "n"), "sizes and n are two names of the same", "leave out one")
+        n = self._each(at, grid, "n" if "n" in grid else "sizes", int, (), _one_from)
+        m = self._each(at, grid, "m", int, (), _one_from)
         if not formulas and not families:
             raise self._error(at, "the grid has neither formulas nor families")
-        if bool(families) != bool(sizes):
-            missing, given = ("sizes", "families") if families else ("families", "sizes")
-            raise self._error((*at, given), f"{given} need {missing}, which the grid lacks")
+        if bool(families) != bool(n or m):
+            missing, known = ("sizes", "families") if families else ("families", "sizes")
+            key = known if known in grid else "n" if n else "m"
+            raise self._error((*at, key), f"{key} need {missing}, which the grid lacks")
         for formula in formulas:
-            yield self._checked((*at, "formulas"), partial(_source, formula, self._path.parent))
-        for name, size in product(families, sizes):
-            yield self._checked((*at, "families"), partial(_member, name, size))
+            find = partial(source, formula, self._path.parent, self._code, given)
+            yield from zip(self._checked((*at, "formulas"), find), given, strict=True)
+        for name in families:
+            found = partial(_listed, name, n, m, self._code)
+            yield from product(self._checked((*at, "families"), found), given)
 
-    def _points(
-        self, at: KeyPath, grid: Mapping[str, Any], source: _Source
-    ) -> list[tuple[_Source, Mapping[str, Any]]]:
-        """Return the source at each of its points: those given, its own, or chosen ones."""
+    def _places(self, at: KeyPath, grid: Mapping[str, Any]) -> Iterator[_Place]:
+        """Yield the functions at their points (given, customary or chosen), or over domains."""
         from difflab.diagnose.point_check import checked_point
+        from difflab.language import given_names
 
-        key = (*at, "families" if source.family else "formulas")
-        function = self._checked(key, partial(_function, source))
         seeds = self._each(at, grid, "seeds", int, (0,), _one_from_zero)
-        given: Sequence[Mapping[str, Any] | None]
-        if "at" in grid:
-            given = self._each(at, grid, "at", dict, ())
-            seeds, key = (0,) * len(given), (*at, "at")
-        else:
-            given = [source.point] * (1 if source.point is not None else len(seeds))
+        domains = self._domains(at, grid, seeds)
+        known: dict[tuple[str, frozenset[str]], Function] = {}
+        for each, given in self._sources(at, grid):
+            key = (*at, "families" if each.family else "formulas")
+            names = frozenset(given_names(each.point, given, *(domain.over for domain in domains)))
+            find = partial(function_of, each, names)
+            function = known.get((each.text, names)) or self._checked(key, find)
+            known[each.text, names] = function
+            each = replace(each, text=function.text or each.text)
+            if domains:
+                yield from self._over(at, each, function, given, domains)
+                continue
+            point = each.point if given is None else given
+            key = key if given is None else (*at, "at")
+            for seed in seeds if point is None else (0,):
+                chosen = partial(checked_point, function, point, seed)
+                yield _Place(each, self._checked(key, chosen))
+
+    def _domains(self, at: KeyPath, grid: Mapping[str, Any], seeds: Sequence[int]) -> list[Domain]:
+        """Return the domains of a grid; none if it compares at points."""
+        points = self._typed(at, grid, "points", int, 10_000)
+        if not 1 <= points <= _MOST_POINTS:
+            raise self._error((*at, "points"), f"points are from 1 to {_MOST_POINTS:,}")
+        scale = self._typed(at, grid, "scale", dict, {})
+        for key in ("points", "scale"):
+            if key in grid and "over" not in grid:
+                raise self._error((*at, key), f"{key} belong to a domain", "over = {x = [0.1, 10]}")
         return [
-            (source, self._checked(key, partial(checked_point, function, point, seed)))
-            for point, seed in zip(given, seeds, strict=False)
+            Domain(over, points, scale, seed)
+            for over in self._each(at, grid, "over", dict, ())
+            for seed in seeds
         ]
+
+    def _over(
+        self,
+        at: KeyPath,
+        each: Source,
+        function: Function,
+        given: Mapping[str, Any] | None,
+        domains: Sequence[Domain],
+    ) -> Iterator[_Place]:
+        """Yield a function over domains: `given` or its customary point has the other inputs."""
+        from difflab.lab.domain.box import box_of
+
+        for domain in domains:
+            point = {} if each.point is None or given is not None else each.point
+            fixed = given or {name: x for name, x in point.items() if name not in domain.over}
+            find = partial(box_of, function, domain.over, fixed, domain.scale)
+            yield _Place(each, self._checked((*at, "over"), find).fixed, domain)
 
     # --- checks ---------------------------------------------------------------------------------
 
@@ -297,45 +362,5 @@ def _check_target(value: str) -> None:
     check_target(value)
 
 
-def _source(formula: str, folder: Path) -> _Source:
-    """Return what a formula spells: itself, a problem of the library, or a file's content."""
-    if names_problem(formula):
-        from difflab.lab.problems.library import problem
-
-        found = problem(formula)
-        return _Source(found.text, formula, point=found.start)
-    if not formula.startswith("@"):
-        return _Source(formula, formula)
-    try:
-        with open_regular(folder / formula[1:]) as file:
-            return _Source(file.read().decode("utf-8"), formula)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {formula[1:]!r}: {error}") from error
-
-
-def _member(name: str, size: int) -> _Source:
-    """Return the member of a family: one of `FAMILIES`, or a formula with ``{n}`` for the size."""
-    from difflab.lab.problems import FAMILIES
-
-    if name in FAMILIES:
-        family = FAMILIES[name]
-        return _Source(family.text(size), name, name, size, family.point(size))
-    if _SIZE in name:
-        return _Source(name.replace(_SIZE, str(size)), name, name, size)
-    raise InputError(
-        f"there is no family {name!r}",
-        hint=f"one of {', '.join(FAMILIES)}, or a formula with {_SIZE} for the size",
-    )
-
-
-def _function(source: _Source) -> Function:
-    from difflab.language import parse
-
-    try:
-        function = parse(source.text)
-    except InputError as error:
-        # The place in the formula; that of the key is added by the caller.
-        raise InputError(f"{error.render()}\nin the formula") from error
-    if function.n == 0:
-        raise InputError(f"{source.formula!r} has no input to differentiate with respect to")
-    return function
+def _listed(name: str, n: Sequence[int], m: Sequence[int], code: UserCode) -> list[Source]:
+    return list(members(name, n, m, code))

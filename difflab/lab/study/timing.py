@@ -30,11 +30,14 @@ class Times:
         For each block the seconds of a call, and of the yardstick, one element per round.
     peak_bytes : int or None
         The peak memory of a call.
+    first : bool
+        Whether a block has the first call only, which may include compilation.
     """
 
     prepare: list[float] = field(default_factory=list)
     blocks: list[tuple[list[float], list[float]]] = field(default_factory=list)
     peak_bytes: int | None = None
+    first: bool = False
 
     @property
     def spent(self) -> float:
@@ -97,5 +100,6 @@ def _block(methods: dict[str, Method], problem: Problem, x: Any, times: dict[str
             rounds = min(len(cost.samples), len(yard.samples))
             times[name].blocks.append(([*cost.samples[:rounds]], [*yard.samples[:rounds]]))
             times[name].peak_bytes = cost.peak_bytes
+            times[name].first = times[name].first or cost.first
         else:
             del methods[name]

@@ -19,6 +19,7 @@ from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
 from difflab.lab.saved import from_json
 from difflab.lab.study.cases import Case
+from difflab.lab.study.domains import options_over, read_over
 from difflab.lab.study.judging import Judged, Source, records
 from difflab.lab.study.store import Record
 from difflab.lab.study.timing import Times
@@ -73,7 +74,10 @@ def command(case: Case, methods: Sequence[str]) -> list[str]:
     found += ["--order", str(case.order)] * (case.order != 1)
     found += ["--target", case.target] * (case.target != "auto")
     found += ["--timeout", f"{case.timeout:g}"] * (case.timeout != 10)
-    found += ["--no-timing"] * (not case.repeats)
+    if case.domain is None:
+        found += ["--no-timing"] * (not case.repeats)
+    else:
+        found += options_over(case.domain)
     return [*found, "--", case.text]
 
 
@@ -95,7 +99,10 @@ def records_of_version(
     for _ in range(max(case.repeats, 1)):
         done = _run(arguments, _OVERHEAD + case.timeout * (len(wanted) + 1))
         try:
-            found = Judged(from_json(done.stdout))
+            if case.domain is not None:
+                found = Judged(None, domain=read_over(done.stdout))
+            else:
+                found = Judged(from_json(done.stdout))
         except InputError:
             last = done.stderr.strip().rpartition("\n")[2] or f"it ended with {done.returncode}"
             found = Judged(None, Outcome(Status.FAILED, last))

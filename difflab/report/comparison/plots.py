@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["figure", "inline_svg", "picture"]
+__all__ = ["draw_on", "figure", "inline_svg", "picture"]
 
 # Length, text at the end, colour, opacity.
 Bar = tuple[float | None, str, str, float]
@@ -57,6 +57,15 @@ def inline_svg(comparison: Any) -> str:
     return text[text.index("<svg") :].replace(INK, "currentColor")
 
 
+def draw_on(axes: Axes, comparison: Any) -> None:
+    """Draw accuracy against cost on axes of matplotlib; without timing, the errors alone."""
+    rows = view(comparison).rows
+    timed = any(row.call_seconds is not None for row in rows)
+    with style():
+        drawn = (_accuracy_against_cost if timed else _errors)(axes, rows)
+        axes.legend(handles=_legend(drawn), frameon=False, fontsize=8)
+
+
 def figure(comparison: Any, *, titled: bool = True) -> Figure:
     """Return the picture of a comparison as a matplotlib figure.
 
@@ -78,10 +87,19 @@ def figure(comparison: Any, *, titled: bool = True) -> Figure:
     left, right = canvas.subplots(1, 2, width_ratios=(1.25, 1))
     if timed:
         _times(right, shown.rows)
-        _accuracy_against_cost(left, shown.rows)
+        drawn = _accuracy_against_cost(left, shown.rows)
     else:
-        _errors(left, shown.rows)
+        drawn = _errors(left, shown.rows)
         _sizes(right, shown.rows)
+    handles = _legend(drawn)
+    canvas.legend(
+        handles=handles,
+        loc="outside lower left",
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9,
+        handletextpad=0.4,
+    )
     return canvas
 
 
@@ -103,7 +121,8 @@ def _top(rows: Sequence[MethodRow]) -> float:
     return float(10.0 ** math.ceil(math.log10(max(largest, 10.0)) + 0.5))
 
 
-def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> None:
+def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> list[MethodRow]:
+    """Draw the error of every method against the time of a call; return the rows drawn."""
     drawn = [row for row in rows if row.call_seconds is not None and row.max_abs_error is not None]
     times = [row.call_seconds for row in drawn if row.call_seconds is not None] or [1e-6]
     top = _top(drawn)
@@ -116,8 +135,8 @@ def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> None:
     points = [(row.call_seconds or min(times), _height(row.max_ulp_error, top)) for row in drawn]
     for point, row in zip(points, drawn, strict=True):
         _mark(axes, point, row)
-    _legend(axes, drawn)
     place_labels(axes, points, [shorten(row.name, 20) for row in drawn], INK)
+    return drawn
 
 
 def _mark(axes: Axes, point: tuple[float, float], row: MethodRow) -> None:
@@ -154,7 +173,8 @@ def _time_axis(axes: Axes, label: str) -> None:
     axes.set_xlabel(label)
 
 
-def _legend(axes: Axes, rows: Sequence[MethodRow]) -> None:
+def _legend(rows: Sequence[MethodRow]) -> list[Artist]:
+    """Return a key for every family, and for the marks."""
     from matplotlib.patches import Patch
 
     handles: list[Artist] = []
@@ -164,14 +184,7 @@ def _legend(axes: Axes, rows: Sequence[MethodRow]) -> None:
     handles.append(Patch(color=_GOOD, alpha=0.2, label="within 2 ULP"))
     if any(row.outcome == "disagree" for row in rows):
         handles.append(marker("disagrees", "x", INK, INK))
-    axes.figure.legend(
-        handles=handles,
-        loc="outside lower left",
-        ncols=len(handles),
-        frameon=False,
-        fontsize=9,
-        handletextpad=0.4,
-    )
+    return handles
 
 
 def _times(axes: Axes, rows: Sequence[MethodRow]) -> None:
@@ -223,8 +236,8 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float
     axes.grid(visible=False, axis="y")
 
 
-def _errors(axes: Axes, rows: Sequence[MethodRow]) -> None:
-    """Draw the error of every method, one line each."""
+def _errors(axes: Axes, rows: Sequence[MethodRow]) -> list[MethodRow]:
+    """Draw the error of every method, one line each; return the rows drawn."""
     drawn = [row for row in rows if row.max_abs_error is not None]
     top = _top(drawn)
     axes.set(xscale="log")
@@ -238,4 +251,4 @@ def _errors(axes: Axes, rows: Sequence[MethodRow]) -> None:
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
     axes.set_ylim(max(len(drawn), 1) - 0.5, -0.5)
-    _legend(axes, drawn)
+    return drawn

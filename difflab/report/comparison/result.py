@@ -21,6 +21,8 @@ from difflab.report.comparison import table as tables
 from difflab.report.terminal import WIDTH
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from difflab.graph.function import Function
     from difflab.lab.domain.compare import DomainOptions
     from difflab.report.domain.result import DomainResult
@@ -43,21 +45,25 @@ class Result(Comparison):
         """Return one sentence: the method to use for this function, and the evidence."""
         return recommend(self)
 
-    def plot(self, path: str | Path) -> None:
+    def plot(self, path: str | Path | Axes) -> None:
         """Draw accuracy against cost.
 
         Parameters
         ----------
-        path : str or path
-            A file that ends in ``.svg``, ``.png`` or ``.pdf``.
+        path : str, path or matplotlib Axes
+            A file that ends in ``.svg``, ``.png`` or ``.pdf``; or axes of your own figure, on
+            which the panel of accuracy against cost is drawn.
 
         Raises
         ------
         difflab.errors.InputError
             The name has another ending, or the file cannot be written.
         """
-        from difflab.report.comparison.plots import picture
+        from difflab.report.comparison.plots import draw_on, picture
 
+        if not isinstance(path, str | Path):
+            draw_on(path, self)
+            return
         path = Path(path)
         drawn = picture(self, path.suffix[1:].lower())
         write_whole({path: drawn})

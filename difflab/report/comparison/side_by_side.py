@@ -1,4 +1,4 @@
-"""A plain and a stabilised function compared: as a table, Markdown, HTML page and CSV."""
+"""A plain and a stabilised function compared: a table, Markdown, LaTeX, HTML page and CSV."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from difflab.core.quantities import error
 from difflab.core.table import Cell, Column, Table, facts
 from difflab.lab.side_by_side import SideBySide
 from difflab.report import html
+from difflab.report import latex as tex
 from difflab.report import markdown as md
 from difflab.report.comparison import csv as spreadsheets
 from difflab.report.comparison.html import summary
@@ -18,7 +19,7 @@ from difflab.report.style import clean
 from difflab.report.terminal import WIDTH, Part, draw
 from difflab.stabilisation.proof import Stabilised
 
-__all__ = ["csv", "fragment", "markdown", "page", "table"]
+__all__ = ["csv", "fragment", "latex", "markdown", "page", "table"]
 
 _ULP = Column("ULP", right=True, format=error)
 _COLUMNS = (Column("method", wrap=True), Column("plain"), _ULP, Column("stabilised"), _ULP)
@@ -83,6 +84,13 @@ def markdown(both: SideBySide) -> str:
     ]
     lines += [f"- {remark}" for remark in remarks(both.rewriting)]
     return "\n".join(lines) + "\n"
+
+
+def latex(both: SideBySide) -> str:
+    """Return both as LaTeX, with the user's text escaped."""
+    pair = view(both.plain), view(both.stabilised)
+    paragraphs = ["\n".join(tex.labelled(_facts(*pair))), tex.table(_methods(*pair))]
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def page(both: SideBySide) -> str:

@@ -17,11 +17,13 @@ from difflab.lab.diff.sides import STORE_IN_SITE
 from difflab.lab.record import Comparison
 from difflab.lab.saved import from_dict
 from difflab.lab.study.cases import Case
+from difflab.lab.study.domains import domain_of
 from difflab.lab.study.store import Record, unpacked_json
 from difflab.lab.study.versions import command
 from difflab.report import html
 from difflab.report.comparison.html import summary
 from difflab.report.comparison.view import view
+from difflab.report.site.domain import domain_summary
 from difflab.report.site.pictures import times, verdicts
 from difflab.report.site.sorting import SCRIPT
 from difflab.report.style import clean, shorten
@@ -30,10 +32,10 @@ __all__ = ["site"]
 
 _SHOWN = 70  # characters of a function in the table
 _COLUMNS = (
-    *("function", "at", "size", "method", "target", "version", "order"),
+    *("function", "at", "size", "m", "method", "target", "version", "order"),
     *("verdict", "error", "ULP", "ops", "prepare", "call", "difflab", "date"),
 )
-_FIGURES = ("size", "order", "error", "ULP", "ops", "prepare", "call")
+_FIGURES = ("size", "m", "order", "error", "ULP", "ops", "prepare", "call")
 _CONTROLS = (
     '<p><label>Filter <input id="filter" type="search" placeholder="reverse disagree"></label> '
     '<span id="shown" class="note" role="status"></span></p>'
@@ -76,7 +78,7 @@ def _index(records: Sequence[Record], names: Mapping[tuple[str, ...], str]) -> s
     )
     lines = "\n".join(_line(record, names[_group(record)]) for record in records)
     body.append(
-        f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead>\n'
+        f'<div class="scroll wide"><table class="sortable"><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>"
     )
     body.append(
@@ -92,12 +94,14 @@ def _class(name: str) -> str:
 
 def _line(record: Record, page: str) -> str:
     text = record["family"] or record["formula"]
-    point, link = clean(record["point"]), f"{page}#{record['key']}"
+    domain, link = domain_of(record), f"{page}#{record['key']}"
+    point = clean(record["point"] if domain is None else f"{domain.label}, {domain.points} points")
     code = f"{record['difflab']} {(record['code'] or '')[:7]}"
     cells = [
         f'<td><a href="{escape(link)}">{escape(shorten(clean(text), _SHOWN))}</a></td>',
         f"<td>{escape(shorten(point, 40))}</td>",
         _figure(record["size"], str),
+        _figure(record["m"], str),
         *(
             f"<td>{escape(clean(str(record[name])))}</td>"
             for name in ("method", "target", "version")
@@ -110,7 +114,7 @@ def _line(record: Record, page: str) -> str:
         _figure(record["prepare_seconds"], seconds),
         _figure(record["call_seconds"], seconds),
         f"<td>{escape(clean(code))}</td>",
-        f"<td>{escape(record['date'])}</td>",
+        f"<td>{escape(clean(record['date'][:16].replace('T', ' ')))}</td>",
     ]
     return f"<tr>{''.join(cells)}</tr>"
 
@@ -150,8 +154,12 @@ def _pictures(records: Sequence[Record]) -> Iterator[str]:
 def _page(records: Sequence[Record]) -> str:
     """Return the page of the records of one comparison."""
     body = ['<main><p><a href="../index.html">All records</a></p>']
-    saved = [from_dict(unpacked_json(r["comparison"])) for r in records if r["comparison"]]
-    if saved:
+    over = domain_of(records[0])
+    documents = [unpacked_json(r["comparison"]) for r in records if r["comparison"]]
+    saved = [from_dict(document) for document in documents if over is None]
+    if over is not None:
+        body += domain_summary(records[0]["text"], over, documents)
+    elif saved:
         methods = tuple(row for comparison in saved for row in comparison.methods)
         shown = view(replace(saved[0], methods=methods))
         body.append(f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>")
@@ -176,6 +184,7 @@ def _command(records: Sequence[Record]) -> str:
         target=first["target"],
         timeout=first["timeout"],
         repeats=first["repeats"],
+        domain=domain_of(first),
     )
     return shlex.join(["difflab", *command(case, [record["method"] for record in records])])
 
@@ -189,7 +198,7 @@ def _one(record: Record) -> Iterator[str]:
         for name, value in record.items()
         if value not in (None, "") and name not in hidden
     ]
-    if record["comparison"]:
+    if record["comparison"] and record["over"] is None:
         comparison: Comparison = from_dict(unpacked_json(record["comparison"]))
         found = comparison.methods[0].jacobian
         if found is not None and found.size:

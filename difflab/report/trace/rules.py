@@ -47,10 +47,11 @@ class OperationFormula:
     cotangent of the result and ``y`` for the result.
     """
 
-    def __init__(self, graph: Graph, output: int, known: Mapping[Any, Phrase]) -> None:
-        self.output = output
+    def __init__(
+        self, graph: Graph, output: int, known: Mapping[Any, Phrase], interpreter: ArrayInterpreter
+    ) -> None:
+        self.graph, self.output = graph, output
         self.slots = dict(graph.names)
-        interpreter = ArrayInterpreter()
         self.steps = [
             (
                 node,
@@ -91,9 +92,10 @@ def _slot(name: str) -> str:
 
 
 class Rules:
-    """Cache of the formulas of operations."""
+    """Cache of the formulas of operations, and what evaluates them."""
 
-    def __init__(self) -> None:
+    def __init__(self, on: ArrayInterpreter) -> None:
+        self._on = on
         self._results: dict[IsolatedOperation, OperationFormula] = {}
         self._tangents: dict[
             tuple[IsolatedOperation, tuple[bool, ...]], OperationFormula | None
@@ -106,7 +108,9 @@ class Rules:
         if operation not in self._results:
             alone = _alone(operation)
             known = _truths(operation)
-            self._results[operation] = OperationFormula(alone.graph, alone.outputs[0], known)
+            self._results[operation] = OperationFormula(
+                alone.graph, alone.outputs[0], known, self._on
+            )
         return self._results[operation]
 
     def tangent(
@@ -164,7 +168,7 @@ class Rules:
         graph, (output,) = sweep.builder.freeze([found.id])
         known = _truths(operation)
         known[operation.primitive, _texts(operation)] = atom(_slot("y"))
-        return OperationFormula(graph, output, known)
+        return OperationFormula(graph, output, known, self._on)
 
 
 def operation_at(graph: Graph, node: int) -> IsolatedOperation:

@@ -1,4 +1,4 @@
-"""An evaluation trace as a terminal table, Markdown, JSON or an HTML page.
+"""An evaluation trace as a terminal table, Markdown, LaTeX, JSON, an HTML page or a PDF.
 
 The user's text is escaped in all of them.
 """
@@ -17,12 +17,22 @@ from difflab.core.quantities import exact
 from difflab.core.strict_json import dumps
 from difflab.core.table import Cell, Column, Table, facts
 from difflab.drawing.order import short
-from difflab.report import html, markdown
+from difflab.report import html, latex, markdown
+from difflab.report.paper import pages
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import WIDTH, Part, draw
 from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep
 
-__all__ = ["FORMATS", "as_fragment", "as_html", "as_json", "as_markdown", "as_table"]
+__all__ = [
+    "FORMATS",
+    "as_fragment",
+    "as_html",
+    "as_json",
+    "as_latex",
+    "as_markdown",
+    "as_pdf",
+    "as_table",
+]
 
 EXPRESSION = 300
 LISTED = 12
@@ -189,6 +199,21 @@ def as_markdown(trace: EvaluationTrace) -> str:
     return "\n".join(lines) + "\n"
 
 
+def as_latex(trace: EvaluationTrace) -> str:
+    """Return a trace as LaTeX, a tabular for each of its tables."""
+    paragraphs = ["\n".join(latex.labelled(_facts(trace)))]
+    for each in _tables(trace, numbers=False):
+        paragraphs += [latex.literal(each.title), latex.table(each.table)]
+        paragraphs.append("\n".join(latex.labelled((a, f"= {b}") for a, b in each.results)))
+    paragraphs += [latex.literal(clean(note)) for note in trace.notes]
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def as_pdf(trace: EvaluationTrace) -> bytes:
+    """Return the tables of a trace on pages of a PDF."""
+    return pages(as_table(trace))
+
+
 def as_html(trace: EvaluationTrace) -> str:
     """Return a trace as a page that needs no network."""
     (_, expression), _ = _facts(trace)
@@ -218,6 +243,13 @@ def as_json(trace: EvaluationTrace) -> str:
     return dumps(trace.to_dict()) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[EvaluationTrace], str]] = MappingProxyType(
-    {"table": as_table, "md": as_markdown, "html": as_html, "json": as_json}
+FORMATS: Mapping[str, Callable[[EvaluationTrace], str | bytes]] = MappingProxyType(
+    {
+        "table": as_table,
+        "md": as_markdown,
+        "latex": as_latex,
+        "html": as_html,
+        "pdf": as_pdf,
+        "json": as_json,
+    }
 )

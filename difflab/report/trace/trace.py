@@ -29,7 +29,9 @@ from difflab.drawing.order import (
     trace_names,
 )
 from difflab.errors import InputError
+from difflab.execute.long_loops import interpreter_of
 from difflab.graph.described import taken
+from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.names import shortened
@@ -105,9 +107,10 @@ def trace(
     """
     if mode not in MODES:
         raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
-    values = [np.asarray(value) for value in checked_point(function, point).values()]
+    on = interpreter_of(function)
+    values = [np.asarray(value) for value in checked_point(function, point, on=on).values()]
     source, target = _chosen(function, mode, seed)
-    run = _TracedEvaluation(function, values, limit)
+    run = _TracedEvaluation(function, values, limit, on)
     parts: dict[str, Any] = {}
     with np.errstate(all="ignore"):
         if mode != "reverse":
@@ -187,12 +190,14 @@ def _element_name(names: Sequence[str], element: ElementIndex) -> str:
 class _TracedEvaluation:
     """An evaluation of a function: values and names of all nodes, and the sweeps over them."""
 
-    def __init__(self, function: Function, values: Sequence[Any], limit: int | None) -> None:
+    def __init__(
+        self, function: Function, values: Sequence[Any], limit: int | None, on: ArrayInterpreter
+    ) -> None:
         self.function, self.graph, self.limit = function, function.graph, limit
         order = evaluation_order(function)
         self.names = trace_names(function, order)
-        self.values = evaluate_all(function, values)
-        self.rules = Rules()
+        self.values = evaluate_all(function, values, on)
+        self.rules = Rules(on)
         self.operations = {
             node: operation_at(self.graph, node)
             for node in order
@@ -334,6 +339,8 @@ class _TracedEvaluation:
         if row is None or row.holds is None:
             return step
         ran = taken(row.holds, list(self._arguments(node).values()))
+        if not ran:
+            return step
         return replace(step, formula=f"{step.formula}  ({ran})", numbers=f"{step.numbers}  ({ran})")
 
     def _texts(self, node: int) -> tuple[dict[str, str], dict[str, str]]:

@@ -14,9 +14,9 @@ import pytest
 
 from difflab.bench.dimensions.bench import LAYOUT, tasks
 from difflab.bench.dimensions.drawing import draw
-from difflab.bench.dimensions.families import formula_family
 from difflab.bench.dimensions.page import page
 from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.lab.problems.sized import formula_family
 from difflab.lab.sweep import run
 from difflab.methods.protocol import Estimate, Family
 from difflab.methods.registry import own

@@ -1,5 +1,6 @@
 """The picture: what stands where, labels apart from each other, and no markup in user text."""
 
+from io import BytesIO
 from itertools import combinations
 from xml.etree import ElementTree
 
@@ -7,7 +8,7 @@ import pytest
 
 from difflab.errors import InputError
 from difflab.report.canvas import style
-from difflab.report.comparison.plots import figure, picture
+from difflab.report.comparison.plots import draw_on, figure, picture
 
 NAMES = {"symbolic", "finite-forward", "finite-central", "richardson", "complex-step"}
 
@@ -101,3 +102,16 @@ def test_a_comparison_without_any_answer_is_still_drawn(seed):
         method.update(max_abs_error=None, max_ulp_error=None)
         method.update(prepare_seconds=None, call_seconds=None)
     assert picture(seed, "svg")
+
+
+def test_a_comparison_is_drawn_on_the_users_axes(seed):
+    from matplotlib.figure import Figure
+
+    canvas = Figure(figsize=(6, 4))
+    axes = canvas.subplots()
+    draw_on(axes, seed)
+    assert axes.get_xlabel() == "time of a call"
+    assert "symbolic" in {text.get_text() for text in axes.texts}
+    assert axes.get_legend() is not None
+    assert not canvas.legends
+    canvas.savefig(BytesIO())

@@ -122,3 +122,11 @@ def test_hostile_names_are_escaped(two: DomainComparison) -> None:
     assert "\x1b" not in data.csv(hostile)
     assert "'@plug" in data.csv(hostile)
     assert picture(hostile, "svg").startswith(b"<?xml")
+
+
+def test_the_pages_policy_shows_the_maps(two: DomainComparison) -> None:
+    """The maps are images in the page itself, which a browser refuses unless the policy says so."""
+    text = html.page(two)
+    assert "data:image/png" in text
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', text)
+    assert "img-src data:" in policy.split("; ")

@@ -10,11 +10,12 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.bench.renaming import names, renamed
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.trace import trace
+from difflab.lab.problems.renaming import names
+from difflab.lab.problems.sizes import with_sizes
 from difflab.language import parse
 
 __all__ = ["SIZES", "Family", "formula_family", "python_family"]
@@ -51,7 +52,7 @@ def formula_family(text: str, key: str | None = None) -> Family:
     ----------
     text : str
         A program of the language, with sizes in declarations (``x: [n]``), in loops (``n times``)
-        and wherever a number may be.
+        and wherever a number may be, and integer expressions of them (``x: [2*n]``).
     key : str, optional
         What identifies a long text in the rows.
 
@@ -84,7 +85,7 @@ def formula_family(text: str, key: str | None = None) -> Family:
             )
 
     def member(n: int, m: int) -> Member:
-        function = parse(renamed(text, {"n": str(n), "m": str(m)}))
+        function = parse(with_sizes(text, {"n": n, "m": m}))
         return function, packed(function, checked_point(function, None))
 
     return Family(key or text, sizes, member)

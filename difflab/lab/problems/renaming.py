@@ -33,10 +33,13 @@ def renamed(text: str, replacements: Mapping[str, str]) -> str:
     --------
     >>> renamed("x: [n]; sum(x)/n", {"n": "4"})
     'x: [4]; sum(x)/4'
+    >>> renamed("2n", {"n": "4"})  # an operator is missing, and remains so
+    '2 4'
     """
     parts, position = [], 0
     for name, start, end in names(text):
         if name in replacements:
-            parts += [text[position:start], replacements[name]]
+            apart = " " * text[start - 1 : start].isdigit()
+            parts += [text[position:start], apart, replacements[name]]
             position = end
     return "".join([*parts, text[position:]])

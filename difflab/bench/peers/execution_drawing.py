@@ -1,0 +1,188 @@
+"""The table and the picture of `difflab bench peers --execution`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from difflab.bench.peers.drawing import machine, number, points_text, reasons, sizes, words
+from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE
+from difflab.core.quantities import ABSENT, count, error, ratio, seconds
+from difflab.core.table import Cell, Column, Table
+from difflab.lab.sweep import SweepRow
+from difflab.report.canvas import FAINT, INK, beside, marker, saved, style, ticks, titled
+from difflab.report.style import clean, shorten
+from difflab.report.terminal import Part
+from difflab.report.terminal import draw as rendered
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw", "table"]
+
+_COLOURS = {
+    "define-by-run": ORANGE,
+    "define-then-run": PURPLE,
+    "traced": BLUE,
+    "compiled": GREEN,
+}
+_NOTE = """\
+prepare: until the first result; the package is in use, caches on disk are empty
+speed-up: of a call over one of the same package define-by-run, in turns
+pays after: with its preparation, so many calls take no longer than define-by-run
+* no define-by-run mode: compared with difflab's tensors"""
+
+
+def table(
+    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 80, plain: bool = False
+) -> str:
+    """Return a table for every number of points, then the reasons of missing times.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `difflab.bench.peers.execution` of one function at one point.
+    colour, width, plain
+        As for `difflab.report.terminal.draw`.
+    """
+    first = rows[0]
+    parts: list[Part] = [
+        f"value and gradient of {clean(str(first['expression']))}\n"
+        f"at {clean(str(first['point']))}, batches around it\n"
+        f"{machine(first)}"
+    ]
+    for points in sizes(rows):
+        chosen = [row for row in rows if row["points"] == points]
+        parts += [Cell(points_text(points), "label"), _grid(chosen)]
+    return rendered([*parts, *reasons(rows, "way"), _NOTE], colour=colour, width=width, plain=plain)
+
+
+_COLUMNS = (
+    *(Column(), Column("execution"), Column("ULP", right=True, format=error)),
+    *(Column(name, right=True, format=seconds) for name in ("prepare", "call")),
+    *(Column("speed-up", right=True), Column("pays after", right=True)),
+)
+
+
+def _grid(rows: Sequence[SweepRow]) -> Table:
+    lines = []
+    for row in rows:
+        outcome = str(row["status"])
+        pays = Cell(_pays(row)) if outcome == "ok" else Cell(outcome, outcome)
+        figures = [number(row[name]) for name in ("ulps", "prepare_seconds", "call_seconds")]
+        lines.append((_named(row), str(row["execution"]), *figures, _speedup(row), pays))
+    return Table(_COLUMNS, lines, gap=0)
+
+
+def _named(row: SweepRow) -> str:
+    """Return the name of a way, with a star if its baseline is of another package."""
+    other = row["package"] != "difflab" and str(row["baseline"]).startswith("difflab")
+    return f"{row['way']}{' *' if other else ''}"
+
+
+def _speedup(row: SweepRow) -> str:
+    return ABSENT if row["ratio"] is None else f"{ratio(1 / float(row['ratio']))}×"
+
+
+def _pays(row: SweepRow) -> str:
+    calls = number(row["break_even"])
+    if calls is None:
+        return ABSENT
+    return "never" if math.isinf(calls) else count(int(calls))
+
+
+def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+    """Draw the seconds of preparing and of a call of every way, a panel per number of points.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `difflab.bench.peers.execution` of one function at one point.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    shown = sizes(rows)
+    places = _places(rows)
+    height = 1.75 + 0.3 * (max(places.values()) + 1)
+    with style():
+        canvas = Figure(figsize=(1.9 + 4.2 * len(shown), height))
+        titled(
+            canvas,
+            "one model, four ways of execution: seconds of a call and of preparing it",
+            f"value and gradient of {shorten(clean(str(rows[0]['expression'])), 50)} · after how"
+            f" many calls preparing pays, against define-by-run · {shorten(machine(rows[0]), 50)}",
+        )
+        panels = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+        width = canvas.get_figwidth()
+        canvas.subplots_adjust(
+            left=1.65 / width, right=0.985, bottom=0.75 / height, top=1 - 0.95 / height, wspace=0.05
+        )
+        for axes, points in zip(panels, shown, strict=True):
+            _panel(axes, [row for row in rows if row["points"] == points], places)
+            axes.set_title(points_text(points), loc="left", fontsize=10)
+        handles = [marker(name, "o", colour, "white", ms=8) for name, colour in _COLOURS.items()]
+        handles += [
+            marker("preparing and the first call", "D", "white", INK, ms=5),
+            marker("against difflab's tensors", "$*$", INK, INK, ms=5),
+        ]
+        canvas.legend(
+            handles=handles, loc="lower left", ncols=len(handles), frameon=False, fontsize=9
+        )
+        return saved(canvas, kind)
+
+
+def _places(rows: Sequence[SweepRow]) -> dict[str, float]:
+    """Return the height of every way, with a gap between packages."""
+    places: dict[str, float] = {}
+    before, height = rows[0]["package"], -1.0
+    for row in rows:
+        if _named(row) in places:
+            continue
+        height += 1.0 if row["package"] == before else 1.4
+        places[_named(row)] = height
+        before = row["package"]
+    return places
+
+
+def _panel(axes: Axes, rows: Sequence[SweepRow], places: dict[str, float]) -> None:
+    known = [number(row[name]) for row in rows for name in ("prepare_seconds", "call_seconds")]
+    found = [value for value in known if value] or [1e-6, 1.0]
+    low, high = min(found), max(found)
+    # Space for the figures to the right of the marks.
+    axes.set(xscale="log", xlim=(low / 2, high * (high / low) ** 0.8 * 2))
+    axes.set(ylim=(max(places.values()) + 0.6, -0.6))
+    axes.set_yticks(list(places.values()))
+    axes.set_yticklabels(list(places), parse_math=False)
+    decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    step = 1 + (len(decades) - 1) // 4
+    ticks(axes.xaxis, {10.0**k: seconds(10.0**k) for k in decades if k % step == 0})
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    for row in rows:
+        _mark(axes, row, places[_named(row)], low)
+
+
+def _mark(axes: Axes, row: SweepRow, height: float, low: float) -> None:
+    """Draw one way's times with their figures, or write why there are none."""
+    call, prepare = number(row["call_seconds"]), number(row["prepare_seconds"])
+    if call is None or prepare is None:
+        beside(axes, words(row), (low, height), (0, 0), fontsize=8, color=FAINT)
+        return
+    colour = _COLOURS[str(row["execution"])]
+    axes.plot((call, prepare), (height, height), "-", color=colour, lw=1.4, alpha=0.45)
+    axes.plot(prepare, height, "D", color="white", ms=5, mec=colour, mew=1.2)
+    axes.plot(call, height, "o", color=colour, ms=7, mec="white", mew=0.8)
+    figures = seconds(call)
+    if number(row["break_even"]) is not None:
+        figures += {"never": " · never pays", "1": " · pays at once"}.get(
+            _pays(row), f" · pays after {_pays(row)} calls"
+        )
+    beside(axes, figures, (max(call, prepare), height), (8, 0), fontsize=8, color=INK)

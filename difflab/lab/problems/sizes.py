@@ -1,0 +1,131 @@
+"""Sizes in the text of a family: their names, and integer expressions of them.
+
+A size stands wherever a number may. Where the language wants an integer, in the shape of a
+declaration, in an index and before ``times``, an expression of sizes stands for its value:
+``x: [2*n]; W: [m, n + 1]; x[n - 1]; iterate(y = 0.5; 2*n times; y/2)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from difflab.errors import InputError, ParseError
+from difflab.lab.problems.renaming import names, renamed
+from difflab.language import parse
+from difflab.language.lexer import TokenKind, tokens
+
+__all__ = ["with_sizes"]
+
+
+class _Place(Enum):
+    """What an integer is for: its least value, and how messages call it."""
+
+    SHAPE = "size"
+    INDEX = "index"
+    TURNS = "number of steps"
+
+
+_LEAST = {_Place.SHAPE: 1, _Place.TURNS: 0}
+_VALUE = (TokenKind.NAME, TokenKind.CLOSE, TokenKind.UNBRACKET, TokenKind.ELEMENT)
+_LARGEST = 2.0**53
+
+
+class _Expression(NamedTuple):
+    """The place of an integer expression in the text."""
+
+    place: _Place
+    start: int
+    end: int
+
+
+def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
+    """Return `text` with numbers in place of sizes and of integer expressions of them.
+
+    Raises
+    ------
+    InputError
+        The value of an expression is no integer, or no size; the error marks the expression.
+
+    Examples
+    --------
+    >>> with_sizes("x: [2*n]; W: [m, n + 1]; sum(x)/n", {"n": 3, "m": 2})
+    'x: [6]; W: [2, 4]; sum(x)/3'
+    """
+    numbers = {name: str(value) for name, value in sizes.items()}
+    parts, position = [], 0
+    for expression in _expressions(text):
+        source = text[expression.start : expression.end]
+        used = [name for name, _, _ in names(source)]
+        if any(name in sizes for name in used) and source.strip() not in sizes:
+            value = _value(text, expression, numbers, used)
+            if value is not None:
+                parts += [renamed(text[position : expression.start], numbers), value]
+                position = expression.end
+    return "".join([*parts, renamed(text[position:], numbers)])
+
+
+def _value(
+    text: str, expression: _Expression, numbers: Mapping[str, str], used: list[str]
+) -> str | None:
+    """Return the integer as text; None for what the parser is to complain of."""
+    place, start, end = expression
+    try:
+        constant = parse(renamed(text[start:end], numbers))
+    except ParseError:
+        return None
+    if constant.n or constant.m != 1:
+        return None
+    value = float(constant())
+    least = _LEAST.get(place)
+    fault = ""
+    if not value.is_integer() or abs(value) > _LARGEST:
+        fault = "an integer"
+    elif least is not None and value < least:
+        fault = f"at least {least}"
+    if fault:
+        given = ", ".join(f"{name} = {numbers[name]}" for name in dict.fromkeys(used))
+        raise InputError(
+            f"{text[start:end]} is {value:.15g} for {given}; the {place.value} must be {fault}",
+            text=text,
+            span=(start, end),
+            hint="choose other sizes, or floor(…), max(…, 1)",
+        )
+    return str(int(value))
+
+
+def _expressions(text: str) -> Iterator[_Expression]:
+    """Yield the parts of the text where the language wants an integer, in order."""
+    before: int | None = None
+    clause: int | None = None
+    brackets: list[_Place | None] = []
+    depth, start = 0, 0
+    for kind, begin, end in tokens(text):
+        inside = brackets[-1] if brackets else None
+        if kind == TokenKind.BRACKET:
+            place = _Place.SHAPE if before == TokenKind.COLON and not brackets else None
+            brackets.append(_Place.INDEX if before in _VALUE else place)
+            depth, start = 0, end
+        elif inside is not None and depth == 0 and kind in _ENDS:
+            yield from _trimmed(text, inside, start, begin)
+            start = end
+        elif kind == TokenKind.NAME and text[begin:end] == "times" and clause is not None:
+            yield from _trimmed(text, _Place.TURNS, clause, begin)
+        if kind == TokenKind.UNBRACKET and brackets:
+            brackets.pop()
+        depth += (kind == TokenKind.OPEN) - (kind == TokenKind.CLOSE)
+        if kind in (TokenKind.SEMICOLON, TokenKind.ASSIGN, TokenKind.NEWLINE):
+            clause = end if kind == TokenKind.SEMICOLON else None
+        before = kind
+
+
+_ENDS = (TokenKind.COMMA, TokenKind.COLON, TokenKind.UNBRACKET)
+
+
+def _trimmed(text: str, place: _Place, start: int, end: int) -> Iterator[_Expression]:
+    """Yield the expression between two places, without the blanks around it."""
+    source = text[start:end]
+    if source.strip():
+        first = start + len(source) - len(source.lstrip())
+        yield _Expression(place, first, start + len(source.rstrip()))

@@ -1,0 +1,134 @@
+"""Comparisons over a domain in a study: how one is made, repeated, and becomes records.
+
+The record of a method has the verdict and the errors of its worst point; the whole row is in the
+column `comparison`, as in the schema ``difflab.domain/1``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from difflab.core.quantities import percent
+from difflab.core.strict_json import long_integers, strict
+from difflab.errors import InputError
+from difflab.lab.domain.compare import compare_domain
+from difflab.lab.domain.record import SCHEMA
+from difflab.lab.record import MethodRow, Status
+from difflab.lab.study.cases import Case, Domain
+from difflab.methods.protocol import Family
+
+__all__ = [
+    "domain_json",
+    "domain_of",
+    "judged_over",
+    "options_over",
+    "read_over",
+    "rows_over",
+    "single_over",
+]
+
+
+def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
+    """Compare methods over the domain of a case; return the schema ``difflab.domain/1``."""
+    return compare_domain(
+        case.text,
+        {name: tuple(ends) for name, ends in domain.over.items()},
+        case.point,
+        points=domain.points,
+        scale=domain.scale,
+        methods=names,
+        order=case.order,
+        timeout=case.timeout,
+        seed=domain.seed,
+        target=case.target,
+    ).to_dict()
+
+
+def read_over(text: str) -> Mapping[str, Any]:
+    """Return the comparison that ``difflab compare --over --format json`` printed.
+
+    Raises
+    ------
+    InputError
+        The text is none.
+    """
+    try:
+        with long_integers():
+            found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise InputError("this is no comparison over a domain")
+    return found
+
+
+def options_over(domain: Domain) -> list[str]:
+    """Return the options of ``difflab compare`` for a domain.
+
+    Examples
+    --------
+    >>> options_over(Domain({"x": [0.1, 10]}, 500, {"x": "log"}))
+    ['--over', 'x=0.1:10', '--points', '500', '--scale', 'x=log']
+    """
+    found = ["--over", domain.label, "--points", str(domain.points)]
+    if domain.scale:
+        found += ["--scale", ",".join(f"{name}={kind}" for name, kind in domain.scale.items())]
+    return found + ["--seed", str(domain.seed)] * (domain.seed != 0)
+
+
+def domain_json(domain: Domain) -> Any:
+    """Return a domain as JSON's types; the number of points is a column of its own."""
+    found = strict(domain)
+    del found["points"]
+    return found
+
+
+def domain_of(record: Mapping[str, Any]) -> Domain | None:
+    """Return the domain of a record; None for one at a point."""
+    if record["over"] is None:
+        return None
+    found = json.loads(record["over"])
+    return Domain(found["over"], record["points"], found["scale"], found["seed"])
+
+
+def single_over(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a comparison with one of its methods only."""
+    rows = [row for row in document["methods"] if row["name"] == name]
+    return {**document, "methods": rows}
+
+
+def rows_over(document: Mapping[str, Any]) -> dict[str, MethodRow]:
+    """Return each method's worst point as a row, by the method's name."""
+    return {row["name"]: _row(row) for row in document["methods"]}
+
+
+def _row(found: Mapping[str, Any]) -> MethodRow:
+    status, message = Status(found["status"]), found["message"]
+    worst = found["worst"] or {}
+    if status is Status.OK and not worst:  # no point has an answer
+        silence = found["silences"][0]
+        status, message = Status(silence["status"]), silence["reason"]
+    shares = {name: share for name, share in found["shares"].items() if share}
+    if status is Status.OK and (set(shares) != {"agree"} or worst["verdict"] != "agree"):
+        message = ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
+        message += f"; worst in the {worst['found']}: {worst['message'] or worst['verdict']}"
+    return MethodRow(
+        name=found["name"],
+        family=Family(found["family"]),
+        status=status,
+        message=message,
+        verdict=worst.get("verdict"),
+        max_abs_error=_number(worst.get("max_abs_error")),
+        max_rel_error=_number(worst.get("max_rel_error")),
+        max_ulp_error=_number(worst.get("max_ulp_error")),
+        function_evaluations=found["evaluations"],
+        prepare_seconds=found["prepare_seconds"],
+    )
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of strict JSON, where infinities and nan are text."""
+    return None if value is None else math.nan if value == "nan" else float(value)

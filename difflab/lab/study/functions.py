@@ -1,0 +1,177 @@
+"""The functions of a grid: formulas, problems, files, the user's Python code, members of families.
+
+Python code is traced when the study is read, and the program that was recorded is what the study
+compares: other code is another case, and processes and versions need the program only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from difflab.core.files import open_regular
+from difflab.core.wording import names_problem
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+    from difflab.lab.problems.sized import Family
+
+__all__ = ["NO_USER_CODE", "Source", "UserCode", "function_of", "members", "source"]
+
+_SIZE = "{n}"
+
+
+class UserCode(Protocol):
+    """Python code of the user that a study names as ``module:function``."""
+
+    def function(self, name: str, point: Mapping[str, Any] | None) -> Function | None:
+        """Return a function, traced at a point; None if `name` names no Python code."""
+
+    def family(self, name: str) -> Family | None:
+        """Return a family of functions by size; None if `name` names no Python code."""
+
+
+class _NoUserCode:
+    """Every name is a formula."""
+
+    def function(self, name: str, point: Mapping[str, Any] | None) -> Function | None:
+        return None
+
+    def family(self, name: str) -> Family | None:
+        return None
+
+
+NO_USER_CODE: UserCode = _NoUserCode()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function of a grid.
+
+    Attributes
+    ----------
+    text : str
+        The function, a program of the language.
+    formula : str
+        How the study writes it.
+    family : str
+        The family that it belongs to; empty without one.
+    size, m : int or None
+        Its sizes.
+    point : mapping or None
+        Its customary point.
+    """
+
+    text: str
+    formula: str
+    family: str = ""
+    size: int | None = None
+    m: int | None = None
+    point: Mapping[str, Any] | None = None
+
+
+def source(
+    formula: str, folder: Path, code: UserCode, points: Sequence[Mapping[str, Any] | None]
+) -> list[Source]:
+    """Return what a formula spells at each of the points: a function of Python may differ.
+
+    A formula, a problem of the library and a file's content are one source for all points.
+    """
+    traced = [code.function(formula, point) for point in points]
+    if traced[0] is not None:
+        return [Source(_program(each, formula), formula) for each in traced if each is not None]
+    if names_problem(formula):
+        from difflab.lab.problems.library import problem
+
+        found = problem(formula)
+        return [Source(found.text, formula, point=found.start)] * len(points)
+    if not formula.startswith("@"):
+        return [Source(formula, formula)] * len(points)
+    try:
+        with open_regular(folder / formula[1:]) as file:
+            text = file.read().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {formula[1:]!r}: {error}") from error
+    return [Source(text, formula)] * len(points)
+
+
+def members(name: str, n: Sequence[int], m: Sequence[int], code: UserCode) -> Iterator[Source]:
+    """Yield the members of a family: of `FAMILIES`, a formula or Python code.
+
+    A formula has ``{n}`` for the size, or the names n and m, as `formula_family` reads them.
+    """
+    from difflab.lab.problems import FAMILIES
+    from difflab.lab.problems.sized import formula_family
+
+    if name in FAMILIES:
+        named = FAMILIES[name]
+        for size in n:
+            yield Source(named.text(size), name, name, size, point=named.point(size))
+        return
+    if _SIZE in name:
+        for size in n:
+            yield Source(name.replace(_SIZE, str(size)), name, name, size)
+        return
+    family = code.family(name)
+    if family is None:
+        try:
+            family = formula_family(name)
+        except InputError as error:
+            raise InputError(
+                f"there is no family {name!r}",
+                hint=f"one of {', '.join(FAMILIES)}, or a formula with {_SIZE}, or with the names"
+                f" n and m for sizes ({error.message})",
+            ) from error
+    if "m" in family.sizes and not m:
+        raise InputError(f"the family {name!r} has a size m, which the grid lacks", hint="m = [4]")
+    yield from _sized(name, family, n, m)
+
+
+def _sized(name: str, family: Family, n: Sequence[int], m: Sequence[int]) -> Iterator[Source]:
+    """Yield the members of a family with sizes n, m or both; one that it lacks is one."""
+    columns: Sequence[int | None] = n if "n" in family.sizes else [None]
+    rows: Sequence[int | None] = m if "m" in family.sizes else [None]
+    for column in columns:
+        for row in rows:
+            function, packed = family.member(column or 1, row or 1)
+            point = dict(zip(function.inputs, function.split(packed), strict=True))
+            yield Source(_program(function, name), name, name, column, row, point)
+
+
+def _program(function: Function, name: str) -> str:
+    """Return a function as a program of the language."""
+    from difflab.language import parse
+    from difflab.language.printers import text
+
+    written = function.text or text(function, whole=True)
+    try:
+        parse(written)
+    except InputError as error:
+        raise InputError(
+            f"{name} has no form in the language, in which a study keeps it: {error.message}",
+            hint="difflab compare takes it",
+        ) from error
+    return written
+
+
+def function_of(source: Source, variables: Collection[str]) -> Function:
+    """Return the parsed function of a source, in which `variables` are inputs.
+
+    Raises
+    ------
+    InputError
+        It cannot be parsed, or has no input.
+    """
+    from difflab.language import parse
+
+    try:
+        function = parse(source.text, variables)
+    except InputError as error:
+        # The place in the formula; that of the key is added by the caller.
+        raise InputError(f"{error.render()}\nin the formula") from error
+    if function.n == 0:
+        raise InputError(f"{source.formula!r} has no input to differentiate with respect to")
+    return function
