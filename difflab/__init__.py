@@ -3,8 +3,7 @@
 Functions, from text and from Python
     parse                a formula or a program of the language, as a Function
     trace                Python code written with NumPy, as a Function
-    Function             a computational graph with named inputs and outputs; it shows itself by
-                         str(f), f.draw(), f.trace(at) and f.passes()
+    Function             a graph with inputs; str(f), f.draw(), f.trace(at), f.passes() show it
     evaluate             a Function on values of any kind: arrays, SymPy, mpmath
     compile              a Function as fast Python, NumPy, machine code or CUDA
     apply                a compiled Function at the points of a file larger than memory
@@ -12,14 +11,14 @@ Functions, from text and from Python
     count                its sizes: tree, DAG, operations
     stabilise            rewrite what overflows or cancels
     arrays               array functions to write traced code with
+    random               random numbers of a key: key, split, normal, uniform, bernoulli, dropout
 
 Derivatives of a Function, each a Function again
-    gradient             of one output number
-    value_and_gradient   the value and the gradient, sharing their computation
+    gradient             of one output number; value_and_gradient gives both
     jacobian             of all outputs by all inputs
     hessian              second derivatives of one output number
-    sparse_jacobian      with compressed sweeps, by coloring
-    sparse_hessian       the same for second derivatives
+    partial              one entry of any order, such as ∂³/∂x∂y²
+    sparse_jacobian      with compressed sweeps, by coloring; sparse_hessian
 
 Derivatives of any Python callable, with JAX's signatures
     grad, value_and_grad, jacfwd, jacrev, jvp, vjp, hvp, linearize, vmap, stop_gradient
@@ -29,8 +28,7 @@ Control flow: one node in a trace, with JAX's signatures
     cond, scan, fori_loop, while_loop
 
 Comparing
-    compare              every method on one function: what is right, what it costs; at a point,
-                         or over a domain
+    compare              every method on one function, at a point or over a domain
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
     enclose              proved bounds of value and derivatives, at a point or over a box
@@ -41,6 +39,7 @@ Comparing
 Tensors that record while they compute, with PyTorch's names
     tensor, Tensor, no_grad, enable_grad, inference_mode, checkpoint, checkpoint_chain,
     CustomFunction, detect_anomaly, memory, and difflab.eager.grad
+    nn, optim            layers, losses and optimizers; fold_batch_norm simplifies what is trained
 
 Everything raised is a DifflabError. ``help(dl.parse)`` and so on say more; the checkers for
 tests are in `difflab.testing`.
@@ -63,7 +62,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from difflab import arrays
+    from difflab import arrays, nn, optim
+    from difflab.arrays import random
     from difflab.autodiff import (
         grad,
         gradient,
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         jet,
         jvp,
         linearize,
+        partial,
         stop_gradient,
         taylor,
         value_and_grad,
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from difflab.graph.counts import count
     from difflab.graph.custom.function import CustomFunction
     from difflab.graph.function import Function, evaluate
+    from difflab.graph.passes.batch_norm import fold_batch_norm
     from difflab.graph.trace import trace
     from difflab.interop.large import apply
     from difflab.lab.problems import problem, problems
@@ -134,6 +136,7 @@ __all__ = [
     "enclose",
     "evaluate",
     "explain",
+    "fold_batch_norm",
     "fori_loop",
     "grad",
     "gradient",
@@ -149,11 +152,15 @@ __all__ = [
     "linearize",
     "memory",
     "methods",
+    "nn",
     "no_grad",
+    "optim",
     "parse",
+    "partial",
     "problem",
     "problems",
     "prove",
+    "random",
     "scan",
     "sparse_hessian",
     "sparse_jacobian",
@@ -189,6 +196,7 @@ _HOMES = {
     "enclose": "difflab.proof",
     "evaluate": "difflab.graph.function",
     "explain": "difflab.diagnose",
+    "fold_batch_norm": "difflab.graph.passes.batch_norm",
     "fori_loop": "difflab.autodiff.control.loops",
     "grad": "difflab.autodiff",
     "gradient": "difflab.autodiff",
@@ -205,6 +213,7 @@ _HOMES = {
     "memory": "difflab.eager",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
+    "partial": "difflab.autodiff",
     "problem": "difflab.lab.problems",
     "problems": "difflab.lab.problems",
     "prove": "difflab.proof",
@@ -224,14 +233,23 @@ _HOMES = {
 }
 
 
+_MODULES = {
+    "arrays": "difflab.arrays",
+    "methods": "difflab.methods",
+    "nn": "difflab.nn",
+    "optim": "difflab.optim",
+    "random": "difflab.arrays.random",
+}
+
+
 def __getattr__(name: str) -> object:
     """Find a public name on its floor, once."""
     from importlib import import_module
 
-    if name in ("arrays", "methods"):
+    if name in _MODULES:
         # Importing a subpackage binds its name here, so `dl.methods` is the package in any
         # case; the package itself can be called.
-        return import_module(f"difflab.{name}")
+        return import_module(_MODULES[name])
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'difflab' has no attribute {name!r}")

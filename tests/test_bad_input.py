@@ -90,10 +90,12 @@ REST = (
     "enclose",
     "evaluate",
     "explain",
+    "fold_batch_norm",
     "fori_loop",
     "jit",
     "memory",
     "parse",
+    "partial",
     "problem",
     "problems",
     "prove",
@@ -107,6 +109,7 @@ REST = (
 WALKED = (*CALLABLES, *ONCE, *DIRECT, *REST)
 ELSEWHERE = {
     *("CustomFunction", "DifflabError", "Function", "Tensor", "__version__", "arrays", "compare"),
+    *("nn", "optim", "random"),
     *("detect_anomaly", "enable_grad", "inference_mode", "methods", "no_grad"),
 }
 """Classes, contexts and what takes no arguments; `compare` is tested by the laboratory's tests."""

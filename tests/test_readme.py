@@ -1,23 +1,25 @@
 """The README is run: its Python examples, its commands, its links.
 
 - Python examples and commands are run as `tests.support.documents` says.
-- A ```python block that starts with ``# name.py`` is written to that file, and commands are run
-  where those files are.
-- The table of conventions is the table of primitives.
 """
 
 from __future__ import annotations
 
-import re
 import runpy
 from pathlib import Path
 
 import pytest
 
-from difflab.language.calls import CALLS
-from difflab.primitives import TABLE
 from difflab.testing import check_gradient
-from tests.support.documents import ROOT, blocks, links, matches, python_failures, run, sessions
+from tests.support.documents import (
+    ROOT,
+    links,
+    matches,
+    python_failures,
+    run,
+    sessions,
+    write_files,
+)
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST_SCREEN = README.splitlines()[:24]
@@ -26,12 +28,7 @@ FIRST_SCREEN = README.splitlines()[:24]
 @pytest.fixture(scope="module")
 def workshop(tmp_path_factory) -> Path:
     """A directory that holds the files the README tells the reader to write."""
-    where = tmp_path_factory.mktemp("readme")
-    for block in blocks(README):
-        name = re.match(r"# (\w+\.py)\n", block.text)
-        if block.language == "python" and name:
-            (where / name[1]).write_text(block.text, encoding="utf-8")
-    return where
+    return write_files(README, tmp_path_factory.mktemp("readme"))
 
 
 @pytest.fixture
@@ -62,24 +59,6 @@ def test_two_commands_stand_on_the_first_screen():
 @pytest.mark.parametrize("target", links(README))
 def test_links_lead_to_files(target):
     assert (ROOT / target).exists()
-
-
-def test_conventions_are_those_of_the_table():
-    spellings: dict[str, list[str]] = {}
-    for row in TABLE.values():
-        if row.convention:
-            spelling = row.names[0] if row.names else row.infix or row.name
-            spellings.setdefault(row.convention, []).append(f"`{spelling}`")
-    expected = [f"| {', '.join(names)} | {text} |" for text, names in spellings.items()]
-    start = README.index("| function | convention |")
-    assert README[start : README.index("\n\n", start)].splitlines()[2:] == expected
-
-
-def test_every_function_of_the_language_is_named():
-    section = README[README.index("## The language") : README.index("## See how")]
-    named = set(re.findall(r"\w+", section))
-    # The second spelling of a function that has a short one need not be named.
-    assert {row.names[0] for row in TABLE.values() if row.names} | set(CALLS) <= named
 
 
 def test_the_gradient_test_of_the_readme_fails_as_it_should(workshop, monkeypatch):

@@ -6,6 +6,7 @@ from difflab.autodiff.callables.products import hvp, jvp, linearize, vjp
 from difflab.autodiff.callables.stop_gradient import stop_gradient
 from difflab.autodiff.callables.taylor import jet, taylor
 from difflab.autodiff.callables.vmap import vmap
+from difflab.autodiff.functions.partial import partial
 from difflab.autodiff.functions.transforms import gradient, value_and_gradient
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "jet",
     "jvp",
     "linearize",
+    "partial",
     "stop_gradient",
     "taylor",
     "value_and_grad",

@@ -15,8 +15,10 @@ from difflab.cli import derive as derived
 from difflab.cli import diff as differing
 from difflab.cli import evaluate as evaluating
 from difflab.cli import explain as explaining
+from difflab.cli import explore as exploring
 from difflab.cli import fuzz as fuzzing
 from difflab.cli import graph as drawn
+from difflab.cli import serve as serving
 from difflab.cli import trace as traced
 from difflab.cli.bench.commands import bench
 from difflab.cli.bench.gpu import gpu
@@ -77,6 +79,8 @@ app.command(cls=ExpressionCommand, epilog=drawn.EXAMPLES)(drawn.graph)
 app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
 app.command(cls=ExpressionCommand, epilog=evaluating.EXAMPLES)(evaluating.evaluate)
 app.command(cls=ExpressionCommand, epilog=explaining.EXAMPLES)(explaining.explain)
+app.command(cls=ExpressionCommand, epilog=exploring.EXAMPLES)(exploring.explore)
+app.command(epilog=serving.EXAMPLES)(serving.serve)
 app.command(epilog=checked.EXAMPLES)(checked.check)
 app.command(epilog=fuzzing.EXAMPLES)(fuzzing.fuzz)
 app.command("write-test", epilog=writing.EXAMPLES)(writing.write_test)

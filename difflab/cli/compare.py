@@ -29,6 +29,7 @@ from difflab.cli.output import (
     report_format,
     screen,
 )
+from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -44,6 +45,7 @@ difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
 difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
 difflab compare @model.txt --at "w=[1,2,3]" -o model.json
 difflab compare model:loss --at "w=[0.5,1],x=2"
+difflab compare @formulas.txt --each-line --at @values.json
 difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
 """
 
@@ -55,6 +57,7 @@ class ComparisonFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
     MD = "md"
+    LATEX = "latex"
     HTML = "html"
 
 
@@ -83,6 +86,10 @@ OverOption = Annotated[
 PointsOption = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="How many, with --over; 10,000 by default.")
 ]
+EachLineOption = Annotated[
+    bool,
+    typer.Option("--each-line", help="Every line of EXPR, as of @file, is a formula of its own."),
+]
 ScaleOption = Annotated[
     str | None,
     typer.Option(metavar="x1=log", help="With --over: the points are even in the logarithm."),
@@ -106,14 +113,22 @@ def compare(
     over: OverOption = None,
     points: PointsOption = None,
     scale: ScaleOption = None,
+    each_line: EachLineOption = False,
 ) -> int:
     """Differentiate EXPR by every method; judge and measure each."""
     names = parse_names(methods)
+    options: CompareOptions
+    if each_line:
+        given = {"--over": over, "--points": points, "--scale": scale, "--plot": plot}
+        given |= {"--explain-nan": explain_nan, "--stabilise": stabilise}
+        options = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
+        options |= {"target": target, "timing": not no_timing}
+        return _each(expression, at or [], options, form, output, given)
     if over or points is not None or scale:
         from difflab.cli.domain import DomainRequest, compare_over
 
         request = DomainRequest(expression, over or [], points, scale, at or [], form, output, plot)
-        options: CompareOptions = {"methods": names, "order": order, "timeout": timeout}
+        options = {"methods": names, "order": order, "timeout": timeout}
         options |= {"target": target, "seed": seed}
         unused = {"--explain-nan": explain_nan, "--stabilise": stabilise, "--no-timing": no_timing}
         return compare_over(request, options, [name for name, given in unused.items() if given])
@@ -136,6 +151,29 @@ def compare(
     report = written(result, chosen, to_file=destination is not None)
     _deliver(result, report, destination, picture_file)
     return 0 if result.agreed else 1
+
+
+def _each(
+    expression: str,
+    at: list[str],
+    options: CompareOptions,
+    form: ComparisonFormat | None,
+    output: str | None,
+    given: dict[str, Any],
+) -> int:
+    """Compare every formula of a text, and write the records together."""
+    from difflab.cli.several import subjects, together
+
+    destination = None if output is None else check_destination(output)
+    chosen = report_format(form, destination, ComparisonFormat)
+    given["--format html"] = chosen is ComparisonFormat.HTML
+    for name, value in given.items():
+        if value not in (None, False):
+            raise InputError(f"{name} is for one formula", hint="omit it, or --each-line")
+    results = [_compared(one.text, one.point, False, options) for one in subjects(expression, at)]
+    write = partial(written, form=chosen, to_file=destination is not None)
+    deliver(together(results, chosen, write), destination)
+    return 0 if all(result.agreed for result in results) else 1
 
 
 def _compared(
@@ -177,11 +215,12 @@ def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file:
     if form is ComparisonFormat.JSON:
         return result.to_json() + "\n"
     from difflab.lab.side_by_side import SideBySide
-    from difflab.report.comparison import csv, html, markdown, side_by_side, table
+    from difflab.report.comparison import csv, html, latex, markdown, side_by_side, table
 
     writers: dict[ComparisonFormat, Callable[..., str]] = {
         ComparisonFormat.CSV: csv.csv,
         ComparisonFormat.MD: markdown.markdown,
+        ComparisonFormat.LATEX: latex.latex,
         ComparisonFormat.HTML: html.page,
         ComparisonFormat.TABLE: partial(table.table, **screen(to_file=to_file)),
     }
@@ -189,6 +228,7 @@ def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file:
         writers = {
             ComparisonFormat.CSV: side_by_side.csv,
             ComparisonFormat.MD: side_by_side.markdown,
+            ComparisonFormat.LATEX: side_by_side.latex,
             ComparisonFormat.HTML: side_by_side.page,
             ComparisonFormat.TABLE: partial(side_by_side.table, **screen(to_file=to_file)),
         }

@@ -1,4 +1,4 @@
-"""``difflab derive``: the derivative of a formula as text, LaTeX, Python or C."""
+"""``difflab derive``: the derivative of a formula as text, LaTeX, Python, C or JavaScript."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from math import prod
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +16,6 @@ from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
     PlotOption,
-    one_of,
 )
 from difflab.cli.output import check_destination, deliver
 from difflab.cli.sparsity import show_sparsity
@@ -31,12 +29,14 @@ __all__ = ["EXAMPLES", "DerivativeFormat", "derive"]
 EXAMPLES = """\b
 difflab derive "ln(x1)+x1*x2-sin(x2)"
 difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
+difflab derive "x*exp(x*y)" --wrt x,y,y
 difflab derive "[x*y, x+y]" --of jacobian --format python
 difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
 difflab derive model:loss --at "w=[0.5,1],x=2" --format c
 """
 
-_PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<indices>[0-9, ]+)\]")
+_COMMA = re.compile(r",(?![^\[]*\])")
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 class DerivativeFormat(StrEnum):
@@ -46,6 +46,7 @@ class DerivativeFormat(StrEnum):
     LATEX = "latex"
     PYTHON = "python"
     C = "c"
+    JAVASCRIPT = "javascript"
 
 
 PointOption = Annotated[
@@ -57,7 +58,10 @@ PointOption = Annotated[
 ]
 VariableOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Differentiate by this variable only, such as x1 or w[3]."),
+    typer.Option(
+        metavar="NAME[,NAME…]",
+        help="Differentiate by this variable only, such as x1 or w[3]; x,y,y for ∂³/∂x∂y².",
+    ),
 ]
 DerivativeOption = Annotated[
     DerivativeKind | None,
@@ -84,7 +88,7 @@ def derive(
     plot: PlotOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Write the derivative of EXPR as text, LaTeX, Python or C, or its sparsity."""
+    """Write the derivative of EXPR as text, LaTeX, Python, C or JavaScript, or its sparsity."""
     destination = None if output is None else check_destination(output)
     if sparsity:
         if (
@@ -99,14 +103,14 @@ def derive(
             )
         hessian = of is DerivativeKind.HESSIAN or order == 2 or None
         return show_sparsity(
-            _subject(expression, at),
+            _subject(expression, at, wrt),
             False if of is DerivativeKind.JACOBIAN else hessian,
             destination,
             plot,
         )
     if plot is not None:
         raise InputError("--plot draws the sparsity of a derivative", hint="add --sparsity")
-    subject = _subject(expression, at)
+    subject = _subject(expression, at, wrt)
     from difflab.language import printers
 
     derived = derivative(subject.function, wrt, order, of)
@@ -118,8 +122,8 @@ def derive(
     return 0
 
 
-def _subject(expression: str, at: list[str] | None) -> Subject:
-    subject = Subject.of(expression, at)
+def _subject(expression: str, at: list[str] | None, wrt: str | None) -> Subject:
+    subject = Subject.of(expression, at, _NAME.findall(wrt or ""))
     if subject.point is not None and subject.traced is None:
         raise InputError(
             "--at gives the shapes of the arguments of module:function",
@@ -145,15 +149,26 @@ def derivative(
     if wrt is None and order > 2 and function.n == 1:
         wrt = _names(function)[0]
     if wrt is not None:
-        from difflab.autodiff.functions.partial import partial_derivative
-
-        return partial_derivative(function, _flat_index(function, wrt), order)
+        return _partial(function, wrt, order)
     if of is None:
         second = function.m == 1 and order > 1
         of = DerivativeKind.HESSIAN if second else DerivativeKind.first(function)
     elif order not in (1, 1 + (of is DerivativeKind.HESSIAN)):
         raise InputError(f"the {of} is not a derivative of order {order}", hint="omit --order")
     return _whole(function, of, order)
+
+
+def _partial(function: Function, wrt: str, order: int) -> Function:
+    """Return the derivative by one variable, or by a list of them."""
+    from difflab.autodiff.functions.elements import element_index
+    from difflab.autodiff.functions.partial import mixed_derivative
+
+    columns = [element_index(function, name.strip(), "--wrt ") for name in _COMMA.split(wrt)]
+    if len(columns) > 1 and order > 1:
+        raise InputError(
+            f"--wrt {wrt} gives the order by its length, {len(columns)}", hint="omit --order"
+        )
+    return mixed_derivative(function, columns * order)
 
 
 def _whole(function: Function, of: DerivativeKind, order: int) -> Function:
@@ -171,29 +186,6 @@ def _names(function: Function) -> list[str]:
         name if shape == () else f"{name}[{','.join('0' * len(shape))}]"
         for name, shape in zip(function.inputs, function.input_shapes, strict=True)
     ]
-
-
-def _flat_index(function: Function, wrt: str) -> int:
-    """Return the index of the variable among the flattened inputs."""
-    part = _PART.fullmatch(wrt)
-    name = one_of(part["name"].strip() if part else wrt, function.inputs, "variable")
-    shapes = dict(zip(function.inputs, function.input_shapes, strict=True))
-    shape = shapes[name]
-    indices = tuple(int(index) for index in part["indices"].split(",")) if part else ()
-    fits = len(indices) == len(shape) and all(
-        index < size for index, size in zip(indices, shape, strict=True)
-    )
-    if not fits:
-        example = f"{name}[{','.join('0' * len(shape))}]" if shape else name
-        raise InputError(
-            f"{wrt!r} is not a single element of {name!r}, whose shape is {list(shape)}",
-            hint=f"--wrt {example}",
-        )
-    start = sum(prod(shapes[other]) for other in function.inputs[: function.inputs.index(name)])
-    offset = 0
-    for index, size in zip(indices, shape, strict=True):
-        offset = offset * size + index
-    return start + offset
 
 
 def _without_unused_inputs(function: Function) -> Function:

@@ -9,10 +9,11 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,15 @@ from difflab.errors import InputError, PointError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Parameters", "Subject", "is_function", "load_function", "user_code"]
+__all__ = [
+    "Parameters",
+    "Subject",
+    "code_digest",
+    "is_function",
+    "load_function",
+    "traced_at",
+    "user_code",
+]
 
 _NAMED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -46,6 +55,8 @@ class Subject:
         The values of ``--at``.
     start : dict or None
         The point of a problem of the library.
+    variables : collection of str
+        Names of variables that an option names, beside those of `point`.
     traced : Function or None
         The graph of the Python function.
     """
@@ -54,9 +65,12 @@ class Subject:
     point: dict[str, Any] | None
     traced: Function | None = None
     start: dict[str, Any] | None = None
+    variables: Collection[str] = ()
 
     @classmethod
-    def of(cls, argument: str, at: Sequence[str] | None) -> Subject:
+    def of(
+        cls, argument: str, at: Sequence[str] | None, variables: Collection[str] = ()
+    ) -> Subject:
         """Read the argument EXPR and the options ``--at`` of a command.
 
         Raises
@@ -70,11 +84,10 @@ class Subject:
             from difflab.lab.problems.library import problem
 
             found = problem(argument)
-            return cls(found.text, point, start=found.start)
+            return cls(found.text, point, start=found.start, variables=variables)
         if not is_function(argument):
-            return cls(read_expression(argument), point)
-        with user_code(argument):
-            return cls(argument, point, _traced(argument, load_function(argument), point))
+            return cls(read_expression(argument), point, variables=variables)
+        return cls(argument, point, traced_at(argument, point))
 
     @property
     def place(self) -> dict[str, Any] | None:
@@ -84,9 +97,23 @@ class Subject:
     @cached_property
     def function(self) -> Function:
         """The function; a formula is parsed when it is first asked for."""
-        from difflab.language import parse
+        from difflab.language import given_names, parse
 
-        return parse(self.text) if self.traced is None else self.traced
+        if self.traced is not None:
+            return self.traced
+        return parse(self.text, [*given_names(self.place), *self.variables])
+
+
+def traced_at(target: str, point: Mapping[str, Any] | None) -> Function:
+    """Import ``module:function`` and trace it at a point.
+
+    Raises
+    ------
+    InputError
+        The module or the function is not found, has no point, or cannot be traced.
+    """
+    with user_code(target):
+        return _traced(target, load_function(target), point)
 
 
 def _traced(target: str, function: Callable[..., Any], point: Mapping[str, Any] | None) -> Function:
@@ -192,6 +219,15 @@ def _last_frame(error: BaseException) -> str | None:
         if frame.filename.startswith(home):
             return f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}"
     return None
+
+
+def code_digest(function: Callable[..., Any]) -> str:
+    """Return what identifies the code of a function: other code is another function."""
+    try:
+        source = Path(inspect.getsourcefile(function) or "").read_bytes()
+    except (OSError, TypeError):
+        return "source unknown"
+    return f"SHA-256 {sha256(source).hexdigest()[:12]}"
 
 
 def load_function(target: str) -> Callable[..., Any]:

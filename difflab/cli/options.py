@@ -9,14 +9,14 @@ from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
 from hashlib import sha256
-from math import isfinite, prod
+from math import isfinite
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 from typer.core import TyperCommand
 
 from difflab.core.files import open_regular
-from difflab.core.machine import require_memory
 from difflab.core.place import SourceLocation
 from difflab.core.quantities import bytes_text
 from difflab.errors import InputError, ParseError, PointError
@@ -55,7 +55,8 @@ PointOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="x1=2,x2=5",
-        help="The point: numbers, pi/2, [1,2,3] or @file.npy. By default one is chosen.",
+        help="The point: numbers, pi/2, [1,2,3] or x=@file.npy; @file reads many from"
+        " .txt (lines name=value), .json or .npz. By default one is chosen.",
     ),
 ]
 OutputOption = Annotated[
@@ -237,25 +238,69 @@ def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
     """Return the point of the ``--at`` options, or None without any.
 
     A value is a number, a constant expression such as ``pi/2``, an array ``[1, 2, 3]``, or
-    ``@file.npy``.
+    ``@file.npy``. In place of ``name=value``, ``@file`` gives the values of a file: an object in
+    ``.json``, arrays in ``.npz``, else lines of ``name=value``. A file and what stands after it
+    replace earlier values.
 
     Raises
     ------
     PointError
-        An option cannot be read, or gives a name twice; the error marks the text.
+        An option or a file cannot be read, or gives a name twice; the error names the place.
     """
     if not texts:
         return None
     point: dict[str, Any] = {}
+    plain: set[str] = set()
     for text in texts:
         for start, end in _items(text):
-            name, value = _assignment(text, (start, end))
-            if name in point:
-                raise SourceLocation(text, (start, end)).error(
-                    PointError, f"{name!r} is given twice"
-                )
+            item = text[start:end].strip()
+            if item.startswith("@"):
+                begin = text.index("@", start)
+                found = _file(item[1:], SourceLocation(text, (begin, begin + len(item))))
+                point |= found
+                plain -= found.keys()
+                continue
+            place = SourceLocation(text, (start, end))
+            name, value = _assignment(place)
+            if name in plain:
+                raise place.error(PointError, f"{name!r} is given twice")
             point[name] = value
+            plain.add(name)
     return point
+
+
+def _file(name: str, place: SourceLocation) -> dict[str, Any]:
+    """Return the values of a file, by the ending of its name."""
+    ending = PurePath(name).suffix.lower()
+    if ending == ".npz":
+        from difflab.cli.point_files import arrays_in
+
+        return arrays_in(name, place)
+    if ending == ".npy":
+        raise place.error(PointError, "an array needs a name", f"x=@{name}")
+    try:
+        content = _decoded(_read_bytes(name), repr(name))
+    except InputError as error:
+        raise place.error(PointError, error.message, error.hint) from error
+    if ending == ".json":
+        from difflab.cli.point_files import numbers_in
+
+        return numbers_in(content, name)
+    return _lines(content, PurePath(name).name)
+
+
+def _lines(content: str, name: str) -> dict[str, Any]:
+    """Read lines of ``name=value``, or several with commas between them."""
+    found: dict[str, Any] = {}
+    for number, line in enumerate(content.splitlines(), 1):
+        text = line.partition("#")[0].rstrip()
+        for start, end in _items(text) if text.strip() else ():
+            place = SourceLocation(text, (start, end), f"{name}, line {number}")
+            key, value = _assignment(place)
+            if key in found:
+                raise place.error(PointError, f"{key!r} is given twice")
+            found[key] = value
+    return found
 
 
 def _items(text: str) -> Iterator[TextSpan]:
@@ -272,21 +317,24 @@ def _items(text: str) -> Iterator[TextSpan]:
     yield start, len(text)
 
 
-def _assignment(text: str, span: TextSpan) -> tuple[str, Any]:
+def _assignment(item: SourceLocation) -> tuple[str, Any]:
     """Read one ``name=value``."""
-    start, end = span
-    name, equals, value = text[start:end].partition("=")
+    assert item.span is not None
+    start, end = item.span
+    name, equals, value = item.part.partition("=")
     if not equals or not name.strip() or not value.strip():
-        place = SourceLocation(text or None, (start, max(end, start + 1)))
+        place = replace(item, text=item.text or None, span=(start, max(end, start + 1)))
         raise place.error(PointError, "a point is written as name=value", "x1=2,x2=5")
     begin = start + len(name) + 1
     begin += len(value) - len(value.lstrip())
-    return name.strip(), _value(SourceLocation(text, (begin, begin + len(value.strip()))))
+    return name.strip(), _value(replace(item, span=(begin, begin + len(value.strip()))))
 
 
 def _value(place: SourceLocation) -> Any:
     if place.part.startswith("@"):
-        return _load(place.part[1:], place)
+        from difflab.cli.point_files import array_in
+
+        return array_in(place.part[1:], place)
     return _array(place) if place.part.startswith("[") else _number(place)
 
 
@@ -343,38 +391,6 @@ def _array(place: SourceLocation) -> NDArray[np.float64]:
         return np.array(stack[0][0], dtype=np.float64)
     except ValueError as error:
         raise place.error(PointError, "the rows of the array differ in length") from error
-
-
-def _load(name: str, place: SourceLocation) -> NDArray[Any]:
-    """Return the array in a file of NumPy's format, without unpickling anything."""
-    from numpy.lib import format as npy
-
-    try:
-        with open_regular(name) as stream:
-            _check_array(stream, name)
-            values = npy.read_array(stream, allow_pickle=False)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise place.error(PointError, f"cannot read {name!r}: {why}") from error
-    except InputError as error:
-        raise place.error(PointError, error.message, error.hint) from error
-    except (ValueError, SyntaxError, TypeError, OverflowError, EOFError) as error:
-        fault = f"{name!r} is not a NumPy array file: {error}"
-        hint = "write one with numpy.save('x.npy', array)"
-        raise place.error(PointError, fault, hint) from error
-    if values.dtype.kind not in "biuf":
-        fault = f"{name!r} holds {values.dtype} values, not real numbers"
-        raise place.error(PointError, fault)
-    return values.astype("float64", copy=False)
-
-
-def _check_array(stream: BinaryIO, name: str) -> None:
-    """Raise if an array's header announces more data than the file or the memory holds."""
-    from difflab.core.npy_header import read_header
-
-    shape, _, kind = read_header(stream)
-    require_memory(prod(shape) * (kind.itemsize + 8), f"the array in {name!r}")
-    stream.seek(0)
 
 
 def expression_key(text: str) -> str:

@@ -199,6 +199,10 @@ def check_picture(name: str) -> Path:
     return path
 
 
+_ENDINGS = {"latex": "tex"}
+"""The endings of files whose format has another name."""
+
+
 def report_format(
     requested: _Formats | None, destination: Path | None, formats: type[_Formats]
 ) -> _Formats:
@@ -214,10 +218,11 @@ def report_format(
     ending = destination.suffix.lower() if destination else ""
     if ending in ("", ".txt"):
         return formats("table")
+    names = {f".{_ENDINGS.get(name, name)}": name for name in formats if name != "table"}
     try:
-        return formats(ending[1:])
-    except ValueError:
-        endings = ", ".join(f".{name}" for name in formats if name != "table")
+        return names[ending]
+    except KeyError:
+        endings = ", ".join(names)
         raise InputError(
             f"cannot tell the format from {str(destination)!r}",
             hint=f"end the name in .txt, {endings}, or add --format",

@@ -14,6 +14,10 @@ from difflab.cli.output import ProgressLine, check_destination, emit, say, write
 from difflab.core.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from difflab.graph.function import Function
+    from difflab.lab.problems.sized import Family
     from difflab.lab.study.cluster import Cluster
     from difflab.lab.study.run import Plan
     from difflab.lab.study.store import Store
@@ -32,6 +36,29 @@ class ExportFormat(StrEnum):
 
     CSV = "csv"
     PARQUET = "parquet"
+
+
+class _UserCode:
+    """``module:function`` in a study, imported from the current folder."""
+
+    def function(self, name: str, point: Mapping[str, Any] | None) -> Function | None:
+        """Return a Python function traced at a point."""
+        import numpy as np
+
+        from difflab.cli.functions import is_function, traced_at
+
+        if not is_function(name):
+            return None
+        # The nested lists of TOML.
+        arrays = point and {key: np.asarray(value, dtype=float) for key, value in point.items()}
+        return traced_at(name, arrays)
+
+    def family(self, name: str) -> Family | None:
+        """Return a Python function of sizes."""
+        from difflab.cli.bench.sizes import size_family
+        from difflab.cli.functions import is_function
+
+        return size_family(name).guarded if is_function(name) else None
 
 
 class _RunByDefault(TyperGroup):
@@ -74,7 +101,7 @@ def run(
     """Compute the records that STORE lacks; run it again to resume."""
     from difflab.lab.study.study import read
 
-    described = read(Path(file))
+    described = read(Path(file), _UserCode())
     path = check_destination(output or str(Path(file).with_suffix(".db")))
     with ExitStack() as stack:
         cluster = None

@@ -35,7 +35,9 @@ class TraceFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     MD = "md"
+    LATEX = "latex"
     HTML = "html"
+    PDF = "pdf"
 
 
 class TraceMode(StrEnum):
@@ -87,7 +89,7 @@ def trace(
     return 0
 
 
-def written(steps: EvaluationTrace, form: TraceFormat, *, to_file: bool) -> str:
+def written(steps: EvaluationTrace, form: TraceFormat, *, to_file: bool) -> str | bytes:
     """Return a trace in one of the formats."""
     from difflab.report.trace import text as trace_text
 

@@ -11,6 +11,7 @@ import numpy as np
 from difflab.diagnose.anomalies import failures, needed
 from difflab.diagnose.findings import AnomalyKind, number_text
 from difflab.errors import DomainError
+from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function, evaluate, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
 
@@ -21,7 +22,7 @@ FAILURES_EXAMINED = 64
 """Failures examined to find one that is no overflow."""
 
 
-def check_domain(function: Function, values: Sequence[Any]) -> None:
+def check_domain(function: Function, values: Sequence[Any], on: Interpreter | None = None) -> None:
     """Raise when `function` is undefined at a point, naming the subexpression at fault.
 
     A value that is finite in the reals and only overflows in floating point is accepted: a
@@ -33,6 +34,8 @@ def check_domain(function: Function, values: Sequence[Any]) -> None:
         The function to evaluate.
     values : sequence
         One value per input.
+    on : Interpreter, optional
+        What evaluates the function; chosen from the values by default.
 
     Raises
     ------
@@ -52,7 +55,7 @@ def check_domain(function: Function, values: Sequence[Any]) -> None:
     hint: log needs x > 0
     """
     graph = function.graph
-    found = evaluate_all(function, values)
+    found = evaluate_all(function, values, on)
     if all(np.all(np.isfinite(found[node])) for node in function.outputs):
         return
     if _finite_in_the_reals(function, values):

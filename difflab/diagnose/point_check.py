@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from difflab.diagnose.domain import check_domain
 from difflab.diagnose.points import choose_point
 from difflab.errors import PointError
+from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
 
@@ -21,7 +22,12 @@ PointValue = float | NDArray[float64]
 
 
 def checked_point(
-    function: Function, at: Mapping[str, Any] | None, seed: int = 0, *, inside: bool = True
+    function: Function,
+    at: Mapping[str, Any] | None,
+    seed: int = 0,
+    *,
+    inside: bool = True,
+    on: Interpreter | None = None,
 ) -> dict[str, PointValue]:
     """Return the value of every input, in the inputs' order.
 
@@ -36,6 +42,8 @@ def checked_point(
         The seed of that choice.
     inside : bool
         Whether the function must be defined at the point.
+    on : Interpreter, optional
+        What evaluates the function; NumPy's kernels by default.
 
     Raises
     ------
@@ -60,7 +68,7 @@ def checked_point(
     values = map(_real, function.inputs, function.input_shapes, function.arranged((), at))
     point = dict(zip(function.inputs, values, strict=True))
     if inside:
-        check_domain(function, list(point.values()))
+        check_domain(function, list(point.values()), on)
     return point
 
 

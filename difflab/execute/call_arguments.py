@@ -15,8 +15,8 @@ from difflab.graph.ir import Shape
 __all__ = ["common_shape", "plain_number", "real"]
 
 
-def common_shape(values: Sequence[Any]) -> Shape | None:
-    """Return the common shape of float64 arrays, mixed with floats; None for anything else.
+def common_shape(values: Sequence[Any], dtype: np.dtype[Any] = FLOAT) -> Shape | None:
+    """Return the common shape of arrays of `dtype`, mixed with floats; None for anything else.
 
     Such arguments need no conversion, no check and no search for a device.
 
@@ -31,7 +31,7 @@ def common_shape(values: Sequence[Any]) -> Shape | None:
     for value in values:
         if value.__class__ is float:
             continue
-        if value.__class__ is not np.ndarray or value.dtype != FLOAT:
+        if value.__class__ is not np.ndarray or value.dtype != dtype:
             return None
         if shape is None:
             shape = value.shape
@@ -40,8 +40,8 @@ def common_shape(values: Sequence[Any]) -> Shape | None:
     return shape or None
 
 
-def real(value: Any) -> NDArray[np.float64]:
-    """Return `value` as an array of float64.
+def real(value: Any, dtype: np.dtype[Any] = FLOAT) -> NDArray[Any]:
+    """Return `value` as an array of a real dtype.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def real(value: Any) -> NDArray[np.float64]:
             f"compiled functions accept real numbers, not {array.dtype}",
             hint="call the Function itself",
         )
-    return array.astype(np.float64, copy=False)
+    return array.astype(dtype, copy=False)
 
 
 def plain_number(value: Any) -> Any:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from difflab.core.optional import installed, require
 from difflab.errors import UnsupportedError
+from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
 from difflab.execute.targets.llvm import NativeArrays, NativeBatch, NativeTarget
@@ -120,7 +123,12 @@ def repeated(function: Function, target: str) -> Function:
 
 
 def choose(
-    target: str, schedule: Schedule, program: ScalarProgram | None, arrays: str, threads: int
+    target: str,
+    schedule: Schedule,
+    program: ScalarProgram | None,
+    arrays: str,
+    threads: int,
+    dtype: np.dtype[Any] = FLOAT,
 ) -> Choice:
     """Choose the target of a function.
 
@@ -136,13 +144,19 @@ def choose(
         Why there is no `program`.
     threads : int
         The number of threads that share a batch.
+    dtype : dtype
+        The dtype in which to compute.
 
     Raises
     ------
+    UnsupportedError
+        The target computes in float64 only.
     MissingDependencyError
         The package that the target requires is missing or broken: llvmlite for "native", CuPy
         for "cupy", python-flint for "exact".
     """
+    if dtype != FLOAT:
+        return _in_dtype(target, schedule, program, arrays, threads, dtype)
     if target in ("python", "numpy"):
         return Choice(f"{target}: as requested", math.inf if target == "python" else -1)
     if target == "cupy":
@@ -169,6 +183,36 @@ def choose(
         return Choice(f"numpy: {arrays}")
     least, count = _least(native, WORTH_COMPILING_ARRAYS, FEW_POINTS + 1), native.operations
     reason = f"numpy: {arrays}; native from {least} points, with {count} scalar operations"
+    return Choice(reason, native_from=least, native=native)
+
+
+def _in_dtype(
+    target: str,
+    schedule: Schedule,
+    program: ScalarProgram | None,
+    arrays: str,
+    threads: int,
+    dtype: np.dtype[Any],
+) -> Choice:
+    """Choose among the targets that compute in another dtype than float64."""
+    if target not in ("auto", "numpy", "native"):
+        raise UnsupportedError(
+            f"the target '{target}' computes in float64, not in {dtype}: use target 'auto',"
+            " 'numpy' or 'native'"
+        )
+    if target == "numpy":
+        return Choice(f"numpy: as requested, in {dtype}")
+    if target == "native":
+        llvm()
+    most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO
+    native, why_not = _native(schedule, program, most, threads, dtype)
+    if native is None:
+        why = ", and ".join(dict.fromkeys(filter(None, (arrays, why_not))))
+        return Choice(f"numpy: in {dtype}, since {why}")
+    if target == "native":
+        return Choice(f"native: as requested, in {dtype}", native_from=0, native=native)
+    least = _least(native, WORTH_COMPILING, FEWEST_COMPILED)
+    reason = f"numpy: in {dtype}; native from {least} points"
     return Choice(reason, native_from=least, native=native)
 
 
@@ -205,7 +249,11 @@ def _rolled(schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
 
 
 def _native(
-    schedule: Schedule, program: ScalarProgram | None, most: int, threads: int
+    schedule: Schedule,
+    program: ScalarProgram | None,
+    most: int,
+    threads: int,
+    dtype: np.dtype[Any] = FLOAT,
 ) -> tuple[NativeTarget | None, str]:
     """Return the function as machine code, or None and the reason."""
     if not available():
@@ -213,7 +261,7 @@ def _native(
         return None, f"no machine code: {fault()}" if installed("llvmlite") else missing
     try:
         scalars = unrolled(schedule, most) if program is None else program
-        return NativeTarget(scalars, schedule.function.input_shapes, threads), ""
+        return NativeTarget(scalars, schedule.function.input_shapes, threads, real=dtype), ""
     except UnsupportedError as error:
         return None, str(error)
 

@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, real
 from difflab.execute.choice import repeated
 from difflab.execute.dispatch import TargetDispatch
+from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
 from difflab.graph.checks import require_flag
@@ -25,7 +27,7 @@ from difflab.graph.repetition import flattened, rolled
 from difflab.graph.values import first_carrier
 from difflab.primitives import sum_in_order
 
-__all__ = ["TARGETS", "Compiled", "check_target", "compile"]
+__all__ = ["TARGETS", "Compiled", "check_dtype", "check_target", "compile"]
 
 MANY_INPUTS = 256
 """Inputs from which a packed point stays one array, if the function is vectorised over it."""
@@ -35,7 +37,11 @@ TARGETS = ("auto", "python", "numpy", "native", "cupy", "exact")
 
 
 def compile(
-    f: Function, target: str = "auto", threads: int | None = None, packed: bool = False
+    f: Function,
+    target: str = "auto",
+    threads: int | None = None,
+    packed: bool = False,
+    dtype: DTypeLike = np.float64,
 ) -> Compiled:
     r"""Compile a function for fast calls.
 
@@ -57,6 +63,9 @@ def compile(
     packed : bool
         Whether the result accepts one array ``(n,)`` or ``(N, n)`` of all inputs, flattened
         in order, instead of one value per input.
+    dtype : {float64, float32}
+        The dtype in which inputs are taken, values computed and results returned. The targets
+        ``"numpy"``, ``"native"`` and ``"auto"`` compute in float32; batches take half the memory.
 
     Returns
     -------
@@ -68,7 +77,8 @@ def compile(
     Raises
     ------
     InputError
-        `f` is not a Function, the target is unknown, or `threads` is not a positive integer.
+        `f` is not a Function, the target is unknown, `threads` is not a positive integer, or
+        `dtype` is neither float64 nor float32.
     UnsupportedError
         The target cannot compute this function.
     MissingDependencyError
@@ -115,6 +125,7 @@ def compile(
     check_target(target)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads must be a positive integer, not {threads!r}")
+    real = check_dtype("compile", dtype)
     vectors = repeated(f, target)
     require_flag(packed, "packed", "compile")
     if packed and vectors is not f and len(f.inputs) >= MANY_INPUTS:
@@ -133,7 +144,35 @@ def compile(
             f"the target 'python' computes with scalars, and {arrays}: use target 'numpy'"
         )
     kind = PackedCompiled if packed else Compiled
-    return kind(f, target, threads, schedule, program, arrays).specialised()
+    return kind(f, target, threads, schedule, program, arrays, real).specialised()
+
+
+def check_dtype(name: str, dtype: Any) -> np.dtype[Any]:
+    """Return the dtype in which to compute.
+
+    Raises
+    ------
+    InputError
+        It is neither float64 nor float32.
+
+    Examples
+    --------
+    >>> check_dtype("compile", "float16")
+    Traceback (most recent call last):
+        ...
+    difflab.errors.InputError: compile cannot compute in float16
+    hint: dtype is np.float64 or np.float32
+    """
+    try:
+        found: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError):
+        found = np.dtype(object)
+    if dtype is None or found not in (FLOAT, SINGLE):
+        shown = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", repr(dtype))
+        raise InputError(
+            f"{name} cannot compute in {shown}", hint="dtype is np.float64 or np.float32"
+        )
+    return found
 
 
 def check_target(target: str) -> None:
@@ -203,7 +242,8 @@ class Compiled(TargetDispatch):
             results = self._at([float(arg) for arg in args])
             if results is not None:
                 return self.function.returned(results)
-        if plain and (batch := common_shape(args)) is not None and not self._choice.device:
+        batch = common_shape(args, self.dtype) if plain else None
+        if batch is not None and not self._choice.device:
             return self._results(args, batch)
         while args and args[-1] is None:
             args = args[:-1]
@@ -218,7 +258,7 @@ class Compiled(TargetDispatch):
         if self._on_device(inputs, self.function.inputs):
             results = self._cupy(inputs, self.function.inputs, self.function.batch(inputs))
             return self.function.returned(results)
-        values = [real(value) for value in inputs]
+        values = [real(value, self.dtype) for value in inputs]
         return self._results(values, self.function.batch(values))
 
     @cached_property
@@ -233,7 +273,8 @@ class Compiled(TargetDispatch):
 
     def _evaluation(self, function: Function) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """Return the evaluation of a function, such as the vjp of this one, on arrays."""
-        call = compile(replace(function, structure=None), self.target, self.threads)
+        alone = replace(function, structure=None)
+        call = compile(alone, self.target, self.threads, dtype=self.dtype)
         if len(function.outputs) == 1:
             return lambda values: [call(*values)]
         return lambda values: call(*values)
@@ -257,7 +298,7 @@ class Compiled(TargetDispatch):
         return self.function.returned(self._computed(values, batch, 0))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return compile, (self.function, self.target, self.threads, self.packed)
+        return compile, (self.function, self.target, self.threads, self.packed, self.dtype)
 
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}: {self.reason}>"
@@ -282,7 +323,7 @@ class PackedCompiled(Compiled):
         """Return the outputs at packed points of any dtype or sequence type."""
         if self._on_device([points], ["points"]):
             return self._packed_on_device(points)
-        packed = real(points)
+        packed = real(points, self.dtype)
         if packed.ndim == 1 and len(packed) == self.function.n:
             results = self._at(packed)
             if results is not None:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import UnsupportedError
-from difflab.execute.call_arguments import plain_number
+from difflab.execute.call_arguments import plain_number, real
 from difflab.execute.choice import Choice, choose
 from difflab.execute.lower.arrays.point import PointTarget
+from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.cuda import CupyTarget
@@ -39,6 +40,8 @@ class TargetDispatch:
         The requested target.
     threads : int or None
         The number of threads that share a large batch; all processors when None.
+    dtype : dtype
+        The dtype in which it computes, float64 or float32.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class TargetDispatch:
         schedule: Schedule,
         program: ScalarProgram | None,
         arrays: str,
+        dtype: np.dtype[Any] = FLOAT,
     ) -> None:
+        self.dtype = dtype
         self.function = function
         self.target = target
         self.threads = threads
@@ -64,7 +69,7 @@ class TargetDispatch:
         if first == "exact":
             self._program = program = None
         self._arrays: PointTarget | None = self._choice.point
-        if self._arrays is None and plain:
+        if self._arrays is None and plain and dtype == FLOAT:
             self._arrays = ArrayTarget(schedule)
         if first == "cupy":
             self._cupy  # noqa: B018 - plans now
@@ -78,7 +83,7 @@ class TargetDispatch:
     def _choose(self) -> None:
         workers = self.threads or available()
         self._choice: Choice = choose(
-            self.target, self._schedule, self._program, self._why_arrays, workers
+            self.target, self._schedule, self._program, self._why_arrays, workers, self.dtype
         )
         self._native = self._choice.native
 
@@ -106,7 +111,7 @@ class TargetDispatch:
     @cached_property
     def _numpy(self) -> NumpyTarget:
         threads = self.threads or available()
-        return NumpyTarget(self._schedule, self._program, threads)
+        return NumpyTarget(self._schedule, self._program, threads, self.dtype)
 
     @property
     def source(self) -> str:
@@ -156,7 +161,9 @@ class TargetDispatch:
         native = self._native or self._choice.batch
         if native is not None and chosen == "native" and points is not None:
             return native.memory_plan(points)
-        return MemoryPlan(len(self.function.outputs), (), 1, 8 * count * self.function.m)
+        return MemoryPlan(
+            len(self.function.outputs), (), 1, self.dtype.itemsize * count * self.function.m
+        )
 
     def _at(self, point: Any) -> list[Any] | None:
         """Return the outputs at a point of scalars; None if the target computes with arrays."""
@@ -171,6 +178,8 @@ class TargetDispatch:
 
     def _computed(self, values: Sequence[Any], batch: Shape, whole: int) -> Sequence[Any]:
         """Return the outputs, computed as in a batch of `whole` points if that is more."""
+        if self.dtype != FLOAT:
+            values = [real(value, self.dtype) for value in values]
         chosen = self._chosen(max(math.prod(batch), whole))
         if self._choice.exact is not None:
             return self._choice.exact(values, batch)

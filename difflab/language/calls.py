@@ -14,11 +14,13 @@ from typing import Any
 
 from difflab import arrays
 from difflab.arrays import trigonometric
+from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.node import Node
 from difflab.language import placing
+from difflab.language.factored import FACTORED
 from difflab.language.keys import RawKey
-from difflab.primitives import maximum, minimum
+from difflab.primitives import maximum, minimum, random_keys, random_normal, random_uniform
 
 __all__ = ["CALLS", "LIST", "ArrayCall", "Statics"]
 
@@ -171,6 +173,36 @@ def _single(compute: Compute) -> Callable[[Sequence[Node], Statics], Any]:
     return computed
 
 
+def _random(row: Primitive) -> ArrayCall:
+    """Return a function of a key, of the shape in brackets."""
+    return ArrayCall(
+        row.name,
+        lambda nodes, static: placing.drawn(row, nodes[0], static.integers),
+        1,
+        1,
+        "the shape",
+    )
+
+
+def _last(compute: Compute) -> Callable[[Sequence[Node], Statics], Any]:
+    """Return a function that works along one axis, the last one by default."""
+
+    def computed(nodes: Sequence[Node], static: Statics) -> Any:
+        axes = (-1,) if static.integers is None else static.integers
+        if len(axes) != 1:
+            raise ShapeError(f"expected one axis, not {len(axes)}")
+        return compute(*nodes, axes[0])
+
+    return computed
+
+
+def _put_along(nodes: Sequence[Node], static: Statics) -> Any:
+    given = static.integers or ()
+    if len(given) != 2:
+        raise ShapeError("put_along takes an axis and its size, as in put_along(x, i, [0, 4])")
+    return placing.put_along(nodes[0], nodes[1], given[0], given[1])
+
+
 def _taken(nodes: Sequence[Node], static: Statics) -> Any:
     return arrays.take(nodes[0], static.integers or (), static.axis)
 
@@ -201,7 +233,14 @@ CALLS: Mapping[str, ArrayCall] = _table(
     _extreme("max", arrays.max, maximum),
     _extreme("min", arrays.min, minimum),
     ArrayCall("argmax", _single(arrays.argmax), 1, 1, "the axis"),
+    ArrayCall("cumprod", _single(arrays.cumprod), 1, 1, "the axis"),
     ArrayCall("cumsum", _single(arrays.cumsum), 1, 1, "the axis"),
+    ArrayCall("argsort", _last(arrays.argsort), 1, 1, "the axis"),
+    ArrayCall("sort", _last(arrays.sort), 1, 1, "the axis"),
+    ArrayCall("take_along", _last(arrays.take_along_axis), 2, 2, "the axis"),
+    ArrayCall("put_along", _put_along, 2, 2, "the axis and its size", True),
+    _plain("convolve", arrays.convolve, 2),
+    _plain("correlate", arrays.correlate, 2),
     _normalization("softmax", arrays.softmax),
     _normalization("log_softmax", arrays.log_softmax),
     _plain("dot", arrays.dot, 2),
@@ -213,6 +252,8 @@ CALLS: Mapping[str, ArrayCall] = _table(
     _plain("cofactor", arrays.cofactor, 1),
     _plain("logdet", arrays.logdet, 1),
     _plain("cholesky", arrays.cholesky, 1),
+    *(_plain(name, compute, count) for name, (compute, count) in FACTORED.items()),
+    *(_plain(name, getattr(arrays, name), 1) for name in ("eigvalsh", "svdvals", "matrix_rank")),
     _plain("trace", arrays.trace, 1),
     _plain("diag", arrays.diag, 1),
     _plain("diagonal", arrays.diagonal, 1),
@@ -235,6 +276,9 @@ CALLS: Mapping[str, ArrayCall] = _table(
     _plain("batch_norm", arrays.batch_norm, 1, 3),
     _plain("conv2d", arrays.conv2d, 2, 3),
     ArrayCall("max_pool", _max_pool, 1, 1, "the size", True),
+    _random(random_keys),
+    _random(random_normal),
+    _random(random_uniform),
 )
 
 LIST = ArrayCall("[…]", lambda nodes, _: placing.listed(nodes), 1, None)

@@ -166,7 +166,7 @@ def function_without_call(text: str, span: TextSpan, token: str) -> ParseError:
     elif re.fullmatch(r"[\w.]+", token):
         hint = f"write {name}({shown(token)})"
     else:
-        hint = f"write {name}(x); a variable needs another name"
+        hint = f"write {name}(x); a variable needs another name, or a declaration: {name}: []"
     return ParseError(message, text=text, span=span, hint=hint)
 
 

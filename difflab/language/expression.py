@@ -10,7 +10,7 @@ Centrum report MR 34/61, 1961).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from difflab.core.primitive import Primitive
@@ -65,12 +65,14 @@ class ExpressionParser:
     ----------
     text : str
         The program.
+    variables : iterable of str
+        Names that are variables although the language reserves them.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, variables: Iterable[str] = ()) -> None:
         self.text = text
         self.builder = Builder(Source(text))
-        self.scope = Scope(text, self.builder)
+        self.scope = Scope(text, self.builder, variables)
         self.tokens: Iterator[tuple[int, int, int]] = tokens(text)
         self.nodes: list[int] = []
         self.starts: list[int] = []
@@ -145,15 +147,22 @@ class ExpressionParser:
         node = self.scope.spellings.get(self.text[start:end])
         if node is None:
             name = clean_name(self.text, start, end)
-            row: Primitive | ArrayCall | None = by_spelling.get(name)
-            if name in CALLS and (row is not None or BEFORE_CALL.match(self.text, end)):
-                row = CALLS[name]
+            row = self._called(name, end)
             if row is not None:
                 self.function = row, start, end
                 self.state = self.at_call
                 return
             node = self.scope.resolve(name, (start, end), self.target)
         self.push(node, start, end)
+
+    def _called(self, name: str, end: int) -> Primitive | ArrayCall | None:
+        """Return the function that a name means here; None if it is no function's."""
+        row = by_spelling.get(name)
+        found = CALLS.get(name, row)
+        if found is None or BEFORE_CALL.match(self.text, end):
+            return found
+        only = row is not None and row.reserved and name not in self.scope.variables
+        return found if only else None
 
     def _element(self, kind: int, start: int, end: int) -> None:
         """Read an element of a vector, such as ``x[12]``; reuse its node if it was read before."""
@@ -269,7 +278,7 @@ class ExpressionParser:
         if plain.isdigit():
             value = number(plain, 0, len(plain))
             exponent = self.builder.constant(-value if minus else value, None, (start, end))
-        elif plain in by_spelling:
+        elif plain in by_spelling and self._called(plain, end) is not None:
             raise complaints.unraised(self.text, (start, end))
         else:
             exponent = self.scope.resolve(plain, (start, end), self.target)

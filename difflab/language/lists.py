@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from difflab.errors import ParseError
 from difflab.language import complaints
 from difflab.language.brackets import read_integers, read_place
@@ -22,8 +24,8 @@ class ListParser(ExpressionParser):
     among the arguments of an array function that takes some it lists integers, ``sum(x, [0])``.
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, variables: Iterable[str] = ()) -> None:
+        super().__init__(text, variables)
         closing: dict[int, Handler] = {
             TokenKind.CLOSE: self.close,
             TokenKind.NEWLINE: self.nothing,

@@ -9,7 +9,7 @@ graph of its own. Its names are local; other names are those outside.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -29,10 +29,10 @@ from difflab.language.complaints import TextSpan
 from difflab.language.expression import BEFORE_CALL, Frame, Handler, table
 from difflab.language.lexer import TokenKind
 from difflab.language.lists import ListParser
-from difflab.language.scope import CONSTANTS, Scope
+from difflab.language.scope import Scope
 from difflab.primitives import as_number, not_equal
 
-__all__ = ["LoopParser"]
+__all__ = ["Clause", "LoopParser", "LoopScope", "OpenLoop"]
 
 _MOST_OPEN = 100
 """Maximum number of loops inside one another."""
@@ -45,38 +45,44 @@ _EXAMPLE = "write iterate(y = 0.5; 100 times; 4*y*(1 - y))"
 _OPEN = int(TokenKind.OPEN)
 
 
-class _Clause(Enum):
+class Clause(Enum):
     """What is being read."""
 
     BINDINGS = "the first values"
     WHILE = "the condition"
     DEFINITION = "a definition"
     VALUES = "the next values"
+    COTANGENTS = "the cotangents of the last values"
 
 
-class _LoopScope(Scope):
+class LoopScope(Scope):
     """Names of a step: its own, and those around it, which become constants of the loop."""
 
     __slots__ = ("around", "captured", "target")
 
     def __init__(self, text: str, builder: Builder, around: Scope, target: str | None) -> None:
-        super().__init__(text, builder)
+        super().__init__(text, builder, around.variables)
         self.around = around
         self.target = target
         self.captured: dict[int, int] = {}
 
     def resolve(self, name: str, span: TextSpan, target: str | None) -> int:
         """Return the node of `name`; a name of the program around it becomes an input."""
-        if name not in self.nodes and name not in CONSTANTS and name != target:
+        if name not in self.nodes and not self.constant(name) and name != target:
             outer = self.around.resolve(name, span, self.target)
             node = self.builder.input(name, self.around.builder.shape(outer), span)
             self.nodes[name], self._first[name] = node, span
             self.captured[node] = outer
         return super().resolve(name, span, target)
 
+    def constant_used(self, name: str, span: TextSpan) -> None:
+        """Keep it in the text around the loop, too."""
+        super().constant_used(name, span)
+        self.around.constant_used(name, span)
+
 
 @dataclass
-class _OpenLoop:
+class OpenLoop:
     """A loop that is being read.
 
     Attributes
@@ -90,7 +96,7 @@ class _OpenLoop:
     """
 
     start: int
-    clause: _Clause = _Clause.BINDINGS
+    clause: Clause = Clause.BINDINGS
     names: list[TextSpan] = field(default_factory=list)
     looped: list[bool] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
@@ -105,9 +111,9 @@ class _OpenLoop:
 class LoopParser(ListParser):
     """Parser of expressions with loops."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.loops: list[_OpenLoop] = []
+    def __init__(self, text: str, variables: Iterable[str] = ()) -> None:
+        super().__init__(text, variables)
+        self.loops: list[OpenLoop] = []
         skipped: dict[int, Handler] = {TokenKind.NEWLINE: self.nothing, TokenKind.BAD: self.stray}
         self.at_binding = table(skipped | {TokenKind.NAME: self._binding}, self._no_binding)
         names = {TokenKind.NUMBER: self._times, TokenKind.NAME: self._word}
@@ -128,7 +134,7 @@ class LoopParser(ListParser):
             raise ParseError(message, text=self.text, span=(start, end))
         self.frames.append(Frame(ITERATE, len(self.nodes), start, bracket))
         self.prefix(_OPEN, bracket, bracket + 1)
-        self.loops.append(_OpenLoop(start))
+        self.loops.append(OpenLoop(start))
         self.state = self.at_binding
 
     def operand_handlers(self) -> dict[int, Handler]:
@@ -160,32 +166,31 @@ class LoopParser(ListParser):
         if self.frames[-1].row is not ITERATE:
             return
         loop = self.loops[-1]
-        if loop.clause is _Clause.BINDINGS:
+        if loop.clause is Clause.BINDINGS:
             self._bind(loop)
             self.state = self.at_binding
-        elif loop.clause is not _Clause.VALUES:
+        elif loop.clause not in (Clause.VALUES, Clause.COTANGENTS):
             message = f"{loop.clause.value} of iterate is one expression"
-            raise self._loop_error(message, (start, end), "end it with ;")
+            raise self.loop_error(message, (start, end), "end it with ;")
 
-    def _bind(self, loop: _OpenLoop) -> None:
+    def _bind(self, loop: OpenLoop) -> None:
         """Keep the first value or the array of the latest binding."""
         node = self._popped()
         if loop.looped[-1] and not self.builder.shape(node):
             message = "iterate takes the elements of an array, and this is a number"
-            raise self._loop_error(message, loop.names[-1], "carry a number: name = value")
+            raise self.loop_error(message, loop.names[-1], "carry a number: name = value")
         loop.firsts.append(node)
 
     def _popped(self) -> int:
-        self.starts.pop()
-        self.ends.pop()
+        del self.starts[-1], self.ends[-1]
         return self.nodes.pop()
 
-    def _enter(self, loop: _OpenLoop) -> None:
+    def _enter(self, loop: OpenLoop) -> None:
         """Begin the step, in a graph of its own."""
         outer = self.builder
         loop.around = (outer, self.scope, self.literals, self.elements, self.target)
         builder = Builder(Source(self.text))
-        scope = _LoopScope(self.text, builder, self.scope, self.target)
+        scope = LoopScope(self.text, builder, self.scope, self.target)
         for span, node, looped in zip(loop.names, loop.firsts, loop.looped, strict=True):
             scope.declare(span, outer.shape(node)[looped:])
         self.builder, self.scope = builder, scope
@@ -198,18 +203,18 @@ class LoopParser(ListParser):
         if self.operators[-1] != _OPEN or self.frames[-1].row is not ITERATE:
             raise complaints.unclosed(self.text, self.frames[-1].opener)
         loop = self.loops[-1]
-        if loop.clause is _Clause.BINDINGS:
+        if loop.clause is Clause.BINDINGS:
             self._bind(loop)
             self._enter(loop)
-        elif loop.clause is _Clause.WHILE:
+        elif loop.clause is Clause.WHILE:
             loop.test = self._truth()
-        elif loop.clause is _Clause.DEFINITION:
+        elif loop.clause is Clause.DEFINITION:
             self.target = None
             self.scope.assign(loop.defined, self._popped())
         else:
             message = "the next values are the last part of iterate"
             hint = "give the expression before it a name: a = …"
-            raise self._loop_error(message, (self.starts[-1], end), hint)
+            raise self.loop_error(message, (self.starts[-1], end), hint)
         self.state = self.at_clause
 
     def _truth(self) -> int:
@@ -218,7 +223,7 @@ class LoopParser(ListParser):
         node, builder = self._popped(), self.builder
         if builder.shape(node):
             message = f"the condition has the shape {builder.shape(node)}"
-            raise self._loop_error(message, span, "a condition is a number or a comparison of two")
+            raise self.loop_error(message, span, "a condition is a number or a comparison of two")
         if builder.boolean[builder.opcode[node]]:
             return node
         return builder.emit(not_equal, (node, builder.constant(0)), (), span)
@@ -232,7 +237,7 @@ class LoopParser(ListParser):
         literal = self.text[start:end]
         if not literal.isdigit() or len(literal) > 15:
             hint = "write 100 times"
-            raise self._loop_error("the number of steps is an integer", (start, end), hint)
+            raise self.loop_error("the number of steps is an integer", (start, end), hint)
         next(self.tokens)
         loop.steps, loop.at_head = int(literal), False
         self.state = self.after_times
@@ -242,11 +247,11 @@ class LoopParser(ListParser):
         loop, word = self.loops[-1], self.text[start:end]
         if _DEFINED.match(self.text, end):
             next(self.tokens)
-            loop.clause, loop.at_head, loop.defined = _Clause.DEFINITION, False, (start, end)
+            loop.clause, loop.at_head, loop.defined = Clause.DEFINITION, False, (start, end)
             self.target = self.scope.new_name((start, end))
             self.state = self.at_operand
         elif loop.at_head and word == "while":
-            loop.clause, loop.at_head = _Clause.WHILE, False
+            loop.clause, loop.at_head = Clause.WHILE, False
             self.state = self.at_operand
         elif loop.at_head and word == "backwards":
             self._backwards(kind, start, end)
@@ -265,7 +270,7 @@ class LoopParser(ListParser):
     def _value(self, kind: int, start: int, end: int) -> None:
         """Begin the next values."""
         loop = self.loops[-1]
-        loop.clause, loop.at_head = _Clause.VALUES, False
+        loop.clause, loop.at_head = Clause.VALUES, False
         self.state = self.at_operand
         self.state[kind](kind, start, end)
 
@@ -278,27 +283,38 @@ class LoopParser(ListParser):
             return
         loop = self.loops.pop()
         span = (frame.start, end)
-        if loop.clause is not _Clause.VALUES or loop.around is None:
+        if loop.clause is not Clause.VALUES or loop.around is None:
             missing = "how often, and the next values" if loop.around is None else "the next values"
-            raise self._loop_error(f"iterate needs {missing}", span)
+            raise self.loop_error(f"iterate needs {missing}", span)
+        self.push(self._emitted(*self.read(loop, frame, span), span), *span)
+
+    def operands(self, frame: Frame) -> tuple[list[int], list[TextSpan]]:
+        """Take the operands of a frame, and where they are."""
         spans = list(zip(self.starts[frame.base :], self.ends[frame.base :], strict=True))
-        values = [self._number_of(node) for node in self.nodes[frame.base :]]
+        values = self.nodes[frame.base :]
         del self.nodes[frame.base :], self.starts[frame.base :], self.ends[frame.base :]
-        control, arguments = self._control(loop, values, spans, span)
+        return values, spans
+
+    def read(
+        self, loop: OpenLoop, frame: Frame, span: TextSpan
+    ) -> tuple[Loop | WhileLoop, list[int]]:
+        """Return the loop whose next values were read, and its arguments; leave its step."""
+        assert loop.around is not None
+        nodes, spans = self.operands(frame)
+        found = self._control(loop, list(map(self._number_of, nodes)), spans, span)
         self.builder, self.scope, self.literals, self.elements, self.target = loop.around
-        self.push(self._emitted(control, arguments, span), *span)
+        return found
 
     def _number_of(self, node: int) -> int:
         """Return a value of a step; a truth value becomes a number."""
         builder = self.builder
-        truth = builder.boolean[builder.opcode[node]]
-        return builder.emit(as_number, (node,)) if truth else node
+        return builder.emit(as_number, (node,)) if builder.boolean[builder.opcode[node]] else node
 
     def _control(
-        self, loop: _OpenLoop, values: list[int], spans: list[TextSpan], span: TextSpan
+        self, loop: OpenLoop, values: list[int], spans: list[TextSpan], span: TextSpan
     ) -> tuple[Loop | WhileLoop, list[int]]:
         """Return the loop that was read, and its arguments in the graph around it."""
-        assert isinstance(self.scope, _LoopScope)
+        assert isinstance(self.scope, LoopScope)
         order = sorted(range(len(loop.names)), key=loop.looped.__getitem__)
         carries = loop.looped.count(False)
         self._check_values(loop, order[:carries], values, spans, span)
@@ -308,14 +324,14 @@ class LoopParser(ListParser):
         if loop.test is not None:
             if carries < len(values) or carries < len(loop.names) or loop.reverse:
                 message = "a loop with a condition has carried values only"
-                raise self._loop_error(message, span, "write how often: 100 times")
+                raise self.loop_error(message, span, "write how often: 100 times")
             return WhileLoop(self._function(inputs, [loop.test]), body), arguments
         steps = self._steps(loop, span)
         return Loop(body, carries, len(order) - carries, steps, loop.reverse), arguments
 
     def _check_values(
         self,
-        loop: _OpenLoop,
+        loop: OpenLoop,
         carried: Sequence[int],
         values: Sequence[int],
         spans: Sequence[TextSpan],
@@ -324,7 +340,7 @@ class LoopParser(ListParser):
         """Raise an error unless every carried value has a next value of its shape."""
         if len(values) < len(carried):
             message = f"iterate carries {len(carried)} values, and {len(values)} follow"
-            raise self._loop_error(message, span, "list the next value of each, then results")
+            raise self.loop_error(message, span, "list the next value of each, then results")
         for first, node, place in zip(carried, values, spans, strict=False):
             shape, found = self.builder.shape(first), self.builder.shape(node)
             if found != shape:
@@ -336,22 +352,21 @@ class LoopParser(ListParser):
     def _function(self, inputs: list[int], outputs: list[int]) -> Function:
         """Return a part of the step, without locations: equal loops of two texts are equal."""
         names = [f"y{k + 1}" for k in range(len(outputs))]
-        built = Function.build(self.builder, inputs, outputs, names)
-        return rewritten(built, None, Builder())
+        return rewritten(Function.build(self.builder, inputs, outputs, names), None, Builder())
 
-    def _steps(self, loop: _OpenLoop, span: TextSpan) -> int:
+    def _steps(self, loop: OpenLoop, span: TextSpan) -> int:
         assert loop.around is not None
         builder = loop.around[0]
-        arrays = [n for n, looped in zip(loop.firsts, loop.looped, strict=True) if looped]
-        sizes = {builder.shape(node)[0] for node in arrays}
+        bound = zip(loop.firsts, loop.looped, strict=True)
+        sizes = {builder.shape(node)[0] for node, looped in bound if looped}
         sizes |= set() if loop.steps is None else {loop.steps}
         if not sizes:
             hint = "write 100 times; or while y > 1; after the first values"
-            raise self._loop_error("iterate does not say how often", span, hint)
+            raise self.loop_error("iterate does not say how often", span, hint)
         if len(sizes) > 1:
             found = " and ".join(map(str, sorted(sizes)))
             message = f"the steps of iterate differ: {found}"
-            raise self._loop_error(message, span, "the arrays have one element for each step")
+            raise self.loop_error(message, span, "the arrays have one element for each step")
         return sizes.pop()
 
     def _emitted(self, control: Loop | WhileLoop, arguments: list[int], span: TextSpan) -> int:
@@ -374,15 +389,16 @@ class LoopParser(ListParser):
 
     # Errors.
 
-    def _loop_error(self, message: str, span: TextSpan, hint: str = _EXAMPLE) -> ParseError:
+    def loop_error(self, message: str, span: TextSpan, hint: str = _EXAMPLE) -> ParseError:
+        """Return an error of a loop."""
         return ParseError(message, text=self.text, span=span, hint=hint)
 
     def _no_binding(self, kind: int, start: int, end: int) -> None:
         if kind == TokenKind.END:
             raise complaints.unclosed(self.text, self.frames[-1].opener)
-        raise self._loop_error("iterate begins with the first values", (start, end))
+        raise self.loop_error("iterate begins with the first values", (start, end))
 
     def _no_semicolon(self, kind: int, start: int, end: int) -> None:
         if kind == TokenKind.END:
             raise complaints.unclosed(self.text, self.frames[-1].opener)
-        raise self._loop_error("the parts of iterate are separated by ';'", (start, end))
+        raise self.loop_error("the parts of iterate are separated by ';'", (start, end))

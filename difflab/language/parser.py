@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from difflab.errors import InputError, ParseError
 from difflab.graph.function import Function
@@ -12,7 +13,7 @@ from difflab.language.brackets import read_shape
 from difflab.language.complaints import TextSpan
 from difflab.language.expression import Frame, Handler, table
 from difflab.language.lexer import TokenKind
-from difflab.language.loops import LoopParser
+from difflab.language.sweeps import SweepParser
 
 __all__ = ["parse"]
 
@@ -20,7 +21,7 @@ __all__ = ["parse"]
 _AFTER_NAME = re.compile(r"[ \t\xa0]*(:|=(?!=))?")
 
 
-def parse(text: str) -> Function:
+def parse(text: str, variables: Collection[str] = ()) -> Function:
     """Return the function that a program of the language computes.
 
     The inputs are the declared and the free names, in natural order (``x2`` before ``x10``).
@@ -29,18 +30,23 @@ def parse(text: str) -> Function:
     ----------
     text : str
         A program: ``name = expression`` lines, then an expression or a list of them.
+    variables : collection of str, optional
+        Names that are variables although the language has a meaning for them, such as ``e``, the
+        elementary charge, or ``gamma``, the Lorentz factor. A function's name still means the
+        function where it is called: ``gamma*gamma(x)``. Names that `text` does not use are ignored.
 
     Returns
     -------
     Function
-        Its graph records the span in `text` of every node.
+        Its graph records the span in `text` of every node. The text of the function declares the
+        `variables` that `text` uses without a declaration.
 
     Raises
     ------
     ParseError
         The text is not a valid program; the error has the span.
     InputError
-        `text` is not a string.
+        `text` is not a string, or `variables` is no collection of names.
     ShapeError
         The shapes of an operation's arguments are incompatible.
 
@@ -51,23 +57,33 @@ def parse(text: str) -> Function:
     ('x1', 'x2')
     >>> round(float(f(2.0, 5.0)), 12)
     11.652071455223
+    >>> g = parse("e*x", variables=["e"])  # not Euler's number
+    >>> g.inputs, g.text
+    (('e', 'x'), 'e: []; e*x')
     """
     if not isinstance(text, str):
         raise InputError(
             f"parse takes the text of a program, not {type(text).__name__}",
             hint='write dl.parse("x^2"); dl.trace(f, *examples) records Python code',
         )
-    parser = _ProgramParser(text)
+    named = isinstance(variables, Sequence | Set | Mapping) and not isinstance(variables, str)
+    if not (named and all(isinstance(name, str) for name in variables)):
+        raise InputError(
+            "the variables of parse are a collection of names", hint='variables=["e", "gamma"]'
+        )
+    parser = _ProgramParser(text, variables)
     for kind, start, end in parser.tokens:
         parser.state[kind](kind, start, end)
-    return parser.result()
+    declared = "".join(f"{name}: []; " for name in parser.scope.undeclared)
+    # Declared in its text, the function is read again without `variables`.
+    return parse(declared + text) if declared else parser.result()
 
 
-class _ProgramParser(LoopParser):
+class _ProgramParser(SweepParser):
     """Parser of statements: handles tokens at the start and at the end of each."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, variables: Iterable[str] = ()) -> None:
+        super().__init__(text, variables)
         starts = self.operand_handlers() | {
             TokenKind.NAME: self._first_name,
             TokenKind.BRACKET: self._open_list,
@@ -131,7 +147,7 @@ class _ProgramParser(LoopParser):
             message = "a declaration needs a shape in brackets"
             raise ParseError(message, text=self.text, span=(start, stop), hint=hint)
         shape, _ = read_shape(self.text, self.tokens, opener)
-        self.scope.declare((start, end), shape)
+        self.scope.declare((start, end), shape, hides=True)
         self.state = self.at_end
 
     def _open_list(self, kind: int, start: int, end: int) -> None:

@@ -14,12 +14,21 @@ from difflab import arrays
 from difflab import primitives as rows
 from difflab.arrays.given import normalized_axes, normalized_axis
 from difflab.core.apply import apply
+from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.language.keys import IndexKey, RawKey, resolved
 
-__all__ = ["is_maximum", "listed", "put", "scattered", "sum_in_order"]
+__all__ = [
+    "drawn",
+    "is_maximum",
+    "listed",
+    "put",
+    "put_along",
+    "scattered",
+    "sum_in_order",
+]
 
 
 def listed(parts: Sequence[Node]) -> Node:
@@ -112,6 +121,25 @@ def put(x: Node, places: tuple[int, ...], axis: int, shape: Shape) -> Node:
     return found
 
 
+def put_along(x: Node, places: Node, axis: int, size: int) -> Node:
+    """Return zeros with every element of `x` added at its computed index along an axis.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ, or the size is negative.
+    """
+    along = normalized_axis("put_along", axis, x.shape)
+    if places.shape != x.shape or size < 0:
+        raise ShapeError(
+            f"put_along takes an index for each element: the shapes are {list(x.shape)} and"
+            f" {list(places.shape)}, the size is {size}"
+        )
+    rank = len(x.shape)
+    found: Node = apply(rows.put_along, x, places, axis=along, rank=rank, size=size)
+    return found
+
+
 def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
     """Return the sum along the last axis, from the first term to the last.
 
@@ -149,4 +177,19 @@ def is_maximum(x: Node, axes: tuple[int, ...] | None) -> Node:
     """Return whether each element is the last maximum along axes, all of them by default."""
     chosen = normalized_axes("is_maximum", axes, x.shape)
     found: Node = apply(rows.is_maximum, x, axes=chosen, rank=len(x.shape))
+    return found
+
+
+def drawn(row: Primitive, key: Node, sizes: tuple[int, ...] | None) -> Node:
+    """Return random numbers of a key, or of each of a stack of keys, of a shape; or keys."""
+    shape = sizes or ()
+    if key.shape[-1:] != (2,) or min(shape, default=0) < 0:
+        raise ShapeError(
+            f"{row.name} takes a key of shape (2,) and a shape, not {key.shape} and {shape}",
+            hint=f"declare key: [2] and write {row.name}(key, [3])",
+        )
+    if row is rows.random_keys and len(shape) != 1:
+        raise ShapeError("random_keys takes the number of keys in brackets: random_keys(key, [3])")
+    params = {"count": shape[0]} if row is rows.random_keys else {"shape": shape}
+    found: Node = apply(row, key, **params)
     return found

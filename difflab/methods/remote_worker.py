@@ -13,6 +13,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import UnsupportedError
+from difflab.execute.long_loops import values_of
 from difflab.methods import registry
 from difflab.methods.plugged import Description, describe, load
 from difflab.methods.process.derivative import PreparedFacts
@@ -58,7 +59,7 @@ class MethodSession(DerivativeSession):
             raise UnsupportedError(
                 "it runs in its own process, to which Python code cannot be sent"
             )
-        problem = replace(problem, values=problem.function.values)
+        problem = replace(problem, values=values_of(problem.function))
         seconds = math.inf
         for trial in range(3):
             if trial and seconds > min(QUICK, problem.timeout / 10):

@@ -12,7 +12,7 @@ from difflab.core.machine import require_memory
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
-from difflab.language import parse
+from difflab.language import given_names, parse
 
 if TYPE_CHECKING:
     from difflab.balls.enclosure import Enclosure
@@ -85,7 +85,7 @@ def enclose(
     Trans. Computers 66, 2017. R. E. Moore, R. B. Kearfott and M. J. Cloud, Introduction to
     Interval Analysis, SIAM, 2009.
     """
-    function = as_function(f)
+    function = as_function(f, at)
     if not isinstance(order, int) or order not in (0, 1, 2):
         raise InputError(f"order must be 0, 1 or 2, not {order!r}")
     if width is not None and not (isinstance(width, int | float) and 0 < width < math.inf):
@@ -98,8 +98,8 @@ def enclose(
     return enclosed(function, box, order, width)
 
 
-def as_function(f: str | Function) -> Function:
-    """Return a formula as a Function.
+def as_function(f: str | Function, at: object = None) -> Function:
+    """Return a formula as a Function; names to which `at` gives values are variables.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def as_function(f: str | Function) -> Function:
     if isinstance(f, Function):
         return f
     if isinstance(f, str):
-        return parse(f)
+        return parse(f, given_names(at))
     raise InputError(
         f"expected a formula or a Function, not a {type(f).__name__}",
         hint="record Python code with difflab.trace(callable, *example_arguments)",

@@ -76,7 +76,7 @@ def prove(
     ----------
     R. E. Moore, R. B. Kearfott and M. J. Cloud, Introduction to Interval Analysis, SIAM, 2009.
     """
-    function = as_function(f)
+    function = as_function(f, box)
     if not (isinstance(width, int | float) and 0 < width < math.inf):
         raise InputError(f"width must be a positive number, not {width!r}")
     written = _written(function)

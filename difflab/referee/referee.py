@@ -205,8 +205,10 @@ class Referee:
         with _stirling():
             work.run()
         if not work.value:
+            about = graph.seconds() if graph else 0.0
+            needed = f", about {about:.0f} s" if about > self._timeout else ""
             raise MethodTimeout(
-                f"one evaluation takes longer than the time limit of {self._timeout:g} s"
+                f"one evaluation takes longer than the time limit of {self._timeout:g} s{needed}"
             )
         self._level = work.level
         sizes = [abs(nearest(value)) for value in work.value]

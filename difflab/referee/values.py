@@ -189,6 +189,10 @@ class ExactValues:
             return row.holds.steps * operation_count(row.holds.body)
         return math.prod(self._program.shapes[slot]) if self._arrays else 1
 
+    def seconds(self) -> float:
+        """Return about how long one evaluation takes at the least, as far as sizes tell."""
+        return _ELEMENT * sum(self._sizes.values())
+
     def _check_time(self, elements: int) -> None:
         """Raise `TimeSpent` if an operation on `elements` elements would end after `until`."""
         if perf_counter() + _ELEMENT * elements > self.until:

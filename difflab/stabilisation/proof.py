@@ -207,9 +207,9 @@ def stabilise(
     [1.0, 0.0]
     """
     if isinstance(expression, str):
-        from difflab.language import parse
+        from difflab.language import given_names, parse
 
-        function: Function = parse(expression)
+        function: Function = parse(expression, given_names(at))
     else:
         require_function(expression, "stabilise")
         function = expression

@@ -2,7 +2,8 @@
 
 A rule of the table is a pattern and a replacement, both written with difflab's operations.
 Operands are rewritten first, so a pattern uses forms that are already stable
-(``log(-expm1(x))`` for log(1 − eˣ)). The first rule that applies is used.
+(``log(-expm1(x))`` for log(1 − eˣ)). The first rule that applies is used. Those of quotients whose
+numerators are Taylor remainders are in `difflab.stabilisation.remainders`.
 
 Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., ch. 1 and 2;
 M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012; P. Blanchard, D. J. Higham and
@@ -42,6 +43,7 @@ from difflab.primitives import (
     tanh,
     versine,
 )
+from difflab.stabilisation.remainders import REMAINDERS
 from difflab.stabilisation.rule import NodeFunction, Rule
 
 __all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES", "VARIANCE"]
@@ -335,20 +337,8 @@ RULES: tuple[Rule, ...] = (
         lambda x: 1 - tanh(x),
         lambda x: 2 * sigmoid(-2 * x),
     ),
-    _difference(
-        "1 - erf(x)",
-        "erfc(x)",
-        {"x": 5.0},
-        lambda x: 1 - erf(x),
-        lambda x: erfc(x),
-    ),
-    _difference(
-        "1 - erfc(x)",
-        "erf(x)",
-        {"x": 1e-9},
-        lambda x: 1 - erfc(x),
-        lambda x: erf(x),
-    ),
+    _difference("1 - erf(x)", "erfc(x)", {"x": 5.0}, lambda x: 1 - erf(x), lambda x: erfc(x)),
+    _difference("1 - erfc(x)", "erf(x)", {"x": 1e-9}, lambda x: 1 - erfc(x), lambda x: erf(x)),
     # --- roots --------------------------------------------------------------------------------
     _difference(
         "sqrt(x² + 1) - 1",
@@ -396,4 +386,5 @@ RULES: tuple[Rule, ...] = (
         lambda a, b: (a - b) / (sqrt(a) + sqrt(b)),
     ),
     SQUARES,
+    *(_difference(*entry) for entry in REMAINDERS),
 )

@@ -157,6 +157,8 @@ def _chosen(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 def mapped(text: str, low: float, high: float) -> str:
     """Return an expression of `text` whose value lies between `low` and `high`."""
+    if low == high:
+        return _number(low)
     middle, half = (low + high) / 2, (high - low) / 2
     return f"({_number(middle)} + {_number(half)}*sin({text}))"
 

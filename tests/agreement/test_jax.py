@@ -15,12 +15,16 @@ from tests.support.cases import (
     CHOICES,
     CLASSES,
     FLAGS,
+    MATRIX_ORDERS,
+    PLACES,
     ROWS,
     SHARES,
+    VECTOR_ORDERS,
     Case,
     agree,
     by_name,
     choice,
+    joined,
     ours,
     reciprocal,
     weights_like,
@@ -57,6 +61,11 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "softmax along the first axis": lambda x: nn.softmax(x, 0),
     "log_softmax": nn.log_softmax,
     "cumsum": lambda x: jnp.cumsum(x, 0),
+    "cumprod": lambda x: jnp.cumprod(x, 0),
+    "sort": lambda x: jnp.sort(x, 0),
+    "take_along_axis": lambda x: jnp.take_along_axis(x, PLACES, 0),
+    "convolve": jnp.convolve,
+    "correlate": jnp.correlate,
     "dot": jnp.dot,
     "matmul": jnp.matmul,
     "matmul of stacks": jnp.matmul,
@@ -83,11 +92,59 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "cofactor": lambda x: jnp.linalg.det(x) * jnp.linalg.inv(x).T,
     "logdet": lambda x: jnp.linalg.slogdet(x)[1],
     "cholesky": jnp.linalg.cholesky,
+    "eigh": lambda x: joined(jnp, jnp.linalg.eigh(x)),
+    "eigvalsh": jnp.linalg.eigvalsh,
+    "svd": lambda x: joined(jnp, jnp.linalg.svd(x, full_matrices=False)),
+    "svd of a wide matrix": lambda x: joined(jnp, jnp.linalg.svd(x, full_matrices=False)),
+    "svdvals": jnp.linalg.svdvals,
+    "qr": lambda x: joined(jnp, jnp.linalg.qr(x)),
+    "qr of a wide matrix": lambda x: joined(jnp, jnp.linalg.qr(x)),
+    "qr of a stack": lambda x: joined(jnp, jnp.linalg.qr(x)),
+    "slogdet": lambda x: jnp.linalg.slogdet(x)[1],
+    "pinv": jnp.linalg.pinv,
+    "lstsq": lambda a, b: jnp.linalg.lstsq(a, b)[0],
+    "matrix_power": lambda x: jnp.linalg.matrix_power(x, 5),
+    "matrix_power of an inverse": lambda x: jnp.linalg.matrix_power(x, -3),
+    "multi_dot": lambda *x: jnp.linalg.multi_dot(x),
+    "norm_of_order": lambda x: jnp.linalg.norm(x, 3, 1),
+    **{
+        f"norm of order {order}": lambda x, order=order: jnp.linalg.norm(x, order)
+        for order in MATRIX_ORDERS
+    },
+    **{
+        f"norm of order {order} along an axis": lambda x, order=order: jnp.linalg.norm(
+            x, order, 0, keepdims=True
+        )
+        for order in VECTOR_ORDERS
+    },
     "trace": jnp.trace,
     "diag": jnp.diag,
     "diagonal": jnp.diagonal,
     "conv2d": lambda x, w, b: conv(x, w) + b[:, None, None],
     "conv2d in strides": lambda x, w: conv(x, w, 2, 1),
+    "conv2d dilated and padded unevenly": lambda x, w: lax.conv_general_dilated(
+        x, w, (2, 1), [(1, 1), (2, 2)], rhs_dilation=(2, 3)
+    ),
+    "conv2d in groups": lambda x, w, b: (
+        lax.conv_general_dilated(
+            x, w, (1, 1), [(1, 1)] * 2, rhs_dilation=(2, 2), feature_group_count=3
+        )
+        + b[:, None, None]
+    ),
+    "conv1d": lambda x, w, b: (
+        lax.conv_general_dilated(x, w, (2,), [(3, 3)], rhs_dilation=(2,), feature_group_count=2)
+        + b[:, None]
+    ),
+    "avg_pool": lambda x: (
+        lax.reduce_window(x, 0.0, lax.add, (1, 1, 3, 2), (1, 1, 2, 2), "VALID") / 6
+    ),
+    "batch_norm in use": lambda x, w, b, m, v: (
+        (x - m[:, None, None]) / jnp.sqrt(v + 1e-3)[:, None, None] * w[:, None, None]
+        + b[:, None, None]
+    ),
+    "running_statistics": lambda x, m, v: jnp.stack(
+        [0.7 * m + 0.3 * x.mean((0, 2, 3)), 0.7 * v + 0.3 * x.var((0, 2, 3), ddof=1)]
+    ),
     "max_pool": lambda x: pool(x, 2, 2),
     "max_pool in strides": lambda x: pool(x, 3, 2),
     "batch_norm": lambda x, w, b: normalised(x, (0, 2, 3)) * w[:, None, None] + b[:, None, None],

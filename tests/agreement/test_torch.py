@@ -14,12 +14,16 @@ from tests.support.cases import (
     CHOICES,
     CLASSES,
     FLAGS,
+    MATRIX_ORDERS,
+    PLACES,
     ROWS,
     SHARES,
+    VECTOR_ORDERS,
     Case,
     agree,
     by_name,
     choice,
+    joined,
     ours,
     reciprocal,
     weights_like,
@@ -28,6 +32,27 @@ from tests.support.cases import (
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
 nn = torch.nn.functional
 flags, shares = torch.tensor(FLAGS), torch.tensor(SHARES)
+
+
+def running(x: Any, mean: Any, variance: Any) -> Any:
+    """Running statistics by their definition, since PyTorch's own buffers have no derivative."""
+    across = (0, 2, 3)
+    found = torch.stack([0.7 * mean + 0.3 * x.mean(across), 0.7 * variance + 0.3 * x.var(across)])
+    kept = mean.detach().clone(), variance.detach().clone()
+    nn.batch_norm(x.detach(), *kept, training=True, momentum=0.3)
+    torch.testing.assert_close(found.detach(), torch.stack(kept), rtol=1e-13, atol=1e-15)
+    return found
+
+
+def in_use(x: Any, *parameters: Any) -> Any:
+    """Normalise by given statistics, by which PyTorch's own function has no derivative."""
+    w, b, mean, variance = (part[:, None, None] for part in parameters)
+    found = (x - mean) / torch.sqrt(variance + 1e-3) * w + b
+    scale, shift, *kept = (part.detach() for part in parameters)
+    known = nn.batch_norm(x.detach(), *kept, scale, shift, eps=1e-3)
+    torch.testing.assert_close(found.detach(), known, rtol=1e-13, atol=1e-14)
+    return found
+
 
 THEIRS: dict[str, Callable[..., Any]] = {
     "sum": lambda x: x.sum(0),
@@ -42,6 +67,11 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "softmax along the first axis": lambda x: x.softmax(0),
     "log_softmax": lambda x: x.log_softmax(-1),
     "cumsum": lambda x: x.cumsum(0),
+    "cumprod": lambda x: x.cumprod(0),
+    "sort": lambda x: x.sort(0).values,
+    "take_along_axis": lambda x: x.take_along_dim(torch.from_numpy(PLACES), 0),
+    "convolve": lambda a, v: nn.conv1d(a[None, None], v.flip(0)[None, None], padding=2)[0, 0],
+    "correlate": lambda a, v: nn.conv1d(a[None, None], v[None, None])[0, 0],
     "dot": torch.dot,
     "matmul": torch.matmul,
     "matmul of stacks": torch.matmul,
@@ -68,11 +98,44 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "cofactor": lambda x: torch.linalg.det(x) * torch.linalg.inv(x).T,
     "logdet": torch.logdet,
     "cholesky": torch.linalg.cholesky,
+    "eigh": lambda x: joined(torch, torch.linalg.eigh(x)),
+    "eigvalsh": torch.linalg.eigvalsh,
+    "svd": lambda x: joined(torch, torch.linalg.svd(x, full_matrices=False)),
+    "svd of a wide matrix": lambda x: joined(torch, torch.linalg.svd(x, full_matrices=False)),
+    "svdvals": torch.linalg.svdvals,
+    "qr": lambda x: joined(torch, torch.linalg.qr(x)),
+    "qr of a wide matrix": lambda x: joined(torch, torch.linalg.qr(x)),
+    "qr of a stack": lambda x: joined(torch, torch.linalg.qr(x)),
+    "slogdet": lambda x: torch.linalg.slogdet(x)[1],
+    "pinv": torch.linalg.pinv,
+    "lstsq": lambda a, b: torch.linalg.lstsq(a, b, driver="gelsd")[0],
+    "matrix_power": lambda x: torch.linalg.matrix_power(x, 5),
+    "matrix_power of an inverse": lambda x: torch.linalg.matrix_power(x, -3),
+    "multi_dot": lambda *x: torch.linalg.multi_dot(x),
+    "norm_of_order": lambda x: torch.linalg.norm(x, 3, 1),
+    **{
+        f"norm of order {order}": lambda x, order=order: torch.linalg.norm(x, order)
+        for order in MATRIX_ORDERS
+    },
+    **{
+        f"norm of order {order} along an axis": lambda x, order=order: torch.linalg.norm(
+            x, order, 0, keepdim=True
+        )
+        for order in VECTOR_ORDERS
+    },
     "trace": torch.trace,
     "diag": torch.diag,
     "diagonal": torch.diagonal,
     "conv2d": nn.conv2d,
     "conv2d in strides": lambda x, w: nn.conv2d(x, w, stride=2, padding=1),
+    "conv2d dilated and padded unevenly": lambda x, w: nn.conv2d(
+        x, w, stride=(2, 1), padding=(1, 2), dilation=(2, 3)
+    ),
+    "conv2d in groups": lambda x, w, b: nn.conv2d(x, w, b, groups=3, dilation=2, padding=1),
+    "conv1d": lambda x, w, b: nn.conv1d(x, w, b, 2, 3, 2, 2),
+    "avg_pool": lambda x: nn.avg_pool2d(x, (3, 2), 2),
+    "batch_norm in use": in_use,
+    "running_statistics": running,
     "max_pool": lambda x: nn.max_pool2d(x, 2),
     "max_pool in strides": lambda x: nn.max_pool2d(x, 3, 2),
     "batch_norm": lambda x, w, b: nn.batch_norm(x, None, None, w, b, training=True),

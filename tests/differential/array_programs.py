@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from difflab import arrays
 from difflab.graph.node import Node
+from tests.differential import network
+from tests.differential.factored import FACTORED, separated
 
 __all__ = ["OPERATIONS", "Draw", "Step", "drawn_step", "loops", "run"]
 
@@ -90,6 +92,11 @@ def _axes(draw: Draw, shapes: Sequence[Shape]) -> Any:
         return (None, keep)
     axes = draw(st.lists(st.integers(0, rank - 1), min_size=1, max_size=rank, unique=True))
     return (axes[0] if len(axes) == 1 else tuple(axes), keep)
+
+
+def _axes_of_an_array(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """As `_axes`, but not of a scalar, whose axes that are kept JAX counts as one."""
+    return _axes(draw, shapes) if shapes[0] else None
 
 
 def _key(draw: Draw, shapes: Sequence[Shape]) -> Any:
@@ -190,6 +197,46 @@ def _einsum(draw: Draw, shapes: Sequence[Shape]) -> Any:
     return f"{','.join(parts)}->{''.join(kept)}"
 
 
+def _differences(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    if (axis := _axis(draw, shapes)) is None or shapes[0][axis] < 2:
+        return None
+    return (draw(st.integers(1, min(2, shapes[0][axis] - 1))), axis)
+
+
+def _shift(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """A shift, and an axis or None."""
+    if (axis := _axis(draw, shapes)) is None:
+        return None
+    return (draw(st.integers(-4, 4)), draw(st.sampled_from((axis, None))))
+
+
+def _repeats(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    if (axis := _axis(draw, shapes)) is None:
+        return None
+    return (draw(st.integers(1, 2)), draw(st.sampled_from((axis, None))))
+
+
+def _copies(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    return tuple(draw(st.lists(st.integers(1, 2), min_size=1, max_size=3)))
+
+
+def _matrices(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    return draw(st.integers(-2, 2)) if len(shapes[0]) > 1 else None
+
+
+def _margins(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """Widths beside each axis, and a mode."""
+    if _axis(draw, shapes) is None or min(shapes[0]) < 2:
+        return None
+    width = st.tuples(st.integers(0, 1), st.integers(0, 1))
+    mode = draw(st.sampled_from(("constant", "edge", "reflect", "symmetric", "wrap")))
+    return (tuple(draw(width) for _ in shapes[0]), mode)
+
+
+def _flat_pair(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    return () if all(math.prod(shape) for shape in shapes) else None
+
+
 def _square(draw: Draw, shapes: Sequence[Shape]) -> Any:
     shape = shapes[0]
     return () if len(shape) >= 2 and shape[-1] == shape[-2] and math.prod(shape) else None
@@ -198,6 +245,19 @@ def _square(draw: Draw, shapes: Sequence[Shape]) -> Any:
 def _system(draw: Draw, shapes: Sequence[Shape]) -> Any:
     square = _square(draw, shapes) is not None and len(shapes[0]) == 2
     return () if square and shapes[1][:1] == shapes[0][:1] and len(shapes[1]) <= 2 else None
+
+
+def _factors(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    small = len(shapes[0]) == 2 and 0 < min(shapes[0]) <= 3
+    return draw(st.sampled_from(tuple(FACTORED))) if small else None
+
+
+def _diagonal(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    rank = len(shapes[0])
+    if rank < 2 or not math.prod(shapes[0]):
+        return None
+    axes = draw(st.permutations(range(rank)))[:2]
+    return (draw(st.integers(-1, 1)), axes[0], axes[1] - rank)
 
 
 def _mask(draw: Draw, shapes: Sequence[Shape]) -> Any:
@@ -215,7 +275,10 @@ def _image(draw: Draw, shapes: Sequence[Shape]) -> Any:
     rows, columns = a[-2], a[-1]
     if b[0] > rows or b[1] > columns:
         return None
-    return (draw(st.integers(1, 2)), draw(st.integers(0, 1)))
+    dilation = draw(st.integers(1, 3))
+    if any(dilation * (taps - 1) >= size for taps, size in zip(b, (rows, columns), strict=True)):
+        dilation = 1
+    return (draw(st.integers(1, 2)), draw(st.integers(0, 1)), dilation, draw(st.integers(1, 2)))
 
 
 # --- what steps run -----------------------------------------------------------------------------
@@ -245,6 +308,11 @@ def _tame(xp: Any, a: Any) -> Any:
     return 3.0 * np.eye(a.shape[-1]) + 0.5 * xp.tanh(a)
 
 
+def _factored(xp: Any, x: Any, name: str) -> Any:
+    size = min(x.shape)
+    return FACTORED[name](xp, separated(xp, x[:size, :size]))
+
+
 def _solved(xp: Any, a: Any, b: Any) -> Any:
     if isinstance(b, Node) or b.ndim == 2:
         return xp.linalg.solve(_tame(xp, a), b)
@@ -255,22 +323,30 @@ def _masked(xp: Any, x: Any, mask: Any) -> Any:
     return xp.where(np.array(mask).reshape(x.shape), x, 2.0 - x * x)
 
 
-def _convolved(xp: Any, x: Any, w: Any, stride: int, padding: int) -> Any:
-    """One channel of images in, one out."""
+def _convolved(
+    xp: Any, x: Any, w: Any, stride: int, padding: int, dilation: int, groups: int
+) -> Any:
+    """One channel of images in, one out; of two groups, the difference of the second from it."""
     rows, columns = x.shape[-2:]
     images = xp.reshape(x, (math.prod(x.shape[:-2]), 1, rows, columns))
     kernel = xp.reshape(w, (1, 1, *w.shape))
     if isinstance(x, Node) or isinstance(w, Node):
-        return arrays.conv2d(images, kernel, stride=stride, padding=padding)[:, 0]
+        if groups == 2:
+            images = np.concatenate([images, -images], axis=1)
+            kernel = np.concatenate([kernel, 2.0 * kernel])
+        found = arrays.conv2d(images, kernel, None, stride, padding, dilation, groups)
+        return found[:, 0] + found[:, 1] if groups == 2 else found[:, 0]
     padded = xp.pad(images[:, 0], ((0, 0), (padding, padding), (padding, padding)))
-    down = (padded.shape[1] - w.shape[0]) // stride + 1
-    across = (padded.shape[2] - w.shape[1]) // stride + 1
+    down = (padded.shape[1] - dilation * (w.shape[0] - 1) - 1) // stride + 1
+    across = (padded.shape[2] - dilation * (w.shape[1] - 1) - 1) // stride + 1
 
     def seen(i: int, j: int) -> Any:
         last = (stride * (down - 1), stride * (across - 1))
         return padded[:, i : i + last[0] + 1 : stride, j : j + last[1] + 1 : stride]
 
-    return sum(seen(i, j) * w[i, j] for i in range(w.shape[0]) for j in range(w.shape[1]))
+    pairs = [(i, j) for i in range(w.shape[0]) for j in range(w.shape[1])]
+    total = sum(seen(dilation * i, dilation * j) * w[i, j] for i, j in pairs)
+    return -total if groups == 2 else total
 
 
 def _elements(draw: Draw, shapes: Sequence[Shape]) -> Any:
@@ -307,6 +383,17 @@ def loops(steps: Sequence[Step]) -> bool:
     return any(step.name in ("terms", "listed", "recurrence") for step in steps)
 
 
+def _ordered(xp: Any, v: Sequence[Any], axis: int) -> Any:
+    """A value in the order of its squares."""
+    return xp.take_along_axis(v[0], xp.argsort(v[0] * v[0], axis=axis, stable=True), axis=axis)
+
+
+def _filtered(xp: Any, v: Sequence[Any], detail: Any) -> Any:
+    """A convolution of two vectors, and what lies in its middle."""
+    a, b = (xp.reshape(x, (-1,)) for x in v)
+    return xp.append(xp.convolve(a, b), xp.correlate(a, b, mode="same"))
+
+
 def _unary(run: Callable[[Any, Any], Any]) -> Operation:
     return Operation(lambda xp, v, d: run(xp, v[0]))
 
@@ -317,6 +404,16 @@ def _binary(run: Callable[[Any, Any, Any], Any]) -> Operation:
 
 def _reduction(name: str) -> Operation:
     return Operation(lambda xp, v, d: getattr(xp, name)(v[0], axis=d[0], keepdims=d[1]), 1, _axes)
+
+
+def _of_networks(name: str) -> Operation:
+    """An operation of `network`, by its definition outside of traces."""
+
+    def run(xp: Any, v: Sequence[Any], d: Any) -> Any:
+        x = v[0]
+        return network.OURS[name](x) if isinstance(x, Node) else network.definitions(xp)[name](x)
+
+    return Operation(run, 1, lambda draw, shapes: () if math.prod(shapes[0]) else None)
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -366,7 +463,32 @@ OPERATIONS: dict[str, Operation] = {
     "inv": Operation(lambda xp, v, d: xp.linalg.inv(_tame(xp, v[0])), 1, _square),
     "det": Operation(lambda xp, v, d: xp.linalg.det(_tame(xp, v[0])) / 27.0, 1, _square),
     "solve": Operation(lambda xp, v, d: _solved(xp, v[0], v[1]), 2, _system),
+    "factored": Operation(lambda xp, v, d: _factored(xp, v[0], d), 1, _factors),
+    "trace": Operation(lambda xp, v, d: xp.trace(v[0], *d), 1, _diagonal),
     "convolve": Operation(lambda xp, v, d: _convolved(xp, v[0], v[1], *d), 2, _image),
+    "sort": Operation(lambda xp, v, d: xp.sort(v[0], axis=d), 1, _axis),
+    "argsort": Operation(lambda xp, v, d: xp.argsort(v[0], axis=d, stable=True) * 0.5, 1, _axis),
+    "ordered": Operation(_ordered, 1, _axis),
+    "median": Operation(
+        lambda xp, v, d: xp.median(v[0], axis=d[0], keepdims=d[1]), 1, _axes_of_an_array
+    ),
+    "cumprod": Operation(lambda xp, v, d: xp.cumprod(v[0], axis=d), 1, _axis),
+    "filter": Operation(_filtered, 2, _flat_pair),
+    "var": _reduction("var"),
+    "ptp": _reduction("ptp"),
+    "nansum": _reduction("nansum"),
+    "diff": Operation(lambda xp, v, d: xp.diff(v[0], n=d[0], axis=d[1]), 1, _differences),
+    "roll": Operation(lambda xp, v, d: xp.roll(v[0], d[0], axis=d[1]), 1, _shift),
+    "repeat": Operation(lambda xp, v, d: xp.repeat(v[0], d[0], axis=d[1]), 1, _repeats),
+    "tile": Operation(lambda xp, v, d: xp.tile(v[0], d), 1, _copies),
+    "flip": Operation(lambda xp, v, d: xp.flip(v[0], axis=d), 1, _axis),
+    "triangle": Operation(lambda xp, v, d: xp.tril(v[0], d) + xp.triu(v[0], 1), 1, _matrices),
+    "diagonal": Operation(lambda xp, v, d: xp.diagonal(v[0], d), 1, _matrices),
+    "margins": Operation(lambda xp, v, d: xp.pad(v[0], d[0], mode=d[1]), 1, _margins),
+    "trapezoid": Operation(lambda xp, v, d: xp.trapezoid(v[0], dx=0.5, axis=d), 1, _axis),
+    "append": Operation(lambda xp, v, d: xp.append(v[0], v[1]), 2, _flat_pair),
+    "kron": Operation(lambda xp, v, d: xp.kron(v[0], v[1]), 2, _flat_pair),
+    **{name: _of_networks(name) for name in network.NAMES},
     "terms": Operation(lambda xp, v, d: _terms(xp, v[0], *d), 1, _elements),
     "listed": Operation(lambda xp, v, d: _listed(xp, v[0], *d), 1, _elements),
     "recurrence": Operation(lambda xp, v, d: _recurrence(xp, v[0], *d), 1, _elements),

@@ -57,7 +57,8 @@ class Setting:
     threads: int = 1
     packed: bool = False
     layout: str = "plain"
-    small: bool = False  # blocks of a few points, so that threads share small batches
+    small: bool = False  # blocks of a few points, so that threads share small batches; few indices
+    # that are looked up in a table
     bounds: bool = False
 
 
@@ -220,6 +221,8 @@ def surroundings(program: Program) -> Iterator[None]:
                     "STAGED_BYTES": 1024,
                 }
                 stack.enter_context(patch.multiple("difflab.execute.targets.llvm.target", **sizes))
+                where = "difflab.execute.targets.llvm.arrays.expansion"
+                stack.enter_context(patch.multiple(where, MOST_RUNS=0))
         yield
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from difflab.errors import TraceError
+from tests.differential.factored import FACTORED, separated
+from tests.differential.network import NAMES
 
 __all__ = ["INNER", "OPERATIONS", "Instruction", "run_body"]
 
@@ -131,6 +133,31 @@ def _joined(xp: Xp, a: Any, b: Any, k: int) -> Any:
     return xp.concatenate([_vector(xp, a), _vector(xp, b)])
 
 
+def _numpys(xp: Xp, a: Any, b: Any, k: int) -> Any:
+    """Return what one of NumPy's compositions gives."""
+    v, w = _vector(xp, a), _vector(xp, b)
+    choices: list[Callable[[], Any]] = [
+        lambda: xp.var(v + 0.1 * np.arange(float(v.shape[0]))),
+        lambda: xp.diff(v, prepend=0.5),
+        lambda: xp.roll(v, k) * xp.flip(v),
+        lambda: xp.hstack([v[:2], w[:1]]),
+        lambda: xp.trapezoid(v, dx=0.5),
+        lambda: xp.tile(v[:2], 2) + xp.repeat(v[:1], 2)[0],
+        lambda: xp.tril(xp.outer(v[:3], w[:2])),
+        lambda: xp.kron(v[:2], w[:2]),
+        lambda: xp.polyval(v[:3], xp.tanh(w)),
+        lambda: xp.nan_to_num(v) + xp.pad(w[:1], (0, v.shape[0] - 1), mode="edge"),
+        lambda: xp.average(a, weights=1.5 + xp.sin(a)),
+        lambda: xp.sort(v + 0.0137 * np.arange(float(v.shape[0]))),
+        lambda: xp.median(v + 0.0137 * np.arange(float(v.shape[0]))) * xp.cumprod(v),
+        lambda: v[xp.argsort(v + 0.0137 * np.arange(float(v.shape[0])))],
+        lambda: xp.convolve(v[:3], w),
+        lambda: xp.interp(v, np.array([-1.0, 0.3, 2.0]), 1.5 * np.arange(3.0)),
+        lambda: xp.vdot(v, xp.resize(w, v.shape)),
+    ]
+    return choices[k % len(choices)]()
+
+
 def _outer(xp: Xp, a: Any, b: Any, k: int) -> Any:
     a, b = _vector(xp, a)[:3], _vector(xp, b)[:3]
     return xp.outer(a, b) if k % 2 else xp.einsum("i,j->ji", a, b)
@@ -180,6 +207,7 @@ SLOPES = {
 }
 ARRAYS = {
     "branched": _branched,
+    "numpys": _numpys,
     "index": _index,
     "moved": _moved,
     "joined": _joined,
@@ -195,10 +223,13 @@ ARRAYS = {
     "solve": _solved,
     "inv": lambda xp, a, b, k: xp.linalg.inv(_matrix(xp, a)),
     "det": lambda xp, a, b, k: xp.linalg.det(_matrix(xp, a)),
+    "factored": lambda xp, a, b, k: list(FACTORED.values())[k % len(FACTORED)](
+        xp, separated(xp, _matrix(xp, a) - 3.0 * np.eye(2))
+    ),
     "diag": lambda xp, a, b, k: xp.diag(_vector(xp, a)[:3]),
     "trace": lambda xp, a, b, k: xp.trace(_matrix(xp, a)),
 }
-OF_LIBRARY = ("softmax", "logsumexp", "stopped")
+OF_LIBRARY = ("softmax", "logsumexp", "stopped", *NAMES)
 OPERATIONS = (*SLOPES, *ARRAYS, *OF_LIBRARY)
 INNER = (
     *("inner grad", "inner jvp", "inner jacrev", "inner vjp", "inner vmap", "inner jacfwd"),

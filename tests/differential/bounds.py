@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.execute.lower.schedule import ScalarProgram
+from difflab.primitives import bessel, integrals, inverses, remainders
 
 __all__ = ["Bounded", "bounded", "exact_row"]
 
@@ -32,6 +33,7 @@ ARGUMENT_ULPS = 8.0
 """By which they may take another argument: a square is rounded, SciPy reflects negative ones."""
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
 SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "derf", "dpower_exponent"}
+SPECIAL |= {*remainders.__all__, *bessel.__all__, *integrals.__all__, *inverses.__all__}
 PERIOD, PART = 0.4, 0.382
 """A larger error is tried in part as well: some functions have the period 1."""
 TOGETHER = 2

@@ -24,6 +24,8 @@ import difflab as dl
 from difflab import arrays
 from difflab.eager import grad
 from difflab.errors import TapeError
+from tests.differential import network
+from tests.differential.factored import FACTORED, separated
 from tests.differential.nearness import cancelled, close, reach
 from tests.differential.peer_tapes import PeerRun, torch
 from tests.differential.search import Family
@@ -211,6 +213,11 @@ class OurRun:
         flat = self.values[a].tensor.reshape(-1, 1)
         self.make(flat @ flat.T + 0.0)  # of sums of zeros the sign is anything
 
+    def factored(self, a: int, name: str, size: int) -> None:
+        flat = self.values[a].tensor.reshape(-1)[:size]
+        matrix = separated(np, flat[:, None] - 0.3 * flat[None, :])
+        self.make(FACTORED[name](np, matrix))
+
     def where(self, a: int, b: int, mask: Any) -> None:
         self.make(np.where(mask, self.values[a].tensor, self.values[b].tensor))
 
@@ -315,6 +322,13 @@ OURS = {
     "sigmoid": dl.primitives.sigmoid,
     "softmax": lambda x: arrays.softmax(x.reshape(-1)),
     "cumsum": lambda x: np.cumsum(x),
+    "cumprod": lambda x: np.cumprod(x),
+    "flip": lambda x: np.flip(x),
+    "roll": lambda x: np.roll(x, 2),
+    "triangle": lambda x: np.tril(np.atleast_2d(x)),
+    "sort": lambda x: np.sort(x, axis=None),
+    "spread": lambda x: np.var(x, ddof=0, keepdims=True),
+    **network.OURS,
 }
 
 

@@ -16,11 +16,15 @@ from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError
 from difflab.language import parse
 from difflab.language.calls import CALLS
+from difflab.language.scope import RESERVED
 from difflab.primitives import TABLE
+from tests.support.orders import orders
 
 __all__ = ["VARIABLES", "Formula", "formulas"]
 
-VARIABLES = ("x", "y", "z", "w")
+PLAIN = ("x", "y", "z", "w")
+VARIABLES = ("x", "e", "gamma", "w")
+"""Inputs, two of them named like a constant and a function of the language."""
 CONSTANTS = ("2", "0.5", "1", "0", "3", "(-1)", "1.5", "(-0.5)", "3.14", "1e-8", "40", "(-700)")
 CONSTANTS = (*CONSTANTS, "1e160", "7", "(-2)", "1e-310")
 EXPONENTS = ("2", "0.5", "(-1)", "3", "1.5", "(-0.5)", "0", "1", "(-2)", "2.5", "4", "7")
@@ -45,8 +49,8 @@ class Word:
     template: str
     arity: int
     truth: bool = False
-    order: bool = False
-    """Whether the first argument must be a whole number, as for polygamma."""
+    orders: int = 0
+    """How many of the first arguments must be whole numbers, as for polygamma."""
     power: bool = False
     """Whether the second argument is an exponent."""
 
@@ -63,8 +67,8 @@ class Formula:
 
 def _of_row(row: Primitive) -> list[Word]:
     places = ", ".join(f"{{{k}}}" for k in range(row.arity or 0))
-    order = bool(row.samples) and row.samples[0][0] == row.samples[0][1]
-    words = [Word(f"{name}({places})", row.arity or 0, order=order) for name in row.names[:1]]
+    count = orders(row)
+    words = [Word(f"{name}({places})", row.arity or 0, orders=count) for name in row.names[:1]]
     if row.infix and row.arity == 1:
         words.append(Word(f"({row.infix} {{0}})", 1, row.boolean))
     elif row.infix:
@@ -79,7 +83,7 @@ def _of_calls() -> list[Word]:
     for call in CALLS.values():
         template = f"{call.name}({', '.join(f'{{{k}}}' for k in range(call.least))})"
         try:
-            function = parse(template.format(*VARIABLES[: call.least]))
+            function = parse(template.format(*PLAIN[: call.least]))
         except DifflabError:
             continue
         if function.output_shapes == [()] and not call.needs_list:
@@ -100,13 +104,13 @@ WORDS = _words()
 def _written(variables: int, operations: Iterable[bytes]) -> str:
     """Return the program that the bytes stand for: each line computes with those before it."""
     values = list(VARIABLES[:variables])
-    lines = []
+    lines = [f"{name}: []" for name in values if name in RESERVED]
     word = WORDS[0]
     for number, (which, *picks) in enumerate(operations):
         word = WORDS[which % len(WORDS)]
         operands = [_operand(pick, values, word.arity) for pick in picks[: word.arity]]
-        if word.order:
-            operands[0] = str(picks[2] % 4)
+        for place in range(word.orders):
+            operands[place] = str(picks[place - 1] % 4)
         if word.power and picks[1] < FROM_VALUES:
             operands[1] = EXPONENTS[picks[1] % len(EXPONENTS)]
         values.append(f"t{number}")

@@ -4,7 +4,7 @@ A program changes a vector by operations, `scan`, `fori_loop`, `while_loop`, `co
 `checkpoint`, three deep. The node's value is held to the same program in Python; its derivatives
 in both modes, every target's code (its accesses checked in some), batches and stacks are held to
 JAX's forward mode, or without JAX to differences of values; so is the printed Python. The text of
-the node and of its forward mode is read back.
+the node and of its derivatives in both modes is read back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 import difflab as dl
-from difflab.errors import UnsupportedError
 from difflab.language.printers import python
 from tests.differential.search import Family
 
@@ -248,6 +247,7 @@ def check(program: Program) -> None:
     if target == "native" and find_spec("llvmlite") is None:
         target = "numpy"
     derived = dl.jacobian(f, mode="reverse")
+    check_text(dl.vjp(f), [*point, value], steady=False)
     check_printed(f, point, value)
     check_printed(derived, point, slopes, tolerance)
     with checked_mode(program.bounds):
@@ -291,23 +291,25 @@ def check_stacks(program: Program, f: dl.Function, point: list[Any]) -> None:
 def check_printed(
     f: dl.Function, point: list[Any], wanted: Any, tolerance: float = TOLERANCE
 ) -> None:
-    """Hold the printed Python to the value; it has no products of matrices."""
-    try:
-        source = python(f)
-    except UnsupportedError as error:
-        if "'matmul'" in str(error):
-            return
-        raise
+    """Hold the printed Python to the value."""
+    source = python(f)
     names: dict[str, Any] = {}
     exec(source, names)
     found = names["f"](*[part.tolist() for part in point])
     same(np.reshape(found, np.shape(wanted)), wanted, source, tolerance)
 
 
-def check_text(f: dl.Function, point: list[Any]) -> None:
+def has_empty_arrays(f: dl.Function) -> bool:
+    """Return whether the function, or one inside it, has an array without elements."""
+    rows = filter(None, map(f.graph.primitive, range(len(f.graph))))
+    inside = (inner for row in rows if row.holds is not None for inner in row.holds.functions)
+    return any(0 in shape for shape in f.graph.shape_table) or any(map(has_empty_arrays, inside))
+
+
+def check_text(f: dl.Function, point: list[Any], steady: bool = True) -> None:
     """Hold the function that is read back from text to the one that was written."""
-    if point[0].size == 1:
-        return  # the language has no arrays without elements, as `moved` makes them
+    if point[0].size == 1 or has_empty_arrays(f):
+        return  # the language has no arrays without elements, as `moved` and loops of no turn have
     written = str(f)
     assert "not in the language" not in written, written
     again = dl.parse(written)
@@ -316,7 +318,8 @@ def check_text(f: dl.Function, point: list[Any]) -> None:
     pairs = zip(*outputs, strict=True) if len(f.outputs) > 1 else [outputs]
     for value, found in pairs:
         same(found, value, written)
-    assert str(dl.parse(str(again))) == str(again), written
+    if steady:
+        assert str(dl.parse(str(again))) == str(again), written
 
 
 def expected_slopes(program: Program, plain: State, point: list[Any]) -> tuple[Any, float]:

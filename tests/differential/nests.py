@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import difflab as dl
+from tests.differential import network
 
 try:
     import jax
@@ -76,6 +77,7 @@ OURS = SimpleNamespace(
     softmax=_dl_softmax,
     logsumexp=dl.arrays.logsumexp,
     stopped=lambda x: x * dl.stop_gradient(np.tanh(x)),
+    **network.OURS,
 )
 
 
@@ -101,6 +103,7 @@ def _theirs() -> SimpleNamespace:
         softmax=jax.nn.softmax,
         logsumexp=jax.scipy.special.logsumexp,
         stopped=lambda x: x * jax.lax.stop_gradient(jax.numpy.tanh(x)),
+        **network.definitions(jax.numpy),
     )
 
 
@@ -176,6 +179,7 @@ OTHERWISE = SimpleNamespace(
     softmax=lambda x: np.exp(x) / np.sum(np.exp(x), axis=-1, keepdims=True),
     logsumexp=lambda x: np.log(np.sum(np.exp(x))),
     stopped=lambda x: x * np.tanh(x).detach() if hasattr(x, "detach") else x * np.tanh(x),
+    **network.definitions(np),
 )
 THEIRS = OTHERWISE if jax is None else _theirs()
 

@@ -5,16 +5,21 @@ A change in place is written as a new tensor, and a leaf changed outside of the 
 
 from __future__ import annotations
 
+import operator
 from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from tests.differential import network
+
 try:
     import torch
 except ImportError:
     torch = None  # type: ignore[assignment]
+
+from tests.differential.factored import FACTORED, separated
 
 __all__ = ["PeerRun", "torch"]
 
@@ -139,6 +144,11 @@ class PeerRun:
         flat = self.values[a].reshape(-1, 1)
         self.make(flat @ flat.T + 0.0)  # of sums of zeros the sign is anything
 
+    def factored(self, a: int, name: str, size: int) -> None:
+        flat = self.values[a].reshape(-1)[:size]
+        matrix = flat[:, None] - 0.3 * flat[None, :]
+        self.make(FACTORED[name](torch, separated(torch, matrix, _diagonal)))
+
     def where(self, a: int, b: int, mask: Any) -> None:
         self.make(torch.where(torch.from_numpy(mask), self.values[a], self.values[b]))
 
@@ -213,6 +223,10 @@ def weights(shape: Any) -> Any:
     return torch.from_numpy((1.0 + 0.3 * np.cos(np.arange(size))).reshape(tuple(shape)))
 
 
+def _diagonal(numbers: Any) -> Any:
+    return torch.diag(torch.from_numpy(numbers))
+
+
 def _array(tensor: Any) -> Any:
     return None if tensor is None else tensor.detach().numpy(force=True).copy()
 
@@ -232,6 +246,13 @@ def _running_sum(x: Any) -> Any:
     return torch.stack(list(accumulate(x.reshape(-1).unbind()))) if x.numel() else x.reshape(-1)
 
 
+def _running_product(x: Any) -> Any:
+    """PyTorch's own has the derivative 0 behind a zero, also of what is nan."""
+    if not x.numel():
+        return x.reshape(-1)
+    return torch.stack(list(accumulate(x.reshape(-1).unbind(), operator.mul)))
+
+
 BINARY = {} if torch is None else {"power": torch.pow, "matmul": lambda x, y: x @ y + 0.0}
 REDUCED: dict[str, Any] = {
     "sum": lambda x, axes, keep: x.sum(axes, keepdim=keep),
@@ -242,6 +263,40 @@ REDUCED: dict[str, Any] = {
     "logsumexp": lambda x, axes, keep: x.logsumexp(axes, keepdim=keep),
     "norm": lambda x, axes, keep: torch.linalg.vector_norm(x, dim=axes, keepdim=keep),
 }
+
+
+def _of_networks() -> dict[str, Any]:
+    """Return PyTorch's own functions for the operations of `network`."""
+    functional = torch.nn.functional
+
+    def convolved(x: Any) -> Any:
+        channels = torch.stack([x.reshape(-1), x.reshape(-1) ** 2])
+        filters = torch.from_numpy(network.FILTER)
+        return functional.conv1d(channels, filters, None, 2, 2, 2, 2)
+
+    def normalised(x: Any) -> Any:
+        column = x.reshape(-1, 1)
+        both = torch.cat([column, 1.0 - 0.5 * column])
+        running = 0.3 * both.mean(0), 0.7 + 0.3 * both.var(0)
+        used = (column - running[0]) / torch.sqrt(running[1] + 0.1) * 1.5 + 0.2
+        trained = functional.batch_norm(both, None, None, training=True, eps=0.5)
+        return used + trained[: len(column)]
+
+    def dropped(x: Any) -> Any:
+        gone = torch.from_numpy(network.drawn(tuple(x.shape))[0])
+        return torch.where(gone, 0.0, x / (1 - network.SHARE))
+
+    def noisy(x: Any) -> Any:
+        return x + 0.5 * torch.from_numpy(network.drawn(tuple(x.shape))[1])
+
+    return {
+        "convolved": convolved,
+        "normalised": normalised,
+        "dropped": dropped,
+        "noisy": noisy,
+    }
+
+
 THEIRS: dict[str, Any] = (
     {}
     if torch is None
@@ -256,5 +311,12 @@ THEIRS: dict[str, Any] = (
         "relu": lambda x: torch.relu(x) + 0.0,
         "softmax": lambda x: x.reshape(-1).softmax(0),
         "cumsum": _running_sum,
+        "cumprod": _running_product,
+        "flip": lambda x: torch.flip(x, tuple(range(x.ndim))),
+        "roll": lambda x: torch.roll(x, 2),
+        "triangle": lambda x: torch.tril(torch.atleast_2d(x)),
+        "sort": lambda x: torch.sort(x.reshape(-1), stable=True)[0],
+        "spread": lambda x: torch.var(x, correction=0, keepdim=True),
+        **_of_networks(),
     }
 )

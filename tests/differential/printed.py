@@ -1,4 +1,4 @@
-"""Printed code against the function: Python executed, C compiled, and text parsed back.
+"""Printed code against the function: Python and JavaScript run, C compiled, text parsed back.
 
 A program is a few formulas, whose C functions are compiled together. Values and derivatives are
 held to the evaluator's within the bounds of `bounds.py`, at the extreme points too. Python may
@@ -36,12 +36,15 @@ from tests.differential.scalar import (
     program_of,
 )
 from tests.differential.search import Family
+from tests.support import node
 
 COMPILER = shutil.which("gcc")
 FORMULAS = 8
 """At most so many in one C file."""
 C_EVERY = 4
 """One program in so many is compiled, for gcc takes longer than everything else."""
+JAVASCRIPT_EVERY = 16
+"""One program in so many is run as JavaScript, in a process of its own."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ def check(program: Sequence[Formula]) -> None:
         check_text(case)
     if COMPILER is not None and program[0].choice % C_EVERY == 0:
         check_c(cases)
+    if node.NODE is not None and program[0].choice % JAVASCRIPT_EVERY == 1:
+        check_javascript(cases)
 
 
 def _case(formula: Formula) -> Case | None:
@@ -123,6 +128,21 @@ def check_text(case: Case) -> None:
     found, expected = flat(again(**given), count), flat(spelled(**given), count)
     bound = np.zeros_like(expected)
     assert_near(f"parsed\n{spelled}\n", found, expected, bound, case.points, spelled.inputs)
+
+
+def check_javascript(cases: Sequence[Case]) -> None:
+    """Run all functions in one process, and hold each to its values."""
+    printed = []
+    for case in cases:
+        try:
+            printed.append((case, node.script(case.function, case.points.T)))
+        except UnsupportedError:
+            continue
+    results = node.run([script for _, script in printed]) if printed else []
+    for (case, script), found in zip(printed, results, strict=True):
+        what = f"printed JavaScript\n{script.source}\n"
+        inputs = case.function.inputs
+        assert_near(what, found, case.expected, case.bound, case.points, inputs)
 
 
 def check_c(cases: Sequence[Case]) -> None:

@@ -227,7 +227,8 @@ def exact(function: Function, point: list[float], digits: int) -> Array:
             middle = _value(function, at)
             found[0] = float(middle)
             for place, x in enumerate(at):
-                step = STEP * (abs(x) or 1)
+                # A smaller step where more digits are asked for: its truncation error is less.
+                step = STEP ** (2 if digits == MANY_DIGITS else 1) * (abs(x) or 1)
                 left, right = (
                     _value(function, [*at[:place], x + side, *at[place + 1 :]])
                     for side in (-step, step)

@@ -25,9 +25,11 @@ FAMILIES = (
     "eager",
     "transforms",
     "series",
+    "sparsity",
     "loops",
     "numeric",
     "jit",
+    "dtypes",
 )
 """The modules of this folder that define a `FAMILY`."""
 

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.differential import network
+from tests.differential.factored import FACTORED
+
 Action = tuple[Any, ...]
 """What is done, and with what: value numbers first, then what is known beforehand."""
 
@@ -22,13 +25,18 @@ NUMBERS: tuple[float, ...] = (2.0, -1.5, 0.0, 1.0, 0.5, 3, 0, -1, 2)
 EXPONENTS: tuple[float, ...] = (2, 3, 1, 0, 0.5, -1, 2.0, 1.5, 0.0)
 UNARY = (
     *("sin", "tanh", "exp", "cos", "square", "negative", "absolute", "sqrt", "log", "arctan"),
-    *("sign", "relu", "sigmoid", "reciprocal", "expm1", "log1p", "softmax", "cumsum"),
+    *("sign", "relu", "sigmoid", "reciprocal", "expm1", "log1p", "softmax", "cumsum", "flip"),
+    *("roll", "triangle", "spread", "cumprod", "sort"),
+    *network.NAMES,
 )
 BINARY = ("multiply", "add", "subtract", "divide", "maximum", "minimum", "hypot", "power")
 REDUCED = ("sum", "mean", "prod", "max", "min", "logsumexp", "norm")
 CHANGES = ("multiply", "add", "subtract", "divide")
 SELECTING = frozenset(
-    {"where", "maximum", "minimum", "max", "min", "relu", "absolute", "chosen"}
+    {
+        *("where", "maximum", "minimum", "max", "min", "relu", "absolute"),
+        *("chosen", "dropped", "triangle"),
+    }
     | {"assign", "assign_from"}
 )
 """Actions whose untaken branches contribute exactly nothing here, and 0 times infinity there."""
@@ -204,6 +212,14 @@ class Decoder:
             return "reduce", a, "sum", None, False
         return "gram", a
 
+    def factored(self, values: list[Any]) -> Action:
+        """A function of the factors of a matrix made of a few numbers of a value."""
+        a = self.value(values)
+        size = (1, 2, 3)[self.bytes.below(3)]
+        if not np.all(np.isfinite(values[a].numbers)):
+            return "unary", a, "arctan"
+        return "factored", a, self.bytes.of(tuple(FACTORED)), size
+
     def where(self, values: list[Any]) -> Action:
         a, b = self.value(values), self.value(values)
         common = _broadcast(values[a].numbers.shape, values[b].numbers.shape)
@@ -289,6 +305,7 @@ SHARES = {
     "move": 4,
     "index": 4,
     "matmul": 2,
+    "factored": 1,
     "where": 3,
     "chosen": 1,
     "join": 1,
@@ -319,6 +336,7 @@ def written(action: Action, number: int) -> str:
         "move": "v{n} = {v}: {0}",
         "index": "v{n} = {v}[{0!r}]",
         "gram": "v{n} = {v} @ {v}.T (flat)",
+        "factored": "v{n} = {0} of a matrix of {1} rows of {v}",
         "where": "v{n} = where(np.array({1}), {v}, v{0})",
         "chosen": "v{n} = where({v} > {0}, {v}, 0.5 * {v} ** 2)",
         "join": "v{n} = {1}([{v}, v{0}])",

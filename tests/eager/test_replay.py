@@ -17,6 +17,7 @@ from difflab.eager.tensors import tensor as tensors
 from difflab.errors import TapeError
 from difflab.primitives import negative
 from tests.eager.test_agreement import CASES, ROWS, eager
+from tests.support.orders import orders
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def test_replayed_numbers_are_those_of_the_sweep(name: str, sweeps: list[Any]) -
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_every_row_is_replayed_to_the_same_bits(row: Primitive) -> None:
-    if row.boolean or row.name in ("as_number", "polygamma"):
+    if row.boolean or row.name == "as_number" or orders(row):
         pytest.skip("its result has no derivative, or its order is a plain number")
     rng = np.random.default_rng(8)
     values = [rng.uniform(low, high, (2, 3)) for low, high in row.samples]
@@ -113,7 +114,8 @@ def test_a_recorded_sweep_turns_other_tapes_away() -> None:
 def test_every_recipe_computes_on_something_that_came() -> None:
     """Python divides numbers of its own by zero with an error, where NumPy's give infinity."""
     for row in ROWS:
-        plan = BackwardPlan(row, (1 << row.arity) - 1, {}, ((),) * row.arity, ())
+        varied = (1 << row.arity) - (1 << orders(row))  # by an order there is no derivative
+        plan = BackwardPlan(row, varied, {}, ((),) * row.arity, ())
         for found in plan.recipes:
             constant = range(found.inputs, found.inputs + len(found.constants)) if found else ()
             for step_row, operands, _ in found.steps if found else ():

@@ -248,7 +248,7 @@ def test_a_step_of_training() -> None:
         (lambda: int(leaf(1.0)), "item()"),
         (lambda: leaf(1.0).numpy(), "detach()"),
         (lambda: np.asarray(leaf([1.0])), "detach()"),
-        (lambda: np.sort(leaf([1.0])), "detach()"),
+        (lambda: np.unique(leaf([1.0])), "detach()"),
         (lambda: np.frexp(leaf([1.0])), "detach()"),
         (lambda: dl.tensor(1.0).register_hook(print), "requires_grad=True"),
         (lambda: setattr(leaf(1.0) * 2, "requires_grad", False), "detach()"),
@@ -322,7 +322,7 @@ def test_truth_values_count_as_in_a_graph() -> None:
 
 def test_numpy_functions_without_a_row_take_plain_tensors() -> None:
     t = dl.tensor([3.0, 1.0])
-    assert np.sort(t).tolist() == [1.0, 3.0]
+    assert np.unique(t).tolist() == [1.0, 3.0]
     assert float(t[1]) == 1.0
     assert np.allclose(t, [3.0, 1.0])
     with pytest.raises(ValueError, match="read-only"):

@@ -10,6 +10,7 @@ import pytest
 import scipy.linalg
 import scipy.special
 
+from difflab.arrays import random
 from difflab.autodiff import gradient
 from difflab.errors import ParseError, ShapeError, UnsupportedError
 from difflab.language import parse
@@ -71,6 +72,21 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ("min(x, y, 0)", lambda x, y, **_: np.minimum(np.minimum(x, y), 0)),
     ("argmax(M)", lambda M, **_: M.argmax()),
     ("argmax(M, [1])", lambda M, **_: M.argmax(axis=1)),
+    ("cumprod(M)", lambda M, **_: M.cumprod()),
+    ("cumprod(M, [1])", lambda M, **_: M.cumprod(axis=1)),
+    ("argsort(M)", lambda M, **_: np.argsort(M)),
+    ("argsort(M, [0])", lambda M, **_: np.argsort(M, axis=0)),
+    ("sort(M, [0])", lambda M, **_: np.sort(M, axis=0)),
+    ("take_along(M, argsort(-M))", lambda M, **_: -np.sort(-M)),
+    ("take_along(M, argsort(M, [0]), [0])", lambda M, **_: np.sort(M, axis=0)),
+    (
+        "put_along(M, argsort(M), [1, 4])",
+        lambda M, **_: np.pad(
+            np.take_along_axis(M, np.argsort(np.argsort(M)), 1), ((0, 0), (0, 1))
+        ),
+    ),
+    ("convolve(M[0], M[1])", lambda M, **_: np.convolve(M[0], M[1])),
+    ("correlate(M[0], M[1, :2])", lambda M, **_: np.correlate(M[0], M[1, :2])),
     ("cumsum(M)", lambda M, **_: M.cumsum()),
     ("cumsum(M, [1])", lambda M, **_: M.cumsum(axis=1)),
     ("softmax(M)", lambda M, **_: scipy.special.softmax(M, axis=1)),
@@ -88,6 +104,20 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ("cofactor(A)", lambda A, **_: np.linalg.det(A) * np.linalg.inv(A).T),
     ("logdet(A)", lambda A, **_: np.linalg.slogdet(A)[1]),
     ("cholesky(A)", lambda A, **_: scipy.linalg.cholesky(A, lower=True)),
+    ("eigh(A @ transpose(A))[0]", lambda A, **_: np.linalg.eigvalsh(A @ A.T)),
+    ("eigvalsh(A + transpose(A))", lambda A, **_: np.linalg.eigvalsh(A + A.T)),
+    (
+        "eigh(A + transpose(A))[1:]^2",
+        lambda A, **_: scipy.linalg.eigh(A + A.T)[1] ** 2,
+    ),
+    ("svd(M)[2]", lambda M, **_: scipy.linalg.svdvals(M)),
+    ("svdvals(M)", lambda M, **_: scipy.linalg.svdvals(M)),
+    ("singular_values(M, svd(M))", lambda M, **_: scipy.linalg.svdvals(M)),
+    ("eigenvalues(A, eigh(A))", lambda A, **_: np.linalg.eigvalsh((A + A.T) / 2)),
+    ("qr(A)[:3]^2", lambda A, **_: scipy.linalg.qr(A)[0] ** 2),
+    ("slogdet(-A)", lambda A, **_: np.stack(np.linalg.slogdet(-A))),
+    ("pinv(M)", lambda M, **_: scipy.linalg.pinv(M)),
+    ("matrix_rank(M)", lambda M, **_: np.linalg.matrix_rank(M)),
     ("trace(A)", lambda A, **_: np.trace(A)),
     ("diag(x)", lambda x, **_: np.diag(x)),
     ("diag(A)", lambda A, **_: np.diag(A)),
@@ -135,6 +165,10 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ("scatter(M at [:, 1:4], v at [1, ::4], [2, 5])", lambda M, v, **_: spread(M, v)),
     ("sum_in_order(x at [::2], v at [1:5:2])", lambda x, v, **_: x.sum() + v.sum()),
     ("is_maximum(M, [1])", lambda M, **_: np.arange(3) == M.argmax(axis=1)[:, None]),
+    ("random_uniform(v)", lambda v, **_: random.uniform(0 * v)),
+    ("random_uniform(v, [2, 3])", lambda v, **_: random.uniform(0 * v, (2, 3))),
+    ("random_normal(v, [3])", lambda v, **_: random.normal(0 * v, 3)),
+    ("random_keys(v, [3])", lambda v, **_: random.split(0 * v, 3)),
     ("x*[x[0], 2, v[1]]", lambda x, v, **_: np.array([x[0], 2, v[1]]) * x),
     ("([[1, 2], [v[0], 4], [5, 6]]) @ v", lambda v, **_: np.array([[1, 2], [v[0], 4], [5, 6]]) @ v),
     ("([x, 2*x, sin(x)])", lambda x, **_: np.stack([x, 2 * x, np.sin(x)])),
@@ -258,9 +292,9 @@ def test_latex_of_a_layer() -> None:
     assert latex(function) == "W \\left(x + 1\\right) + b"
 
 
-def test_languages_without_matrices_say_so() -> None:
-    with pytest.raises(UnsupportedError, match="matmul"):
-        c(parse("W: [4, 3]; x: [3]; W @ x"))
+def test_languages_without_a_function_of_matrices_say_so() -> None:
+    with pytest.raises(UnsupportedError, match="det"):
+        c(parse("W: [3, 3]; det(W)"))
 
 
 @pytest.mark.parametrize("written", ["x[2]", "x[ 2 ]", "x[-1]", "x[02]", "x[2:][0]"])

@@ -181,19 +181,19 @@ GOLDEN = [
         "gamma*x",
         "'gamma' is a function and needs an argument",
         "gamma",
-        "write gamma(x); a variable needs another name",
+        "write gamma(x); a variable needs another name, or a declaration: gamma: []",
     ),
     (
         "sin",
         "'sin' is a function and needs an argument",
         "sin",
-        "write sin(x); a variable needs another name",
+        "write sin(x); a variable needs another name, or a declaration: sin: []",
     ),
     (
         "x^sin",
         "'sin' is a function and needs an argument",
         "sin",
-        "write sin(x); a variable needs another name",
+        "write sin(x); a variable needs another name, or a declaration: sin: []",
     ),
     (
         "xⁿ⁻¹",

@@ -8,7 +8,7 @@ import pytest
 
 from difflab.graph.function import Function
 from difflab.language import parse
-from difflab.language.printers import c, latex, python, text
+from difflab.language.printers import c, javascript, latex, python, text
 
 PROGRAMS: dict[str, Callable[[int], str]] = {
     "terms": lambda n: "+".join(f"sin(x{i})*{i}.5" for i in range(n)),
@@ -52,7 +52,7 @@ def test_parsing_is_linear(program: Callable[[int], str]) -> None:
     assert_linear(lambda n: lambda: parse(program(n)))
 
 
-@pytest.mark.parametrize("printer", [text, latex, python, c])
+@pytest.mark.parametrize("printer", [text, latex, python, c, javascript])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_printing_is_linear(
     program: Callable[[int], str], printer: Callable[[Function], str]
@@ -64,7 +64,7 @@ def test_printing_is_linear(
     assert_linear(work)
 
 
-@pytest.mark.parametrize("printer", [text, latex, python, c])
+@pytest.mark.parametrize("printer", [text, latex, python, c, javascript])
 def test_a_shared_graph_is_printed_once(printer: Callable[[Function], str]) -> None:
     """Forty squarings are 2^40 factors as a tree and forty lines as a graph."""
     program = "a0 = x + 1\n" + "\n".join(f"a{i + 1} = a{i}*a{i}" for i in range(40))
@@ -73,7 +73,7 @@ def test_a_shared_graph_is_printed_once(printer: Callable[[Function], str]) -> N
 
 def test_nothing_recurses() -> None:
     programs = [program(3000) for program in PROGRAMS.values()]
-    for printer in (text, latex, python, c):
+    for printer in (text, latex, python, c, javascript):
         printer(parse("sin(x) + 1"))
     depth, frame = 0, sys._getframe()
     while frame.f_back is not None:
@@ -83,7 +83,7 @@ def test_nothing_recurses() -> None:
     try:
         for program in programs:
             function = parse(program)
-            for printer in (text, latex, python, c):
+            for printer in (text, latex, python, c, javascript):
                 printer(function)
     finally:
         sys.setrecursionlimit(limit)

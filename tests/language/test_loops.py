@@ -13,6 +13,7 @@ import difflab as dl
 from difflab.errors import DifflabError, MethodTimeout, ParseError, ShapeError
 from difflab.graph.control import Loop, WhileLoop
 from difflab.referee.referee import Referee
+from tests.support.documents import ROOT, python_failures
 
 V = np.array([0.5, -1.25, 2.0])
 M = np.array([[0.25, -0.5], [1.5, 0.75]])
@@ -178,6 +179,11 @@ ERRORS: list[tuple[str, str, str]] = [
     ("iterate(y = x; while y > 1, y; y)", "the condition of iterate is one expression", ","),
     ("iterate(y = x; 2 times; a = y, y; a)", "a definition of iterate is one expression", ","),
     ("iterate(y = x; while y; y, y)", "carried values only", "iterate(y = x; while y; y, y)"),
+    ("iterate(y=x;9 times;y; back to y from 1)", "with a condition", "iterate(y=x;9 times;y;"),
+    ("iterate(y = x; while y; z = y; z; back to z from 1)", "neither carried nor", "z"),
+    ("iterate(y = x; while y; y; back to 3 from 1)", "a name is expected", "3"),
+    ("iterate(y = x; while y; y; back to y: 1)", "end with 'from'", "back to y:"),
+    ("iterate(y=3;while y;y;back to y from 1,2)", "", "iterate(y=3;while y;y;back to y from 1,2)"),
     ("iterate(y = x, u in y; u)", "takes the elements of an array", "u"),
     ("iterate(y = 1, z = x; 2 times; y)", "2 values, and 1", "iterate(y = 1, z = x; 2 times; y)"),
     ("iterate(y = x; 3 times; y*2; y + 1)", "the next values are the last part", "y*2;"),
@@ -243,3 +249,32 @@ def test_the_referee_begins_no_loop_that_ends_after_its_time() -> None:
     f = dl.parse("iterate(y = x; 1000000000 times; 4*y*(1 - y))")  # hours in mpmath
     with pytest.raises(MethodTimeout, match="one evaluation takes longer than the time limit"):
         Referee.of(f, [0.3], timeout=1.0).reference()
+
+
+def test_a_sweep_gives_the_cotangents_of_what_it_names() -> None:
+    """y ← a·y, n turns: ∂y_n/∂y_0 = aⁿ and ∂y_n/∂a = n·aⁿ⁻¹·y_0."""
+    loop = "iterate(y = x; while y > 0.5; y*a"
+    turns, a, x = 7, 0.9, 1.0
+    slopes = {"y": a**turns, "a": turns * a ** (turns - 1) * x, "b": 0.0}
+    for names in ("y", "a", "b", "a, y", "y, a", "b, a, y"):
+        f = dl.parse(f"c = b; 3*{loop}; back to {names} from 2) + 0*b")
+        expected = [6 * slopes[name] for name in names.split(", ")]
+        found = np.ravel(f(a=a, x=x, b=1.0))
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+    arrays = "v: [2]; iterate(y = v; while sum(y) > 1; y*a; back to y from [1, 3])"
+    np.testing.assert_allclose(dl.parse(arrays)(v=[1.0, 1.0], a=0.5), [0.5, 1.5])
+
+
+def test_the_gradient_of_a_while_loop_reads_back_and_differentiates_again() -> None:
+    f = dl.parse("iterate(y = x; while y > 0.5; y*a)")
+    gradient = dl.parse(str(dl.gradient(f)))
+    np.testing.assert_allclose(gradient(a=0.9, x=1.0), [7 * 0.9**6, 0.9**7], rtol=1e-13)
+    second = dl.jacobian(gradient)(a=0.9, x=1.0)
+    expected = [[42 * 0.9**5, 7 * 0.9**6], [7 * 0.9**6, 0.0]]
+    np.testing.assert_allclose(second, expected, rtol=1e-12)
+
+
+def test_the_page_about_loops_says_the_truth() -> None:
+    page = ROOT / "docs" / "reference" / "loops.md"
+    failures = python_failures(page.read_text(encoding="utf-8"), page.name)
+    assert not failures, failures

@@ -1,4 +1,4 @@
-"""The counts of reports/gallery/published.md are those of the code."""
+"""The counts of docs/explanation/published.md are those of the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import difflab as dl
 from difflab.lab.problems import helmholtz, logistic, product
 
-PAGE = (Path(__file__).parents[2] / "reports" / "gallery" / "published.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "published.md").read_text("utf-8")
 
 
 def rows(heading: str) -> list[list[str]]:

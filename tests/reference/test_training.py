@@ -13,7 +13,7 @@ from tests.support.documents import ROOT
 
 RATE = 0.5
 TABLE = np.genfromtxt(
-    ROOT / "examples" / "iris.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
+    ROOT / "docs" / "examples" / "iris.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
 )
 KIND = np.unique(TABLE["species"], return_inverse=True)[1]
 HELD = np.arange(150) % 5 == 0

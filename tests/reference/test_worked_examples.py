@@ -1,7 +1,8 @@
 """Worked examples of textbooks, in each way of building a graph, against algebra and outsiders.
 
 The same code runs on arrays, on difflab's tensors and traced values, on PyTorch and on JAX: what
-they spell differently is asked of `ops`. The pages of `examples/` tell these examples to readers.
+they spell differently is asked of `ops`. The pages of `docs/examples/` tell these examples to
+readers.
 """
 
 from __future__ import annotations

@@ -32,6 +32,17 @@ CLASSES = [2, 0, 1, 1]
 SHARES = np.exp(normal(4, 3))
 SHARES = SHARES / SHARES.sum(axis=1, keepdims=True)
 FLAGS = A > 0
+SIGNAL, PLACES = normal(7), np.array([[2, 0, 3], [1, 1, 0]])
+
+
+MATRIX_ORDERS = ("fro", "nuc", np.inf, -np.inf, 1, -1, 2, -2)
+VECTOR_ORDERS = (np.inf, -np.inf, 1, 2, 1.5, 4)
+
+
+def joined(xp: Any, parts: Any) -> Any:
+    """Return the parts of a factorisation as one vector, with vectors free of their signs."""
+    even = [part if part.ndim < 2 else part * part for part in parts]
+    return xp.concatenate([xp.reshape(part, (-1,)) for part in even])
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,11 @@ CASES: dict[str, Case] = {
     "softmax along the first axis": Case(lambda x: arrays.softmax(x, 0), (3 * A,)),
     "log_softmax": Case(arrays.log_softmax, (300 * A,)),
     "cumsum": Case(lambda x: arrays.cumsum(x, 0), (A,)),
+    "cumprod": Case(lambda x: arrays.cumprod(x, 0), (A,)),
+    "sort": Case(lambda x: arrays.sort(x, 0), (A,)),
+    "take_along_axis": Case(lambda x: arrays.take_along_axis(x, PLACES, 0), (A,)),
+    "convolve": Case(arrays.convolve, (V, A[0])),
+    "correlate": Case(arrays.correlate, (SIGNAL, V)),
     "dot": Case(arrays.dot, (V, A[0])),
     "matmul": Case(arrays.matmul, (A, C)),
     "matmul of stacks": Case(arrays.matmul, (normal(2, 1, 4, 3), normal(5, 3, 2))),
@@ -83,12 +99,57 @@ CASES: dict[str, Case] = {
     "cofactor": Case(arrays.cofactor, (SQUARE,)),
     "logdet": Case(arrays.logdet, (SYMMETRIC,)),
     "cholesky": Case(arrays.cholesky, (SYMMETRIC,)),
+    "eigh": Case(lambda x: joined(np, arrays.eigh(x)), (SYMMETRIC,)),
+    "eigvalsh": Case(arrays.eigvalsh, (SYMMETRIC,)),
+    "svd": Case(lambda x: joined(np, arrays.svd(x)), (A,)),
+    "svd of a wide matrix": Case(lambda x: joined(np, arrays.svd(x)), (C,)),
+    "svdvals": Case(arrays.svdvals, (C,)),
+    "qr": Case(lambda x: joined(np, arrays.qr(x)), (A,)),
+    "qr of a wide matrix": Case(lambda x: joined(np, arrays.qr(x)), (C,)),
+    "qr of a stack": Case(lambda x: joined(np, arrays.qr(x)), (normal(2, 4, 3),)),
+    "slogdet": Case(lambda x: arrays.slogdet(x)[1], (SQUARE[[1, 0, 2, 3]],)),
+    "pinv": Case(arrays.pinv, (A,)),
+    "lstsq": Case(lambda a, b: arrays.lstsq(a, b)[0], (A, B)),
+    "matrix_power": Case(lambda x: arrays.matrix_power(x, 5), (SQUARE,)),
+    "matrix_power of an inverse": Case(lambda x: arrays.matrix_power(x, -3), (SQUARE,)),
+    "multi_dot": Case(lambda *x: arrays.multi_dot(x), (U, A, C, normal(5, 2))),
+    "norm_of_order": Case(lambda x: arrays.norm_of_order(x, 3, 1), (A,)),
+    **{
+        f"norm of order {order}": Case(lambda x, order=order: arrays.norm_of_order(x, order), (A,))
+        for order in MATRIX_ORDERS
+    },
+    **{
+        f"norm of order {order} along an axis": Case(
+            lambda x, order=order: arrays.norm_of_order(x, order, 0, keepdims=True), (A,)
+        )
+        for order in VECTOR_ORDERS
+    },
     "trace": Case(arrays.trace, (SQUARE,)),
     "diag": Case(arrays.diag, (V,)),
     "diagonal": Case(arrays.diagonal, (SQUARE,)),
     "conv2d": Case(arrays.conv2d, (IMAGE, FILTER, BIAS)),
     "conv2d in strides": Case(
         lambda x, w: arrays.conv2d(x, w, stride=2, padding=1), (IMAGE, FILTER)
+    ),
+    "conv2d dilated and padded unevenly": Case(
+        lambda x, w: arrays.conv2d(x, w, None, (2, 1), (1, 2), (2, 3)), (IMAGE, FILTER)
+    ),
+    "conv2d in groups": Case(
+        lambda x, w, b: arrays.conv2d(x, w, b, groups=3, dilation=2, padding=1),
+        (IMAGE, normal(6, 1, 2, 2), normal(6)),
+    ),
+    "conv1d": Case(
+        lambda x, w, b: arrays.conv1d(x, w, b, 2, 3, 2, 2),
+        (normal(2, 4, 9), normal(6, 2, 3), normal(6)),
+    ),
+    "avg_pool": Case(lambda x: arrays.avg_pool(x, (3, 2), 2), (IMAGE,)),
+    "batch_norm in use": Case(
+        lambda x, w, b, m, v: arrays.batch_norm(x, w, b, 1e-3, m, v),
+        (IMAGE, V, normal(3), normal(3), normal(3) ** 2),
+    ),
+    "running_statistics": Case(
+        lambda x, m, v: arrays.stack(arrays.running_statistics(x, m, v, 0.3)),
+        (IMAGE, normal(3), normal(3) ** 2),
     ),
     "max_pool": Case(lambda x: arrays.max_pool(x, 2), (IMAGE,)),
     "max_pool in strides": Case(lambda x: arrays.max_pool(x, 3, 2), (IMAGE,)),
@@ -102,7 +163,7 @@ CASES: dict[str, Case] = {
 }
 
 # Positions have no derivative: values alone are compared.
-WITHOUT_DERIVATIVE = {"argmax"}
+WITHOUT_DERIVATIVE = {"argmax", "argsort", "matrix_rank"}
 
 SMALL, BIG = np.linspace(0.15, 0.95, 9), np.linspace(1.1, 3.0, 9)
 CASES |= {

@@ -5,6 +5,8 @@
   run to run, the last digits of errors from processor to processor: they are compared by their
   places only, and so are runs of blanks, line ends and rules. From how many calls on another
   method costs less is not compared. A line ``...`` in the document stands for any text.
+- A ```python block that starts with ``# name.py`` is written to that file, and commands are run
+  where those files are.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ __all__ = [
     "python_failures",
     "run",
     "sessions",
+    "write_files",
 ]
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +73,15 @@ def sessions(document: str) -> list[Session]:
     return found
 
 
+def write_files(document: str, where: Path) -> Path:
+    """Write the files that a document tells its reader to write, and return their directory."""
+    for block in blocks(document):
+        name = re.match(r"# (\w+\.py)\n", block.text)
+        if block.language == "python" and name:
+            (where / name[1]).write_text(block.text, encoding="utf-8")
+    return where
+
+
 def links(document: str) -> list[str]:
     """Return the files that a document links to or shows."""
     return re.findall(r"\]\((?!https?:|#)([^)#]+)\)", document)
@@ -83,7 +95,6 @@ def python_failures(document: str, name: str) -> str:
         for previous, block in _consecutive(document)
     )
     test = doctest.DocTestParser().get_doctest(source, {"__name__": "document"}, name, None, 0)
-    assert test.examples
     report: list[str] = []
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     doctest.DocTestRunner(verbose=False, optionflags=flags).run(test, out=report.append)

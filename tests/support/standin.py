@@ -17,12 +17,14 @@ __all__ = ["ndarray"]
 
 _NAMES = (
     "abs absolute add arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax",
+    "argsort cumprod take_along_axis",
     "broadcast_to cbrt ceil clip concatenate cos cosh cumsum diagonal divide equal exp exp2 expm1",
     "floor greater greater_equal heaviside hypot iscomplexobj isfinite less less_equal log log10",
     "log1p log2 logaddexp logical_and logical_not logical_or matmul max maximum min minimum mod",
     "moveaxis multiply negative not_equal ones power prod real remainder result_type round rint",
     "sign sin sinh sqrt stack subtract sum swapaxes take tan tanh transpose trunc where zeros full",
     "isinf isnan any all zeros_like ones_like ascontiguousarray",
+    "left_shift right_shift bitwise_xor",
 )
 FUNCTIONS = frozenset(" ".join(_NAMES).split())
 """What is offered by the name that NumPy has for it."""
@@ -73,6 +75,8 @@ _KERNELS = {
         ("and", "bitwise_and"),
         ("or", "bitwise_or"),
         ("xor", "bitwise_xor"),
+        ("lshift", "left_shift"),
+        ("rshift", "right_shift"),
         ("matmul", "matmul"),
     )
 }
@@ -173,7 +177,7 @@ class ndarray:  # noqa: N801  # the name that array modules give it
 
 _OPERATORS = (
     "add radd sub rsub mul rmul truediv rtruediv pow rpow mod rmod neg abs lt le gt ge eq ne",
-    "and or xor invert matmul rmatmul getitem",
+    "and or xor lshift rshift invert matmul rmatmul getitem",
 )
 for _name in " ".join(_OPERATORS).split():
     setattr(ndarray, f"__{_name}__", _operator(f"__{_name}__"))
@@ -205,17 +209,21 @@ def array(value: Any, dtype: Any = None) -> ndarray:
     return ndarray(np.array(held, dtype=dtype))
 
 
-nan, inf, pi, float64 = np.nan, np.inf, np.pi, np.float64
+nan, inf, pi, float64, uint32 = np.nan, np.inf, np.pi, np.float64, np.uint32
+_SPECIAL = (
+    "erf erfc erfinv erfcinv gamma digamma gammaln loggamma polygamma exp1 expi gammainc gammaincc "
+    "rgamma xlogy"
+)
 linalg = SimpleNamespace(
     **{
         name: _wrapped(getattr(np.linalg, name))
-        for name in ("inv", "det", "cholesky", "solve", "slogdet")
+        for name in (
+            *("inv", "det", "cholesky", "solve", "slogdet"),
+            *("eigh", "qr", "svd", "pinv"),
+        )
     }
 )
 special = SimpleNamespace(
-    **{
-        name: _wrapped(getattr(scipy.special, name))
-        for name in ("erf", "erfc", "gamma", "digamma", "gammaln", "loggamma", "polygamma")
-    }
+    **{name: _wrapped(getattr(scipy.special, name)) for name in _SPECIAL.split()}
 )
 globals()["add"].at = lambda out, places, part: np.add.at(out._held, places._held, part._held)

@@ -25,7 +25,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["append_while_loop", "while_loop_value"]
+__all__ = ["append_while_loop", "append_while_loop_vjp", "while_loop_value", "while_loop_vjp"]
 
 
 def append_while_loop(loop: WhileLoop, values: Sequence[Any]) -> list[Node]:
@@ -39,10 +39,18 @@ def while_loop_value(loop: WhileLoop, values: Sequence[Any]) -> Node:
     return value
 
 
-def _append_vjp(loop: WhileLoop, values: Sequence[Any]) -> list[Node]:
+def append_while_loop_vjp(loop: WhileLoop, values: Sequence[Any]) -> list[Node]:
     """Append the reverse sweep to the graph of its arguments; return its outputs."""
-    row = _vjp_row(Contents(loop.test), Contents(loop.body))
-    return unpacked(row(*values), loop.input_shapes)
+    return unpacked(while_loop_vjp(loop, values), loop.input_shapes)
+
+
+def while_loop_vjp(loop: WhileLoop, values: Sequence[Any]) -> Node:
+    """Append the reverse sweep to the graph of its arguments; return its outputs as one vector.
+
+    The arguments are those of the loop, then the cotangents of its outputs.
+    """
+    value: Node = _vjp_row(Contents(loop.test), Contents(loop.body))(*values)
+    return value
 
 
 def _jvp(loop: WhileLoop, dots: Sequence[Node], y: Node, *args: Node) -> Node:
@@ -54,7 +62,7 @@ def _jvp(loop: WhileLoop, dots: Sequence[Node], y: Node, *args: Node) -> Node:
 
 def _vjp(loop: WhileLoop, y_bar: Node, y: Node, *args: Node) -> list[Node]:
     """Return the cotangents of all arguments, by a row that runs the loop and goes back."""
-    return _append_vjp(loop, [*args, *unpacked(y_bar, loop.output_shapes)])
+    return append_while_loop_vjp(loop, [*args, *unpacked(y_bar, loop.output_shapes)])
 
 
 def _vjp_jvp(sweep: WhileLoopVjp, dots: Sequence[Node], y: Node, *args: Node) -> Node:
@@ -67,7 +75,7 @@ def _vjp_jvp(sweep: WhileLoopVjp, dots: Sequence[Node], y: Node, *args: Node) ->
     values = _merged(loop, args[:split], dots[:split])
     wide = _with_tangents(loop)
     x_bar_dot: Node = packed(
-        _values_of(loop, _append_vjp(wide, [*values, *dots[split:], *args[split:]]))
+        _values_of(loop, append_while_loop_vjp(wide, [*values, *dots[split:], *args[split:]]))
     )
     return x_bar_dot
 
@@ -79,7 +87,7 @@ def _vjp_vjp(sweep: WhileLoopVjp, y_bar: Node, y: Node, *args: Node) -> list[Nod
     values = _merged(loop, args[:split], unpacked(y_bar, sweep.output_shapes))
     pushed = append_while_loop(wide, values)[len(loop.output_shapes) :]
     nothing = zeros(y_bar.builder, loop.output_shapes)
-    found = _append_vjp(wide, [*values, *nothing, *args[split:]])
+    found = append_while_loop_vjp(wide, [*values, *nothing, *args[split:]])
     return [*_values_of(loop, found), *pushed]
 
 
@@ -94,7 +102,7 @@ def _batched(loop: WhileLoop, size: int, args: list[Arg]) -> list[Node]:
 def _vjp_batched(sweep: WhileLoopVjp, size: int, args: list[Arg]) -> list[Node]:
     """Return the cotangents of a stack of examples: constants have one for each as well."""
     whole = _of_stacks(sweep.loop, [True] * len(sweep.loop.input_shapes), size)
-    return _append_vjp(whole, stacks(size, args))
+    return append_while_loop_vjp(whole, stacks(size, args))
 
 
 def _of_stacks(loop: WhileLoop, mapped: Sequence[bool], size: int) -> WhileLoop:

@@ -7,11 +7,13 @@ from typing import Any
 
 from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
 from difflab.autodiff.control.while_loop import append_while_loop
-from difflab.autodiff.recording import record
+from difflab.autodiff.recording import Recording, record
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
+from difflab.graph.function import Function
+from difflab.graph.node import Node
 from difflab.graph.pytree import flatten, unflatten
 
 __all__ = ["while_loop"]
@@ -78,10 +80,24 @@ def while_loop(
         raise ShapeError("the condition of while_loop is not a scalar")
     step = record(lambda nodes: body(unflatten(structure, nodes)), shapes, has_aux=False)
     require_equal_shapes(shapes, step.function.output_shapes, "value of while_loop")
-    count, middle = len(leaves), len(leaves) + len(test.captured)
-    wide = [*shapes, *shapes_of(test.captured), *shapes_of(step.captured)]
-    loop = WhileLoop(
-        composed(lambda nodes: inlined(test.function, nodes[:middle]), wide),
-        composed(lambda nodes: inlined(step.function, [*nodes[:count], *nodes[middle:]]), wide),
-    )
-    return unflatten(structure, append_while_loop(loop, [*leaves, *test.captured, *step.captured]))
+    count = len(leaves)
+    captured = {_key(value): value for value in [*test.captured, *step.captured]}
+    places = {key: count + place for place, key in enumerate(captured)}
+    wide = [*shapes, *shapes_of(list(captured.values()))]
+
+    def widened(recording: Recording) -> Function:
+        own = [places[_key(value)] for value in recording.captured]
+        return composed(
+            lambda nodes: inlined(
+                recording.function, [*nodes[:count], *(nodes[place] for place in own)]
+            ),
+            wide,
+        )
+
+    loop = WhileLoop(widened(test), widened(step))
+    return unflatten(structure, append_while_loop(loop, [*leaves, *captured.values()]))
+
+
+def _key(value: Any) -> Any:
+    """Return what equal nodes have in common, which both functions may read."""
+    return (id(value.builder), value.id) if isinstance(value, Node) else id(value)

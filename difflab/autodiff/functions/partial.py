@@ -1,20 +1,89 @@
-"""Partial derivatives of any order by one variable."""
+"""Partial derivatives of any order, by one variable or several."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations
 
 from difflab.autodiff.engine.jacobian_entries import elements
+from difflab.autodiff.functions.elements import element_index
 from difflab.autodiff.functions.series import higher_derivative
 from difflab.autodiff.functions.transforms import gradient, jacobian
+from difflab.errors import InputError
+from difflab.graph.checks import require_function
 from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.names import output_names
 
-__all__ = ["partial_derivative"]
+__all__ = ["mixed_derivative", "partial", "partial_derivative"]
 
 _BY_SERIES = 3
 """The order from which Taylor coefficients may take fewer operations than repeated gradients."""
+_TRIED = 10_000
+"""Nodes up to which mixed derivatives are derived in every order of up to three variables."""
+
+
+def partial(f: Function, *variables: str) -> Function:
+    r"""Return a partial derivative of any order, as a function of the same inputs.
+
+    ``partial(f, "x", "y", "y")`` is :math:`\partial^3 f / \partial x\,\partial y^2`. No other
+    derivative of that order is computed.
+
+    Parameters
+    ----------
+    f : Function
+        With any outputs.
+    *variables : str
+        The variables, one for each order: inputs that are numbers, such as ``"x"``, and elements of
+        arrays, such as ``"w[0,2]"``.
+
+    Returns
+    -------
+    Function
+        It has an output for each element of the outputs.
+
+    Raises
+    ------
+    InputError
+        `f` is not a Function, no variable is named, or one is not an element of the inputs.
+
+    Notes
+    -----
+    Each variable's derivatives follow from repeated gradients or from Taylor coefficients, and
+    different variables in the order that takes the fewest operations.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x^2*sin(y)")
+    >>> print(dl.partial(f, "x", "y"))
+    2*x*cos(y)
+    >>> f = dl.parse("x: [3]; x[0]^2*x[2]^3")
+    >>> float(dl.partial(f, "x[0]", "x[2]", "x[2]")([1.0, 2.0, 3.0]))
+    36.0
+    """
+    require_function(f, "partial")
+    if not variables:
+        raise InputError("partial needs a variable", hint='such as dl.partial(f, "x", "y")')
+    for variable in variables:
+        if not isinstance(variable, str):
+            raise InputError(f"partial takes the names of variables, not {variable!r}")
+    return mixed_derivative(f, [element_index(f, variable) for variable in variables])
+
+
+def mixed_derivative(function: Function, columns: Sequence[int]) -> Function:
+    """Return the derivative by several input elements, each repeated as often as its order."""
+    orders = Counter(columns)
+    small = len(orders) <= 3 and len(function.graph) <= _TRIED
+    trials = []
+    for chosen in permutations(orders) if small else [tuple(orders)]:
+        found = function
+        for column in chosen:
+            found = partial_derivative(found, column, orders[column])
+        trials.append(found)
+    return min(trials, key=operation_count)
 
 
 def partial_derivative(function: Function, column: int, order: int = 1) -> Function:

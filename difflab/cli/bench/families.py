@@ -10,6 +10,7 @@ from difflab.cli.bench.running import (
     REPORTS,
     FolderOption,
     FormatOption,
+    MethodsOption,
     PictureFormat,
     QuickOption,
     measured,
@@ -35,10 +36,7 @@ def dimensions(
         str, typer.Option("--n", metavar="1:4096", help="Sizes, doubled; or a list 1,10,100.")
     ] = "1:64",
     m: Annotated[str | None, typer.Option("--m", metavar="1:256", help="Likewise; 1:16.")] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(metavar="a,b", help="Only these; by default all, and installed peers."),
-    ] = None,
+    methods: MethodsOption = None,
     output: FolderOption = REPORTS,
     quick: QuickOption = False,
     form: FormatOption = PictureFormat.SVG,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from difflab.cli.options import parse_point
+from difflab.cli.functions import Subject, code_digest, load_function
+from difflab.cli.options import expression_key
 from difflab.core.quantities import shape_text
-from difflab.core.wording import names_problem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,23 +16,43 @@ if TYPE_CHECKING:
 
     from difflab.graph.function import Function
 
-__all__ = ["function_at", "point_key"]
+__all__ = ["FormulaAtPoint", "formula_at_point", "point_key"]
 
 _MOST_ELEMENTS = 16  # of an input written out in a row's key; a larger input is hashed
 
 
-def function_at(
-    text: str, at: Sequence[str], default: Mapping[str, float] | None
-) -> tuple[Function, Mapping[str, Any], NDArray[np.float64]]:
-    """Return the function, its point (from `at`, `default` or chosen), and the packed point."""
-    from difflab.diagnose.point_check import checked_point, packed
-    from difflab.lab.problems.library import problem
-    from difflab.language import parse
+class FormulaAtPoint(NamedTuple):
+    """A function and the packed point at which it is measured, with the texts of both."""
 
-    known = problem(text) if names_problem(text) else None
-    function = parse(text) if known is None else known.function
-    point = checked_point(function, parse_point(at) or (known.start if known else default))
-    return function, point, packed(function, point)
+    function: Function
+    x: NDArray[np.float64]
+    text: str
+    where: str
+
+
+def formula_at_point(
+    expression: str, at: Sequence[str] | None, default: tuple[str, Mapping[str, float]]
+) -> FormulaAtPoint:
+    """Return the function of an argument EXPR and its point, from ``--at`` or chosen.
+
+    Parameters
+    ----------
+    expression : str
+        A formula, a problem or ``module:function``; empty for the default.
+    at : sequence of str or None
+        The options ``--at``.
+    default : (str, mapping)
+        The formula and the point if none is given.
+    """
+    from difflab.diagnose.point_check import checked_point, packed
+
+    subject = Subject.of(expression or default[0], at)
+    usual = None if expression else default[1]
+    point = checked_point(subject.function, subject.place or usual)
+    key = expression_key(subject.text)
+    if subject.traced is not None:
+        key += f" ({code_digest(load_function(expression))})"
+    return FormulaAtPoint(subject.function, packed(subject.function, point), key, point_key(point))
 
 
 def point_key(point: Mapping[str, Any]) -> str:

@@ -19,8 +19,10 @@ __all__ = [
     "REPORTS",
     "FolderOption",
     "FormatOption",
+    "MethodsOption",
     "PictureFormat",
     "QuickOption",
+    "RowTimeoutOption",
     "drawn",
     "measured",
     "run",
@@ -43,6 +45,15 @@ QuickOption = Annotated[
     bool, typer.Option("--quick", help="Fewer sizes: seconds instead of minutes.")
 ]
 FormatOption = Annotated[PictureFormat, typer.Option("--format", help="The picture's format.")]
+MethodsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--methods", metavar="a,b", help="Only these; by default all, and installed peers."
+    ),
+]
+RowTimeoutOption = Annotated[
+    float, typer.Option(min=0.01, metavar="SECONDS", help="The time limit of one row.")
+]
 REPORTS = Path("reports")
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from difflab.cli.functions import Parameters, is_function, load_function, user_code
+from difflab.cli.functions import Parameters, code_digest, is_function, load_function, user_code
 from difflab.cli.options import expression_key, parse_names, read_expression
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from difflab.bench.dimensions.families import Family
+    from difflab.lab.problems.sized import Family
 
 __all__ = ["ChosenFamily", "integers", "size_family", "sizes"]
 
@@ -31,6 +28,16 @@ class ChosenFamily:
 
     family: Family
     running: Callable[[], AbstractContextManager[None]]
+
+    @property
+    def guarded(self) -> Family:
+        """The family, whose members are built within `running`."""
+
+        def member(n: int, m: int) -> Any:
+            with self.running():
+                return self.family.member(n, m)
+
+        return replace(self.family, member=member)
 
     def try_smallest(self, ranges: Ranges) -> None:
         """Build the smallest member, so that a wrong family is an error and not rows.
@@ -54,7 +61,7 @@ def size_family(argument: str) -> ChosenFamily:
     InputError
         The formula has no size; or the module or the function cannot be used.
     """
-    from difflab.bench.dimensions.families import formula_family, python_family
+    from difflab.lab.problems.sized import formula_family, python_family
 
     if not is_function(argument):
         text = read_expression(argument)
@@ -63,17 +70,8 @@ def size_family(argument: str) -> ChosenFamily:
         build = load_function(argument)
     parameters = Parameters.of(argument, build)
     names = [*parameters.required, *parameters.optional]
-    family = python_family(f"{argument} ({_digest(build)})", build, names)
+    family = python_family(f"{argument} ({code_digest(build)})", build, names)
     return ChosenFamily(family, lambda: user_code(argument))
-
-
-def _digest(function: Any) -> str:
-    """Return what identifies the code of a function: other code is another family."""
-    try:
-        source = Path(inspect.getsourcefile(function) or "").read_bytes()
-    except (OSError, TypeError):
-        return "source unknown"
-    return f"SHA-256 {sha256(source).hexdigest()[:12]}"
 
 
 def sizes(family: Family, n: str, m: str | None) -> Ranges:

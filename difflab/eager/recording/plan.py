@@ -16,6 +16,7 @@ import numpy as np
 from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.autodiff.engine.reverse import pull_back_masked
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
+from difflab.eager.recording.rows import sent
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Params, Shape
@@ -205,7 +206,8 @@ class BackwardPlan:
         For each of them the rule's map or condition, or recipes of the cotangent and its mask;
         None if no derivative flows.
     regular : bool
-        Whether the type of the rule is one of those in the table of primitives.
+        Whether the type of the rule is one of those in the table of primitives, and the
+        cotangents are on the device of the result.
     recipes : tuple of Recipe or None
         The recipes of the maps if no argument is a plain number.
     computes : bool
@@ -231,7 +233,8 @@ class BackwardPlan:
         self.shapes = shapes
         self.dtype = dtype
         self.kind = type(row.rule)
-        self.regular = self.kind in (ByArgument, Elementwise, Linear, Select)
+        kinds = (ByArgument, Elementwise, Linear, Select)
+        self.regular = self.kind in kinds and row is not sent
         self.product = isinstance(row.rule, ByArgument) and row.rule.is_product
         self.positions = tuple(p for p in range(arity) if needs >> p & 1)
         self.maps = _maps(self, shape)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import sent_to
 from difflab.core.primitive import Primitive, elementwise, linear
 
-__all__ = ["cast", "reached", "widened", "zeros"]
+__all__ = ["cast", "reached", "sent", "widened", "zeros"]
 
 cast: Primitive = Primitive(
     name="cast",
@@ -17,6 +18,17 @@ cast: Primitive = Primitive(
     rule=linear(lambda t, position, shapes, *, dtype: t),  # the sweep casts to the edge's dtype
     structural=True,
     shape=lambda shapes, *, dtype: shapes[0],
+)
+
+
+# A copy on another device: `home` and `origin` are the array modules of the two.
+sent: Primitive = Primitive(
+    name="sent",
+    arity=1,
+    kernel=lambda xp, x, *, home, origin: sent_to(home, x),
+    rule=linear(lambda t, position, shapes, *, home, origin: sent(t, home=origin, origin=home)),
+    structural=True,
+    shape=lambda shapes, *, home, origin: shapes[0],
 )
 
 

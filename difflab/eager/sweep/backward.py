@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from difflab.autodiff.engine.masked import Masked, both
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
 from difflab.eager.recording.plan import recipe
+from difflab.eager.recording.rows import sent
 from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.values import Calculator, Scattered
 from difflab.graph.ir import Shape
@@ -86,6 +87,7 @@ def pull_back(
     while order:
         number = -heappop(order)
         step, value, mask = waiting.pop(number)
+        calculator.follow(value)
         if (step.edges is None or step.guards) and step not in ends:
             step.check()
         if type(value) is Scattered or number in more or step in narrow:
@@ -162,6 +164,7 @@ def _moved(
     """Send a cotangent through the transpose of a linear row."""
     plan = step.plan
     params, shapes, rule = plan.params, plan.shapes, plan.row.rule
+    calculator.several |= plan.row is sent
     contributions: Contributions = []
     for position in plan.positions:
         edge = (step.edges or ())[position]
@@ -191,12 +194,11 @@ def _mixed(
     slots[0] = calculator.settled(value, mask)
     contributions: Contributions = []
     for position, recipes in zip(plan.positions, plan.maps, strict=True):
+        if recipes is None:  # an argument without a derivative, such as the factors of a matrix
+            continue
         edge, shape = edges[position], plan.shapes[position]
         ends = plan.product and type(edge) is not TapeStep
         live = None if mask is None or ends else calculator.reached(mask, shape)
-        if recipes is None:
-            contributions.append((edge, calculator.zeros(shape, plan.dtype), live))
-            continue
         bar, *masks = [each.run(slots, calculator.kernels) for each in recipes]
         if masks:
             live = both(calculator, live, masks[0])

@@ -76,9 +76,10 @@ def _recorded(tape: WalkedTape, seed: Any, key: Any, keep: bool) -> list[tuple[A
     root, xp = tape.steps[0], key[1]
     trace = Trace(tape.steps, seed, xp)
     found = dict(pull_back(root, trace.seed, keep=True, calculator=trace, show=_no_hooks))
-    leaves = {leaf: found[leaf] for leaf in tape.leaves}
+    # A leaf may be on the tape by an index alone, which has no derivative.
+    leaves = {leaf: found[leaf] for leaf in tape.leaves if leaf in found}
     RECORDED_SWEEPS[key] = NEVER
-    if trace.complete:
+    if trace.complete and len(leaves) == len(tape.leaves):
         sweep = sweep_function(tape.steps, leaves, trace)
         RECORDED_SWEEPS[key] = RECORDED_SWEEPS[root.plan, xp] = sweep
     if not keep:

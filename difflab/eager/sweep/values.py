@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.engine.masked import Masked, accumulate
+from difflab.core.devices import module_of
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.rows import cast, reached, widened
 from difflab.eager.recording.tape import TapeStep
@@ -47,12 +48,24 @@ class Calculator:
     kernels : module or None
         The array module whose kernels compute; None if the values are carriers, to which rows
         are applied.
+    several : bool
+        Whether the sweep has gone from one device to another.
     """
 
     def __init__(self, xp: Any = np) -> None:
         self.xp = xp
         self.kernels = xp
+        self.several = False
         self.settled_last: tuple[Any, Any, Any] = (None, None, None)
+
+    def follow(self, value: Any) -> None:
+        """Compute on the device of a cotangent from now on, if the sweep has several."""
+        if not self.several:
+            return
+        held = value.part if type(value) is Scattered else value
+        self.xp = module_of(getattr(held, "_data", held))
+        if self.kernels is not None:
+            self.kernels = self.xp
 
     def slots(self, step: TapeStep) -> list[Any]:
         """Return the values that the maps of a step read."""

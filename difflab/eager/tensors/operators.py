@@ -17,6 +17,7 @@ from difflab import arrays
 from difflab.arrays.given import as_array, shape_of
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
+from difflab.arrays.updates import Updates
 from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
@@ -131,9 +132,14 @@ class Operators(Idioms, TapedArray):
     def __getitem__(self, key: Any) -> Any:
         for entry in key if type(key) is tuple else (key,):
             if type(entry) not in _SIMPLE:
-                return picked(self, key._data if isinstance(key, TapedArray) else key)
+                return picked(self, _plain_key(key))
         shape = self._data.shape
         return record(index, (self,), {"key": static_key(key, shape), "rank": len(shape)})
+
+    @property
+    def at(self) -> Updates:
+        """The parts that ``x.at[key].set(new)`` and its kin replace, in a new tensor."""
+        return Updates(self, _plain_key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if MODE.enabled and (self._step is not None or getattr(value, "_step", None) is not None):
@@ -236,7 +242,7 @@ def _assigned(target: Operators, key: Any, value: Any) -> Any:
 
 def _assign_part(array: Any, key: Any, values: Any) -> tuple[int, ...]:
     """Assign to a part of an array, and return the shape of that part."""
-    key = key._data if isinstance(key, TapedArray) else key
+    key = _plain_key(key)
     try:
         array[key] = values
         part: tuple[int, ...] = array[key].shape
@@ -247,12 +253,29 @@ def _assign_part(array: Any, key: Any, values: Any) -> tuple[int, ...]:
     return part
 
 
+def _plain_key(key: Any) -> Any:
+    """Return a key whose tensors are arrays, those of whole numbers arrays of integers."""
+    if isinstance(key, tuple):
+        return tuple([_plain_key(entry) for entry in key])
+    if not isinstance(key, TapedArray):
+        return key
+    data = key._data
+    whole = (
+        isinstance(data, np.ndarray | np.generic)
+        and data.dtype.kind == "f"
+        and np.all(data == np.rint(data))
+    )
+    return data.astype(np.int64) if whole else data
+
+
 def _scattered(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
     """Return an array of `shape` whose part ``[key]`` is `part`; the rest is arbitrary."""
-    key = key._data if isinstance(key, TapedArray) else key
+    key = _plain_key(key)
     if all(type(entry) in _SIMPLE for entry in (key if type(key) is tuple else (key,))):
         return record(scatter, (part,), {"keys": (static_key(key, shape),), "shape": shape})
     size = math.prod(part.shape)
+    if not size:
+        return 0.0
     order = np.zeros(shape, dtype=np.int64)
     order[key] = np.arange(size).reshape(part.shape)
     return arrays.reshape(arrays.take(arrays.reshape(part, -1), order.ravel()), shape)

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from difflab.autodiff.layers import Evaluation, Layer
-from difflab.core.devices import HOST, array_module, module_of
+from difflab.core.devices import HOST, array_module, device_module, module_of
 from difflab.core.place import at_users_line
 from difflab.eager.custom import record_custom
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import FLOAT64, record, require_floating
-from difflab.eager.recording.rows import cast
+from difflab.eager.recording.rows import cast, sent
 from difflab.eager.recording.tape import Accumulation, Hook, TapeStep, guard_of, storage_of
 from difflab.eager.sweep.arrival import arrive, show
 from difflab.eager.sweep.backward import pull_back
@@ -149,6 +149,28 @@ class Tensor(Conversions, Operators):
         twin = Tensor(self._data, None, storage)
         storage.join(self, twin)
         return twin
+
+    def to(self, device: Any) -> Tensor:
+        """Return the tensor on a device; derivatives flow back to where it was.
+
+        Parameters
+        ----------
+        device : str or module
+            ``"cpu"`` for NumPy, ``"cuda"`` for CuPy, or an array module. A tensor that is there
+            already is returned itself.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> x = dl.tensor([1.0, 2.0])
+        >>> x.to("cpu") is x
+        True
+        """
+        home, origin = device_module(device), module_of(self._data)
+        if home is origin:
+            return self
+        found: Tensor = record(sent, (self,), {"home": home, "origin": origin})
+        return found
 
     def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
         """Copy or pickle a leaf: its values, `requires_grad`, and its gradient."""
@@ -292,7 +314,7 @@ class Tensor(Conversions, Operators):
                 raise ShapeError(f"a gradient of shape {seed.shape} for a tensor of {self.shape}")
         if create_graph:
             seed = seed if isinstance(seed, Tensor) else Tensor(seed)
-            return seed if seed.dtype == self.dtype else seed._cast(self.dtype)
+            return seed if seed.dtype == self.dtype else seed.__difflab_cast__(self.dtype)
         return seed._data.astype(self.dtype) if isinstance(seed, Tensor) else seed
 
     def _numbers(self, gradient: Any) -> Any:
@@ -306,7 +328,7 @@ class Tensor(Conversions, Operators):
                 f"pass an array or a tensor of shape {self.shape}, or nothing for one element",
             ) from None
 
-    def _cast(self, dtype: np.dtype[Any]) -> Tensor:
+    def __difflab_cast__(self, dtype: np.dtype[Any]) -> Tensor:
         """Return the values converted to `dtype`; derivatives flow through."""
         found: Tensor = record(cast, (self,), {"dtype": dtype})
         return found

@@ -8,14 +8,19 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any
 
+import numpy as np
+from numpy.typing import DTypeLike
+
 from difflab.autodiff.recording import as_value, record
 from difflab.core.place import user_location
 from difflab.core.wording import counted
 from difflab.errors import InputError
-from difflab.execute.compiled import Compiled, check_target, compile
+from difflab.execute.compiled import Compiled, check_dtype, check_target, compile
 from difflab.execute.jit.reads import Reads
 from difflab.execute.jit.signature import MISS, Call, LeafType, matcher
+from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.graph.checks import require_callable
+from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
@@ -27,7 +32,10 @@ MOST_TRACES = 256
 
 
 def jit(
-    fn: Callable[..., Any], static_argnums: int | Sequence[int] = (), target: str = "auto"
+    fn: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    target: str = "auto",
+    dtype: DTypeLike = np.float64,
 ) -> Jitted:
     r"""Return `fn` compiled: it is traced at its first call, and again when it must be.
 
@@ -41,12 +49,15 @@ def jit(
     fn : callable
         Code written with NumPy. Its arguments are trees (tuples, named tuples, lists, dicts,
         dataclasses) of real numbers and arrays, and so is its result. It runs only while it is
-        traced: side effects and random numbers are not repeated by later calls.
+        traced: side effects are not repeated by later calls. Random numbers are drawn by a key
+        that is an argument (`difflab.random`); drawing them from `numpy.random` is an error.
     static_argnums : int or sequence of int
         The positions of arguments that are constants of a trace, such as the number of turns of
         a loop. They need a hash.
     target : {"auto", "python", "numpy", "native", "cupy", "exact"}
         As in `compile`.
+    dtype : {float64, float32}
+        The dtype in which values are computed, whatever that of the arguments; as in `compile`.
 
     Returns
     -------
@@ -58,14 +69,14 @@ def jit(
     Raises
     ------
     InputError
-        `fn` is not callable, the target or a position is invalid; at a call, an argument is
-        neither static nor a tree of real numbers and arrays.
+        `fn` is not callable, the target, the dtype or a position is invalid; at a call, an
+        argument is neither static nor a tree of real numbers and arrays.
     TraceError
-        At a call: `fn` branches on a traced value, or leaves NumPy.
+        At a call: `fn` branches on a traced value, leaves NumPy, or draws from `numpy.random`.
 
     Notes
     -----
-    Results are float64, those of shape () Python floats. What a function can read is searched
+    Results are of `dtype`, those of shape () Python floats. What a function can read is searched
     when it is traced, in its code and in that of the functions it can call; code of installed
     packages is assumed constant. Arrays among it are compared by their elements at each call:
     pass large ones as arguments.
@@ -91,7 +102,7 @@ def jit(
         raise InputError(
             f"static_argnums of jit must be an integer or a tuple of them, not {static_argnums!r}"
         )
-    return Jitted(fn, tuple(positions), target)
+    return Jitted(fn, tuple(positions), target, check_dtype("jit", dtype))
 
 
 @dataclass(eq=False)
@@ -143,7 +154,14 @@ class Jitted:
         Its traces, in the order they were made.
     """
 
-    def __init__(self, fn: Callable[..., Any], static: tuple[int, ...], target: str) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        static: tuple[int, ...],
+        target: str,
+        dtype: np.dtype[Any] = FLOAT,
+    ) -> None:
+        self._dtype = dtype
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._static = static
@@ -174,7 +192,10 @@ class Jitted:
             return self._fn(*args, **kwargs)
         self._latest = trace
         trace.calls += 1
-        leaves = [as_value(leaf, "an argument of jit") for leaf in call.leaves]
+        leaves = [
+            leaf if getattr(leaf, "dtype", None) == SINGLE else as_value(leaf, "an argument of jit")
+            for leaf in call.leaves
+        ]
         return trace.compiled(*leaves, *trace.captured)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
@@ -220,13 +241,14 @@ class Jitted:
             args, kwargs = call.with_leaves(nodes)
             return self._fn(*args, **kwargs)
 
-        recording = record(run, [kind.shape for kind in types], has_aux=False)
+        shapes = [kind.shape for kind in types]
+        recording = without_draws(self._fn, lambda: record(run, shapes, has_aux=False))
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
         function = replace(recording.function, structure=recording.structure)
         return JitTrace(
             function,
-            compile(function, self._target),
+            compile(function, self._target, dtype=self._dtype),
             cause,
             where,
             call.shown(types),

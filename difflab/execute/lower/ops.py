@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence, ValuesView
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ __all__ = [
     "FEW",
     "FLAT",
     "FLOAT",
+    "SINGLE",
     "WORD",
     "WRITING",
     "Array",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
+SINGLE = np.dtype(np.float32)
 BYTE = np.dtype(np.int8)
 WORD = np.dtype(np.int64)
 FEW = 256
@@ -146,6 +148,8 @@ class NumpyProgram:
         The values of the outputs.
     truths : set of int
         The values that are truth values.
+    real : dtype
+        The dtype of all other values.
     """
 
     input_shapes: Sequence[Shape]
@@ -153,11 +157,20 @@ class NumpyProgram:
     known: dict[int, Array] = field(default_factory=dict)
     outputs: list[int] = field(default_factory=list)
     truths: set[int] = field(default_factory=set)
+    real: np.dtype[Any] = FLOAT
 
     @property
     def inputs(self) -> int:
         """The number of inputs."""
         return len(self.input_shapes)
+
+    def computed_in(self, real: np.dtype[Any]) -> NumpyProgram:
+        """Return the same operations on numbers of another dtype."""
+        made = {
+            number: op._replace(dtype=real) if op.dtype == self.real else op
+            for number, op in self.made.items()
+        }
+        return replace(self, made=made, real=real)
 
     @property
     def ops(self) -> ValuesView[Op]:

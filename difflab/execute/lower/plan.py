@@ -45,6 +45,8 @@ def called(op: Op) -> Callable[..., Any]:
     if op.form == OpForm.UFUNC:
         function: Callable[..., Any] = op.detail
         return function
+    if op.detail[0] is constant_array and op.dtype != FLOAT:
+        return partial(_rounded, op.kernel, op.dtype)
     return partial(_call_into, op.kernel) if writes(op) else op.kernel
 
 
@@ -52,6 +54,10 @@ def _select_into(condition: Any, value: Any, other: Any, out: Any) -> None:
     """Write ``where(condition, value, other)`` into `out`, a different array."""
     np.copyto(out, other)
     np.copyto(out, value, where=np.asarray(condition, dtype=bool))
+
+
+def _rounded(kernel: Callable[..., Any], dtype: np.dtype[Any]) -> Any:
+    return kernel().astype(dtype)
 
 
 def _call_into(kernel: Callable[..., Any], *args: Any, out: Any) -> None:
@@ -107,12 +113,12 @@ class BufferPlan:
     def result_dtype(self, output: int) -> np.dtype[Any]:
         """Return the dtype of an output."""
         values = set(self.outputs[output].ravel().tolist())
-        return np.result_type(*map(self._dtype, values)) if values else FLOAT
+        return np.result_type(*map(self._dtype, values)) if values else self.program.real
 
     def _dtype(self, value: int) -> np.dtype[Any]:
         if value in self.program.made:
             return self.program.made[value].dtype
-        return BOOL if value in self.program.truths else FLOAT
+        return BOOL if value in self.program.truths else self.program.real
 
     def source(self) -> str:
         """Return the plan as text, one call per line."""
@@ -155,10 +161,11 @@ def _bytes(slot: BufferSlot) -> int:
     return math.prod(shape) * dtype.itemsize
 
 
-def planned(steps: Schedule | ScalarProgram) -> BufferPlan:
+def planned(steps: Schedule | ScalarProgram, real: np.dtype[Any] = FLOAT) -> BufferPlan:
     """Return the plan of a program on vectors of points, or of a schedule on arrays of points.
 
     Constants are folded into the kernels; rows that are no universal functions are called whole.
+    Numbers are of the dtype `real`.
 
     Examples
     --------
@@ -185,4 +192,4 @@ def planned(steps: Schedule | ScalarProgram) -> BufferPlan:
             reads = tuple(map(recorder.read, args))
             recorder.numbers[node] = recorder.emit(OpForm.KERNEL, detail, reads, shape, dtype)
     outputs = [recorder.read_all(places) for places in steps.places]
-    return BufferPlan(recorder.program, outputs)
+    return BufferPlan(recorder.program.computed_in(real), outputs)

@@ -1,12 +1,13 @@
-"""Graph to text, LaTeX, Python and C.
+"""Graph to text, LaTeX, Python, C and JavaScript.
 
-All four print from the templates of the primitives, in time linear in the size of the graph: a
+All of them print from the templates of the primitives, in time linear in the size of the graph: a
 subexpression with several uses gets its own line if repeating it would lengthen the result.
 """
 
 from difflab.language.printers.c import c
+from difflab.language.printers.javascript import javascript
 from difflab.language.printers.latex import latex
 from difflab.language.printers.python import python
 from difflab.language.printers.text import text
 
-__all__ = ["c", "latex", "python", "text"]
+__all__ = ["c", "javascript", "latex", "python", "text"]

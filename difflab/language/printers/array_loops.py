@@ -1,8 +1,8 @@
-"""Structural operations as loops over flat arrays.
+"""Structural operations and matrix products as loops over flat arrays.
 
-Every such operation is a nest of loops that copies or adds elements whose indices in the flat,
-row-major arrays are affine in the loop counters: an offset and a stride per loop. For arbitrary
-indices, a counter is first looked up in a table of indices.
+Every one is a nest of loops that copies or adds elements, or products of two, whose indices in the
+flat, row-major arrays are affine in the loop counters: an offset and a stride per loop. For
+arbitrary indices, a counter is first looked up in a table of indices.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from difflab.primitives import (
     diag,
     diagonal,
     index,
+    matmul,
     pack,
     put,
     reshape,
@@ -33,10 +34,10 @@ from difflab.primitives import (
 )
 from difflab.primitives.movement import indices
 
-__all__ = ["MOVED", "Move", "flat_index", "moves", "terms"]
+__all__ = ["LOOPED", "Move", "Product", "flat_index", "moves", "product", "terms"]
 
-MOVED = frozenset(
-    {broadcast, concatenate, constant_array, diag, diagonal, index, pack, put, reshape}
+LOOPED = frozenset(
+    {broadcast, concatenate, constant_array, diag, diagonal, index, matmul, pack, put, reshape}
     | {scatter, stop_gradient, sum_, sum_in_order, take, transpose}
 )
 """The primitives that become loops or constant arrays."""
@@ -77,7 +78,7 @@ def moves(
     Parameters
     ----------
     row : Primitive
-        One of `MOVED` that has arguments, other than `sum_in_order`.
+        One of `LOOPED` that has arguments, other than `sum_in_order` and `matmul`.
     params : dict
         The node's static parameters.
     shapes, shape : tuple of int
@@ -93,10 +94,7 @@ def moves(
             result.append(Move(argument, sizes, place_written, (0, _strides(sizes)), adds=True))
         return result
     if row is broadcast:
-        lead = (0,) * (len(shape) - len(shapes[0]))
-        own = zip(_strides(shapes[0]), shapes[0], strict=True)
-        stretched = lead + tuple(0 if size == 1 else stride for stride, size in own)
-        return [Move(0, shape, (0, _strides(shape)), (0, stretched))]
+        return [Move(0, shape, (0, _strides(shape)), (0, _stretched(shapes[0], (), shape)))]
     if row is sum_:
         return [_summed(params["axes"], shapes[0], shape)]
     if row is transpose:
@@ -115,6 +113,56 @@ def moves(
         result.append(Move(argument, (size,), (start, (1,)), (0, (1,))))
         start += size
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """``out[target] += left[at_left] * right[at_right]`` for all counters.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        The number of iterations of each loop; the innermost adds up.
+    target, left, right : (int, tuple of int)
+        Offset and strides of the elements.
+    """
+
+    sizes: Shape
+    target: tuple[int, Shape]
+    left: tuple[int, Shape]
+    right: tuple[int, Shape]
+
+
+def product(shapes: Sequence[Shape], shape: Shape) -> Product:
+    """Return the loops of a product of matrices, vectors or stacks of matrices.
+
+    Examples
+    --------
+    >>> product([(4, 3), (3, 5)], (4, 5))
+    Product(sizes=(4, 5, 3), target=(0, (5, 1, 0)), left=(0, (3, 0, 1)), right=(0, (0, 1, 5)))
+    >>> product([(3,), (3,)], ())
+    Product(sizes=(3,), target=(0, (0,)), left=(0, (1,)), right=(0, (1,)))
+    """
+    a, b = shapes
+    rows, columns = len(a) > 1, len(b) > 1
+    stacked = shape[: len(shape) - rows - columns]
+    own = a[len(a) - 1 - rows :], b[len(b) - 1 - columns :]
+    left, right = _strides(own[0]), _strides(own[1])
+    return Product(
+        (*shape, a[-1]),
+        (0, (*_strides(shape), 0)),
+        (0, (*_stretched(a, own[0], stacked), *left[:rows], *(0,) * columns, left[-1])),
+        (0, (*_stretched(b, own[1], stacked), *(0,) * rows, *right[1:], right[0])),
+    )
+
+
+def _stretched(shape: Shape, own: Shape, stacked: Shape) -> Shape:
+    """Return the strides of the axes in front of a matrix, broadcast to those of the product."""
+    lead = shape[: len(shape) - len(own)]
+    strides = [
+        0 if size == 1 else stride for size, stride in zip(lead, _strides(shape), strict=False)
+    ]
+    return (0,) * (len(stacked) - len(lead)) + tuple(strides)
 
 
 def terms(params: dict[str, Any], shapes: Sequence[Shape]) -> list[Move]:

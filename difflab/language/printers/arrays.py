@@ -13,19 +13,26 @@ from difflab.language.printers.forms import ANYTHING, ATOM
 from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part
 from difflab.primitives import (
+    argsort,
     broadcast,
     concatenate,
     constant_array,
+    cumprod,
     cumsum,
     index,
     log_softmax,
     pack,
     put,
+    put_along,
+    random_keys,
+    random_normal,
+    random_uniform,
     reshape,
     scatter,
     softmax,
     sum_in_order,
     take,
+    take_along,
     transpose,
 )
 from difflab.primitives.movement import indices
@@ -107,8 +114,9 @@ class ArrayForms:
             axes = params["axes"]
             if row is transpose:
                 return "" if axes == tuple(range(-1, -len(axes) - 1, -1)) else _counted(axes)
-            implied = (-1,) if row is softmax or row is log_softmax else tuple(range(-rank, 0))
-            if row is cumsum and rank > 1:
+            last = row in (softmax, log_softmax, argsort)
+            implied = (-1,) if last else tuple(range(-rank, 0))
+            if row in (cumsum, cumprod) and rank > 1:
                 implied = ()
             return "" if axes == implied else _counted(axes, rank)
         if row is concatenate:
@@ -117,6 +125,14 @@ class ArrayForms:
             along = "" if params["axis"] == -rank else f" along {params['axis'] + rank}"
             size = f", {list(self.graph.shape(node))}" if row is put else ""
             return f"{indices(params['places']).tolist()}{along}{size}"
+        if row is random_keys:
+            return f"[{params['count']}]"
+        if row is random_normal or row is random_uniform:
+            return str(list(params["shape"])) if params["shape"] else ""
+        if row is take_along:
+            return "" if params["axis"] == -1 else _counted((params["axis"],), rank)
+        if row is put_along:
+            return str([params["axis"] + rank, params["size"]])
         if row is reshape or row is broadcast or row is scatter:
             return str(list(self.graph.shape(node)))
         return ""

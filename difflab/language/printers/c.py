@@ -12,8 +12,8 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import shortened
 from difflab.language.printers.array_loops import flat_index
+from difflab.language.printers.braces import BracesPrinter
 from difflab.language.printers.statements import Tape
-from difflab.language.printers.straight import StraightLinePrinter
 from difflab.primitives import TABLE, helpers
 
 __all__ = ["c"]
@@ -74,10 +74,9 @@ def c(function: Function) -> str:
     return _C(function).source()
 
 
-class _C(StraightLinePrinter):
+class _C(BracesPrinter):
     language = "C99"
-
-    otherwise = "} else {"
+    counter = "long"
 
     def __init__(self, function: Function, outer: _C | None = None) -> None:
         super().__init__(function, _RESERVED, outer)
@@ -207,12 +206,6 @@ class _C(StraightLinePrinter):
         kind = "long" if places else "double"
         return f"static const {kind} {name}[{size}] = {{{values}}};"
 
-    def loop(self, counter: str, size: int) -> str:
-        return f"for (long {counter} = 0; {counter} < {size}; {counter}++)"
-
-    def assignment(self, target: str, sign: str, value: str) -> str:
-        return f"{target} {sign} {value};"
-
     def block(self, function: Function, names: Sequence[str]) -> _C:
         found = _C(function, self)
         found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
@@ -310,23 +303,6 @@ class _C(StraightLinePrinter):
 
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return f"const double *const {name} = {array} + {size}*{counter};"
-
-    def counting(self, counter: str, steps: int, reverse: bool) -> str:
-        if reverse:
-            return f"for (long {counter} = {steps}; {counter}-- > 0;) {{"
-        return f"{self.loop(counter, steps)} {{"
-
-    def going(self, condition: str) -> str:
-        return f"while ({condition}) {{"
-
-    def leave(self, condition: str) -> str:
-        return f"if (!({condition})) break;"
-
-    def when(self, condition: str) -> str:
-        return f"if ({condition}) {{"
-
-    def close(self) -> None:
-        self.add("}")
 
 
 def _places(shapes: Sequence[Shape]) -> list[tuple[int, int | None]]:

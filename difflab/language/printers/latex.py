@@ -170,7 +170,8 @@ class _Latex(ExpressionPrinter):
     def number(self, value: float, name: str | None) -> str:
         """Return a constant, with explicit powers of ten."""
         if name is not None:
-            return "\\pi" if name == "pi" else name
+            written = "\\pi" if name == "pi" else name
+            return _upright(name) if name in self.view.function.inputs else written
         mantissa, _, exponent = repr(value).partition("e")
         return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 

@@ -1,4 +1,4 @@
-"""Loops as text: ``iterate(y = x; 100 times; 4*y*(1 - y))``."""
+"""Loops, and reverse sweeps of them, as text: ``iterate(y = x; 100 times; 4*y*(1 - y))``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from difflab.graph.control import Loop, WhileLoop
+from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.forms import ANYTHING
@@ -14,7 +14,10 @@ from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part
 from difflab.primitives import index, reshape
 
-__all__ = ["LoopForms", "Step"]
+__all__ = ["LoopForms", "Step", "WrittenLoop"]
+
+WrittenLoop = Loop | WhileLoop | WhileLoopVjp
+"""What rows hold that is written as a loop of the language."""
 
 LONGEST_LINE = 60
 """Characters above which the parts of a loop have lines of their own."""
@@ -39,10 +42,12 @@ class LoopForms:
     step : callable
         Returns, for a function and the names of its last inputs, names of the others and the
         printer of such functions.
+    alias : callable
+        Gives a value that has a name another one.
 
     Attributes
     ----------
-    nodes : dict of int to Loop or WhileLoop
+    nodes : dict of int to Loop, WhileLoop or WhileLoopVjp
         The loops that are printed.
     """
 
@@ -51,21 +56,23 @@ class LoopForms:
         view: PrintedGraph,
         names: dict[int, str],
         step: Callable[[Function, Sequence[str]], tuple[list[str], Step]],
+        alias: Callable[[str], str],
     ) -> None:
         self.view = view
         self.names = names
         self.step = step
-        self.nodes: dict[int, Loop | WhileLoop] = {}
+        self.alias = alias
+        self.nodes: dict[int, WrittenLoop] = {}
         for node, row in enumerate(view.rows):
             held = None if row is None else row.holds
-            if view.uses[node] and isinstance(held, Loop | WhileLoop):
+            if view.uses[node] and isinstance(held, WrittenLoop):
                 self.nodes[node] = held
 
     def constants(self) -> set[int]:
         """Return the arguments that steps read by name."""
         found: set[int] = set()
         for node, loop in self.nodes.items():
-            found.update(self.view.children[node][_bound(loop) :])
+            found.update(self.view.children[node][_bound(loop) : len(_forward(loop).body.inputs)])
         return found - set(self.names)
 
     def describe(self, node: int) -> list[Part] | None:
@@ -94,12 +101,16 @@ class LoopForms:
 
     def _parts(self, node: int) -> list[Part]:
         """Return the clauses of a loop."""
-        loop, arguments = self.nodes[node], self.view.children[node]
-        bound = _bound(loop)
+        held, arguments = self.nodes[node], self.view.children[node]
+        loop, bound = _forward(held), _bound(held)
         body = loop.body
-        names, step = self.step(body, [self.names[argument] for argument in arguments[bound:]])
+        constants = [self.names[argument] for argument in arguments[bound : len(body.inputs)]]
+        back: list[Part] = []
+        if isinstance(held, WhileLoopVjp):
+            constants = self._distinct(constants)
+        names, step = self.step(body, constants)
         head: list[Part] = []
-        for place, (name, argument) in enumerate(zip(names, arguments, strict=False)):
+        for place, (name, argument) in enumerate(zip(names, arguments[:bound], strict=True)):
             over = isinstance(loop, Loop) and place >= loop.carries
             head += [", " if place else "", f"{name} in " if over else f"{name} = "]
             head.append((argument, ANYTHING))
@@ -109,14 +120,27 @@ class LoopForms:
             turns = f"{loop.steps} times{' backwards' * loop.reverse}"
         definitions, values = step(body, lines=True)
         clauses = [turns, *definitions, ", ".join(values)]
+        if isinstance(held, WhileLoopVjp):
+            clauses.append(f"back to {', '.join([*names, *constants])} from ")
+            for bar in arguments[len(body.inputs) :]:
+                back += [", " if back else "", (bar, ANYTHING)]
         if not definitions and sum(map(len, clauses)) < LONGEST_LINE:
-            return ["iterate(", *head, "; ", "; ".join(clauses), ")"]
+            return ["iterate(", *head, "; ", "; ".join(clauses), *back, ")"]
         inner = ";\n".join(clauses).replace("\n", "\n    ")
-        return ["iterate(", *head, f";\n    {inner})"]
+        return ["iterate(", *head, f";\n    {inner}", *back, ")"]
+
+    def _distinct(self, names: Sequence[str]) -> list[str]:
+        """Return another name for each that is repeated: each has a cotangent of its own."""
+        return [self.alias(name) if name in names[:k] else name for k, name in enumerate(names)]
 
 
-def _bound(loop: Loop | WhileLoop) -> int:
+def _forward(loop: WrittenLoop) -> Loop | WhileLoop:
+    """Return a loop itself, or the one whose reverse sweep it is."""
+    return loop.loop if isinstance(loop, WhileLoopVjp) else loop
+
+
+def _bound(loop: WrittenLoop) -> int:
     """Return how many inputs of a step have values of their own at each turn."""
-    if isinstance(loop, WhileLoop):
-        return len(loop.output_shapes)
-    return loop.carries + loop.arrays
+    if isinstance(loop, Loop):
+        return loop.carries + loop.arrays
+    return len(_forward(loop).output_shapes)

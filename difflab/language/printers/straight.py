@@ -1,4 +1,4 @@
-"""Straight-line code: the common part of the C and Python printers.
+"""Straight-line code: the common part of the C, JavaScript and Python printers.
 
 Scalars are expressions of bounded size, named if they are used twice or grow too long (compilers
 recurse over nested expressions); arrays are flat, row-major, and filled by loops.
@@ -17,14 +17,21 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import FreshNames
-from difflab.language.printers.array_loops import MOVED, Move, flat_index, moves, terms
+from difflab.language.printers.array_loops import (
+    LOOPED,
+    Move,
+    flat_index,
+    moves,
+    product,
+    terms,
+)
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import TemplateForm, make_form
 from difflab.language.printers.statements import PRINTED, Tape, statements
 from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import write
-from difflab.primitives import constant_array, index, reshape, sum_in_order
+from difflab.primitives import constant_array, index, matmul, reshape, sum_in_order
 
 __all__ = ["StraightLinePrinter"]
 
@@ -63,7 +70,7 @@ class StraightLinePrinter(ExpressionPrinter):
                 continue
             if row.shape is None:
                 self.forms[row] = self._made(row)
-            elif row not in MOVED and not isinstance(row.holds, PRINTED):
+            elif row not in LOOPED and not isinstance(row.holds, PRINTED):
                 raise UnsupportedError(
                     f"{self.language} has no function for the array operation '{row.name}'; "
                     "the text and LaTeX printers have, and difflab.compile runs it on NumPy"
@@ -271,6 +278,9 @@ class StraightLinePrinter(ExpressionPrinter):
         if row is sum_in_order:
             self._in_order(node, children, shapes, shape)
             return
+        if row is matmul:
+            self._product(node, children, shapes, shape)
+            return
         loops = moves(row, self.graph.params(node), shapes, shape)
         if row is index and not shape:
             self.names[node] = f"{self.names[children[0]]}[{loops[0].source[0]}]"
@@ -313,6 +323,21 @@ class StraightLinePrinter(ExpressionPrinter):
             loops = [("i0", count), ("i1", length)]
             self.loops(loops, f"{total}[i0]", "+=", f"{name}[{length}*i0 + i1]")
         self.names[node] = total if shape else f"{total}[0]"
+
+    def _product(
+        self, node: int, children: Sequence[int], shapes: Sequence[Shape], shape: Shape
+    ) -> None:
+        """Write a product of matrices or vectors."""
+        loops, name = product(shapes, shape), self._name(node)
+        counters = [f"i{axis}" for axis in range(len(loops.sizes))]
+        self.lines.append(self.indent + self.array(name, math.prod(shape)))
+        left, right = (
+            f"{self.names[child]}[{flat_index(affine, counters)}]"
+            for child, affine in zip(children, (loops.left, loops.right), strict=True)
+        )
+        target = f"{name}[{flat_index(loops.target, counters)}]"
+        self.loops(list(zip(counters, loops.sizes, strict=True)), target, "+=", f"{left} * {right}")
+        self.names[node] = name if shape else f"{name}[0]"
 
     def _elementwise(self, node: int, children: Sequence[int], size: int) -> None:
         name = self._name(node)

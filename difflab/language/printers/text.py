@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 
 from difflab.core.primitive import Custom, Primitive
-from difflab.graph.control import Loop, WhileLoop
 from difflab.graph.described import length, roles
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
@@ -17,14 +16,14 @@ from difflab.language.lexer import is_name
 from difflab.language.printers.arrays import ArrayForms, written_number
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
-from difflab.language.printers.loops import LoopForms, Step
+from difflab.language.printers.loops import LoopForms, Step, WrittenLoop
 from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part
-from difflab.language.scope import CONSTANTS, KEYWORDS
+from difflab.language.scope import KEYWORDS
+from difflab.language.scope import RESERVED as VARIABLES_IF_DECLARED
 from difflab.primitives import (
     as_number,
     broadcast,
-    by_spelling,
     index,
     matmul,
     negative,
@@ -33,7 +32,7 @@ from difflab.primitives import (
 
 __all__ = ["text"]
 
-RESERVED = frozenset({*by_spelling, *CONSTANTS, *KEYWORDS})
+RESERVED = VARIABLES_IF_DECLARED | KEYWORDS
 _TIGHT = frozenset({"*", "/", "^"})
 
 
@@ -61,9 +60,9 @@ def text(function: Function, *, whole: bool = False, calls: bool = False) -> str
     Notes
     -----
     `parse` reads the text back, as a function of the same values. Exceptions are arrays without
-    elements, and operations that cannot be written out, which are printed as calls: those that run
-    Python code, and the reverse mode of a `while_loop`. Names that the language reserves
-    get an underscore, and the inputs are read in natural order.
+    elements, and operations that run Python code, which are printed as calls. Inputs named like a
+    constant or a function are declared, other values of such a name get an underscore, and the
+    inputs are read in natural order.
 
     Examples
     --------
@@ -90,6 +89,7 @@ class _Text(ExpressionPrinter):
         function: Function,
         whole: bool,
         calls: bool,
+        outer: _Text | None = None,
         fresh: FreshNames | None = None,
         inputs: Sequence[str] = (),
     ) -> None:
@@ -97,12 +97,14 @@ class _Text(ExpressionPrinter):
         super().__init__(PrintedGraph(function, implied=implied, calls=calls, loops=True))
         self.whole = whole
         self.calls = calls
-        self.fresh = fresh or FreshNames(reserved=RESERVED)
         function = self.view.function
+        own = VARIABLES_IF_DECLARED & {*function.inputs}
+        self.declared: frozenset[str] = own if outer is None else outer.declared
+        self.fresh = fresh or FreshNames(reserved=RESERVED - self.declared)
         names = inputs or [self.fresh.fresh(_legal(name)) for name in function.inputs]
         self.names = dict(zip(function.input_nodes, names, strict=True))
         self.arrays = ArrayForms(self.view)
-        self.loops = LoopForms(self.view, self.names, self._step)
+        self.loops = LoopForms(self.view, self.names, self._step, self._alias)
         self.inputs = frozenset(self.names.values())
         self.lines: list[str] = []
 
@@ -128,8 +130,9 @@ class _Text(ExpressionPrinter):
                 named[node] = self.fresh.fresh(label)
         own = named.keys() | self._lists() | self.loops.constants()
         for node in self.view.own_lines(own, repeats=not self.loops.nodes):
+            expression = self.expression(node)
             name = named.get(node) or self.fresh.numbered("t")
-            self.lines.append(f"{name} = {self.expression(node)}")
+            self.lines.append(f"{name} = {expression}")
             self.names[node] = name
 
     def _step(self, function: Function, constants: Sequence[str]) -> tuple[list[str], Step]:
@@ -139,17 +142,23 @@ class _Text(ExpressionPrinter):
         names = [fresh.fresh(_legal(name)) for name in function.inputs[:count]]
 
         def step(inner: Function, *, lines: bool) -> tuple[list[str], list[str]]:
-            printer = _Text(inner, False, self.calls, fresh, [*names, *constants])
+            printer = _Text(inner, False, self.calls, self, fresh, [*names, *constants])
             if lines:
                 printer._define({})
             return printer.lines, [printer.expression(node) for node in printer.view.outputs]
 
         return names, step
 
+    def _alias(self, name: str) -> str:
+        """Write a line that gives a value another name."""
+        other = self.fresh.numbered("t")
+        self.lines.append(f"{other} = {name}")
+        return other
+
     def _warn(self) -> None:
         """Name the operations that the language cannot spell, and what they consist of."""
         for row in self.graph.primitives:
-            if not isinstance(row.rule, Custom) or isinstance(row.holds, Loop | WhileLoop):
+            if not isinstance(row.rule, Custom) or isinstance(row.holds, WrittenLoop):
                 continue
             nodes = np.flatnonzero(self.graph.applies(row)).tolist()
             if not any(self.view.uses[node] for node in nodes):
@@ -180,10 +189,10 @@ class _Text(ExpressionPrinter):
         return lists
 
     def _declare(self) -> None:
-        """Declare arrays, and scalars that the function does not depend on."""
+        """Declare arrays, reserved names, and scalars that the function does not depend on."""
         for node in self.view.function.input_nodes:
             shape = self.graph.shape(node)
-            if shape or not self.view.uses[node]:
+            if shape or not self.view.uses[node] or self.names[node] in self.declared:
                 self.lines.append(f"{self.names[node]}: {list(shape)}")
 
     def _variables(self) -> list[str | None]:
@@ -255,7 +264,7 @@ class _Text(ExpressionPrinter):
 
     def number(self, value: float, name: str | None) -> str:
         """Return a constant."""
-        return name or written_number(value)
+        return written_number(value) if name is None or name in self.declared else name
 
 
 @cache

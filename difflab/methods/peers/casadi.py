@@ -130,7 +130,7 @@ class CasadiInterpreter(ElementInterpreter):
         if primitive.name == "constant_array":
             return lambda **params: primitive.computer(np)(**params).astype(object)
         if not callable(form):
-            if primitive.name in ("argmax", "is_maximum"):
+            if primitive.name in ("argmax", "argsort", "is_maximum"):
                 raise UnsupportedError(f"CasADi has no function '{primitive.name}'")
             return super()._whole(primitive)
         library = self.xp

@@ -54,8 +54,15 @@ class Jax(ArrayPeer):
         code = self.written(function)
         inputs = tuple(range(len(function.inputs)))
         both = jax.value_and_grad(lambda *xs: code(*xs)[0].reshape(()), inputs)
-        compiled = jax.jit(both if points is None else jax.vmap(both))
+        compiled = self.compiled(both if points is None else jax.vmap(both))
         return self.adapted(function, points, self.waiting(compiled))
+
+    def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `call` under ``jit``."""
+        import jax
+
+        found: Callable[..., Any] = jax.jit(call)
+        return found
 
     def waiting(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return `call` in float64, which returns when its results are computed."""

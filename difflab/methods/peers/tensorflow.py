@@ -63,7 +63,14 @@ class Tensorflow(ArrayPeer):
                 value = code(*tensors)[0]
             return value, tape.gradient(value, tensors)
 
-        return self.adapted(function, points, tf.function(call, autograph=False))
+        return self.adapted(function, points, self.compiled(call))
+
+    def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `call` as a graph."""
+        import tensorflow as tf
+
+        found: Callable[..., Any] = tf.function(call, autograph=False)
+        return found
 
     def converted(self, values: Sequence[Any]) -> list[Any]:
         """Return tensors."""

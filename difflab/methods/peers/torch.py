@@ -53,17 +53,22 @@ class Torch(ArrayPeer):
         """Return the function on tensors, and ``torch.autograd.grad`` of its sum."""
         import torch
 
-        code, gradient = self.written(function), torch.autograd.grad
+        code, gradient = self.code(function, points), torch.autograd.grad
         ones = torch.ones(() if points is None else (points,), dtype=torch.float64)
 
         def call(*tensors: Any) -> Any:
-            value = code(*tensors)[0]
+            value = code(*tensors)
             return value, gradient(value, tensors, ones, allow_unused=True)
 
         adapter = self.adapted(function, points, call)
         return replace(
             adapter, arguments=lambda x: [leaf.requires_grad_() for leaf in adapter.arguments(x)]
         )
+
+    def code(self, function: Function, points: int | None) -> Callable[..., Any]:
+        """Return the only output of the function as code on tensors, for the adapter."""
+        run = self.written(function)
+        return lambda *tensors: run(*tensors)[0]
 
     def converted(self, values: Sequence[Any]) -> list[Any]:
         """Return tensors."""

@@ -22,9 +22,10 @@ from difflab.language import parse
 from difflab.language.printers import c, python
 from difflab.primitives import by_spelling, helpers
 from tests.support.programs import programs
+from tests.support.special_rows import UNSPELLED
 
 COMPILER = shutil.which("cc")
-NOT_THERE = {"digamma", "polygamma"}
+NOT_THERE = UNSPELLED
 PROGRAMS = [
     "ln(x1) + x1*x2 - sin(x2)",
     "a = x*x + y; a*a + sin(a)/a",
@@ -58,6 +59,13 @@ ARRAYS = [
     "x: [2, 3]; [transpose(x), diagonal(x[:, :2]), concatenate(x, x*2, [1])]",
     "x: [3]; [diag(x), take(x*x, [2, 0, 2]), concatenate(x, sin(x))]",
 ]
+PRODUCTS = [
+    "A: [2, 3]; B: [3, 4]; [A @ B, A[0] @ B, A @ B[:, 1], B[:, 0] @ B[:, 2]]",
+    "W: [4, 3]; x: [3]; y: [4]; [dot(y, W @ tanh(x)), transpose(W) @ y, (W @ transpose(W)) @ y]",
+    "W: [3, 3]; x: [3]; iterate(y = x; 5 times; tanh(W @ y + x))",
+    "W: [3, 3]; x: [3]; iterate(y = x, u in W; z = W @ (u*y); sin(z), dot(z, u))",
+    "W: [3, 3]; x: [3]; iterate(y = x; while dot(y, y) > 0.1; 0.2*W @ y)",
+]
 TABLE_CALLS = [
     f"{name}({', '.join('xyz'[: row.arity])})"
     for name, row in by_spelling.items()
@@ -71,6 +79,10 @@ def functions() -> list[Function]:
     smooth = [f for f in plain if f.n and not (f.text or "").startswith(WITHOUT_SPELLING)]
     arrays = [parse(program) for program in ARRAYS]
     arrays += [dl.jacobian(f) for f in arrays]
+    products = [parse(program) for program in PRODUCTS]
+    stacks = (np.ones((2, 3, 4)), np.ones((2, 4, 2)), np.ones((4, 2)))
+    products.append(dl.trace(lambda a, b, c: (a @ b, a @ c), *stacks))
+    arrays += products + [dl.jacobian(f) for f in products]
     return plain + [dl.jacobian(f) for f in smooth] + arrays + repeated()
 
 

@@ -23,6 +23,8 @@ from difflab.methods.peers.peer import Peer
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import peers
 from difflab.primitives import TABLE
+from tests.support.orders import orders
+from tests.support.special_rows import NO_MACHINE_CODE
 
 NAMES = list(peers())
 LOOSE = {"numdifftools": 1e-7, "jacobi": 1e-7}
@@ -56,6 +58,7 @@ LACKING = {
 # What a package computes wrongly, and by how much at most where it is near.
 WRONG = {
     "tinygrad": {"acos": 1e-6, "asin": 1e-6, "atan": 1e-6, "erf": 1e-5},  # approximations
+    "casadi": {"erfinv": 1e-5},  # an approximation, 3e-6 off at 0.7
     "jacobi": {"mod": math.inf},  # its first step is a quarter of x, over the jump
     # The sign of atanh's is wrong, and digamma's is nan.
     "enzyme-ad": {"acosh": 1.0, "atanh": 4.0, "digamma": 0.0, "polygamma": 0.2},
@@ -118,15 +121,19 @@ def test_the_hessian_of_the_seed(peer: Peer) -> None:
 
 
 def test_every_elementwise_row_is_right_or_refused(peer: Peer) -> None:
-    generator = np.random.default_rng(5)
     lacking = set()
     for name, row in TABLE.items():
         if not row.names or row.shape is not None or row.boolean:
             continue
+        if orders(row) > 1:  # remainders of Taylor series, for which no peer has a function
+            continue
         inputs = [f"x{k}" for k in range(row.arity or 0)]
+        # Each row has a point of its own, which a row that is added does not move.
+        generator = np.random.default_rng(list(name.encode()))
         x = [generator.uniform(*interval) for interval in row.samples]
-        if name == "polygamma":
-            inputs, x = ["1", "x1"], x[1:]
+        if count := orders(row):
+            inputs[:count] = [str(int(low)) for low, _ in row.samples[:count]]
+            x = x[count:]
         function = parse(f"{row.names[0]}({', '.join(inputs)})")
         if function.n != len(x):
             continue
@@ -144,7 +151,9 @@ def test_every_elementwise_row_is_right_or_refused(peer: Peer) -> None:
         else:
             assert not error <= 1e-9, f"{name} is right now"  # the error may be nan
             assert not error > near, f"{name}: {error}"
-    assert lacking == LACKING[peer.name]
+    # Which of SciPy's special functions a package has differs from version to version.
+    others = NO_MACHINE_CODE - {"polygamma"}
+    assert lacking - others == LACKING[peer.name]
 
 
 def exact_slope(function: Function, x: list[float], k: int) -> float:
@@ -213,9 +222,10 @@ def test_the_users_setting_of_jax_is_left_alone() -> None:
         jax.config.update("jax_enable_x64", before)
 
 
-def test_its_choices_at_kinks_are_those_of_the_readme(peer: Peer) -> None:
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    table = readme.partition("The peers choose otherwise.")[2].partition("\n\n")[2]
+def test_its_choices_at_kinks_are_those_documented(peer: Peer) -> None:
+    page = Path(__file__).parents[3] / "docs" / "explanation" / "conventions.md"
+    conventions = page.read_text(encoding="utf-8")
+    table = conventions.partition("The peers choose otherwise.")[2].partition("\n\n")[2]
     title = re.escape(peer.title)
     (line,) = re.findall(rf"^\| [^|]*{title}[^|]*\|(.*)\|$", table.partition("\n\n")[0], re.M)
     cells = [cell.strip() for cell in line.split("|")]

@@ -36,6 +36,7 @@ from difflab.execute.lower.record import (
     shape_of,
 )
 from difflab.execute.lower.schedule import Schedule, ScheduledStep
+from difflab.graph.counts import may_be_long
 from difflab.graph.identities import exponent_of
 from difflab.graph.ir import Shape
 from difflab.primitives import concatenate, pack, scatter, take
@@ -89,6 +90,8 @@ class ArrayLowering(Recorder):
         row, shape = step.row, self.schedule.shape(step.node)
         dtype = BOOL if row.boolean else FLOAT
         if not any(isinstance(arg, RecordedValue) for arg in args):
+            if may_be_long(row):  # not run turn by turn
+                return self.add(OpForm.KERNEL, (row, ()), args, shape, dtype)
             return np.asarray(row.computer(np)(*map(np.asarray, args), **step.params))
         if row.shape is None and shape == ():
             return self.scalar(row, args, dtype)

@@ -7,11 +7,15 @@ import re
 import struct
 from collections.abc import Iterator
 
+import numpy as np
+
 from difflab.execute.targets.llvm.libraries import SCIPY, Host
 
-__all__ = ["Functions", "constant", "types"]
+__all__ = ["SIZES", "Functions", "constant", "types"]
 
 _CALLED = re.compile(r"\{(exp|log1p)\}")
+SIZES = {"double": 8, "float": 4}
+"""The bytes of the types of numbers."""
 
 
 class Functions:
@@ -21,6 +25,8 @@ class Functions:
     ----------
     host : Host
         The processor to compile for.
+    real : str
+        The type of numbers, "double" or "float".
 
     Attributes
     ----------
@@ -28,8 +34,9 @@ class Functions:
         Declarations and definitions by name.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, real: str = "double") -> None:
         self.host = host
+        self.real = real
         self.texts: dict[str, str] = {}
 
     def function(self, name: str, arity: int, width: int) -> str:
@@ -37,15 +44,16 @@ class Functions:
         scalar = self._scalar(name, arity)
         if width == 1:
             return scalar
-        vector = self.host.vector(name, arity, width)
-        v = types(width)["v"]
+        single = self.real == "float"
+        vector = self.host.vector(name, arity, width, single=single)
+        v = types(width, self.real)["v"]
         if vector:
             arguments = ", ".join([v] * arity)
             self.texts.setdefault(vector, f"declare {v} @{vector}({arguments}) #0")
             return vector
         lanes = f"lanes{width}.{name}"
         if lanes not in self.texts:
-            self.texts[lanes] = "\n".join(_lanes(lanes, scalar, arity, width))
+            self.texts[lanes] = "\n".join(_lanes(lanes, scalar, arity, width, self.real))
         return lanes
 
     def declare(self, result: str, name: str, *arguments: str) -> None:
@@ -58,8 +66,9 @@ class Functions:
 
     def _scalar(self, name: str, arity: int) -> str:
         if name not in SCIPY:
-            arguments = ", ".join(["double"] * arity)
-            self.texts.setdefault(name, f"declare double @{name}({arguments})")
+            arguments = ", ".join([self.real] * arity)
+            name = f"{name}f" if self.real == "float" else name
+            self.texts.setdefault(name, f"declare {self.real} @{name}({arguments})")
             return name
         self.texts.setdefault(
             f"one.{name}",
@@ -81,9 +90,9 @@ class Functions:
         return sorted({line.split("@", 1)[1].split("(", 1)[0] for line in declared})
 
 
-def _lanes(name: str, scalar: str, arity: int, width: int) -> Iterator[str]:
+def _lanes(name: str, scalar: str, arity: int, width: int, real: str) -> Iterator[str]:
     """Yield a vector function that calls a scalar function for each lane."""
-    v = types(width)["v"]
+    v = types(width, real)["v"]
     letters = "ab"[:arity]
     parameters = ", ".join(f"{v} %{letter}" for letter in letters)
     yield f"define internal {v} @{name}({parameters}) #0 {{"
@@ -91,28 +100,35 @@ def _lanes(name: str, scalar: str, arity: int, width: int) -> Iterator[str]:
     for lane in range(width):
         for letter in letters:
             yield f"%{letter}{lane} = extractelement {v} %{letter}, i32 {lane}"
-        arguments = ", ".join(f"double %{letter}{lane}" for letter in letters)
-        yield f"%c{lane} = call double @{scalar}({arguments})"
-        yield f"%r{lane} = insertelement {v} {last}, double %c{lane}, i32 {lane}"
+        arguments = ", ".join(f"{real} %{letter}{lane}" for letter in letters)
+        yield f"%c{lane} = call {real} @{scalar}({arguments})"
+        yield f"%r{lane} = insertelement {v} {last}, {real} %c{lane}, i32 {lane}"
         last = f"%r{lane}"
     yield from (f"ret {v} {last}", "}")
 
 
-def types(width: int) -> dict[str, str]:
-    """Return the types and constants that templates use."""
-    v, b, c = ("double", "i1", "i8")
+def types(width: int, real: str = "double") -> dict[str, str]:
+    """Return the types and constants that templates use, for numbers of the type `real`."""
+    v, b, c = (real, "i1", "i8")
     if width > 1:
         v, b, c = (f"<{width} x {kind}>" for kind in (v, b, c))
-    suffix = f".v{width}f64" if width > 1 else ".f64"
+    bits = 8 * SIZES[real]
+    suffix = f".v{width}f{bits}" if width > 1 else f".f{bits}"
     found = {"v": v, "b": b, "c": c, "w": suffix}
     numbers = {"zero": 0.0, "one": 1.0, "minus": -1.0, "nan": math.nan, "inf": math.inf}
-    found.update({name: constant(number, width) for name, number in numbers.items()})
+    found.update({name: constant(number, width, real) for name, number in numbers.items()})
     found["true"] = "splat (i1 true)" if width > 1 else "true"
     found["false"] = "zeroinitializer" if width > 1 else "false"
     return found
 
 
-def constant(value: float, width: int) -> str:
-    """Return the exact literal of a number, in each lane of a vector."""
+def constant(value: float, width: int, real: str = "double") -> str:
+    """Return the exact literal of a number, in each lane of a vector.
+
+    LLVM writes a number of type float as the double that is equal to it.
+    """
+    if real == "float":
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
     text = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    return f"splat (double {text})" if width > 1 else text
+    return f"splat ({real} {text})" if width > 1 else text

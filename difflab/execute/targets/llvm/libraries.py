@@ -104,10 +104,14 @@ class Host:
     width: int
     letter: str
 
-    def vector(self, function: str, arity: int, width: int) -> str:
-        """Return the name of libmvec's `function` on vectors of `width`, empty if it has none."""
-        letter = next((letter for letter, _, lanes in _SETS if lanes == width), "")
-        name = f"_ZGV{letter}N{width}{'v' * arity}_{function}"
+    def vector(self, function: str, arity: int, width: int, *, single: bool = False) -> str:
+        """Return the name of libmvec's `function` on vectors of `width`, empty if it has none.
+
+        A register has twice as many lanes of float32, and names of its functions end with "f".
+        """
+        doubles = width // 2 if single else width
+        letter = next((letter for letter, _, lanes in _SETS if lanes == doubles), "")
+        name = f"_ZGV{letter}N{width}{'v' * arity}_{function}{'f' * single}"
         known = self.letter and letter and function not in SCIPY and _symbol("libmvec.so.1", name)
         return name if known else ""
 

@@ -33,7 +33,7 @@ class OperationWriter:
         self.functions = functions
         self.width = width
         self.lines = lines
-        self.types = types(width)
+        self.types = types(width, functions.real)
         self.numbers: dict[Any, str] = {}
         self.bits: dict[Any, str] = {}
 

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.errors import ConsistencyError
+from difflab.errors import ConsistencyError, UnsupportedError
+from difflab.execute.lower.ops import FLOAT, SINGLE, NumpyProgram
 from difflab.execute.lower.schedule import ScalarProgram, batch_first, point_by_point
 from difflab.execute.lower.ufuncs import as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm.addresses import InputAddresses, OutputAddresses, start_of
 from difflab.execute.targets.llvm.bounds import check_rows, checked
-from difflab.execute.targets.llvm.libraries import Host, host
+from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.execute.workers import share_out
@@ -52,6 +54,8 @@ class NativeTarget:
         The number of threads that share the blocks of a batch.
     machine : Host, optional
         The processor to compile for; that of this machine when None.
+    real : dtype
+        The dtype of the numbers: float64, or float32 in registers of twice as many lanes.
 
     Raises
     ------
@@ -65,8 +69,12 @@ class NativeTarget:
         input_shapes: Sequence[Shape],
         threads: int,
         machine: Host | None = None,
+        real: np.dtype[Any] = FLOAT,
     ) -> None:
-        self.code = as_ufuncs(program, SPELLINGS)
+        self.code = as_ufuncs(program, SPELLINGS).computed_in(real)
+        self.real = real
+        if real == SINGLE:
+            _check_single(self.code)
         self._machine = machine
         self._checked = checked()
         self.threads = threads
@@ -74,7 +82,7 @@ class NativeTarget:
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
         stops = np.cumsum([math.prod(shape) for shape in self.shapes], dtype=int).tolist()
         self.parts = [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
-        self.dtypes = [np.dtype(bool if self._boolean(part) else float) for part in self.parts]
+        self.dtypes = [np.dtype(bool) if self._boolean(part) else real for part in self.parts]
         self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
         self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
         self._memories: list[Array] = []
@@ -90,6 +98,11 @@ class NativeTarget:
         """The processor that code is compiled for."""
         return self._machine or host()
 
+    @cached_property
+    def width(self) -> int:
+        """The number of points computed at once."""
+        return self.machine.width * FLOAT.itemsize // self.real.itemsize
+
     @property
     def operations(self) -> int:
         """The number of operations at a point."""
@@ -104,7 +117,7 @@ class NativeTarget:
     @property
     def source(self) -> str:
         """The LLVM IR for a batch."""
-        return self._writer(self.machine.width).text()
+        return self._writer(self.width).text()
 
     def _writer(self, width: int) -> LlvmWriter:
         truths = [
@@ -120,7 +133,7 @@ class NativeTarget:
 
     @cached_property
     def _batch(self) -> tuple[engine.CompiledModule, int]:
-        return self._loaded(self.machine.width)
+        return self._loaded(self.width)
 
     def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
         """Return the code, and the size of its memory for intermediate values."""
@@ -136,7 +149,7 @@ class NativeTarget:
         space = (
             spaces.pop()
             if spaces
-            else _PointWorkspace.of(len(numbers), len(self.code.outputs), size)
+            else _PointWorkspace.of(len(numbers), len(self.code.outputs), size, self.real)
         )
         space.x[:] = numbers
         entry.run(*space.starts, 1)
@@ -147,8 +160,10 @@ class NativeTarget:
         return [
             kind(flat[part.start])
             if shape == ()
-            else flat[part].reshape(shape).astype(kind, copy=False)
-            for part, shape, kind in zip(self.parts, self.shapes, self.kinds, strict=True)
+            else flat[part].reshape(shape).astype(dtype, copy=False)
+            for part, shape, kind, dtype in zip(
+                self.parts, self.shapes, self.kinds, self.dtypes, strict=True
+            )
         ]
 
     def __call__(self, values: Sequence[Any], batch: Shape, whole: int = 0) -> list[Any]:
@@ -185,7 +200,7 @@ class NativeTarget:
     def short_batch_points(self) -> int:
         """The most points of a batch that is copied to a workspace; at least a vector's width."""
         size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
-        return max(SHORT_BATCH_BYTES // (8 * max(size, 1)), self.machine.width)
+        return max(SHORT_BATCH_BYTES // (8 * max(size, 1)), self.width)
 
     def _short_batch(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
         """Compute a batch so short that copying it is faster than making pointer tables."""
@@ -196,7 +211,7 @@ class NativeTarget:
             aligned = shape == () and len(batch) == 1
             room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
         # A whole vector is computed; lanes beyond the batch hold the values of an earlier call.
-        count = max(points, self.machine.width)
+        count = max(points, self.width)
         tables = workspace.owned
         self._check(tables[0], workspace.inputs, tables[1], workspace.outputs, count)
         entry.run(*workspace.starts, count)
@@ -214,20 +229,20 @@ class NativeTarget:
 
     def _memory(self, size: int) -> Array:
         """Return memory of at least `size` elements, which no other thread uses."""
-        found = self._memories.pop() if self._memories else np.empty(0)
-        return found if len(found) >= size else np.empty(size)
+        found = self._memories.pop() if self._memories else np.empty(0, self.real)
+        return found if len(found) >= size else np.empty(size, self.real)
 
     def _fill(self, rows: Sequence[Array], stores: Sequence[Array], points: int) -> None:
         """Compute all blocks."""
         entry, size = self._batch
-        inputs, outputs = _Inputs.of(rows), _Outputs.of(stores)
+        inputs, outputs = InputAddresses.of(rows), OutputAddresses.of(stores)
         blocks = self._blocks(points, inputs.staged)
         turns = count()
         stopped: list[bool] = []
 
         def work() -> None:
             memory = self._memory(size)
-            stage = np.empty((inputs.staged, -(-points // blocks)))
+            stage = np.empty((inputs.staged, -(-points // blocks)), self.real)
             try:
                 for turn in turns:
                     if turn >= blocks or stopped:
@@ -235,7 +250,7 @@ class NativeTarget:
                     start, stop = points * turn // blocks, points * (turn + 1) // blocks
                     x, y = inputs.table(stage, start, stop), outputs.table(start)
                     self._check(x, [*rows, stage], y, stores, stop - start)
-                    entry.run(_start(x), _start(y), _start(memory), stop - start)
+                    entry.run(start_of(x), start_of(y), start_of(memory), stop - start)
             except BaseException:
                 stopped.append(True)  # stops the other threads
                 raise
@@ -249,14 +264,14 @@ class NativeTarget:
         """Check the pointer tables against their arrays, in checked mode."""
         if not self._checked:
             return
-        if points < self.machine.width:
+        if points < self.width:
             raise ConsistencyError(f"{points} points are fewer than the lanes of a vector")
         check_rows(x, points, inputs)
         check_rows(y, points, outputs)
 
     def _blocks(self, points: int, staged: int) -> int:
         """Return the number of blocks of a batch of n points."""
-        least = 4 * self.machine.width  # so that halves are no shorter than a vector
+        least = 4 * self.width  # so that halves are no shorter than a vector
         longest = min(BLOCK, max(STAGED_BYTES // (8 * max(staged, 1)), least))
         return -(-points // (2 * longest)) * 2 if points > longest else 1
 
@@ -279,9 +294,17 @@ class NativeTarget:
             return MemoryPlan(self.operations, tuple(filter(None, rooms)), 1, results)
         staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
         blocks = self._blocks(points, staged)
-        stage = 8 * staged * -(-points // blocks)
-        buffers = tuple(number for number in (stage, 8 * size) if number)
+        bytes_ = self.real.itemsize
+        stage = bytes_ * staged * -(-points // blocks)
+        buffers = tuple(number for number in (stage, bytes_ * size) if number)
         return MemoryPlan(self.operations, buffers, self._workers(points, blocks), results)
+
+
+def _check_single(code: NumpyProgram) -> None:
+    """Raise `UnsupportedError` if an operation has no function of float32."""
+    for op in code.ops:
+        if SPELLINGS[op.name].function in SCIPY:
+            raise UnsupportedError(f"no machine code computes '{op.name}' in float32")
 
 
 class _PointWorkspace(NamedTuple):
@@ -293,10 +316,10 @@ class _PointWorkspace(NamedTuple):
     starts: tuple[int, int, int]
 
     @classmethod
-    def of(cls, inputs: int, outputs: int, size: int) -> _PointWorkspace:
+    def of(cls, inputs: int, outputs: int, size: int, real: np.dtype[Any]) -> _PointWorkspace:
         """Allocate arrays of these sizes."""
-        arrays = np.empty(inputs), np.empty(outputs), np.empty(size)
-        return cls(*arrays, (_start(arrays[0]), _start(arrays[1]), _start(arrays[2])))
+        arrays = np.empty(inputs, real), np.empty(outputs, real), np.empty(size, real)
+        return cls(*arrays, (start_of(arrays[0]), start_of(arrays[1]), start_of(arrays[2])))
 
 
 class _ShortBatchWorkspace(NamedTuple):
@@ -313,74 +336,11 @@ class _ShortBatchWorkspace(NamedTuple):
         # Rows a power of two apart would map to the same few cache sets.
         width = target.short_batch_points + 8 * (1 + target.short_batch_points % 2)
         counts = [math.prod(shape) for shape in target.input_shapes]
-        inputs = [np.ones((count, width)) for count in counts]
+        inputs = [np.ones((count, width), target.real) for count in counts]
         outputs = [
             np.empty((part.stop - part.start, width), dtype)
             for part, dtype in zip(target.parts, target.dtypes, strict=True)
         ]
-        x, y = _Outputs.of(inputs).starts, _Outputs.of(outputs).starts
-        memory = np.empty(size)
-        return cls(inputs, outputs, (_start(x), _start(y), _start(memory)), (x, y, memory))
-
-
-class _Inputs(NamedTuple):
-    """The addresses of each element of the inputs.
-
-    Elements that are not contiguous over points are copied to contiguous memory, per block.
-    """
-
-    starts: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    copied: list[tuple[int, int, Array]]
-    staged: int
-
-    @classmethod
-    def of(cls, rows: Sequence[Array]) -> _Inputs:
-        """Return the addresses for inputs of shape ``(points, elements)``."""
-        width = sum(row.shape[1] for row in rows)
-        found = cls(np.zeros(width, np.int64), np.zeros(width, np.int64), [], 0)
-        place = staged = 0
-        for row in rows:
-            stop = place + row.shape[1]
-            if row.strides[0] == row.itemsize and row.flags.aligned:
-                found.starts[place:stop] = _start(row) + row.strides[1] * np.arange(stop - place)
-                found.steps[place:stop] = row.itemsize
-            else:
-                found.copied.append((place, staged, row))
-                staged += stop - place
-            place = stop
-        return found._replace(staged=staged)
-
-    def table(self, stage: Array, start: int, stop: int) -> NDArray[np.int64]:
-        """Return the address of each element for the points from `start` to `stop`."""
-        table = self.starts + start * self.steps
-        for place, first, row in self.copied:
-            size = row.shape[1]
-            stage[first : first + size, : stop - start] = row[start:stop].T
-            begin = _start(stage) + first * stage.strides[0]
-            table[place : place + size] = begin + stage.strides[0] * np.arange(size)
-        return table
-
-
-class _Outputs(NamedTuple):
-    """The addresses of each element of the outputs."""
-
-    starts: NDArray[np.int64]
-    steps: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, stores: Sequence[Array]) -> _Outputs:
-        """Return the addresses for results of shape ``(elements, points)``."""
-        parts = [_start(store) + store.strides[0] * np.arange(len(store)) for store in stores]
-        steps = [np.full(len(store), store.itemsize) for store in stores]
-        return cls(np.concatenate(parts), np.concatenate(steps))
-
-    def table(self, start: int) -> NDArray[np.int64]:
-        """Return the address of each element from the point `start` on."""
-        return self.starts + start * self.steps
-
-
-def _start(array: Array) -> int:
-    """Return the address of an array's first element."""
-    address: int = array.__array_interface__["data"][0]
-    return address
+        x, y = OutputAddresses.of(inputs).starts, OutputAddresses.of(outputs).starts
+        memory = np.empty(size, target.real)
+        return cls(inputs, outputs, (start_of(x), start_of(y), start_of(memory)), (x, y, memory))

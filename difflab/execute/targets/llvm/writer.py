@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from difflab.errors import ConsistencyError
-from difflab.execute.lower.ops import BOOL, NumpyProgram
-from difflab.execute.targets.llvm.functions import Functions, constant, types
+from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram
+from difflab.execute.targets.llvm.functions import SIZES, Functions, constant, types
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.operations import OperationWriter
 
@@ -40,13 +40,15 @@ class LlvmWriter:
     """
 
     def __init__(self, code: NumpyProgram, host: Host, width: int, truths: Sequence[bool]) -> None:
+        self.real = "double" if code.real == FLOAT else "float"
+        self.align = SIZES[self.real]
         self.code = code
         self.host = host
         self.width = width
         self.truths = truths
-        self.functions = Functions(host)
+        self.functions = Functions(host, self.real)
         self.slots: dict[int, int] = {}
-        self.types = types(width)
+        self.types = types(width, self.real)
         self.places: dict[int, list[int]] = {}
         for place, value in enumerate(code.outputs):
             self.places.setdefault(value, []).append(place)
@@ -97,7 +99,7 @@ class LlvmWriter:
         yield from ("done:", "ret void", "}")
 
     def _attributes(self) -> str:
-        bits = max(64 * self.width, 128)
+        bits = max(8 * self.align * self.width, 128)
         return (
             f'attributes #0 = {{ nounwind "min-legal-vector-width"="{bits}"'
             f' "prefer-vector-width"="{bits}" }}'
@@ -151,7 +153,9 @@ class _PieceWriter(OperationWriter):
                 self._store(place, result)
             if result in writer.slots:
                 address = self._address("%v", writer.slots[result] * writer.width, f"v{result}")
-                self.body.append(f"store {self._typed(result)}, ptr {address}, align 8")
+                self.body.append(
+                    f"store {self._typed(result)}, ptr {address}, align {writer.align}"
+                )
         if self.piece == 0:
             for place, value in enumerate(code.outputs):
                 if value < code.inputs or value in code.known:
@@ -166,12 +170,14 @@ class _PieceWriter(OperationWriter):
         """Load an input, or a value computed by another piece; return the literal of a constant."""
         writer = self.writer
         if value in writer.code.known:
-            return constant(float(writer.code.known[value]), writer.width)
+            return constant(float(writer.code.known[value]), writer.width, writer.real)
         if value < writer.code.inputs:
-            address = self._cell("%x", value, f"x{value}", "double")
+            address = self._cell("%x", value, f"x{value}", writer.real)
         else:
             address = self._address("%v", writer.slots[value] * writer.width, f"w{value}")
-        self.body.append(f"%l{value} = load {writer.types['v']}, ptr {address}, align 8")
+        self.body.append(
+            f"%l{value} = load {writer.types['v']}, ptr {address}, align {writer.align}"
+        )
         return f"%l{value}"
 
     def _store(self, place: int, value: int) -> None:
@@ -184,8 +190,8 @@ class _PieceWriter(OperationWriter):
             self.body.append(f"store {bytes_} %c{place}, ptr {address}, align 1")
         else:
             typed = self._typed(value)
-            address = self._cell("%y", place, f"y{place}", "double")
-            self.body.append(f"store {typed}, ptr {address}, align 8")
+            address = self._cell("%y", place, f"y{place}", writer.real)
+            self.body.append(f"store {typed}, ptr {address}, align {writer.align}")
 
     def _typed(self, value: int) -> str:
         return f"{self.writer.types['v']} {self.number(value)}"
@@ -207,5 +213,5 @@ class _PieceWriter(OperationWriter):
         return f"%a{name}"
 
     def _address(self, base: str, offset: int, name: str) -> str:
-        self.body.append(f"%{name} = getelementptr double, ptr {base}, i64 {offset}")
+        self.body.append(f"%{name} = getelementptr {self.writer.real}, ptr {base}, i64 {offset}")
         return f"%{name}"

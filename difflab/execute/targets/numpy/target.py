@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.plan import (
     BufferPlan,
     BufferSlot,
@@ -56,6 +57,8 @@ class NumpyTarget:
         vectors of points.
     threads : int
         The number of threads that share the blocks of a batch.
+    real : dtype
+        The dtype of the numbers, also of inputs and results.
 
     Examples
     --------
@@ -66,9 +69,15 @@ class NumpyTarget:
     [array([0.        , 1.84147098])]
     """
 
-    def __init__(self, schedule: Schedule, program: ScalarProgram | None, threads: int) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        program: ScalarProgram | None,
+        threads: int,
+        real: np.dtype[Any] = FLOAT,
+    ) -> None:
         self.threads = threads
-        self.plan = planned(schedule if program is None else program)
+        self.plan = planned(schedule if program is None else program, real)
         self.numbers = program is not None
         function = schedule.function
         self.input_shapes = function.input_shapes
@@ -83,7 +92,7 @@ class NumpyTarget:
         held = function.n + function.m
         buffers = set(self.plan.slots.values())
         held += sum(math.prod(shape) for (shape, _), _ in buffers)
-        self.block = min(max(CACHE_BYTES // (8 * max(held, 1)), SMALLEST), LARGEST)
+        self.block = min(max(CACHE_BYTES // (real.itemsize * max(held, 1)), SMALLEST), LARGEST)
         self._workspaces: list[_NumpyWorkspace] = []
 
     @property

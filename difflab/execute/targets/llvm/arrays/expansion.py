@@ -19,7 +19,15 @@ from difflab.execute.lower.record import RecordedValue
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.lower.ufuncs import spelled_form
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
-from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
+from difflab.execute.targets.llvm.arrays.instructions import (
+    COPY,
+    GATHER,
+    SCATTER,
+    Instruction,
+    Instructions,
+    Lookup,
+    Ref,
+)
 from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -31,6 +39,8 @@ from difflab.primitives import is_maximum
 
 __all__ = ["instructions", "routine_layout"]
 
+MOST_RUNS = 8
+"""Evenly spaced runs of indices that are copied one by one; more are looked up in a table."""
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
 
@@ -279,15 +289,30 @@ class _Expansion:
         axis = op.detail % len(shape)
         places = [int(p) for p in self.program.known[op.reads[1]]]
         out = self._made(op.number, op.shape, FLOAT)
-        rest = tuple([s for a, s in enumerate(shape) if a != axis])
-        for start, first, step, count in runs(places):
-            domain = (*rest[:axis], count, *rest[axis:])
+        found = runs(places)
+        if len(found) > MOST_RUNS:
+            self._lookup(GATHER, op.shape, out, ref, Lookup(axis, shape[axis]), places)
+            return
+        for start, first, step, count in found:
+            domain = (*shape[:axis], count, *shape[axis + 1 :])
             strides = [*ref.strides]
             strides[axis] = ref.strides[axis] * step
             source = Ref(ref.root, ref.offset + first * ref.strides[axis], tuple(strides))
-            self._emit(
-                COPY, domain, Ref(out.root, start * out.strides[axis], out.strides), [source]
-            )
+            target = Ref(out.root, start * out.strides[axis], out.strides)
+            self._emit(COPY, domain, target, [source])
+
+    def _lookup(
+        self, name: str, domain: Shape, out: Ref, ref: Ref, lookup: Lookup, places: Sequence[int]
+    ) -> None:
+        """Read or add the elements along an axis whose positions are in a table."""
+        if any(not 0 <= place < lookup.size for place in places):
+            raise ConsistencyError(f"a {name} leaves an axis of {lookup.size}")
+        number = self.lowering.unused()
+        self._known(number, np.array(places, dtype=np.float64))
+        strides = tuple([int(axis == lookup.axis) for axis in range(len(domain))])
+        args = (ref, Ref(number, 0, strides))
+        into = "add" if name == SCATTER else ""
+        self.result.add(Instruction(name, domain, out, args, into, lookup=lookup))
 
     def _place(self, op: Op) -> None:
         keys, gaps = op.detail
@@ -362,9 +387,12 @@ class _Expansion:
         out = self._made(op.number, op.shape, FLOAT)
         zero = self._spread(self._literal(0.0), (math.prod(op.shape),))
         self._emit(COPY, (math.prod(op.shape),), Ref(out.root, 0, (1,)), [zero])
-        rest = tuple([s for a, s in enumerate(shape) if a != axis])
-        for start, first, step, count in runs([int(p) % size for p in places]):
-            domain = (*rest[:axis], count, *rest[axis:])
+        found = runs([int(p) % size for p in places])
+        if len(found) > MOST_RUNS:
+            self._lookup(SCATTER, shape, out, ref, Lookup(axis, size), [p % size for p in places])
+            return
+        for start, first, step, count in found:
+            domain = (*shape[:axis], count, *shape[axis + 1 :])
             strides = [*out.strides]
             strides[axis] = out.strides[axis] * step
             target = Ref(out.root, first * out.strides[axis], tuple(strides))

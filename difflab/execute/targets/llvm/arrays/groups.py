@@ -123,7 +123,7 @@ class NestLayout:
             own = squeezed(variants[0][place].domain)
             fits = bool(steps) and own == domain and len(steps) < _LARGEST
             fits = fits and not any(
-                step.control for step in (variants[0][place], variants[0][steps[-1]])
+                step.alone for step in (variants[0][place], variants[0][steps[-1]])
             )
             fits = fits and all(
                 _shares(piece[place], out) for piece, out in zip(variants, written, strict=True)
@@ -172,7 +172,7 @@ class NestLayout:
                     for ref in step.args:
                         if made.get(ref.root) != home[place] and ref.root in places:
                             kept.add(places[ref.root][:2])
-                    alone = step.into or step.control is not None
+                    alone = step.into or step.alone
                     if alone or made.setdefault(step.out.root, home[place]) != home[place]:
                         kept.add(places[step.out.root][:2])
                     if squeezed(step.domain) and 0 in step.out.strides and not step.into:

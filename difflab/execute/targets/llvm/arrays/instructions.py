@@ -15,9 +15,9 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 
-__all__ = ["COPY", "Instruction", "Instructions", "Ref"]
+__all__ = ["COPY", "GATHER", "SCATTER", "Instruction", "Instructions", "Lookup", "Ref"]
 
-COPY = "copy"
+COPY, GATHER, SCATTER = "copy", "gather", "scatter"
 
 
 class Ref(NamedTuple):
@@ -42,6 +42,25 @@ class Ref(NamedTuple):
         return self.offset + low, self.offset + high
 
 
+class Lookup(NamedTuple):
+    """An axis of a nest whose positions in an array are looked up in a table.
+
+    Attributes
+    ----------
+    axis : int
+        The axis.
+    size : int
+        What all positions are less than.
+    """
+
+    axis: int
+    size: int
+
+    def reached(self, domain: Shape) -> Shape:
+        """Return the nest along which the array is accessed at the most."""
+        return (*domain[: self.axis], self.size, *domain[self.axis + 1 :])
+
+
 class Instruction(NamedTuple):
     """One operation on every point of a nest.
 
@@ -62,6 +81,9 @@ class Instruction(NamedTuple):
         Whether the result is a truth value.
     control : Subprograms or None
         What a control instruction calls; its operands are whole contiguous values.
+    lookup : Lookup or None
+        What a `GATHER` looks up to read its first operand, and a `SCATTER` to add to its result;
+        the last operand is the table.
     """
 
     name: str
@@ -71,12 +93,23 @@ class Instruction(NamedTuple):
     into: str = ""
     truth: bool = False
     control: Subprograms | None = None
+    lookup: Lookup | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether it shares no nest with others."""
+        return self.control is not None or self.lookup is not None
+
+    def along(self, slot: int) -> Shape:
+        """Return the nest along which the result, slot 0, or an operand is accessed."""
+        indexed = self.lookup is not None and slot == (self.name == GATHER)
+        return self.lookup.reached(self.domain) if self.lookup and indexed else self.domain
 
     def accesses(self) -> list[tuple[Ref, Shape]]:
         """Return the result and the operands, each with the nest that it is accessed along."""
         refs = (self.out, *self.args)
         if self.control is None:
-            return [(ref, self.domain) for ref in refs]
+            return [(ref, self.along(slot)) for slot, ref in enumerate(refs)]
         counts = (self.control.size, *sizes(self.control.control.input_shapes))
         whole = zip(refs, counts, strict=True)
         return [(ref._replace(strides=(1,)), (count,)) for ref, count in whole]

@@ -167,7 +167,8 @@ class _Segmenter:
         # Each result of a routine has a place of its own.
         result = out.root if out.root < self.program.inputs else -1
         written = (new, back, self.program.sizes[out.root], out.strides, result)
-        return step.name, step.domain, step.into, step.truth, step.control, written, tuple(slots)
+        kind = (step.name, step.domain, step.into, step.truth, step.control, step.lookup)
+        return *kind, written, tuple(slots)
 
     def result(self, loops: bool) -> Segments:
         """Cut."""

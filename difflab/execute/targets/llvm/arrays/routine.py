@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from difflab.execute.targets.llvm.arrays.control import ControlWriter
 from difflab.execute.targets.llvm.arrays.groups import Address, Group, NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Ref
+from difflab.execute.targets.llvm.arrays.lookups import LookupNest
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment
 from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
 from difflab.execute.targets.llvm.functions import types
@@ -276,6 +277,8 @@ class Routine:
             self.module.operations += len(steps)
             if steps[0].control is not None:
                 ControlWriter(self, steps[0], later[0]).write()
+            elif steps[0].lookup is not None:
+                LookupNest(self, steps[0], later[0]).write()
             else:
                 Nest(self, steps, later).write()
 

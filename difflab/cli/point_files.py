@@ -1,0 +1,163 @@
+"""Files of values for ``--at``: arrays in NumPy's formats, and numbers by name in JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isfinite, prod
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from difflab.core.files import open_regular
+from difflab.core.machine import require_memory
+from difflab.core.place import SourceLocation
+from difflab.errors import InputError, PointError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["array_in", "arrays_in", "numbers_in"]
+
+Values = dict[str, Any]
+
+
+def array_in(name: str, place: SourceLocation) -> NDArray[Any]:
+    """Return the array in a file of NumPy's format, without unpickling anything."""
+    example = "write one with numpy.save('x.npy', array)"
+    with _faults(name, place, "a NumPy array file", example), open_regular(name) as stream:
+        values = _read(stream, name)
+    return _real(values, repr(name), place)
+
+
+def arrays_in(name: str, place: SourceLocation) -> Values:
+    """Return the arrays in an ``.npz`` file by their names, without unpickling anything."""
+    from zipfile import ZipFile
+
+    found: Values = {}
+    example = "write one with numpy.savez('values.npz', x=…, y=…)"
+    with (
+        _faults(name, place, "a file of NumPy arrays", example),
+        open_regular(name) as stream,
+        ZipFile(stream) as archive,
+    ):
+        for member in archive.infolist():
+            key = member.filename.removesuffix(".npy")
+            require_memory(member.file_size, f"the array {key!r} in {name!r}")
+            with archive.open(member) as packed, TemporaryFile() as unpacked:
+                _copy(packed, unpacked)
+                values = _read(unpacked, name)
+            found[key] = _real(values, f"{key!r} in {name!r}", place)
+    return found
+
+
+def numbers_in(content: str, name: str) -> Values:
+    """Return the numbers and arrays of a JSON object by their names.
+
+    Raises
+    ------
+    PointError
+        It is not a JSON object of numbers and rectangular lists of them; the error names the line.
+    """
+
+    def pairs(found: list[tuple[str, Any]]) -> Values:
+        for position, (key, _) in enumerate(found):
+            if any(key == earlier for earlier, _ in found[:position]):
+                raise _at_key(content, name, key).error(PointError, f"{key!r} is given twice")
+        return dict(found)
+
+    try:
+        read = json.loads(content, object_pairs_hook=pairs, parse_int=float)
+    except json.JSONDecodeError as error:
+        place = _line(content, name, error.pos)
+        raise place.error(PointError, f"{name!r} is not JSON: {error.msg.lower()}") from error
+    except RecursionError as error:
+        raise PointError(f"{name!r} has too many nested brackets") from error
+    if not isinstance(read, dict):
+        hint = 'write {"x1": 2, "w": [1, 2, 3]}'
+        raise PointError(f"{name!r} holds no JSON object of names and values", hint=hint)
+    return {key: _number(value, key, _at_key(content, name, key)) for key, value in read.items()}
+
+
+def _number(value: Any, key: str, place: SourceLocation) -> Any:
+    """Return a number, or a list of numbers as an array."""
+    import numpy as np
+
+    if isinstance(value, float) and isfinite(value):
+        return value
+    if isinstance(value, list):
+        try:
+            array = np.array(value)
+        except ValueError:
+            raise place.error(PointError, f"the rows of {key!r} differ in length") from None
+        if array.dtype == np.float64 and np.isfinite(array).all():
+            return array
+    hint = 'write numbers or lists of numbers: {"x1": 2, "w": [1, 2, 3]}'
+    raise place.error(PointError, f"{key!r} is not a finite number or a list of them", hint)
+
+
+def _at_key(content: str, name: str, key: str) -> SourceLocation:
+    """Return the place of a key; the last one if there are several."""
+    written = re.escape(json.dumps(key, ensure_ascii=False))
+    ends = [found.start() for found in re.finditer(rf"{written}\s*:", content)]
+    return _line(content, name, ends[-1] if ends else 0, len(key) + 2)
+
+
+def _line(content: str, name: str, position: int, length: int = 1) -> SourceLocation:
+    """Return a place in a file: its line, and what is wrong in it."""
+    start = content.rfind("\n", 0, position) + 1
+    end = content.find("\n", position)
+    line = content[start : len(content) if end < 0 else end]
+    where = f"{Path(name).name}, line {content.count(chr(10), 0, position) + 1}"
+    return SourceLocation(line or None, (position - start, position - start + length), where)
+
+
+def _read(stream: BinaryIO, name: str) -> NDArray[Any]:
+    """Read an array; raise if its header announces more data than the file or memory holds."""
+    from numpy.lib import format as npy
+
+    from difflab.core.npy_header import read_header
+
+    stream.seek(0)
+    shape, _, kind = read_header(stream)
+    require_memory(prod(shape) * (kind.itemsize + 8), f"the array in {name!r}")
+    stream.seek(0)
+    values: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+    return values
+
+
+def _copy(source: Any, target: Any) -> None:
+    from shutil import copyfileobj
+
+    copyfileobj(source, target)
+    target.flush()
+
+
+def _real(values: NDArray[Any], what: str, place: SourceLocation) -> NDArray[np.float64]:
+    if values.dtype.kind not in "biuf":
+        raise place.error(PointError, f"{what} holds {values.dtype} values, not real numbers")
+    return values.astype("float64", copy=False)
+
+
+@contextmanager
+def _faults(name: str, place: SourceLocation, kind: str, hint: str) -> Iterator[None]:
+    """Raise what a damaged or missing file raises as an error at `place`."""
+    from zipfile import BadZipFile
+    from zlib import error as zlib_error
+
+    damaged: tuple[type[Exception], ...] = (ValueError, SyntaxError, TypeError, OverflowError)
+    damaged += (EOFError, BadZipFile, zlib_error, NotImplementedError, RuntimeError)
+    try:
+        yield
+    except PointError:
+        raise
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise place.error(PointError, f"cannot read {name!r}: {why}") from error
+    except InputError as error:
+        raise place.error(PointError, error.message, error.hint) from error
+    except damaged as error:
+        raise place.error(PointError, f"{name!r} is not {kind}: {error}", hint) from error
