@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.given import shape_of
+from difflab.arrays.counterparts.layout import diagonal, matrix_transpose, move_axis, trace
+from difflab.arrays.counterparts.products import cross, tensordot, vecdot
+from difflab.arrays.given import as_array, normalized_axes, shape_of
 from difflab.core.place import at_users_line
 from difflab.errors import TraceError
 
@@ -61,13 +63,44 @@ def _lstsq(a: Any, b: Any, rcond: None = None) -> Any:
     return arrays.lstsq(a, b)
 
 
+def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """Return norms of vectors along several axes, too; by default of all elements."""
+    x = as_array(x)
+    shape = shape_of(x)
+    axes = normalized_axes("vector_norm", axis, shape)
+    flat = move_axis(x, axes, tuple(range(-len(axes), 0))) if axes else x
+    rest = shape_of(flat)[: len(shape) - len(axes)]
+    found = arrays.norm_of_order(arrays.reshape(flat, (*rest, -1)), ord, -1)
+    opened = [1 if k - len(shape) in axes else size for k, size in enumerate(shape)]
+    return arrays.reshape(found, opened) if keepdims else found
+
+
+def _matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    return arrays.norm_of_order(x, ord, (-2, -1), keepdims)
+
+
+def _last_axes(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the diagonals of the last two axes; NumPy's own takes the first two."""
+    return lambda x, offset=0: compute(x, offset, -2, -1)
+
+
 LINALG: Mapping[Callable[..., Any], Callable[..., Any]] = {
     **{getattr(np.linalg, name): getattr(arrays, name) for name in SAME},
+    np.linalg.cross: lambda x1, x2, *, axis=-1: cross(x1, x2, axis=axis),
+    np.linalg.diagonal: _last_axes(diagonal),
     np.linalg.eigh: _symmetric(arrays.eigh),
     np.linalg.eigvalsh: _symmetric(arrays.eigvalsh),
     np.linalg.lstsq: _lstsq,
+    np.linalg.matmul: arrays.matmul,
+    np.linalg.matrix_norm: _matrix_norm,
+    np.linalg.matrix_transpose: matrix_transpose,
     np.linalg.norm: arrays.norm_of_order,
+    np.linalg.outer: arrays.outer,
     np.linalg.qr: _qr,
     np.linalg.svd: _svd,
+    np.linalg.tensordot: lambda x1, x2, *, axes=2: tensordot(x1, x2, axes),
+    np.linalg.trace: _last_axes(trace),
+    np.linalg.vecdot: lambda x1, x2, *, axis=-1: vecdot(x1, x2, axis),
+    np.linalg.vector_norm: _vector_norm,
 }
 """The counterparts by NumPy's function."""

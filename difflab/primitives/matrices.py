@@ -112,16 +112,35 @@ _inv = each(lambda xp, a: xp.linalg.inv(a), lambda a: a.shape)
 _cholesky = each(lambda xp, a: xp.linalg.cholesky(a), lambda a: a.shape)
 
 
+_CONDITION = 1e4
+"""Up to which condition number det(A) A⁻ᵀ is computed as such: it loses as many digits."""
+
+
 def _cofactors(xp: ModuleType, a: Array) -> Array:
-    """Return det(A) A⁻ᵀ; of a singular matrix the limit, by its singular values."""
+    """Return det(A) A⁻ᵀ; of a matrix that is nearly singular by its singular values."""
     try:
-        return xp.linalg.det(a)[..., None, None] * xp.swapaxes(xp.linalg.inv(a), -1, -2)
+        inverse = xp.linalg.inv(a)
+        found = xp.linalg.det(a)[..., None, None] * xp.swapaxes(inverse, -1, -2)
     except np.linalg.LinAlgError:
         if a.ndim > 2 or xp.iscomplexobj(a):
             raise
+        return _singular_cofactors(xp, a)
+    if xp.iscomplexobj(a):
+        return found
+    condition = xp.abs(a).sum(axis=-1).max(axis=-1) * xp.abs(inverse).sum(axis=-1).max(axis=-1)
+    worse = condition > _CONDITION
+    if worse.any():
+        found[worse] = _singular_cofactors(xp, a[worse])
+    return found
+
+
+def _singular_cofactors(xp: ModuleType, a: Array) -> Array:
+    """Return det(U) det(V) U S Vᵀ, where S has the products of all other singular values."""
     left, sizes, right = xp.linalg.svd(a)
-    others = xp.where(xp.eye(len(sizes), dtype=bool), 1.0, sizes).prod(axis=-1)
-    return xp.linalg.det(left) * xp.linalg.det(right) * xp.matmul(left * others, right)
+    keeps = xp.eye(sizes.shape[-1], dtype=bool)
+    others = xp.where(keeps, 1.0, sizes[..., None, :]).prod(axis=-1)
+    sign = xp.linalg.det(left) * xp.linalg.det(right)
+    return sign[..., None, None] * xp.matmul(left * others[..., None, :], right)
 
 
 _cofactor = each(_cofactors, lambda a: a.shape)

@@ -23,6 +23,7 @@ FAMILIES = (
     "texts",
     "arrays",
     "eager",
+    "numpy_calls",
     "transforms",
     "series",
     "sparsity",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
+from difflab.arrays.counterparts.joining import broadcast_shape
 from difflab.arrays.counterparts.layout import cut
 from difflab.arrays.given import (
     Axis,
@@ -181,7 +182,7 @@ def _linspace(
     start, stop = as_array(start), as_array(stop)
     count = as_integer("linspace", "num", num, 0)
     parts = max(count - bool(endpoint), 1)
-    shape = np.broadcast_shapes(shape_of(start), shape_of(stop))
+    shape = broadcast_shape(start, stop)
     step = (stop - start) / parts
     places = np.arange(float(count)).reshape((count, *(1,) * len(shape)))
     found = start + places * step

@@ -18,8 +18,9 @@ from difflab.arrays.given import (
     shape_of,
 )
 from difflab.arrays.shapes import several
+from difflab.core.primitive import Shape
 
-__all__ = ["FUNCTIONS", "concatenated", "repeated"]
+__all__ = ["FUNCTIONS", "broadcast_shape", "concatenated", "repeated"]
 
 
 def concatenated(arrays_: Sequence[Any], axis: int | None = 0) -> Any:
@@ -184,12 +185,17 @@ def _meshgrid(
     return tuple(opened) if sparse else _broadcast_arrays(*opened)
 
 
-def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+def broadcast_shape(*args: Any) -> Shape:
+    """Return the shape that the shapes of all arguments broadcast to."""
     shapes = [shape_of(as_array(x)) for x in args]
     try:
-        shape = np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*shapes)
     except ValueError:
         raise mismatch(f"the shapes {' and '.join(map(str, shapes))} do not broadcast") from None
+
+
+def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    shape = broadcast_shape(*args)
     return tuple(arrays.broadcast_to(x, shape) for x in args)
 
 
@@ -213,6 +219,8 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     arr, along = _flat_unless("insert", arr, axis)
     size, rank = arr.shape[along], len(arr.shape)
     values = as_array(values)
+    if len(shape_of(values)) > rank:  # leading axes of size 1 are dropped, as in an assignment
+        values = arrays.squeeze(values, tuple(range(len(shape_of(values)) - rank)))
     new = _with_rank(values, rank) if len(shape_of(values)) < rank else values
     places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
     if places.ndim == 0:

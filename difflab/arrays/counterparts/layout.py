@@ -22,7 +22,16 @@ from difflab.core.place import at_users_line
 from difflab.errors import TraceError
 from difflab.primitives import where
 
-__all__ = ["FUNCTIONS", "at_least", "cut", "diagonal", "move_axis", "swap_axes"]
+__all__ = [
+    "FUNCTIONS",
+    "at_least",
+    "cut",
+    "diagonal",
+    "matrix_transpose",
+    "move_axis",
+    "swap_axes",
+    "trace",
+]
 
 BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
 """Modes of `numpy.pad` that repeat elements of the array."""
@@ -186,7 +195,13 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return arrays.diagonal(a[..., down : down + size, across : across + size])
 
 
-def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def matrix_transpose(x: Any) -> Any:
+    """Exchange the last two axes."""
+    return swap_axes(x, -1, -2)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Return the sums of diagonals."""
     return arrays.sum(diagonal(a, offset, axis1, axis2), -1)
 
 
@@ -267,7 +282,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "flip": _flip,
     "fliplr": _flipped_along("fliplr", 1),
     "flipud": _flipped_along("flipud", 0),
-    "matrix_transpose": lambda x: swap_axes(x, -1, -2),
+    "matrix_transpose": matrix_transpose,
     "moveaxis": move_axis,
     "pad": _pad,
     "ravel": lambda a: arrays.reshape(a, -1),
@@ -275,7 +290,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "rollaxis": _roll_axis,
     "rot90": _rot90,
     "swapaxes": swap_axes,
-    "trace": _trace,
+    "trace": trace,
     "tril": _triangle("tril", lower=True),
     "triu": _triangle("triu", lower=False),
 }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.counterparts.layout import cut, move_axis
+from difflab.arrays.counterparts.layout import at_least, cut, move_axis
 from difflab.arrays.given import (
     Axis,
     as_array,
@@ -25,6 +25,7 @@ from difflab.core.place import at_users_line
 from difflab.errors import InputError
 from difflab.primitives import (
     absolute,
+    ceil,
     clip,
     equal,
     floor,
@@ -91,7 +92,8 @@ def _quantiles(
     if missing or hasattr(q, "__difflab_apply__"):
         if method != "linear":
             raise at_users_line(
-                InputError, f"{name} of computed positions has the method 'linear' only"
+                InputError,
+                f"{name} takes method='linear' only, since its positions are known when it runs",
             )
         found = _at_computed(ordered, flat, size, missing)
     else:
@@ -151,7 +153,7 @@ def _percentile(
 
 
 def _median(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    return _quantiles("median", a, 0.5, axis, "linear", keepdims)
+    return _middle("median", a, axis, keepdims, missing=False)
 
 
 def _nanquantile(
@@ -167,7 +169,24 @@ def _nanpercentile(
 
 
 def _nanmedian(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    return _nanquantile(a, 0.5, axis, keepdims=keepdims)
+    return _middle("nanmedian", a, axis, keepdims, missing=True)
+
+
+def _middle(name: str, a: Any, axis: Axis, keepdims: bool, missing: bool) -> Any:
+    """Return the mean of the two middle elements, which may be one; `missing` leaves nan out."""
+    lines, opened = _lines(name, a, axis)
+    ordered, size = arrays.sort(lines), shape_of(lines)[-1]
+    if missing:
+        present = where(equal(ordered, ordered), 1.0, 0.0)
+        middle = maximum(arrays.sum(present, -1, keepdims=True) - 1.0, 0.0) / 2.0
+        low, high = (arrays.take_along_axis(ordered, part(middle)) for part in (floor, ceil))
+    else:
+        low, high = (cut(ordered, -1, k, k + 1) for k in ((size - 1) // 2, size // 2))
+    found = (low + high) / 2.0
+    if not missing:  # nan is last
+        last = cut(ordered, -1, -1)
+        found = where(not_equal(last, last), last, found)
+    return arrays.reshape(found, opened if keepdims else shape_of(lines)[:-1])
 
 
 # --- tables -----------------------------------------------------------------------------------
@@ -266,9 +285,8 @@ def _cumulative_prod(x: Any, /, *, axis: int | None = None, include_initial: boo
 
 
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    a, v = as_array(a), as_array(v)
-    if len(shape_of(a)) == 0 or len(shape_of(v)) == 0:
-        a, v = (arrays.reshape(x, (-1,)) for x in (a, v))
+    a, v = (at_least(1)(x) for x in (a, v))
+    _check_vectors("convolve", a, v)
     if shape_of(a)[0] < shape_of(v)[0]:
         a, v = v, a
     long, short = shape_of(a)[0], shape_of(v)[0]
@@ -283,9 +301,15 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
     return whole[start : start + long]
 
 
+def _check_vectors(name: str, a: Any, v: Any) -> None:
+    if len(shape_of(a)) != 1 or len(shape_of(v)) != 1:
+        raise mismatch(f"{name} takes two vectors, not the shapes {shape_of(a)} and {shape_of(v)}")
+
+
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     a, v = as_array(a), as_array(v)
-    if shape_of(a) and shape_of(v) and shape_of(a)[0] < shape_of(v)[0]:
+    _check_vectors("correlate", a, v)
+    if shape_of(a)[0] < shape_of(v)[0]:
         return _correlate(v, a, mode)[::-1]
     return _convolve(a, v[::-1], mode)
 

@@ -18,10 +18,11 @@ from difflab.arrays.given import (
 )
 from difflab.primitives import multiply
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "cross", "tensordot", "vecdot"]
 
 
-def _tensordot(a: Any, b: Any, axes: int | Sequence[Any] = 2) -> Any:
+def tensordot(a: Any, b: Any, axes: int | Sequence[Any] = 2) -> Any:
+    """Return the sums of products over pairs of axes."""
     a, b = as_array(a), as_array(b)
     left, right = shape_of(a), shape_of(b)
     if isinstance(axes, list | tuple):
@@ -52,17 +53,25 @@ def _dot(a: Any, b: Any) -> Any:
         return arrays.dot(a, b)
     if not left or not right:
         return multiply(a, b)
-    return _tensordot(a, b, ([-1], [-2 if right > 1 else -1]))
+    return tensordot(a, b, ([-1], [-2 if right > 1 else -1]))
 
 
 def _inner(a: Any, b: Any) -> Any:
     if not shape_of(as_array(a)) or not shape_of(as_array(b)):
         return multiply(a, b)
-    return _tensordot(a, b, ([-1], [-1]))
+    return tensordot(a, b, ([-1], [-1]))
 
 
 def _vdot(a: Any, b: Any) -> Any:
     return arrays.dot(arrays.reshape(a, -1), arrays.reshape(b, -1))
+
+
+def vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
+    """Return the dot products of vectors along an axis."""
+    a, b = move_axis(x1, axis, -1), move_axis(x2, axis, -1)
+    if shape_of(a)[-1] != shape_of(b)[-1]:
+        raise mismatch(f"vecdot of vectors of {shape_of(a)[-1]} and of {shape_of(b)[-1]} numbers")
+    return arrays.sum(multiply(a, b), -1)
 
 
 def _kron(a: Any, b: Any) -> Any:
@@ -75,9 +84,10 @@ def _kron(a: Any, b: Any) -> Any:
     return arrays.reshape(multiply(opened, other), sizes)
 
 
-def _cross(
+def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
+    """Return the cross products of vectors of three numbers."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = move_axis(a, axisa, -1), move_axis(b, axisb, -1)
@@ -108,12 +118,12 @@ def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "cross": _cross,
+    "cross": cross,
     "dot": _dot,
     "inner": _inner,
     "kron": _kron,
     "polyval": _polyval,
-    "tensordot": _tensordot,
+    "tensordot": tensordot,
     "vander": _vander,
     "vdot": _vdot,
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from difflab import arrays
 from difflab.arrays import truths
+from difflab.arrays.counterparts.products import vecdot
 from difflab.arrays.given import as_array, as_integer, mismatch, shape_of
 from difflab.core.ownership import unchanged
 from difflab.primitives import (
@@ -214,6 +215,6 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
     "signbit": _signbit,
     "square": lambda x: x * x,
     "trunc": _truncated,
-    "vecdot": lambda a, b: arrays.sum(multiply(a, b), -1),
+    "vecdot": vecdot,
 }
 """NumPy's elementwise functions that are not rows of the table."""

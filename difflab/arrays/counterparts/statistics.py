@@ -148,7 +148,7 @@ def _variables(name: str, m: Any, rowvar: bool) -> Any:
         raise mismatch(f"{name} takes a vector or a matrix, not the shape {x.shape}")
     if len(x.shape) < 2:
         return arrays.reshape(x, (1, -1))
-    return x if rowvar or x.shape[0] == 1 else arrays.transpose(x)
+    return x if rowvar else arrays.transpose(x)
 
 
 def _cov_weights(fweights: Any, aweights: Any) -> Any:

@@ -1,0 +1,567 @@
+"""Random calls of NumPy's functions, with random arguments, on every carrier.
+
+A program is one to three calls on one to three small arrays, each of the array of numbers before
+it. NumPy itself, on plain arrays, is the other implementation: its values are those of traced code
+and of tensors; derivatives are held to differences of its values, and where a value has ties or
+what is not finite, the modes to one another. What NumPy refuses is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import difflab as dl
+from difflab.errors import DifflabError
+from tests.differential.search import Family
+
+OF_VALUES = ("Singular matrix", "SVD did not converge", "Eigenvalues did not converge")
+STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+"""Of differences; a smaller one where a kink lies between, a larger one where rounding counts."""
+NEAR = 1e-5
+"""How near, of the terms of a slope, a difference must be."""
+LARGE = 1e6
+LARGEST = 80
+"""Numbers of an array."""
+SHAPES = ((), (1,), (2,), (3,), (5,), (1, 1), (2, 3), (3, 2), (3, 3), (1, 4), (2, 1, 3), (2, 3, 3))
+
+
+@dataclass(frozen=True)
+class Value:
+    """An array of the program, by its number: the inputs, then the results of the calls."""
+
+    number: int
+
+    def __repr__(self) -> str:
+        return f"v{self.number}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a function, and the part of its result that is used."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    part: int | None = None
+
+    def run(self, values: list[Any], xp: Any) -> Any:
+        """Return the result on the values so far, by functions of an array module."""
+        function = reduce(getattr, self.name.split("."), xp)
+        found = function(*_filled(self.arguments, values), **_filled(self.keywords, values))
+        found = found if self.part is None else found[self.part]
+        return _indexed(values, found) if self.name == "argsort" else found
+
+    def __repr__(self) -> str:
+        words = [repr(a) for a in self.arguments]
+        words += [f"{name}={value!r}" for name, value in self.keywords.items()]
+        part = "" if self.part is None else f"[{self.part}]"
+        return f"{self.name}({', '.join(words)}){part}"
+
+
+def _filled(tree: Any, values: list[Any]) -> Any:
+    if isinstance(tree, Value):
+        return values[tree.number]
+    if isinstance(tree, dict):
+        return {key: _filled(item, values) for key, item in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(_filled(item, values) for item in tree)
+    return tree
+
+
+def _indexed(values: list[Any], order: Any) -> Any:
+    """Return the numbers of the last value in an order, which has no derivative itself."""
+    return np.take_along_axis(values[-1], order, axis=-1)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Calls on inputs of given shapes; points are "normal", "even", "infinite" or "wild"."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    points: str
+    seed: int
+    calls: tuple[Call, ...] = ()
+
+    def inputs(self) -> list[Any]:
+        """Return the arrays that the program is run on."""
+        rng = np.random.default_rng(self.seed)
+        return [self._numbers(rng, shape) for shape in self.shapes]
+
+    def _numbers(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        numbers = np.asarray(rng.normal(size=shape))
+        if self.points == "even":  # ties and zeros
+            return np.round(2 * numbers) / 2 + 0.0
+        if self.points == "infinite":
+            return np.where(rng.random(shape) < 0.2, rng.choice([np.inf, -np.inf], shape), numbers)
+        if self.points == "wild":
+            wild = rng.choice([np.nan, np.nan, 0.0, 1e100], shape)
+            return np.where(rng.random(shape) < 0.2, wild, numbers)
+        return numbers
+
+    def values(self, *inputs: Any) -> list[Any]:
+        """Return the inputs and the results of the calls."""
+        values = list(inputs)
+        for call in self.calls:
+            values.append(call.run(values, np))
+        return values
+
+    def result(self, *inputs: Any) -> Any:
+        """Return the last result."""
+        return self.values(*inputs)[-1]
+
+    def total(self, *inputs: Any) -> Any:
+        """Return a number that all of the last result takes part in, not linearly."""
+        last = self.result(*inputs)
+        shape = np.shape(last)
+        weights = np.cos(np.arange(np.prod(shape))).reshape(shape)
+        return np.sum(np.sin(last) * weights)
+
+
+class Draw:
+    """Draws the arguments of calls."""
+
+    def __init__(self, draw: Callable[..., Any], values: list[Any]) -> None:
+        self.draw = draw
+        self.values = values
+
+    def one(self, *choices: Any) -> Any:
+        """Return one of the choices."""
+        return self.draw(st.sampled_from(choices))
+
+    def whole(self, low: int, high: int) -> int:
+        """Return an integer from low to high."""
+        return int(self.draw(st.integers(low, high)))
+
+    def other(self) -> Value:
+        """Return any value so far."""
+        return Value(self.whole(0, len(self.values) - 1))
+
+    @property
+    def last(self) -> Value:
+        """The last value."""
+        return Value(len(self.values) - 1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the last value."""
+        return np.shape(self.values[-1])
+
+    def axis(self) -> int | None:
+        """Return an axis of the last value; of a number None."""
+        rank = len(self.shape)
+        return self.whole(-rank, rank - 1) if rank else None
+
+    def axes(self) -> Any:
+        """Return None, an axis or several."""
+        form = self.one("none", "one", "one", "several")
+        if form == "none":
+            return None
+        if form == "one":
+            return self.axis()
+        return tuple(self.draw(st.permutations(range(len(self.shape)))))[: self.whole(1, 2)]
+
+    def any(self, **keywords: Any) -> dict[str, Any]:
+        """Return some of the keywords."""
+        return {name: value for name, value in keywords.items() if self.one(True, False)}
+
+    def flags(self, *names: str) -> dict[str, bool]:
+        """Return some flags, set or not."""
+        return self.any(**{name: self.one(True, False) for name in names})
+
+    def square(self) -> Value | None:
+        """Return the last value if it is square, as the functions of linear algebra need."""
+        return self.last if len(self.shape) >= 2 and self.shape[-1] == self.shape[-2] else None
+
+
+Drawn = tuple[tuple[Any, ...], Mapping[str, Any], int | None]
+Drawer = Callable[[Draw], Drawn]
+
+
+def _alone(d: Draw) -> Drawn:
+    return (d.last,), {}, None
+
+
+def _pair(d: Draw) -> Drawn:
+    return (d.other(), d.last), {}, None
+
+
+def _reduced(*flags: str) -> Drawer:
+    return lambda d: ((d.last,), {**d.any(axis=d.axes()), **d.flags(*flags)}, None)
+
+
+def _along(d: Draw) -> Drawn:
+    return (d.last,), d.any(axis=d.axis()), None
+
+
+def _spread(d: Draw) -> Drawn:
+    return (d.last,), {**d.any(axis=d.axes(), ddof=d.one(0, 1, 0.5)), **d.flags("keepdims")}, None
+
+
+def _quantiles(scale: float, *methods: str) -> Drawer:
+    def drawn(d: Draw) -> Drawn:
+        q = d.one(0.0, 0.3, 0.5, 1.0, [0.25, 0.9], [[0.1, 0.2], [0.6, 0.7]])
+        method = d.any(method=d.one("linear", *methods))
+        settings = {**d.any(axis=d.axes()), **d.flags("keepdims"), **method}
+        return (d.last, np.multiply(q, scale).tolist()), settings, None
+
+    return drawn
+
+
+def _offset(d: Draw) -> Drawn:
+    return (d.last,), d.any(k=d.whole(-3, 3)), None
+
+
+def _diagonal(d: Draw) -> Drawn:
+    axes = d.draw(st.permutations(range(max(len(d.shape), 2))))[:2]
+    return (d.last,), d.any(offset=d.whole(-2, 2)) | {"axis1": axes[0], "axis2": axes[1]}, None
+
+
+def _roll(d: Draw) -> Drawn:
+    if d.one(True, False):
+        return (d.last, (d.whole(-4, 4), d.whole(-4, 4))), {"axis": (d.axis(), d.axis())}, None
+    return (d.last, d.whole(-7, 7)), d.any(axis=d.axis()), None
+
+
+def _pad(d: Draw) -> Drawn:
+    pair = (d.whole(0, 3), d.whole(0, 4))
+    widths = d.one(pair[0], pair, tuple((pair[0], d.whole(0, 2)) for _ in d.shape))
+    mode = d.one("constant", "edge", "reflect", "symmetric", "wrap")
+    return (d.last, widths), {"mode": mode}, None
+
+
+def _joined(d: Draw) -> Drawn:
+    return ([d.other() for _ in range(d.whole(1, 2))] + [d.last],), {}, None
+
+
+def _joined_along(d: Draw) -> Drawn:
+    (parts,), _, _ = _joined(d)
+    return (parts,), d.any(axis=d.one(None, d.axis())), None
+
+
+def _stacked(d: Draw) -> Drawn:
+    return ([d.last, d.last, d.last][: d.whole(1, 3)],), d.any(axis=d.axis()), None
+
+
+def _split(d: Draw) -> Drawn:
+    where = d.one(1, 2, 3, [1], [1, 2], [-1], [0, 4])
+    parts = where if isinstance(where, int) else len(where) + 1
+    return (d.last, where), d.any(axis=d.axis()), d.whole(0, parts - 1)
+
+
+def _tile(d: Draw) -> Drawn:
+    return (d.last, d.one(1, 2, (2,), (1, 2), (2, 1, 2))), {}, None
+
+
+def _repeat(d: Draw) -> Drawn:
+    times = d.one(0, 1, 2, 3, [2], [1, 0, 2])
+    return (d.last, times), d.any(axis=d.axis()), None
+
+
+def _insert(d: Draw) -> Drawn:
+    where = d.one(0, -1, 1, [0, 1], [1, 1, 0], slice(0, 2))
+    return (d.last, where, d.one(7.0, d.other())), d.any(axis=d.axis()), None
+
+
+def _delete(d: Draw) -> Drawn:
+    return (d.last, d.one(0, -1, 1, [0, 1], [0, 0], slice(0, 2), [])), d.any(axis=d.axis()), None
+
+
+def _meshgrid(d: Draw) -> Drawn:
+    settings = {**d.flags("sparse"), **d.any(indexing=d.one("xy", "ij"))}
+    return (d.other(), d.last), settings, d.whole(0, 1)
+
+
+def _rotated(d: Draw) -> Drawn:
+    return (d.last,), d.any(k=d.whole(-5, 5), axes=(d.axis(), d.axis())), None
+
+
+def _moved(d: Draw) -> Drawn:
+    return (d.last, d.axis(), d.axis()), {}, None
+
+
+def _expanded(d: Draw) -> Drawn:
+    rank = len(d.shape)
+    return (d.last, d.one(0, -1, rank, (0, rank + 1), (1, -1))), {}, None
+
+
+def _weights(d: Draw) -> Drawn:
+    axis = d.axis()
+    count = d.shape[axis] if d.shape else 1
+    weights = d.one(None, np.linspace(0.5, 1.5, count).tolist())
+    return (d.last,), {"axis": axis, "weights": weights, **d.flags("keepdims")}, None
+
+
+def _covariance(d: Draw) -> Drawn:
+    return (d.last,), {**d.flags("rowvar", "bias"), **d.any(ddof=d.whole(0, 1))}, None
+
+
+def _contracted(d: Draw) -> Drawn:
+    return (
+        (d.other(), d.last),
+        {"axes": d.one(0, 1, 2, ([0], [0]), ([-1], [0]), ([0, 1], [1, 0]))},
+        None,
+    )
+
+
+def _cross(d: Draw) -> Drawn:
+    vectors = [k for k, v in enumerate(d.values) if np.shape(v)[-1:] == (3,)] or [0]
+    return (Value(d.one(*vectors)), Value(d.one(*vectors))), {}, None
+
+
+def _polynomial(d: Draw) -> Drawn:
+    return ([1.0, -0.5, 2.0][: d.whole(1, 3)], d.last), {}, None
+
+
+def _powers(d: Draw) -> Drawn:
+    return (d.last,), {**d.any(N=d.whole(1, 4)), **d.flags("increasing")}, None
+
+
+def _differences(d: Draw) -> Drawn:
+    ends = d.any(prepend=d.one(0.5, d.last), append=d.one(-1.0, d.last))
+    return (d.last,), {**d.any(n=d.whole(1, 3), axis=d.axis()), **ends}, None
+
+
+def _slopes(d: Draw) -> Drawn:
+    return (
+        (d.last, d.one(0.5, 2.0)),
+        {"axis": d.axis() or 0, **d.any(edge_order=d.whole(1, 2))},
+        None,
+    )
+
+
+def _trapezoid(d: Draw) -> Drawn:
+    return (d.last,), d.any(dx=0.25, axis=d.axis()), None
+
+
+def _linspace(d: Draw) -> Drawn:
+    return (
+        (d.other(), d.last, d.whole(1, 4)),
+        {**d.flags("endpoint"), **d.any(axis=d.one(0, -1))},
+        None,
+    )
+
+
+def _interpolated(d: Draw) -> Drawn:
+    points, values = [-1.5, -0.25, 0.5, 0.75, 2.0], [1.0, -2.0, 0.5, 0.25, 3.0]
+    return (d.last, points, values), d.any(left=9.0, right=-9.0), None
+
+
+def _convolved(d: Draw) -> Drawn:
+    return (d.other(), d.last), d.any(mode=d.one("full", "same", "valid")), None
+
+
+def _clipped(d: Draw) -> Drawn:
+    return (d.last, d.one(None, -0.3, d.other()), d.one(0.6, d.other())), {}, None
+
+
+def _norm(d: Draw) -> Drawn:
+    order = d.one(None, 1, 2, 3.5, np.inf, -np.inf, -1, 0.5, "fro", "nuc")
+    return (d.last,), {"ord": order, **d.any(axis=d.axes()), **d.flags("keepdims")}, None
+
+
+def _matrix(part: int | None = None) -> Drawer:
+    return lambda d: ((d.last,), {}, part)
+
+
+def _power(d: Draw) -> Drawn:
+    return (d.last, d.whole(-3, 4)), {}, None
+
+
+FUNCTIONS: Mapping[str, Drawer] = {
+    **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d", "ravel", "transpose"), _alone),
+    **dict.fromkeys(("fliplr", "flipud", "matrix_transpose", "squeeze", "nan_to_num"), _alone),
+    **dict.fromkeys(("sum", "mean", "prod", "max", "min", "ptp", "median"), _reduced("keepdims")),
+    **dict.fromkeys(("nansum", "nanmean", "nanprod", "nanmax", "nanmin"), _reduced("keepdims")),
+    "nanmedian": _reduced("keepdims"),
+    **dict.fromkeys(("cumsum", "cumprod", "nancumsum", "nancumprod", "sort"), _along),
+    "argsort": _alone,
+    **dict.fromkeys(("std", "var", "nanstd", "nanvar"), _spread),
+    "quantile": _quantiles(1.0, "lower", "higher", "midpoint", "hazen", "weibull"),
+    "percentile": _quantiles(100.0, "nearest", "inverted_cdf", "median_unbiased"),
+    "nanquantile": _quantiles(1.0),
+    "nanpercentile": _quantiles(100.0),
+    **dict.fromkeys(("diag", "diagflat", "tril", "triu"), _offset),
+    **dict.fromkeys(("diagonal", "trace"), _diagonal),
+    "flip": _reduced(),
+    "roll": _roll,
+    "pad": _pad,
+    "concatenate": _joined_along,
+    "stack": _stacked,
+    **dict.fromkeys(("hstack", "vstack", "dstack", "column_stack"), _joined),
+    **dict.fromkeys(("split", "array_split"), _split),
+    "tile": _tile,
+    "repeat": _repeat,
+    "insert": _insert,
+    "delete": _delete,
+    "meshgrid": _meshgrid,
+    "rot90": _rotated,
+    **dict.fromkeys(("moveaxis", "swapaxes"), _moved),
+    "expand_dims": _expanded,
+    "average": _weights,
+    "cov": _covariance,
+    "corrcoef": lambda d: ((d.last,), d.flags("rowvar"), None),
+    "tensordot": _contracted,
+    "cross": _cross,
+    **dict.fromkeys(("dot", "inner", "outer", "kron", "vdot", "matmul", "append"), _pair),
+    **dict.fromkeys(("fmax", "fmin", "logaddexp", "logaddexp2", "fmod"), _pair),
+    **dict.fromkeys(("maximum", "minimum", "multiply", "vecdot"), _pair),
+    "polyval": _polynomial,
+    "vander": _powers,
+    "diff": _differences,
+    "ediff1d": _alone,
+    "gradient": _slopes,
+    "trapezoid": _trapezoid,
+    "unwrap": _along,
+    "linspace": _linspace,
+    "interp": _interpolated,
+    **dict.fromkeys(("convolve", "correlate"), _convolved),
+    "clip": _clipped,
+    "linalg.norm": _norm,
+    **dict.fromkeys(("linalg.det", "linalg.inv", "linalg.svdvals", "linalg.pinv"), _matrix()),
+    **dict.fromkeys(("linalg.trace", "linalg.matrix_norm", "linalg.diagonal"), _matrix()),
+    "linalg.vector_norm": _reduced("keepdims"),
+    "linalg.slogdet": _matrix(1),
+    "linalg.qr": _matrix(1),
+    "linalg.matrix_power": _power,
+}
+
+
+WITH_INFINITIES = [
+    name for name in FUNCTIONS if not name.startswith("linalg.") and "ntile" not in name
+]
+"""NumPy's quantiles between an infinity and a number depend on how it interpolates."""
+
+
+@st.composite
+def programs(draw: Callable[..., Any]) -> Program:
+    """Draw a program; the last of its calls may be one that NumPy refuses."""
+    shapes = tuple(draw(st.sampled_from(SHAPES)) for _ in range(draw(st.integers(1, 3))))
+    points = draw(st.sampled_from(("normal", "normal", "normal", "even", "infinite", "wild")))
+    program = Program(shapes, points, draw(st.integers(0, 2**20)))
+    values, calls = program.inputs(), []
+    for _ in range(draw(st.integers(1, 3))):
+        name = draw(st.sampled_from(sorted(FUNCTIONS if points != "infinite" else WITH_INFINITIES)))
+        arguments, keywords, part = FUNCTIONS[name](Draw(draw, values))
+        call = Call(name, arguments, keywords, part)
+        calls.append(call)
+        result = _of_numpy(lambda call=call: call.run(values, np))
+        if not isinstance(result, np.ndarray) or not 0 < result.size <= LARGEST:
+            break
+        values.append(result)
+    return Program(shapes, points, program.seed, tuple(calls))
+
+
+def _of_numpy(compute: Callable[[], Any]) -> Any:
+    """Return an array of NumPy's, or the error that it raises."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(compute())
+    except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+        return error
+
+
+def check(program: Program) -> None:
+    """Hold the carriers to NumPy, and derivatives to differences or to one another."""
+    inputs = program.inputs()
+    wanted = _of_numpy(lambda: program.result(*inputs))
+    carriers: Mapping[str, Callable[[], Any]] = {
+        "traced": lambda: dl.trace(program.result, *inputs)(*inputs),
+        "tensors": lambda: program.result(*map(dl.tensor, inputs)).numpy(),
+    }
+    if isinstance(wanted, Exception):
+        if isinstance(wanted, np.linalg.LinAlgError) and wanted.args[0] in OF_VALUES:
+            return  # what depends on the values is nan where nobody can refuse it beforehand
+        for name, compute in carriers.items():
+            _check_refusal(compute, f"{name}: {wanted}")
+        return
+    of_matrices = any(call.name.startswith("linalg.") for call in program.calls)
+    if of_matrices and any(np.abs(v).max(initial=0) > LARGE for v in program.values(*inputs)):
+        return  # of a nearly singular matrix: most digits are rounding errors
+    for name, compute in carriers.items():
+        _check_near(_quiet(compute), wanted, name, 1e-9)
+    with np.errstate(all="ignore"):
+        _check_derivatives(program, inputs, of_matrices)
+
+
+def _quiet(compute: Callable[[], Any]) -> Any:
+    with np.errstate(all="ignore"):
+        return compute()
+
+
+def _check_refusal(compute: Callable[[], Any], what: str) -> None:
+    try:
+        found = _quiet(compute)
+    except DifflabError:
+        return
+    raise AssertionError(f"{what}: not refused, but {found}")
+
+
+def _check_near(found: Any, wanted: Any, what: str, tolerance: float) -> None:
+    found, wanted = np.asarray(found, dtype=float), np.asarray(wanted, dtype=float)
+    assert found.shape == wanted.shape, f"{what}: {found.shape}, not {wanted.shape}"
+    largest = max(1.0, np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0))
+    near = np.isclose(found, wanted, tolerance, tolerance * largest, equal_nan=True)
+    assert near.all(), f"{what}: {found[~near][0]}, not {wanted[~near][0]}"
+
+
+def _check_derivatives(program: Program, inputs: list[Any], of_matrices: bool) -> None:
+    along = [np.sin(1.0 + np.arange(x.size)).reshape(x.shape) for x in inputs]
+    places = tuple(range(len(inputs)))
+    value, slope = dl.jvp(program.total, inputs, along)
+    if not np.isfinite(value):
+        return
+    gradient = dl.grad(program.total, places)
+    slopes = gradient(*inputs)
+    leaves = [dl.tensor(x, requires_grad=True) for x in inputs]
+    total = program.total(*leaves)
+    if total.requires_grad:
+        total.backward()
+    for leaf, wanted in zip(leaves, slopes, strict=True):
+        eager = np.zeros(leaf.shape) if leaf.grad is None else leaf.grad
+        _check_near(eager, wanted, "gradient of tensors", 1e-9)
+    if program.points in ("wild", "infinite"):
+        return
+    reverse, scale = _along(slopes, along)
+    if of_matrices and not np.isfinite(reverse):
+        return  # singular
+    _check_near(slope / (1 + scale), reverse / (1 + scale), "forward mode", 1e-9)
+    if program.points == "even":
+        return
+    _check_difference(program.total, inputs, along, reverse, scale)
+    _, bends = dl.jvp(lambda *x: dl.grad(program.total, places)(*x), inputs, along)
+    bend, steep = _along(bends, along)
+    if not of_matrices or np.isfinite(bend):
+        leaning = lambda *x: _along(gradient(*x), along)[0]  # noqa: E731
+        _check_difference(leaning, inputs, along, bend, steep + scale)
+
+
+def _along(gradients: Any, along: list[Any]) -> tuple[Any, Any]:
+    """Return a directional derivative, and the sum of the sizes of its terms."""
+    terms = [g * d for g, d in zip(gradients, along, strict=True)]
+    return sum(map(np.sum, terms)), sum(np.sum(np.abs(term)) for term in terms)
+
+
+def _check_difference(
+    f: Callable[..., Any], inputs: list[Any], along: list[Any], found: Any, scale: float
+) -> None:
+    """Hold a slope to central differences with two steps that agree: kinks may lie between."""
+    wanted: list[Any] = []
+    for step in STEPS:
+        low, high = (
+            f(*(x + t * d for x, d in zip(inputs, along, strict=True))) for t in (-step, step)
+        )
+        wanted.append((high - low) / (2 * step))
+        if abs(found - wanted[-1]) <= NEAR * (1 + scale):
+            return
+    trusted = any(abs(a - b) <= NEAR * (1 + abs(a)) for a, b in pairwise(wanted))
+    assert not trusted, f"slope {found}, not one of {wanted}"
+
+
+FAMILY = Family("numpy_calls", programs(), check, fixed=500, fresh=100)
