@@ -19,6 +19,7 @@ from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.cuda import CupyTarget
 from difflab.execute.targets.llvm.libraries import works
+from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.numpy.one_point import ArrayTarget
 from difflab.execute.targets.numpy.target import NumpyTarget
 from difflab.execute.targets.python.target import PythonTarget
@@ -194,8 +195,8 @@ class TargetDispatch:
         results = self._numpy(values, batch, whole)
         return [plain_number(result) for result in results] if batch == () else results
 
-    def part(self, points: NDArray[np.float64], whole: int) -> Sequence[Any]:
-        """Return the outputs at some of the points of a batch of `whole` points.
+    def rows(self, points: NDArray[np.float64], whole: int, out: NDArray[np.float64]) -> None:
+        """Write the outputs at some of the points of a batch of `whole` points to rows.
 
         Parameters
         ----------
@@ -204,6 +205,8 @@ class TargetDispatch:
             results have the bits of one call on the batch.
         whole : int
             The number of points of the batch.
+        out : (k, m) array
+            Memory for the flattened outputs of each point, side by side; True is 1.0.
 
         Raises
         ------
@@ -213,13 +216,30 @@ class TargetDispatch:
         Examples
         --------
         >>> import difflab as dl
-        >>> fast = dl.compile(dl.parse("x*sin(y)"))
-        >>> [values.tolist() for values in fast.part(np.array([[2.0, 0.0]]), 1000)]
-        [[0.0]]
+        >>> fast, out = dl.compile(dl.parse("x*sin(y)")), np.empty((1, 1))
+        >>> fast.rows(np.array([[2.0, 0.0]]), 1000, out)
+        >>> out
+        array([[0.]])
         """
         if self._choice.device:
             raise UnsupportedError("the target 'cupy' computes arrays on a GPU, and not in parts")
-        return self._computed(self._schedule.function.split(points), (len(points),), whole)
+        count = len(points)
+        if (native := self._native_rows(max(count, whole))) is not None:
+            native.rows(points, out)
+            return
+        results = self._computed(self._schedule.function.split(points), (count,), whole)
+        place = 0
+        for result, shape in zip(results, self.function.output_shapes, strict=True):
+            size = math.prod(shape)
+            out[:, place : place + size] = np.asarray(result).reshape(count, size)
+            place += size
+
+    def _native_rows(self, points: int) -> NativeTarget | None:
+        """Return the machine code that computes packed rows of a batch of n points."""
+        if self._chosen(points) != "native" or self.dtype != FLOAT:
+            return None
+        native = self._native
+        return None if native is None or native.few(points) else native
 
     def block(self, points: int) -> int:
         """Return how many consecutive points of a batch of n points are computed together."""

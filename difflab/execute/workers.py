@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
 
-__all__ = ["available", "share_out"]
+__all__ = ["available", "share_out", "share_turns"]
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 _thread = local()  # its `shares` is true while the thread runs shared work
@@ -44,6 +44,39 @@ def share_out(work: Callable[[], None], threads: int) -> None:
     finally:
         for other in others:
             other.result()
+
+
+def share_turns(
+    work: Callable[[Iterator[int]], None], turns: Iterable[int], threads: int
+) -> None:
+    """Run `work` on threads, each with an iterator; every turn is returned by one of them.
+
+    An error on one thread ends the iterators of the others.
+
+    Examples
+    --------
+    >>> done = []
+    >>> share_turns(lambda turns: done.extend(turns), range(100), 2)
+    >>> sorted(done) == list(range(100))
+    True
+    """
+    pending = iter(turns)
+    stopped: list[bool] = []
+
+    def own() -> Iterator[int]:
+        for turn in pending:
+            if stopped:
+                return
+            yield turn
+
+    def run() -> None:
+        try:
+            work(own())
+        except BaseException:
+            stopped.append(True)
+            raise
+
+    share_out(run, threads)
 
 
 def _shared(work: Callable[[], None]) -> None:

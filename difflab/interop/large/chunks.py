@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,7 +15,7 @@ from difflab.core.machine import require_memory
 from difflab.core.wording import counted
 from difflab.errors import InputError
 from difflab.execute import Compiled
-from difflab.execute.workers import available, share_out
+from difflab.execute.workers import available, share_turns
 from difflab.graph.names import element_names
 from difflab.interop.large.formats.protocol import Points, ResultLayout, Results
 from difflab.interop.large.formats.registry import (
@@ -24,7 +24,7 @@ from difflab.interop.large.formats.registry import (
     opened_points,
     opened_results,
 )
-from difflab.interop.large.rows import result_rows, result_shape
+from difflab.interop.large.rows import result_shape
 from difflab.interop.large.unfinished import Unfinished
 
 __all__ = ["CHUNK_BYTES", "apply"]
@@ -200,30 +200,23 @@ def _fill(
     progress: Callable[[int, int, str], None] | None,
 ) -> None:
     """Compute the chunks that are not written; a thread computes one at a time."""
-    pending = iter(unfinished.pending)
     done = points.count - sum(min(chunk, points.count - i * chunk) for i in unfinished.pending)
-    stopped: list[bool] = []
+    function, longest = compiled.function, min(chunk, points.count)
     lock = Lock()
 
-    def compute(start: int, stop: int) -> None:
-        rows = points.read(start, stop)
-        results.write(start, result_rows(compiled, rows, points.count))
-
-    def work() -> None:
+    def work(turns: Iterator[int]) -> None:
         nonlocal done
-        try:
-            for index in pending:
-                if stopped:
-                    break
-                start, stop = index * chunk, min((index + 1) * chunk, points.count)
-                compute(start, stop)
-                unfinished.mark(index)
-                with lock:
-                    done += stop - start
-                    if progress is not None:
-                        progress(done, points.count, "points")
-        except BaseException:
-            stopped.append(True)  # stops the other threads
-            raise
+        # Fresh memory for each chunk costs more than to read or write it.
+        inputs, outputs = np.empty((longest, function.n)), np.empty((longest, function.m))
+        for index in turns:
+            start, stop = index * chunk, min((index + 1) * chunk, points.count)
+            rows = outputs[: stop - start]
+            compiled.rows(points.read(start, stop, inputs), points.count, rows)
+            results.write(start, rows)
+            unfinished.mark(index)
+            with lock:
+                done += stop - start
+                if progress is not None:
+                    progress(done, points.count, "points")
 
-    share_out(work, min(_threads(compiled), len(unfinished.pending)))
+    share_turns(work, unfinished.pending, min(_threads(compiled), len(unfinished.pending)))

@@ -140,13 +140,13 @@ def interrupted(after):
 def computed_points(monkeypatch):
     """Count the points at which anything is computed."""
     counted = []
-    part = Compiled.part
+    rows = Compiled.rows
 
-    def counting(self, points, whole):
+    def counting(self, points, whole, out):
         counted.append(len(points))
-        return part(self, points, whole)
+        return rows(self, points, whole, out)
 
-    monkeypatch.setattr(Compiled, "part", counting)
+    monkeypatch.setattr(Compiled, "rows", counting)
     return counted
 
 
@@ -335,4 +335,4 @@ def test_arrays_on_a_gpu_are_not_computed_in_parts():
     fast = dl.compile(dl.parse(FORMULA))
     fast._choice = fast._choice.__class__("", device=True)
     with pytest.raises(UnsupportedError, match="GPU"):
-        fast.part(points_of(3), 3)
+        fast.rows(points_of(3), 3, np.empty((3, 1)))

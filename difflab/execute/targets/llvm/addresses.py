@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["InputAddresses", "OutputAddresses", "start_of"]
+__all__ = ["InputAddresses", "OutputAddresses", "copy_elements", "start_of"]
+
+FEW_ELEMENTS = 16  # fewer are copied one by one: NumPy's inner loop would be over them
 
 Array = NDArray[Any]
 
@@ -74,3 +76,12 @@ def start_of(array: Array) -> int:
     """Return the address of an array's first element."""
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+def copy_elements(source: Array, target: Array) -> None:
+    """Copy ``(elements, points)`` to a target of that shape, in any order in memory."""
+    if len(source) >= FEW_ELEMENTS:
+        target[...] = source
+        return
+    for row, values in zip(target, source, strict=True):
+        row[...] = values

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,17 +16,23 @@ from difflab.execute.lower.schedule import ScalarProgram, batch_first, point_by_
 from difflab.execute.lower.ufuncs import as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
-from difflab.execute.targets.llvm.addresses import InputAddresses, OutputAddresses, start_of
+from difflab.execute.targets.llvm.addresses import (
+    InputAddresses,
+    OutputAddresses,
+    copy_elements,
+    start_of,
+)
 from difflab.execute.targets.llvm.bounds import check_rows, checked
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.writer import LlvmWriter
-from difflab.execute.workers import share_out
+from difflab.execute.workers import share_turns
 from difflab.graph.ir import Shape
 
 __all__ = ["NativeTarget"]
 
 BLOCK = 65_536  # points of a block; KeyboardInterrupt is checked between blocks
+ROWS_BYTES = 512 << 10  # of inputs and outputs of a block of packed rows: half of a small L2 cache
 STAGED_BYTES = 2 << 20  # of the inputs of a block that are copied to contiguous memory
 SHORT_BATCH_BYTES = 128 << 10  # of inputs and outputs of a batch short enough to be copied
 WORTH_THREADS = 2_000_000  # scalar operations; fewer finish before a thread wakes up
@@ -87,7 +92,8 @@ class NativeTarget:
         self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
         self._memories: list[Array] = []
         self._point_workspaces: list[_PointWorkspace] = []
-        self._batch_workspaces: list[_ShortBatchWorkspace] = []
+        self._batch_workspaces: list[_BatchWorkspace] = []
+        self._row_workspaces: list[_BatchWorkspace] = []
 
     def _boolean(self, part: slice) -> bool:
         values = self.code.outputs[part]
@@ -175,7 +181,7 @@ class NativeTarget:
             flat = [np.ravel(value) for value in values]
             return self.point(np.concatenate(flat) if flat else np.empty(0))
         points = math.prod(batch)
-        short = self.operations > SMALL and max(points, whole) < FEW
+        short = self.few(max(points, whole))
         if 0 < points <= self.short_batch_points and not short:
             stores = self._short_batch(values, batch, points)
         else:
@@ -196,6 +202,10 @@ class NativeTarget:
             for store, shape in zip(stores, self.shapes, strict=True)
         ]
 
+    def few(self, points: int) -> bool:
+        """Return whether a batch is so short that its points are computed one by one."""
+        return self.operations > SMALL and points < FEW
+
     @cached_property
     def short_batch_points(self) -> int:
         """The most points of a batch that is copied to a workspace; at least a vector's width."""
@@ -204,20 +214,55 @@ class NativeTarget:
 
     def _short_batch(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
         """Compute a batch so short that copying it is faster than making pointer tables."""
-        entry, size = self._batch
         workspaces = self._batch_workspaces
-        workspace = workspaces.pop() if workspaces else _ShortBatchWorkspace.of(self, size)
+        workspace = (
+            workspaces.pop() if workspaces else _BatchWorkspace.of(self, self.short_batch_points)
+        )
         for room, value, shape in zip(workspace.inputs, values, self.input_shapes, strict=True):
             aligned = shape == () and len(batch) == 1
             room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
+        self._run(workspace, points)
+        stores = [room[:, :points].copy() for room in workspace.outputs]
+        workspaces.append(workspace)
+        return stores
+
+    def _run(self, workspace: _BatchWorkspace, points: int) -> None:
+        """Compute the first n points of a workspace."""
+        entry, _ = self._batch
         # A whole vector is computed; lanes beyond the batch hold the values of an earlier call.
         count = max(points, self.width)
         tables = workspace.owned
         self._check(tables[0], workspace.inputs, tables[1], workspace.outputs, count)
         entry.run(*workspace.starts, count)
-        stores = [room[:, :points].copy() for room in workspace.outputs]
-        workspaces.append(workspace)
-        return stores
+
+    def rows(self, points: Array, out: Array) -> None:
+        """Write the outputs at packed points ``(k, n)`` to the rows of `out`, ``(k, m)``.
+
+        They have the bits of a batch of any length. Each block is copied to memory that stays in
+        the cache and is allocated once; fresh memory for a batch costs more than to copy it.
+        """
+        step = self._block_of_rows
+        blocks = -(-len(points) // step)
+
+        def work(turns: Iterator[int]) -> None:
+            spaces = self._row_workspaces
+            space = spaces.pop() if spaces else _BatchWorkspace.of(self, step)
+            for turn in turns:
+                x, y = points[turn * step :][:step].T, out[turn * step :][:step].T
+                size = x.shape[1]
+                copy_elements(x, space.x[:, :size])
+                self._run(space, size)
+                for part, room in zip(self.parts, space.outputs, strict=True):
+                    copy_elements(room[:, :size], y[part])
+            spaces.append(space)
+
+        share_turns(work, range(blocks), self._workers(len(points), blocks))
+
+    @cached_property
+    def _block_of_rows(self) -> int:
+        """The number of packed points computed at a time; at least a vector's width."""
+        size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
+        return max(ROWS_BYTES // (8 * max(size, 1)), self.width)
 
     def _one_by_one(self, rows: Sequence[Array], batch: Shape) -> list[Any]:
         """Compute a batch so short that compiling vector code would take longer."""
@@ -237,26 +282,18 @@ class NativeTarget:
         entry, size = self._batch
         inputs, outputs = InputAddresses.of(rows), OutputAddresses.of(stores)
         blocks = self._blocks(points, inputs.staged)
-        turns = count()
-        stopped: list[bool] = []
 
-        def work() -> None:
+        def work(turns: Iterator[int]) -> None:
             memory = self._memory(size)
             stage = np.empty((inputs.staged, -(-points // blocks)), self.real)
-            try:
-                for turn in turns:
-                    if turn >= blocks or stopped:
-                        break
-                    start, stop = points * turn // blocks, points * (turn + 1) // blocks
-                    x, y = inputs.table(stage, start, stop), outputs.table(start)
-                    self._check(x, [*rows, stage], y, stores, stop - start)
-                    entry.run(start_of(x), start_of(y), start_of(memory), stop - start)
-            except BaseException:
-                stopped.append(True)  # stops the other threads
-                raise
+            for turn in turns:
+                start, stop = points * turn // blocks, points * (turn + 1) // blocks
+                x, y = inputs.table(stage, start, stop), outputs.table(start)
+                self._check(x, [*rows, stage], y, stores, stop - start)
+                entry.run(start_of(x), start_of(y), start_of(memory), stop - start)
             self._memories.append(memory)
 
-        share_out(work, self._workers(points, blocks))
+        share_turns(work, range(blocks), self._workers(points, blocks))
 
     def _check(
         self, x: Array, inputs: Sequence[Array], y: Array, outputs: Sequence[Array], points: int
@@ -287,7 +324,7 @@ class NativeTarget:
             for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
         )
         if points <= self.short_batch_points:
-            workspace = _ShortBatchWorkspace.of(self, size)
+            workspace = _BatchWorkspace.of(self, self.short_batch_points)
             rooms = tuple(
                 room.nbytes for room in (*workspace.inputs, *workspace.outputs, *workspace.owned)
             )
@@ -322,25 +359,29 @@ class _PointWorkspace(NamedTuple):
         return cls(*arrays, (start_of(arrays[0]), start_of(arrays[1]), start_of(arrays[2])))
 
 
-class _ShortBatchWorkspace(NamedTuple):
-    """Inputs, outputs and memory of a short batch, with the addresses of their pointer tables."""
+class _BatchWorkspace(NamedTuple):
+    """Inputs, outputs and memory of a batch that is copied, with the addresses of their pointer tables."""
 
+    x: Array  # all elements of the inputs
     inputs: list[Array]
     outputs: list[Array]
     starts: tuple[int, int, int]
     owned: tuple[Array, ...]
 
     @classmethod
-    def of(cls, target: NativeTarget, size: int) -> _ShortBatchWorkspace:
-        """Allocate arrays for the longest short batch of a target."""
+    def of(cls, target: NativeTarget, points: int) -> _BatchWorkspace:
+        """Allocate arrays for batches of up to n points."""
+        _, size = target._batch
         # Rows a power of two apart would map to the same few cache sets.
-        width = target.short_batch_points + 8 * (1 + target.short_batch_points % 2)
+        width = points + 8 * (1 + points % 2)
         counts = [math.prod(shape) for shape in target.input_shapes]
-        inputs = [np.ones((count, width), target.real) for count in counts]
+        flat = np.ones((sum(counts), width), target.real)
+        inputs = np.split(flat, np.cumsum(counts)[:-1]) if counts else []
         outputs = [
             np.empty((part.stop - part.start, width), dtype)
             for part, dtype in zip(target.parts, target.dtypes, strict=True)
         ]
         x, y = OutputAddresses.of(inputs).starts, OutputAddresses.of(outputs).starts
         memory = np.empty(size, target.real)
-        return cls(inputs, outputs, (start_of(x), start_of(y), start_of(memory)), (x, y, memory))
+        starts = start_of(x), start_of(y), start_of(memory)
+        return cls(flat, inputs, outputs, starts, (x, y, memory))

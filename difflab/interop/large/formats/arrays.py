@@ -21,7 +21,7 @@ class ArrayPoints:
     Examples
     --------
     >>> points = ArrayPoints(np.arange(6).reshape(3, 2), 2)
-    >>> points.count, points.read(1, 2)
+    >>> points.count, points.read(1, 2, np.empty((1, 2)))
     (3, array([[2., 3.]]))
     """
 
@@ -39,6 +39,6 @@ class ArrayPoints:
             digest.update(np.ascontiguousarray(self.array[start : start + _HASHED]).tobytes())
         return f"array {self.array.dtype.str} {self.array.shape} {digest.hexdigest()}"
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return some of the rows, without a copy if they are float64."""
         return real_points(self.array[start:stop])

@@ -60,7 +60,7 @@ class CsvPoints:
         """Return the state of the file."""
         return f"csv {file_state(self.path)}"
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return some of the rows, each column contiguous."""
         with open_regular(self.path) as file:
             file.seek(self._offsets[start // _INDEXED])

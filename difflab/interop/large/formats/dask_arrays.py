@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from difflab.core.optional import require
 from difflab.errors import PointError
 from difflab.interop.large.formats.protocol import check_points, real_points
-from difflab.interop.large.rows import result_rows, result_shape
+from difflab.interop.large.rows import result_shape
 
 if TYPE_CHECKING:
     from difflab.execute import Compiled
@@ -39,7 +39,7 @@ class DaskPoints:
         """Return Dask's name of the array, a digest of the computation that makes it."""
         return f"dask {self.array.name}"
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute some of the rows, on this thread."""
         return real_points(self.array[start:stop].compute(scheduler="synchronous"))
 
@@ -70,5 +70,6 @@ def _block_result(
     compiled: Compiled, whole: int, tail: tuple[int, ...], block: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return the results at the points of one chunk."""
-    rows = result_rows(compiled, real_points(block), whole)
+    rows = np.empty((len(block), compiled.function.m))
+    compiled.rows(real_points(block), whole, rows)
     return rows.reshape(len(block), *tail)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -42,25 +42,27 @@ class NpyPoints:
         """Return the state of the file."""
         return f"npy {file_state(self.path)}"
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return some of the rows, in the order of the file: by rows, or by columns."""
         size, itemsize = stop - start, self._dtype.itemsize
         with open_regular(self.path) as file:
             if not self._columns_first:
-                rows = self._elements(file, start * self._width * itemsize, size * self._width)
-                return real_points(rows.reshape(size, self._width))
-            columns = np.empty((self._width, size))
-            for place in range(self._width):
-                offset = (place * self.count + start) * itemsize
-                columns[place] = self._elements(file, offset, size)
+                rows = room[:size]
+                self._elements(file, start * self._width * itemsize, rows.reshape(-1))
+                return rows
+            columns = room.reshape(-1)[: size * self._width].reshape(self._width, size)
+            for place, column in enumerate(columns):
+                self._elements(file, (place * self.count + start) * itemsize, column)
             return columns.T
 
-    def _elements(self, file: Any, offset: int, count: int) -> NDArray[Any]:
+    def _elements(self, file: BinaryIO, offset: int, room: NDArray[np.float64]) -> None:
+        """Read as many elements as `room` has; without a copy if they are of its dtype."""
+        raw = room if self._dtype == room.dtype else np.empty(len(room), self._dtype)
         file.seek(self._offset + offset)
-        found = np.fromfile(file, self._dtype, count)
-        if len(found) < count:
+        if file.readinto(raw) < raw.nbytes:  # type: ignore[attr-defined]
             raise InputError(f"{str(self.path)!r} became shorter while it was read")
-        return found
+        if raw is not room:
+            room[:] = raw
 
 
 def _header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:

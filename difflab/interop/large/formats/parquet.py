@@ -48,7 +48,7 @@ class ParquetPoints:
         """Return the state of the file."""
         return f"parquet {file_state(self.path)}"
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return some of the rows, each column contiguous."""
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, stop - 1)

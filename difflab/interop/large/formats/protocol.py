@@ -36,8 +36,11 @@ class Points(Protocol):
     def identity(self) -> str:
         """Return a text that differs if the points differ."""
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Return the points from `start` to `stop`, as an array ``(stop - start, n)``."""
+    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the points from `start` to `stop`, as an array ``(stop - start, n)``.
+
+        The array may lie in `room`, memory for at least as many points.
+        """
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Results(Protocol):
     """An unfinished result, written in chunks to a folder of its own."""
 
     def write(self, start: int, rows: NDArray[np.float64]) -> None:
-        """Write the rows ``(k, m)`` of the points from `start` on."""
+        """Write the rows ``(k, m)`` of the points from `start` on, whose memory is used again."""
 
     def finish(self) -> Path:
         """Return the file or folder of the whole result, after all rows have been written."""

@@ -40,7 +40,7 @@ class ZarrPoints:
         """Return the state of all files of the store."""
         return f"zarr {file_state(self.path)}"
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return some of the rows."""
         return real_points(self._array[start:stop])
 
