@@ -46,9 +46,7 @@ def share_out(work: Callable[[], None], threads: int) -> None:
             other.result()
 
 
-def share_turns(
-    work: Callable[[Iterator[int]], None], turns: Iterable[int], threads: int
-) -> None:
+def share_turns(work: Callable[[Iterator[int]], None], turns: Iterable[int], threads: int) -> None:
     """Run `work` on threads, each with an iterator; every turn is returned by one of them.
 
     An error on one thread ends the iterators of the others.

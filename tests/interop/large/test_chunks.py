@@ -14,6 +14,7 @@ from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute import Compiled
 from difflab.execute.targets.numpy.target import NumpyTarget
 from difflab.interop.large import chunks
+from difflab.interop.large.formats.npy import NpyResults
 
 ROOT = Path(__file__).parents[3]
 FORMULA = "ln(x1)+x1*x2-sin(x2)"
@@ -97,6 +98,36 @@ def test_many_operations_are_computed_as_in_the_whole_batch(place):
     points = points_of(600)
     dl.apply(fast, points, "out.npy", chunk=50)  # fewer than are computed by vector code alone
     assert np.load("out.npy").tobytes() == in_memory(fast, points).tobytes()
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 40])  # fewer than 16 elements are copied one by one
+@pytest.mark.parametrize("count", [3, 70_001])
+def test_elements_of_arrays_are_side_by_side(place, n, count):
+    fast = dl.compile(
+        dl.value_and_gradient(dl.trace(lambda x: np.sum(np.sin(x) * x[0]), np.ones(n))),
+        target="native" if n < 40 else "auto",
+        packed=True,
+    )
+    points = points_of(count, n)
+    dl.apply(fast, points, "out.npy", chunk=30_011)
+    found = np.load("out.npy")
+    np.testing.assert_allclose(
+        found[:, 0], np.sum(np.sin(points), axis=1) * points[:, 0], rtol=1e-12
+    )
+    assert found.tobytes() == in_memory(fast, points).tobytes()
+
+
+def test_a_thread_uses_the_same_memory_for_all_chunks(place, monkeypatch):
+    used, write = set(), NpyResults.write
+
+    def recording(self, start, rows):
+        used.add((rows.ctypes.data, id(rows.base)))
+        write(self, start, rows)
+
+    monkeypatch.setattr(NpyResults, "write", recording)
+    np.save("in.npy", points_of(10_000))
+    dl.apply(dl.compile(dl.gradient(dl.parse(FORMULA)), threads=1), "in.npy", "out.npy", chunk=999)
+    assert len(used) == 1
 
 
 def test_a_truth_value_is_a_number(place):

@@ -360,7 +360,7 @@ class _PointWorkspace(NamedTuple):
 
 
 class _BatchWorkspace(NamedTuple):
-    """Inputs, outputs and memory of a batch that is copied, with the addresses of their pointer tables."""
+    """Inputs, outputs and memory of a copied batch, with the addresses of their pointer tables."""
 
     x: Array  # all elements of the inputs
     inputs: list[Array]

@@ -17,7 +17,6 @@ from difflab.interop.large.formats.protocol import (
     ResultLayout,
     check_points,
     file_state,
-    real_points,
 )
 
 __all__ = ["NpyPoints", "NpyResults"]
