@@ -265,8 +265,12 @@ REACTIONS = {
     ),
     "sir": ([[-1, 0], [1, -1], [0, 1]], lambda s, i: [0.3 * s * i, 0.1 * i]),
     "seir": (
-        [[1, -1, 0, 0, -1, 0, 0, 0], [0, 1, -1, 0, 0, -1, 0, 0], [0, 0, 1, -1, 0, 0, -1, 0]]
-        + [[0, 0, 0, 1, 0, 0, 0, -1]],
+        [
+            [1, -1, 0, 0, -1, 0, 0, 0],
+            [0, 1, -1, 0, 0, -1, 0, 0],
+            [0, 0, 1, -1, 0, 0, -1, 0],
+            [0, 0, 0, 1, 0, 0, 0, -1],
+        ],
         lambda s, x, i, r: [
             0.01,
             0.5 * s * i,
@@ -370,20 +374,17 @@ def test_morris_lecar_oscillates_near_the_published_current():
     rhs = right_hand_side("morris-lecar")
 
     def growth(current):
-        driven = lambda u: rhs(u) + [(current - 90) / 20, 0]  # noqa: E731
-        rest = fsolve(driven, [-30, 0.1])
+        rest = fsolve(lambda u: np.add(rhs(u), [(current - 90) / 20, 0]), [-30, 0.1])
         return np.trace(jacobian("morris-lecar", rest))
 
     assert brentq(growth, 80, 110) == pytest.approx(93.86, abs=0.02)
 
 
 def test_fitzhugh_nagumo_rests_where_its_cubic_says():
-    v = np.roots([-1 / 3, 0, 1 - 1 / 0.8, 0.5 - 0.7 / 0.8]).real[-1]
+    cubic = [-1 / 3, 0, 1 - 1 / 0.8, 0.5 - 0.7 / 0.8]
     rest = equilibrium("fitzhugh-nagumo", [-1, 0])
     np.testing.assert_allclose(rest[1], (rest[0] + 0.7) / 0.8)
-    np.testing.assert_allclose(
-        np.polyval([-1 / 3, 0, 1 - 1 / 0.8, 0.5 - 0.7 / 0.8], rest[0]), 0, atol=1e-9
-    )
+    np.testing.assert_allclose(np.polyval(cubic, rest[0]), 0, atol=1e-9)
     np.testing.assert_allclose(jacobian("fitzhugh-nagumo", rest)[1], [0.08, -0.064], atol=1e-8)
 
 
@@ -395,7 +396,8 @@ def test_goodwin_oscillates_as_its_secant_condition_says():
     expected = 0.1 * (gain ** (1 / 3) * turns - 1)
     found = np.linalg.eigvals(jacobian("goodwin", [0.01 * z, 0.1 * z, z]))
     np.testing.assert_allclose(np.sort(found.real), np.sort(expected.real), atol=1e-6)
-    assert gain > 8 and found.real.max() > 0
+    assert gain > 8
+    assert found.real.max() > 0
 
 
 def test_repressilator_represses_in_a_cycle():
