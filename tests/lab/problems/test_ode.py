@@ -327,6 +327,12 @@ def test_duffing_is_driven_in_a_double_well():
     np.testing.assert_allclose(right_hand_side("duffing")([x, v, t]), expected)
 
 
+def test_lorenz_leaves_the_origin_at_the_published_rates():
+    """Sparrow (1982): -22.828, 11.828 and -8/3 for σ = 10, r = 28, b = 8/3."""
+    found = np.linalg.eigvals(jacobian("lorenz", [0, 0, 0])).real
+    np.testing.assert_allclose(np.sort(found), [-22.828, -8 / 3, 11.828], atol=1e-3)
+
+
 def test_chua_has_its_three_slopes_and_equilibria():
     rhs = right_hand_side("chua")
     for x, slope in ((0.3, -1.143), (-5.0, -0.714), (5.0, -0.714)):
