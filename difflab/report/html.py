@@ -39,7 +39,7 @@ _STYLE = """
     text-align: left; background: none; }
   & th { color: var(--faint); font-weight: 600; white-space: nowrap; }
   & th.figure, & td.figure { text-align: right; white-space: nowrap; }
-  & td:is(.symbolic, .numeric, .automatic) { white-space: nowrap; }
+  & td:is(.symbolic, .numeric, .automatic, .date) { white-space: nowrap; }
   & td:is(.symbolic, .numeric, .automatic)::before { content: ""; display: inline-block;
     width: .65em; height: .65em; margin-right: .5em; border-radius: 50%;
     background: var(--family); }
@@ -67,7 +67,8 @@ _STYLE = """
 """
 _PAGE_STYLE = """
 html { color-scheme: light dark; }
-body.difflab { margin: 0 auto; padding: 2rem 1.25rem 3rem; min-height: 100vh; }
+body.difflab { margin: 0 auto; padding: 2rem 1.25rem 3rem; min-height: 100vh;
+  box-sizing: border-box; }
 html:has(body.difflab) { background: #fff; }
 @media (prefers-color-scheme: dark) { html:has(body.difflab) { background: #16181b; } }
 """

@@ -23,6 +23,7 @@ from difflab.lab.study.versions import command
 from difflab.report import html
 from difflab.report.comparison.html import summary
 from difflab.report.comparison.view import view
+from difflab.report.point import point_text
 from difflab.report.site.domain import domain_summary
 from difflab.report.site.pictures import times, verdicts
 from difflab.report.site.sorting import SCRIPT
@@ -35,6 +36,7 @@ _COLUMNS = (
     *("function", "at", "size", "m", "method", "target", "version", "order"),
     *("verdict", "error", "ULP", "ops", "prepare", "call", "difflab", "date"),
 )
+_WHERE_GIVEN = ("size", "m")  # columns of families only
 _FIGURES = ("size", "m", "order", "error", "ULP", "ops", "prepare", "call")
 _CONTROLS = (
     '<p><label>Filter <input id="filter" type="search" placeholder="reverse disagree"></label> '
@@ -73,10 +75,15 @@ def _index(records: Sequence[Record], names: Mapping[tuple[str, ...], str]) -> s
     wrong = sum(record["verdict"] == "disagree" for record in records)
     heading = f"{clean(studies)}: {counted(len(records), 'record')}, {wrong} of them wrong"
     body = ["<main>", f"<h1>{escape(heading)}</h1>", *_pictures(records), _CONTROLS]
+    columns = [
+        name
+        for name in _COLUMNS
+        if name not in _WHERE_GIVEN or any(record[name] is not None for record in records)
+    ]
     head = "".join(
-        f'<th scope="col"{_class(name)}><button>{escape(name)}</button></th>' for name in _COLUMNS
+        f'<th scope="col"{_class(name)}><button>{escape(name)}</button></th>' for name in columns
     )
-    lines = "\n".join(_line(record, names[_group(record)]) for record in records)
+    lines = "\n".join(_line(record, names[_group(record)], columns) for record in records)
     body.append(
         f'<div class="scroll wide"><table class="sortable"><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>"
@@ -92,16 +99,19 @@ def _class(name: str) -> str:
     return ' class="figure"' if name in _FIGURES else ""
 
 
-def _line(record: Record, page: str) -> str:
+def _line(record: Record, page: str, columns: Sequence[str]) -> str:
     text = record["family"] or record["formula"]
     domain, link = domain_of(record), f"{page}#{record['key']}"
-    point = clean(record["point"] if domain is None else f"{domain.label}, {domain.points} points")
+    point = clean(
+        point_text(unpacked_json(record["point"]))
+        if domain is None
+        else f"{domain.label}, {domain.points} points"
+    )
     code = f"{record['difflab']} {(record['code'] or '')[:7]}"
     cells = [
         f'<td><a href="{escape(link)}">{escape(shorten(clean(text), _SHOWN))}</a></td>',
         f"<td>{escape(shorten(point, 40))}</td>",
-        _figure(record["size"], str),
-        _figure(record["m"], str),
+        *(_figure(record[name], str) for name in _WHERE_GIVEN if name in columns),
         *(
             f"<td>{escape(clean(str(record[name])))}</td>"
             for name in ("method", "target", "version")
@@ -114,7 +124,7 @@ def _line(record: Record, page: str) -> str:
         _figure(record["prepare_seconds"], seconds),
         _figure(record["call_seconds"], seconds),
         f"<td>{escape(clean(code))}</td>",
-        f"<td>{escape(clean(record['date'][:16].replace('T', ' ')))}</td>",
+        f'<td class="date">{escape(clean(record["date"][:16].replace("T", " ")))}</td>',
     ]
     return f"<tr>{''.join(cells)}</tr>"
 

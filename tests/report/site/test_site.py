@@ -92,6 +92,18 @@ def test_every_record_is_one_click_away(folder):
     assert linked == keys
 
 
+def test_the_table_reads_points_as_people_write_them_and_has_no_empty_column(folder):
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    with Store(folder / "a.db") as store:
+        records = store.records()
+    points = [cells[1] for cells in pages(folder)[folder / "index.html"].rows if cells]
+    assert len(points) == len(records)
+    assert all(" = " in point and "{" not in point for point in points)
+    for name in ("size", "m"):
+        given = any(record[name] is not None for record in records)
+        assert (f"<button>{name}</button>" in text) == given
+
+
 def test_the_command_on_a_page_repeats_its_records(folder, monkeypatch, tmp_path, capsys):
     from difflab.cli import main
 
