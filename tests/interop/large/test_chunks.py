@@ -112,7 +112,7 @@ def test_elements_of_arrays_are_side_by_side(place, n, count):
     dl.apply(fast, points, "out.npy", chunk=30_011)
     found = np.load("out.npy")
     np.testing.assert_allclose(
-        found[:, 0], np.sum(np.sin(points), axis=1) * points[:, 0], rtol=1e-12
+        found[:, 0], np.sum(np.sin(points), axis=1) * points[:, 0], rtol=1e-12, atol=1e-13
     )
     assert found.tobytes() == in_memory(fast, points).tobytes()
 
