@@ -31,6 +31,7 @@ __all__ = [
     "argmax",
     "cumprod",
     "cumsum",
+    "linear_recurrence",
     "log_softmax",
     "logsumexp",
     "max",
@@ -245,3 +246,49 @@ def cumprod(x: Array, axis: int | None = None) -> Array:
     return _along(
         rows.cumprod, x, -1 if axis is None else normalized_axis("cumprod", axis, shape_of(x))
     )
+
+
+def linear_recurrence(a: Array, b: Array, axis: int = -1) -> Array:
+    r"""Return the solution of a linear recurrence of the first order along an axis.
+
+    .. math:: y_0 = b_0, \qquad y_i = a_{i-1} y_{i-1} + b_i
+
+    Its derivatives are linear recurrences too, and divide by no coefficient.
+
+    Parameters
+    ----------
+    a : array
+        The coefficients, one fewer along the axis than there are terms.
+    b : array
+        The terms.
+    axis : int
+        The axis.
+
+    Returns
+    -------
+    array
+        The solution, of the shape of `b`.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ otherwise, or there is no such axis.
+
+    Examples
+    --------
+    The balance of an account whose interest changes from year to year:
+
+    >>> import numpy as np
+    >>> linear_recurrence(np.array([1.5, 2.0]), np.array([100.0, 0.0, 50.0])).tolist()
+    [100.0, 150.0, 350.0]
+    """
+    a, b = as_array(a), as_array(b)
+    coefficients, terms = shape_of(a), shape_of(b)
+    along = normalized_axis("linear_recurrence", axis, terms)
+    wanted = [size - (place - len(terms) == along) for place, size in enumerate(terms)]
+    if list(coefficients) != wanted:
+        raise mismatch(
+            f"linear_recurrence of terms of the shape {terms} takes coefficients of the shape"
+            f" {tuple(wanted)}, not {coefficients}"
+        )
+    return apply(rows.linear_recurrence, a, b, axes=(along,), rank=len(terms))

@@ -19,7 +19,15 @@ from difflab.balls.library import arb
 from difflab.balls.piecewise import greater, less
 from difflab.balls.reductions import mapping
 
-__all__ = ["argsort", "convolve", "correlate", "cumprod", "put_along", "take_along"]
+__all__ = [
+    "argsort",
+    "convolve",
+    "correlate",
+    "cumprod",
+    "linear_recurrence",
+    "put_along",
+    "take_along",
+]
 
 Array = NDArray[Any]
 
@@ -100,6 +108,19 @@ def correlate(a: Any, v: Any) -> Array:
     for k in range(len(found)):
         found[k] = added([p[k + j] * q[j] for j in range(len(q))])
     return found
+
+
+def linear_recurrence(a: Any, b: Any, *, axes: tuple[int, ...], rank: int) -> Array:
+    """Return y of y₀ = b₀, yᵢ = aᵢ₋₁ yᵢ₋₁ + bᵢ along an axis."""
+    factors, terms = (np.moveaxis(np.asarray(part, dtype=object), axes[0], 0) for part in (a, b))
+    found = np.empty(terms.shape, dtype=object)
+    for column in np.ndindex(terms.shape[1:]):
+        value = jet(terms[(0, *column)])
+        found[(0, *column)] = value
+        for place in range(1, len(terms)):
+            value = factors[(place - 1, *column)] * value + terms[(place, *column)]
+            found[(place, *column)] = value
+    return np.moveaxis(found, 0, axes[0])
 
 
 argsort = mapping(_order)

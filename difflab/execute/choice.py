@@ -18,6 +18,7 @@ from difflab.execute.targets.llvm.libraries import available, fault, llvm
 from difflab.graph.control import Checkpoint
 from difflab.graph.function import Function
 from difflab.graph.repetition import LARGE, rolled
+from difflab.primitives import cumulative, matmul, solve
 
 if TYPE_CHECKING:
     from difflab.execute.targets.exact import ExactTarget
@@ -50,8 +51,16 @@ give the same bits.
 """
 FEWEST_COMPILED = 8
 """Points below which many operations are not compiled: compiling takes LLVM 1,000 times longer."""
+LONG_RECURRENCES = 20_000
+"""Elements of running sums, running products and linear recurrences that are worth compiling.
+
+NumPy and BLAS need 3 to 7 ns for each, machine code 1 ns.
+"""
 WORTH_COMPILING_ARRAYS = 400_000
 """The same for array operations, where NumPy makes few calls."""
+
+RUNNING = frozenset(getattr(cumulative, name) for name in cumulative.__all__)
+"""The rows that accumulate along an axis."""
 
 UNROLLED_NATIVE = 20_000
 """Scalar operations that array operations are unrolled to at most, for target "native"."""
@@ -174,10 +183,12 @@ def choose(
         return _requested(schedule, program, arrays, native, why_not, threads)
     if program is not None:
         return _automatic(schedule, program, native, why_not)
-    if _controls(schedule) and available():
+    controls = _controls(schedule)
+    if (controls or _accumulates(schedule)) and available():
         point, fault = _point(schedule)
         if point is not None:
-            return _looping("native: it has loops or branches", schedule, point, native, threads)
+            what = "loops or branches" if controls else "long recurrences"
+            return _looping(f"native: it has {what}", schedule, point, native, threads)
         arrays = f"{arrays}, and {fault}"
     if native is None:
         return Choice(f"numpy: {arrays}")
@@ -232,6 +243,13 @@ def _controls(schedule: Schedule) -> bool:
     """Whether NumPy would compute loops or choices step by step."""
     held = [row.holds for row in schedule.function.graph.primitives]
     return any(inside is not None and not isinstance(inside, Checkpoint) for inside in held)
+
+
+def _accumulates(schedule: Schedule) -> bool:
+    """Whether long recurrences take most of the time; machine code is slower than BLAS."""
+    rows = {step.row for step in schedule.steps}
+    sizes = [math.prod(schedule.shape(step.node)) for step in schedule.steps if step.row in RUNNING]
+    return sum(sizes) >= LONG_RECURRENCES and rows.isdisjoint((matmul, solve))
 
 
 def _point(schedule: Schedule) -> tuple[NativeArrays | None, str]:

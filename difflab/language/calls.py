@@ -235,6 +235,7 @@ CALLS: Mapping[str, ArrayCall] = _table(
     ArrayCall("argmax", _single(arrays.argmax), 1, 1, "the axis"),
     ArrayCall("cumprod", _single(arrays.cumprod), 1, 1, "the axis"),
     ArrayCall("cumsum", _single(arrays.cumsum), 1, 1, "the axis"),
+    ArrayCall("linear_recurrence", _last(arrays.linear_recurrence), 2, 2, "the axis"),
     ArrayCall("argsort", _last(arrays.argsort), 1, 1, "the axis"),
     ArrayCall("sort", _last(arrays.sort), 1, 1, "the axis"),
     ArrayCall("take_along", _last(arrays.take_along_axis), 2, 2, "the axis"),

@@ -13,6 +13,7 @@ from difflab.core.primitive import Primitive
 from difflab.primitives import (
     arithmetic,
     bessel,
+    cumulative,
     exponential,
     factors,
     filters,
@@ -32,6 +33,7 @@ from difflab.primitives import (
 )
 from difflab.primitives.arithmetic import *
 from difflab.primitives.bessel import *
+from difflab.primitives.cumulative import *
 from difflab.primitives.exponential import *
 from difflab.primitives.factors import *
 from difflab.primitives.filters import *
@@ -62,6 +64,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     structure,
     movement,
     reductions,
+    cumulative,
     ordered,
     orders,
     matrices,
@@ -86,6 +89,7 @@ __all__ = ["FAMILIES", "TABLE", "by_spelling"]
 # Spelled out, because this is the form that type checkers can follow.
 __all__ += arithmetic.__all__
 __all__ += bessel.__all__
+__all__ += cumulative.__all__
 __all__ += exponential.__all__
 __all__ += factors.__all__
 __all__ += filters.__all__

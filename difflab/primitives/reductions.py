@@ -1,4 +1,4 @@
-"""Rows that reduce or mix elements along axes: prod, max, norm, logsumexp, softmax, cumsum.
+"""Rows that reduce or mix elements along axes: prod, max, norm, logsumexp, softmax.
 
 Each takes `axes`, counted from the end because batch axes lead, and the core `rank` it was
 built for.
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, elementwise, linear, tangent
+from difflab.core.primitive import Primitive, elementwise, tangent
 from difflab.primitives.exponential import exp
 from difflab.primitives.movement import concatenate, transpose
 from difflab.primitives.piecewise import where
@@ -28,8 +28,6 @@ from difflab.primitives.structure import (
 
 __all__ = [
     "argmax",
-    "cumprod",
-    "cumsum",
     "is_maximum",
     "log_softmax",
     "logsumexp",
@@ -230,35 +228,7 @@ def _log_softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
     return t - spread_over(sum_(exp(y) * t, axes=axes, rank=rank), x.shape, axes)
 
 
-def _cumprod_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-    """Return Σ ẋⱼ Π xᵢ (i ≠ j), over all up to each element, without division.
-
-    Products of 2, 4, 8, … neighbours and their derivatives, each from two of half the length.
-    """
-    (axis,), product, slope = axes, x, t
-    size, reach = x.shape[axes[0]], 1
-    while reach < size:
-        before, p = _part(product, axis, 0, size - reach), _part(product, axis, reach, size)
-        late = _part(slope, axis, reach, size) * before + _part(slope, axis, 0, size - reach) * p
-        slope = concatenate(_part(slope, axis, 0, reach), late, axis=axis, rank=rank)
-        product = concatenate(_part(product, axis, 0, reach), before * p, axis=axis, rank=rank)
-        reach *= 2
-    return slope
-
-
-def _part(x: Any, axis: int, start: int, stop: int) -> Any:
-    key: list[Any] = [(0, size, 1) for size in x.shape]
-    key[axis] = (start, stop, 1)
-    return index(x, key=tuple(key), rank=len(x.shape))
-
-
 # --- the rows ---------------------------------------------------------------------------------
-
-
-def _reversed(x: Any, axis: int) -> Any:
-    key: list[Any] = [(0, size, 1) for size in x.shape]
-    key[axis] = (x.shape[axis] - 1, None, -1)
-    return index(x, key=tuple(key), rank=len(x.shape))
 
 
 prod: Primitive = Primitive(
@@ -339,22 +309,5 @@ log_softmax: Primitive = Primitive(
     rule=tangent(_log_softmax_slope),
     sympy=_exact_log_softmax,
     flint="log_softmax",
-    shape=lambda shapes, *, axes, rank: shapes[0],
-)
-cumsum: Primitive = Primitive(
-    name="cumsum",
-    kernel=lambda xp, x, *, axes, rank: xp.cumsum(x, axis=axes[0]),
-    rule=linear(
-        lambda t, position, shapes, *, axes, rank: _reversed(
-            cumsum(_reversed(t, axes[0]), axes=axes, rank=rank), axes[0]
-        )
-    ),
-    shape=lambda shapes, *, axes, rank: shapes[0],
-)
-cumprod: Primitive = Primitive(
-    name="cumprod",
-    kernel=lambda xp, x, *, axes, rank: xp.cumprod(x, axis=axes[0]),
-    rule=tangent(_cumprod_slope),
-    flint="cumprod",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )

@@ -27,6 +27,7 @@ from tests.support.cases import (
     joined,
     ours,
     reciprocal,
+    recurrence,
     weights_like,
 )
 
@@ -62,6 +63,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "log_softmax": nn.log_softmax,
     "cumsum": lambda x: jnp.cumsum(x, 0),
     "cumprod": lambda x: jnp.cumprod(x, 0),
+    "linear_recurrence": lambda a, b: recurrence(jnp, a, b),
     "sort": lambda x: jnp.sort(x, 0),
     "take_along_axis": lambda x: jnp.take_along_axis(x, PLACES, 0),
     "convolve": jnp.convolve,

@@ -26,6 +26,7 @@ from tests.support.cases import (
     joined,
     ours,
     reciprocal,
+    recurrence,
     weights_like,
 )
 
@@ -68,6 +69,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "log_softmax": lambda x: x.log_softmax(-1),
     "cumsum": lambda x: x.cumsum(0),
     "cumprod": lambda x: x.cumprod(0),
+    "linear_recurrence": lambda a, b: recurrence(torch, a, b),
     "sort": lambda x: x.sort(0).values,
     "take_along_axis": lambda x: x.take_along_dim(torch.from_numpy(PLACES), 0),
     "convolve": lambda a, v: nn.conv1d(a[None, None], v.flip(0)[None, None], padding=2)[0, 0],

@@ -18,6 +18,7 @@ from difflab.language.calls import CALLS
 from difflab.language.printers.c import c
 from difflab.language.printers.latex import latex
 from difflab.language.printers.text import text
+from tests.support.cases import recurrence
 
 DECLARED = "x: [3]; y: [3]; M: [2, 3]; A: [3, 3]; T: [1, 4, 4]; F: [2, 1, 3, 3]; v: [2]; "
 RNG = np.random.default_rng(11)
@@ -88,6 +89,8 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ("convolve(M[0], M[1])", lambda M, **_: np.convolve(M[0], M[1])),
     ("correlate(M[0], M[1, :2])", lambda M, **_: np.correlate(M[0], M[1, :2])),
     ("cumsum(M)", lambda M, **_: M.cumsum()),
+    ("linear_recurrence(v[1:], v)", lambda v, **_: recurrence(np, v[1:], v)),
+    ("linear_recurrence(M[1:], M, [0])", lambda M, **_: recurrence(np, M[1:], M)),
     ("cumsum(M, [1])", lambda M, **_: M.cumsum(axis=1)),
     ("softmax(M)", lambda M, **_: scipy.special.softmax(M, axis=1)),
     ("softmax(M, [0])", lambda M, **_: scipy.special.softmax(M, axis=0)),

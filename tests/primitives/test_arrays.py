@@ -73,6 +73,11 @@ CASES: dict[str, list[Case]] = {
     "slogdet": [((SQUARE,), {}), ((np.stack([SQUARE, -POSITIVE]),), {})],
     "pinv": [((MATRIX,), {}), ((MATRIX.T.copy(),), {}), ((SQUARE,), {})],
     "cumprod": [*REDUCED, ((VECTOR[:1],), ALL)],
+    "linear_recurrence": [
+        ((RIGHT, VECTOR[:4]), ALL),
+        ((MATRIX[:1], MATRIX), COLUMNWISE),
+        ((VECTOR[:0], VECTOR[:1]), ALL),
+    ],
     "convolve": [((VECTOR, RIGHT), {}), ((RIGHT[:1], VECTOR), {})],
     "correlate": [((VECTOR, RIGHT), {}), ((RIGHT, RIGHT[::-1].copy()), {})],
     "take_along": [((VECTOR,), {"axis": -1, "rank": 1}), ((MATRIX,), {"axis": -2, "rank": 2})],

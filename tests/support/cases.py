@@ -45,6 +45,14 @@ def joined(xp: Any, parts: Any) -> Any:
     return xp.concatenate([xp.reshape(part, (-1,)) for part in even])
 
 
+def recurrence(xp: Any, a: Any, b: Any) -> Any:
+    """Return y of y₀ = b₀, yᵢ = aᵢ₋₁ yᵢ₋₁ + bᵢ along the first axis, by its definition."""
+    found = [b[0]]
+    for factor, term in zip(a, b[1:], strict=True):
+        found.append(factor * found[-1] + term)
+    return xp.stack(found)
+
+
 @dataclass(frozen=True)
 class Case:
     """A function of arrays, in difflab's words."""
@@ -67,6 +75,7 @@ CASES: dict[str, Case] = {
     "log_softmax": Case(arrays.log_softmax, (300 * A,)),
     "cumsum": Case(lambda x: arrays.cumsum(x, 0), (A,)),
     "cumprod": Case(lambda x: arrays.cumprod(x, 0), (A,)),
+    "linear_recurrence": Case(lambda a, b: arrays.linear_recurrence(a, b, 0), (A[1:], A)),
     "sort": Case(lambda x: arrays.sort(x, 0), (A,)),
     "take_along_axis": Case(lambda x: arrays.take_along_axis(x, PLACES, 0), (A,)),
     "convolve": Case(arrays.convolve, (V, A[0])),

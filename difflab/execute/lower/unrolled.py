@@ -18,6 +18,9 @@ from difflab.execute.lower.schedule import Cells, ScalarProgram, Schedule, Sched
 from difflab.primitives import (
     add,
     constant_array,
+    cumprod,
+    cumsum,
+    linear_recurrence,
     matmul,
     max_,
     maximum,
@@ -94,6 +97,8 @@ class _Unrolled(Cells):
             return self._folded(_FOLDS[row], operands[0], params["axes"])
         if row is matmul:
             return self._product(*operands)
+        if row in (cumsum, cumprod, linear_recurrence):
+            return self._accumulated(row, *operands, axis=params["axes"][0])
         if row is sum_in_order:
             return self._in_order(operands, params)
         if row is put:
@@ -131,6 +136,18 @@ class _Unrolled(Cells):
             halved = self._each(row, [pairs[..., 0], pairs[..., 1]])
             terms = np.concatenate([halved, terms[..., size // 2 * 2 :]], axis=-1)
         return int(terms[0]) if shape == () else terms[..., 0]
+
+    def _accumulated(self, row: Primitive, *operands: Numbers, axis: int) -> Any:
+        """Join each element along an axis to the result before it."""
+        *coefficients, terms = [np.moveaxis(cells, axis, 0) for cells in operands]
+        found = [terms[0]]
+        for place in range(1, len(terms)):
+            before = found[-1]
+            if coefficients:
+                before = np.asarray(self._each(multiply, [coefficients[0][place - 1], before]))
+            join = multiply if row is cumprod else add
+            found.append(np.asarray(self._each(join, [before, terms[place]])))
+        return np.moveaxis(np.stack(found), 0, axis)
 
     def _in_order(self, operands: Sequence[Numbers], params: dict[str, Any]) -> Any:
         """Add the terms of sums from the first to the last."""

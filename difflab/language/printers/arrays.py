@@ -20,6 +20,7 @@ from difflab.primitives import (
     cumprod,
     cumsum,
     index,
+    linear_recurrence,
     log_softmax,
     pack,
     put,
@@ -114,7 +115,7 @@ class ArrayForms:
             axes = params["axes"]
             if row is transpose:
                 return "" if axes == tuple(range(-1, -len(axes) - 1, -1)) else _counted(axes)
-            last = row in (softmax, log_softmax, argsort)
+            last = row in (softmax, log_softmax, argsort, linear_recurrence)
             implied = (-1,) if last else tuple(range(-rank, 0))
             if row in (cumsum, cumprod) and rank > 1:
                 implied = ()

@@ -362,12 +362,12 @@ def test_auto_compiles_many_operations_for_a_point() -> None:
 
 
 def test_what_has_no_machine_code_is_numpys() -> None:
-    large = dl.compile(dl.trace(lambda x: np.cumsum(np.sin(x)), np.ones(30_000)), "native")
+    large = dl.compile(dl.trace(lambda x: np.sort(np.sin(x)), np.ones(30_000)), "native")
     assert large.reason.startswith("numpy: 'sin' computes with arrays, and it takes more than")
-    assert large.reason.endswith("'cumsum' has no machine code for arrays")
+    assert large.reason.endswith("'argsort' has no machine code for arrays")
     assert np.all(large(np.zeros(30_000)) == 0.0)
-    arrays = dl.compile(dl.parse("x: [3]; cumsum(x)"), "native")
-    assert arrays.reason.startswith("numpy: 'cumsum' computes with arrays")
+    arrays = dl.compile(dl.parse("x: [3]; sort(x)"), "native")
+    assert arrays.reason.startswith("numpy: 'argsort' computes with arrays")
     single = dl.compile(dl.parse("x: [3]; logsumexp(x)"), "native")
     assert single.reason.startswith(
         "native for one point, as requested; numpy for batches: 'logsum"

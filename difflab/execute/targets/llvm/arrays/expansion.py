@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.arrays.lowering import ArrayLowering
-from difflab.execute.lower.ops import BOOL, FLOAT, Op, OpForm
-from difflab.execute.lower.record import RecordedValue
+from difflab.execute.lower.ops import BOOL, FLOAT, Op
 from difflab.execute.lower.schedule import Schedule
-from difflab.execute.lower.ufuncs import spelled_form
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.instructions import (
     COPY,
     GATHER,
+    RECURRENCES,
     SCATTER,
     Instruction,
     Instructions,
     Lookup,
     Ref,
 )
+from difflab.execute.targets.llvm.arrays.lowering import MachineLowering
+from difflab.execute.targets.llvm.arrays.recurrences import recurrence
 from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -35,41 +35,12 @@ from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Control
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.primitives import is_maximum
 
 __all__ = ["instructions", "routine_layout"]
 
 MOST_RUNS = 8
 """Evenly spaced runs of indices that are copied one by one; more are looked up in a table."""
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
-
-
-class _MachineLowering(ArrayLowering):
-    """Selects by `select`, without bit masks; scalars are computed as arrays of one element."""
-
-    def _masked(self, condition: Any, value: Any) -> Any:
-        zero = np.float64(0.0)
-        return self.add(OpForm.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
-
-    def _recorded(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        if row is is_maximum:
-            return self._last_maximum(*args, **params)
-        return super()._recorded(row, args, params)
-
-    def _last_maximum(self, x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
-        """Mark the last maximum by comparisons; nan is larger than any number."""
-        sizes = [size if a - rank in axes else 1 for a, size in enumerate(x.shape)]
-        places = np.reshape(np.arange(float(math.prod(sizes))), sizes)
-        largest = np.logical_or(x == np.max(x, axis=axes, keepdims=True), x != x)
-        found = np.where(largest, places, np.float64(-1.0))
-        return places == np.max(found, axis=axes, keepdims=True)
-
-    def scalar(self, row: Primitive, args: Sequence[Any], dtype: np.dtype[Any]) -> RecordedValue:
-        """Apply an elementwise row to scalars."""
-        reads = [self.number(arg) for arg in args]
-        truths = [number in self.program.truths for number in reads]
-        number = self.inline(spelled_form(row, truths, SPELLINGS), reads)
-        return RecordedValue(self, number, (), dtype)
 
 
 def instructions(schedule: Schedule) -> Instructions:
@@ -92,7 +63,7 @@ def instructions(schedule: Schedule) -> Instructions:
     copy (1,)
     copy (2,) add
     """
-    lowering = _MachineLowering(schedule)
+    lowering = MachineLowering(schedule)
     lowering.run()
     return _Expansion(lowering).result
 
@@ -347,6 +318,9 @@ class _Expansion:
             self._placed(op, dict(params)["keys"], gaps=True)
         elif row.name == "pack":
             self._packed(op)
+        elif row.name in RECURRENCES:
+            refs = (self._made(op.number, op.shape, op.dtype), *(self.refs[n][0] for n in op.reads))
+            self.result.add(recurrence(row.name, op.shape, dict(params)["axes"][0], refs))
         elif row.holds is not None:
             self._control(op, row.name, row.holds)
         else:

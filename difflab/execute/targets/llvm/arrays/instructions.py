@@ -15,9 +15,20 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 
-__all__ = ["COPY", "GATHER", "SCATTER", "Instruction", "Instructions", "Lookup", "Ref"]
+__all__ = [
+    "COPY",
+    "GATHER",
+    "RECURRENCES",
+    "SCATTER",
+    "Instruction",
+    "Instructions",
+    "Lookup",
+    "Ref",
+]
 
 COPY, GATHER, SCATTER = "copy", "gather", "scatter"
+RECURRENCES = {"cumsum": "add", "cumprod": "multiply", "linear_recurrence": ""}
+"""How the rows that accumulate along the last axis of a nest join a term to the value before."""
 
 
 class Ref(NamedTuple):
@@ -98,10 +109,12 @@ class Instruction(NamedTuple):
     @property
     def alone(self) -> bool:
         """Whether it shares no nest with others."""
-        return self.control is not None or self.lookup is not None
+        return self.control is not None or self.lookup is not None or self.name in RECURRENCES
 
     def along(self, slot: int) -> Shape:
         """Return the nest along which the result, slot 0, or an operand is accessed."""
+        if self.name in RECURRENCES and slot == 2:  # coefficients: none for the first term
+            return (*self.domain[:-1], self.domain[-1] - 1)
         indexed = self.lookup is not None and slot == (self.name == GATHER)
         return self.lookup.reached(self.domain) if self.lookup and indexed else self.domain
 

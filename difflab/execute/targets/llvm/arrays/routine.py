@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.execute.targets.llvm.arrays.control import ControlWriter
 from difflab.execute.targets.llvm.arrays.groups import Address, Group, NestLayout
-from difflab.execute.targets.llvm.arrays.instructions import Instruction, Ref
+from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.lookups import LookupNest
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment
 from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
+from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest
 from difflab.execute.targets.llvm.functions import types
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.graph.ir import Shape
@@ -279,6 +280,8 @@ class Routine:
                 ControlWriter(self, steps[0], later[0]).write()
             elif steps[0].lookup is not None:
                 LookupNest(self, steps[0], later[0]).write()
+            elif steps[0].name in RECURRENCES:
+                RecurrenceNest(self, steps[0], later[0]).write()
             else:
                 Nest(self, steps, later).write()
 

@@ -1,0 +1,105 @@
+"""Recurrences along an axis: running sums and products, and linear recurrences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, Instruction, Ref
+from difflab.graph.ir import Shape
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.routine import Routine
+
+__all__ = ["RecurrenceNest", "recurrence"]
+
+
+def recurrence(name: str, shape: Shape, axis: int, refs: Sequence[Ref]) -> Instruction:
+    """Return the instruction of a row, given its result and operands; its axis becomes the last.
+
+    Examples
+    --------
+    >>> step = recurrence("cumsum", (2, 3), -2, [Ref(1, 0, (3, 1)), Ref(0, 0, (3, 1))])
+    >>> step.domain, step.out.strides
+    ((3, 2), (1, 3))
+    """
+    place = axis % len(shape)
+    order = [*(other for other in range(len(shape)) if other != place), place]
+    out, *args = [
+        ref._replace(strides=tuple([ref.strides[entry] for entry in order])) for ref in refs
+    ]
+    terms = args.pop()
+    return Instruction(name, tuple([shape[entry] for entry in order]), out, (terms, *args))
+
+
+class RecurrenceNest:
+    """Writes a recurrence along the last axis: a loop for each axis, the last value in a register.
+
+    Parameters
+    ----------
+    routine : Routine
+        Where it is written.
+    step : Instruction
+        The instruction: its operands are the terms and, in a linear recurrence, the coefficients.
+    later : sequence of Instruction
+        The same instruction in all turns from this on.
+    """
+
+    def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
+        self.routine = routine
+        self.step = step
+        self.refs = (step.out, *step.args)
+        self.later = later
+
+    def write(self) -> None:
+        """Write it."""
+        if 0 in self.step.domain:
+            return
+        pointers = [
+            self.routine.operand(
+                self.step.name,
+                ref,
+                self.step.along(slot),
+                [(turn.out, *turn.args)[slot] for turn in self.later],
+            )
+            for slot, ref in enumerate(self.refs)
+            if 0 not in self.step.along(slot)
+        ]
+        self._loop(0, pointers)
+
+    def _loop(self, axis: int, pointers: Sequence[str]) -> None:
+        """Write the loops from an axis on."""
+        if axis == len(self.step.domain) - 1:
+            self._line(pointers)
+            return
+        for counter in self.routine.loop(0, self.step.domain[axis], 1):
+            moved = [
+                self.routine.moved(pointer, counter, ref.strides[axis])
+                for pointer, ref in zip(pointers, self.refs, strict=False)
+            ]
+            self._loop(axis + 1, moved)
+
+    def _line(self, pointers: Sequence[str]) -> None:
+        """Write the recurrence itself, on pointers to its first elements."""
+        routine, (out, terms, *coefficients) = self.routine, pointers
+        strides = [ref.strides[-1] for ref in self.refs]
+        first = routine.load(terms)
+        routine.store(first, out)
+        if self.step.domain[-1] == 1:
+            return
+        loop = routine.loop(1, self.step.domain[-1], 1)
+        counter = next(loop)
+        number = counter.removeprefix("%i")
+        before, patched = routine.name(), len(routine.lines)
+        routine.add("")
+        term = routine.load(routine.moved(terms, counter, strides[1]))
+        if coefficients:
+            place = routine.assigned(f"sub i64 {counter}, 1")
+            factor = routine.load(routine.moved(coefficients[0], place, strides[2]))
+            after = routine.with_product(term, [factor, before], 1)
+        else:
+            after = routine.joined(RECURRENCES[self.step.name], before, term, 1)
+        routine.store(after, routine.moved(out, counter, strides[0]))
+        ends = f"[{first}, %in{number}], [{after}, %end{number}]"
+        routine.lines[patched] = f"{before} = phi double {ends}"
+        next(loop, None)

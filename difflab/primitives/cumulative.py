@@ -1,0 +1,170 @@
+r"""Rows that accumulate along an axis: running sums and products, and linear recurrences.
+
+The linear recurrence :math:`y_0 = b_0`, :math:`y_i = a_{i-1} y_{i-1} + b_i` is closed under
+differentiation: its tangent map is the recurrence with the same coefficients, and its transpose
+is the recurrence that starts at the other end. The derivative of a running product is a linear
+recurrence whose coefficients are the factors, without a division, so that it holds at zeros.
+
+Each row takes `axes`, the one axis counted from the end, and the core `rank` it was built for.
+"""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import get_blas_funcs
+
+from difflab.core.primitive import Primitive, Transpose, linear, tangent
+from difflab.primitives.movement import concatenate
+from difflab.primitives.structure import index, scatter
+
+__all__ = ["cumprod", "cumsum", "linear_recurrence"]
+
+Array = Any
+Axes = tuple[int, ...]
+
+STEP, LINE, ELEMENT = 2_000, 10_000, 7
+"""Nanoseconds for a step of many lines at once, and for a call of BLAS and its elements."""
+
+
+# --- parts along an axis ----------------------------------------------------------------------
+
+
+def _key(shape: tuple[int, ...], axis: int, entry: tuple[Any, ...]) -> tuple[Any, ...]:
+    key: list[Any] = [(0, size, 1) for size in shape]
+    key[axis] = entry
+    return tuple(key)
+
+
+def _reversed(x: Any, axis: int) -> Any:
+    key = _key(x.shape, axis, (x.shape[axis] - 1, None, -1))
+    return index(x, key=key, rank=len(x.shape))
+
+
+def _but_last(x: Any, axis: int) -> Any:
+    return index(x, key=_key(x.shape, axis, (0, x.shape[axis] - 1, 1)), rank=len(x.shape))
+
+
+def _but_first(x: Any, axis: int) -> Any:
+    return index(x, key=_key(x.shape, axis, (1, x.shape[axis], 1)), rank=len(x.shape))
+
+
+# --- kernels ----------------------------------------------------------------------------------
+
+
+def _linear_recurrence(xp: ModuleType, a: Array, b: Array, *, axes: Axes, rank: int) -> Array:
+    """Compute line by line or step by step, whichever takes fewer calls; on devices by doubling."""
+    batch = np.broadcast_shapes(a.shape[: a.ndim - rank], b.shape[: b.ndim - rank])
+    a, b = (
+        xp.moveaxis(
+            part
+            if tuple(part.shape[: part.ndim - rank]) == batch
+            else xp.broadcast_to(part, batch + tuple(part.shape[part.ndim - rank :])),
+            axes[0],
+            -1,
+        )
+        for part in (a, b)
+    )
+    compute = _in_order if xp is np else _doubled
+    return xp.moveaxis(compute(xp, a, b), -1, axes[0])
+
+
+def _in_order(xp: ModuleType, a: Array, b: Array) -> Array:
+    """Compute one element after the other, along the last axis."""
+    dtype, size, lines = np.result_type(a, b), b.shape[-1], math.prod(b.shape[:-1])
+    by_line = dtype.char in "fdFD" and lines * (LINE + ELEMENT * size) < STEP * size
+    # BLAS may skip products with zero, which are nan where a coefficient is not finite.
+    if by_line and np.isfinite(a).all():
+        return _solved(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
+    out = np.empty((size, *b.shape[:-1]), dtype=dtype)
+    steps, terms = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
+    if size:
+        out[0] = terms[0]
+    for place in range(1, size):
+        out[place] = steps[place - 1] * out[place - 1] + terms[place]
+    return np.moveaxis(out, 0, -1)
+
+
+def _solved(a: Array, b: Array) -> Array:
+    """Solve each line's triangular system, with ones on its diagonal and −a below it."""
+    (solve,) = get_blas_funcs(("tbsv",), dtype=b.dtype)
+    size = b.shape[-1]
+    band = np.zeros((size, 2), dtype=b.dtype)
+    out = np.array(b, order="C")
+    for coefficients, line in zip(a.reshape(-1, size - 1), out.reshape(-1, size), strict=True):
+        np.negative(coefficients, out=band[:-1, 1])
+        solve(1, band.T, line, lower=1, diag=1, overwrite_x=1)
+    return out
+
+
+def _doubled(xp: ModuleType, a: Array, b: Array) -> Array:
+    """Compute y = A y[before] + B for 1, 2, 4, … elements before, until none is left.
+
+    Products of coefficients may overflow where those of the recurrence do not.
+    """
+    reach, size = 1, b.shape[-1]
+    while reach < size:
+        late = a * b[..., : size - reach] + b[..., reach:]
+        b = xp.concatenate([b[..., :reach], late], axis=-1)
+        a = a[..., reach:] * a[..., : max(a.shape[-1] - reach, 0)]
+        reach *= 2
+    return b
+
+
+# --- derivatives ------------------------------------------------------------------------------
+
+
+def _coefficient_slope(t: Any, y: Any, a: Any, b: Any, *, axes: Axes, rank: int) -> Any:
+    """ẏᵢ = aᵢ₋₁ ẏᵢ₋₁ + ȧᵢ₋₁ yᵢ₋₁."""
+    (axis,), shape = axes, b.shape
+    terms = t * _but_last(y, axis)
+    spread = scatter(terms, keys=(_key(shape, axis, (1, shape[axis], 1)),), shape=shape)
+    return linear_recurrence(a, spread, axes=axes, rank=rank)
+
+
+def _backward(t: Any, a: Any, b: Any, *, axes: Axes, rank: int) -> Any:
+    """b̄ᵢ = ȳᵢ + aᵢ b̄ᵢ₊₁."""
+    (axis,) = axes
+    found = linear_recurrence(_reversed(a, axis), _reversed(t, axis), axes=axes, rank=rank)
+    return _reversed(found, axis)
+
+
+def _cumprod_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
+    """ẏᵢ = xᵢ ẏᵢ₋₁ + yᵢ₋₁ ẋᵢ."""
+    (axis,) = axes
+    if x.shape[axis] < 2:
+        return t
+    first = np.ones([1 if place - rank == axis else size for place, size in enumerate(x.shape)])
+    before = concatenate(first, _but_last(y, axis), axis=axis, rank=rank)
+    return linear_recurrence(_but_first(x, axis), t * before, axes=axes, rank=rank)
+
+
+# --- the rows ---------------------------------------------------------------------------------
+
+cumsum: Primitive = Primitive(
+    name="cumsum",
+    kernel=lambda xp, x, *, axes, rank: xp.cumsum(x, axis=axes[0]),
+    rule=linear(
+        lambda t, position, shapes, *, axes, rank: _reversed(
+            cumsum(_reversed(t, axes[0]), axes=axes, rank=rank), axes[0]
+        )
+    ),
+    shape=lambda shapes, *, axes, rank: shapes[0],
+)
+cumprod: Primitive = Primitive(
+    name="cumprod",
+    kernel=lambda xp, x, *, axes, rank: xp.cumprod(x, axis=axes[0]),
+    rule=tangent(_cumprod_slope),
+    flint="cumprod",
+    shape=lambda shapes, *, axes, rank: shapes[0],
+)
+linear_recurrence: Primitive = Primitive(
+    name="linear_recurrence",
+    kernel=_linear_recurrence,
+    rule=tangent(_coefficient_slope, Transpose(_backward)),
+    flint="linear_recurrence",
+    shape=lambda shapes, *, axes, rank: shapes[1],
+)
