@@ -1,4 +1,4 @@
-"""Linear systems, inverses, determinants and Cholesky factors of square matrices.
+"""Linear systems, inverses, determinants, Cholesky factors and exponentials of square matrices.
 
 Where an inverse is needed a singular matrix gives nan.
 """
@@ -13,7 +13,7 @@ from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
 from difflab.core.primitive import Primitive
 
-__all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "solve"]
+__all__ = ["cholesky", "cofactor", "det", "expm", "expm_frechet", "inv", "logdet", "solve"]
 
 
 def square(name: str, a: Array) -> Shape:
@@ -121,3 +121,44 @@ def cholesky(a: Array) -> Array:
     [[2.0, 0.0], [1.0, 2.0]]
     """
     return _of_square("cholesky", rows.cholesky, a)
+
+
+def expm(a: Array) -> Array:
+    r"""Return the exponential of a square matrix, or of each one of a stack.
+
+    .. math:: e^A = \sum_k A^k / k!
+
+    By a Padé approximation with scaling and squaring, as `scipy.linalg.expm`.
+
+    Raises
+    ------
+    ShapeError
+        `a` is not square.
+
+    Examples
+    --------
+    A rotation by a right angle:
+
+    >>> expm(np.array([[0.0, -1.0], [1.0, 0.0]]) * np.pi / 2).round(12).tolist()
+    [[0.0, -1.0], [1.0, 0.0]]
+    """
+    return _of_square("expm", rows.expm, a)
+
+
+def expm_frechet(a: Array, e: Array) -> Array:
+    """Return the derivative of the exponential at `a` along `e`, linear in `e`.
+
+    Raises
+    ------
+    ShapeError
+        `a` is not square, or `e` has another shape.
+
+    Examples
+    --------
+    >>> expm_frechet(np.zeros((2, 2)), np.array([[1.0, 2.0], [0.0, 3.0]])).tolist()
+    [[1.0, 2.0], [0.0, 3.0]]
+    """
+    a, e = as_array(a), as_array(e)
+    if square("expm_frechet", a) != shape_of(e):
+        raise mismatch(f"expm_frechet cannot combine the shapes {shape_of(a)} and {shape_of(e)}")
+    return apply(rows.expm_frechet, a, e)

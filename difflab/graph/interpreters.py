@@ -23,6 +23,8 @@ from difflab.primitives import (
     cofactor,
     det,
     eigh,
+    expm,
+    expm_frechet,
     inv,
     is_maximum,
     logdet,
@@ -58,7 +60,7 @@ MATRIX_ROWS = frozenset({cholesky, cofactor, det, inv, logdet, solve})
 NUMBERS_ONLY = frozenset(
     {
         *(argmax, argsort, is_maximum, random_keys, random_normal, random_uniform),
-        *(eigh, pinv, qr, slogdet, svd),
+        *(eigh, expm, expm_frechet, pinv, qr, slogdet, svd),
     }
 )
 

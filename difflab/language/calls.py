@@ -252,6 +252,8 @@ CALLS: Mapping[str, ArrayCall] = _table(
     _plain("det", arrays.det, 1),
     _plain("cofactor", arrays.cofactor, 1),
     _plain("logdet", arrays.logdet, 1),
+    _plain("expm", arrays.expm, 1),
+    _plain("expm_frechet", arrays.expm_frechet, 2),
     _plain("cholesky", arrays.cholesky, 1),
     *(_plain(name, compute, count) for name, (compute, count) in FACTORED.items()),
     *(_plain(name, getattr(arrays, name), 1) for name in ("eigvalsh", "svdvals", "matrix_rank")),

@@ -20,6 +20,7 @@ from difflab.primitives import (
     integrals,
     inverses,
     matrices,
+    matrix_functions,
     movement,
     ordered,
     orders,
@@ -40,6 +41,7 @@ from difflab.primitives.filters import *
 from difflab.primitives.integrals import *
 from difflab.primitives.inverses import *
 from difflab.primitives.matrices import *
+from difflab.primitives.matrix_functions import *
 from difflab.primitives.movement import *
 from difflab.primitives.ordered import *
 from difflab.primitives.orders import *
@@ -70,6 +72,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     matrices,
     filters,
     factors,
+    matrix_functions,
     random,
 )
 
@@ -96,6 +99,7 @@ __all__ += filters.__all__
 __all__ += integrals.__all__
 __all__ += inverses.__all__
 __all__ += matrices.__all__
+__all__ += matrix_functions.__all__
 __all__ += movement.__all__
 __all__ += ordered.__all__
 __all__ += orders.__all__

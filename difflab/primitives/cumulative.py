@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import get_blas_funcs
 
 from difflab.core.primitive import Primitive, Transpose, linear, tangent
 from difflab.primitives.movement import concatenate
@@ -90,6 +89,8 @@ def _in_order(xp: ModuleType, a: Array, b: Array) -> Array:
 
 def _solved(a: Array, b: Array) -> Array:
     """Solve each line's triangular system, with ones on its diagonal and −a below it."""
+    from scipy.linalg.blas import get_blas_funcs
+
     (solve,) = get_blas_funcs(("tbsv",), dtype=b.dtype)
     size = b.shape[-1]
     band = np.zeros((size, 2), dtype=b.dtype)

@@ -94,6 +94,8 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "cofactor": lambda x: jnp.linalg.det(x) * jnp.linalg.inv(x).T,
     "logdet": lambda x: jnp.linalg.slogdet(x)[1],
     "cholesky": jnp.linalg.cholesky,
+    "expm": jax.scipy.linalg.expm,
+    "expm_frechet": lambda a, e: jax.jvp(jax.scipy.linalg.expm, (a,), (e,))[1],
     "eigh": lambda x: joined(jnp, jnp.linalg.eigh(x)),
     "eigvalsh": jnp.linalg.eigvalsh,
     "svd": lambda x: joined(jnp, jnp.linalg.svd(x, full_matrices=False)),

@@ -100,6 +100,10 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "cofactor": lambda x: torch.linalg.det(x) * torch.linalg.inv(x).T,
     "logdet": torch.logdet,
     "cholesky": torch.linalg.cholesky,
+    "expm": torch.linalg.matrix_exp,
+    "expm_frechet": lambda a, e: torch.linalg.matrix_exp(
+        torch.cat([torch.cat([a, e], 1), torch.cat([0 * a, a], 1)])
+    )[:3, 3:],
     "eigh": lambda x: joined(torch, torch.linalg.eigh(x)),
     "eigvalsh": torch.linalg.eigvalsh,
     "svd": lambda x: joined(torch, torch.linalg.svd(x, full_matrices=False)),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from difflab import arrays
 from difflab.graph.node import Node
-from tests.differential import network
+from tests.differential import network, parts
 from tests.differential.factored import FACTORED, separated
 
 __all__ = ["OPERATIONS", "Draw", "Step", "drawn_step", "loops", "run"]
@@ -319,6 +319,11 @@ def _solved(xp: Any, a: Any, b: Any) -> Any:
     return xp.linalg.solve(_tame(xp, a), b[:, None])[:, 0]
 
 
+def _updated(xp: Any, x: Any, y: Any, name: str, rows: Sequence[int]) -> Any:
+    part = xp.sin(x[np.array(rows)]) - xp.sum(y)
+    return parts.changed(xp, x, np.array(rows), name, part)
+
+
 def _masked(xp: Any, x: Any, mask: Any) -> Any:
     return xp.where(np.array(mask).reshape(x.shape), x, 2.0 - x * x)
 
@@ -449,6 +454,8 @@ OPERATIONS: dict[str, Operation] = {
     "cumsum": Operation(lambda xp, v, d: xp.cumsum(v[0], axis=d), 1, _axis),
     "argmax": Operation(lambda xp, v, d: xp.argmax(v[0], axis=d) * 0.5, 1, _axis),
     "index": Operation(lambda xp, v, d: v[0][_decoded(d)], 1, _key),
+    "lists": Operation(lambda xp, v, d: v[0][tuple(map(np.array, d))], 1, parts.drawn_lists),
+    "updated": Operation(lambda xp, v, d: _updated(xp, v[0], v[1], *d), 2, parts.drawn_change),
     "take": Operation(lambda xp, v, d: xp.take(v[0], np.array(d[1]), axis=d[0]), 1, _places),
     "reshape": Operation(lambda xp, v, d: xp.reshape(v[0], d), 1, _shape),
     "transpose": Operation(lambda xp, v, d: xp.transpose(v[0], d), 1, _order),

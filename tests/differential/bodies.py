@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from difflab.errors import TraceError
+from tests.differential import parts
 from tests.differential.factored import FACTORED, separated
 from tests.differential.network import NAMES
 
@@ -86,6 +87,14 @@ def _matmul(xp: Xp, a: Any, b: Any, k: int) -> Any:
     return xp.matmul(_matrix(xp, a), _matrix(xp, b))
 
 
+def _updated(xp: Xp, a: Any, b: Any, k: int) -> Any:
+    if not a.shape:
+        return a
+    key = parts.key_of(a.shape, k)
+    part = xp.cos(a[key]) * xp.sum(xp.sin(b))
+    return parts.changed(xp, a, key, parts.CHANGES[k % 3], part)
+
+
 def _index(xp: Xp, a: Any, b: Any, k: int) -> Any:
     if not a.shape:
         return a[None]
@@ -103,6 +112,8 @@ def _index(xp: Xp, a: Any, b: Any, k: int) -> Any:
         np.arange(size) != k % size if size > 1 else slice(None),
         (slice(None), 0) if len(a.shape) > 1 else (0,),
         (-1, slice(None, None, -2)) if len(a.shape) > 1 else slice(-1, None, -1),
+        parts.lists(a.shape, k),
+        (slice(None), *parts.lists(a.shape[1:], k)),
     ]
     return a[keys[k % len(keys)]]
 
@@ -209,6 +220,7 @@ ARRAYS = {
     "branched": _branched,
     "numpys": _numpys,
     "index": _index,
+    "updated": _updated,
     "moved": _moved,
     "joined": _joined,
     "sum": _reduced("sum"),

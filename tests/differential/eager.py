@@ -29,7 +29,7 @@ from tests.differential.factored import FACTORED, separated
 from tests.differential.nearness import cancelled, close, reach
 from tests.differential.peer_tapes import PeerRun, torch
 from tests.differential.search import Family
-from tests.differential.tapes import CHANGING, SELECTING, Action, Decoder, written
+from tests.differential.tapes import CHANGING, SELECTING, Action, Decoder, weights, written
 
 TOLERANCE = 1e-10
 """Of an answer relative to the largest number of its array. A program has about ten operations,
@@ -294,11 +294,6 @@ def in_place(name: str, x: Any, other: Any) -> None:
         x -= other
     else:
         x /= other
-
-
-def weights(shape: tuple[int, ...]) -> Any:
-    """Return numbers around 1 by which gradients are added up."""
-    return 1.0 + 0.3 * np.cos(np.arange(int(np.prod(shape)), dtype=float)).reshape(shape)
 
 
 def gradient_of(tensor: Any) -> Any:

@@ -20,6 +20,7 @@ except ImportError:
     torch = None  # type: ignore[assignment]
 
 from tests.differential.factored import FACTORED, separated
+from tests.differential.tapes import weights
 
 __all__ = ["PeerRun", "torch"]
 
@@ -67,7 +68,11 @@ class PeerRun:
             self.values[a].sum(), flat, create_graph=True, allow_unused=True
         )
         # Weighted sums do not depend on where the parts of one leaf's gradient came from.
-        parts = [(slope * weights(slope.shape)).sum() for slope in found if slope is not None]
+        parts = [
+            (slope * torch.from_numpy(weights(tuple(slope.shape)))).sum()
+            for slope in found
+            if slope is not None
+        ]
         total = sum(parts[1:], parts[0]) if parts else torch.zeros(())
         if not total.requires_grad:
             return [None for _ in self.versions]
@@ -209,18 +214,12 @@ class PeerRun:
     def backward(self, a: int) -> None:
         tensor = self.values[a]
         if tensor.requires_grad:
-            tensor.backward(weights(tensor.shape), retain_graph=True)
+            tensor.backward(torch.from_numpy(weights(tuple(tensor.shape))), retain_graph=True)
 
     def detach(self, a: int) -> None:
         root = next((root for root, twins in self.twins.items() if a in twins), a)
         self.twins.setdefault(root, []).append(len(self.values))
         self.values.append(self.values[a].detach())
-
-
-def weights(shape: Any) -> Any:
-    """Return numbers around 1 by which gradients are added up."""
-    size = int(np.prod(tuple(shape)))
-    return torch.from_numpy((1.0 + 0.3 * np.cos(np.arange(size))).reshape(tuple(shape)))
 
 
 def _diagonal(numbers: Any) -> Any:

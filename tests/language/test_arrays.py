@@ -107,6 +107,11 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ("cofactor(A)", lambda A, **_: np.linalg.det(A) * np.linalg.inv(A).T),
     ("logdet(A)", lambda A, **_: np.linalg.slogdet(A)[1]),
     ("cholesky(A)", lambda A, **_: scipy.linalg.cholesky(A, lower=True)),
+    ("expm(A)", lambda A, **_: scipy.linalg.expm(A)),
+    (
+        "expm_frechet(A, outer(x, y))",
+        lambda A, x, y, **_: scipy.linalg.expm_frechet(A, np.outer(x, y), compute_expm=False),
+    ),
     ("eigh(A @ transpose(A))[0]", lambda A, **_: np.linalg.eigvalsh(A @ A.T)),
     ("eigvalsh(A + transpose(A))", lambda A, **_: np.linalg.eigvalsh(A + A.T)),
     (

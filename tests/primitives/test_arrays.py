@@ -72,6 +72,8 @@ CASES: dict[str, list[Case]] = {
     "qr": [((MATRIX.T.copy(),), {}), ((np.stack([SQUARE, POSITIVE]),), {})],
     "slogdet": [((SQUARE,), {}), ((np.stack([SQUARE, -POSITIVE]),), {})],
     "pinv": [((MATRIX,), {}), ((MATRIX.T.copy(),), {}), ((SQUARE,), {})],
+    "expm": [((SQUARE,), {}), ((np.stack([0.2 * SQUARE, 3.0 * SQUARE.T]),), {})],
+    "expm_frechet": [((SQUARE[:2, :2], MATRIX[:, :2]), {})],
     "cumprod": [*REDUCED, ((VECTOR[:1],), ALL)],
     "linear_recurrence": [
         ((RIGHT, VECTOR[:4]), ALL),
@@ -88,7 +90,17 @@ CASES: dict[str, list[Case]] = {
 }
 OF_FACTORS = {"eigenvalues": "eigh", "singular_values": "svd"}
 """Rows of a matrix and its factors, which are functions of the matrix alone."""
-VALUES_ONLY = {"eigh", "eigenvalues", "pinv", "qr", "singular_values", "slogdet", "svd"}
+VALUES_ONLY = {
+    "expm",
+    "expm_frechet",
+    "eigh",
+    "eigenvalues",
+    "pinv",
+    "qr",
+    "singular_values",
+    "slogdet",
+    "svd",
+}
 """Rows that neither SymPy nor ball arithmetic has: the referee has values by mpmath."""
 COMPUTED: dict[str, list[Array]] = {
     "take_along": [np.array([2.0, 0.0, -1.0, 0.0]), np.array([[1.0, 0.0, 1.0]])],

@@ -108,6 +108,8 @@ CASES: dict[str, Case] = {
     "cofactor": Case(arrays.cofactor, (SQUARE,)),
     "logdet": Case(arrays.logdet, (SYMMETRIC,)),
     "cholesky": Case(arrays.cholesky, (SYMMETRIC,)),
+    "expm": Case(arrays.expm, (np.stack([normal(3, 3), 4.0 * normal(3, 3)]),)),
+    "expm_frechet": Case(arrays.expm_frechet, (normal(3, 3), normal(3, 3))),
     "eigh": Case(lambda x: joined(np, arrays.eigh(x)), (SYMMETRIC,)),
     "eigvalsh": Case(arrays.eigvalsh, (SYMMETRIC,)),
     "svd": Case(lambda x: joined(np, arrays.svd(x)), (A,)),
