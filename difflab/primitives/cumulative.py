@@ -138,8 +138,8 @@ def _cumprod_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
     (axis,) = axes
     if x.shape[axis] < 2:
         return t
-    first = np.ones([1 if place - rank == axis else size for place, size in enumerate(x.shape)])
-    before = concatenate(first, _but_last(y, axis), axis=axis, rank=rank)
+    first = index(x, key=_key(x.shape, axis, (0, 1, 1)), rank=rank)
+    before = concatenate(first**0, _but_last(y, axis), axis=axis, rank=rank)  # 1 in x's dtype
     return linear_recurrence(_but_first(x, axis), t * before, axes=axes, rank=rank)
 
 
