@@ -191,7 +191,7 @@ def scalar(lib: Any, tree: Any) -> Any:
     """Return one number that depends on every leaf in another way, and enlarges no rounding."""
     total: Any = 0.0
     for place, leaf in enumerate(leaves(tree)):
-        total = total + lib.np.sum(lib.np.arctan(leaf + 0.3 * place))
+        total = total + lib.np.sum(signs(leaf) * lib.np.arctan(leaf + 0.3 * place))
     return total
 
 
@@ -216,12 +216,18 @@ def _argnums(count: int, detail: int) -> Any:
     return choices[(detail // 7) % len(choices)]
 
 
+def signs(leaf: Any) -> Any:
+    """Return numbers of both signs, of the shape of a leaf."""
+    shape = np.shape(leaf)
+    return np.cos(1.0 + 2.3 * np.arange(float(np.prod(shape)))).reshape(shape)
+
+
 def directions(lib: Any, tree: Any, detail: int) -> Any:
     """Return vectors like a tree: constants, or functions of it."""
     if detail % 3 == 0:
-        return mapped(lambda leaf: 1.0 / (1.0 + leaf * leaf), tree)
+        return mapped(lambda leaf: signs(leaf) / (1.0 + leaf * leaf), tree)
     if detail % 3 == 1:
-        return mapped(lambda leaf: 0.5 + 0.0 * leaf, tree)
+        return mapped(lambda leaf: 0.5 * signs(leaf) + 0.0 * leaf, tree)
     return mapped(lambda leaf: lib.np.arctan(leaf) - 0.4, tree)
 
 
