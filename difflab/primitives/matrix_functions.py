@@ -94,7 +94,7 @@ expm: Primitive = Primitive(
     kernel=_expm,
     rule=tangent(lambda t, y, a: expm_frechet(a, t)),
     mpmath=by_matrix(lambda mp, a: mp.expm(a)),
-    flint=None,
+    flint="expm",
     shape=lambda shapes: shapes[0],
 )
 expm_frechet: Primitive = Primitive(
@@ -105,6 +105,6 @@ expm_frechet: Primitive = Primitive(
         Transpose(lambda t, a, e: expm_frechet(swap_last_axes(a), t)),
     ),
     mpmath=by_matrix(_exact_frechet),
-    flint=None,
+    flint="expm_frechet",
     shape=lambda shapes: shapes[0],
 )
