@@ -32,6 +32,7 @@ CLASSES = [2, 0, 1, 1]
 SHARES = np.exp(normal(4, 3))
 SHARES = SHARES / SHARES.sum(axis=1, keepdims=True)
 FLAGS = A > 0
+WAVES = np.sin(np.arange(9.0)).reshape(3, 3)
 SIGNAL, PLACES = normal(7), np.array([[2, 0, 3], [1, 1, 0]])
 
 
@@ -108,8 +109,8 @@ CASES: dict[str, Case] = {
     "cofactor": Case(arrays.cofactor, (SQUARE,)),
     "logdet": Case(arrays.logdet, (SYMMETRIC,)),
     "cholesky": Case(arrays.cholesky, (SYMMETRIC,)),
-    "expm": Case(arrays.expm, (np.stack([normal(3, 3), 4.0 * normal(3, 3)]),)),
-    "expm_frechet": Case(arrays.expm_frechet, (normal(3, 3), normal(3, 3))),
+    "expm": Case(arrays.expm, (np.stack([WAVES, 2.0 * WAVES.T]),)),
+    "expm_frechet": Case(arrays.expm_frechet, (WAVES, np.cos(WAVES))),
     "eigh": Case(lambda x: joined(np, arrays.eigh(x)), (SYMMETRIC,)),
     "eigvalsh": Case(arrays.eigvalsh, (SYMMETRIC,)),
     "svd": Case(lambda x: joined(np, arrays.svd(x)), (A,)),
