@@ -72,8 +72,8 @@ CASES: dict[str, list[Case]] = {
     "qr": [((MATRIX.T.copy(),), {}), ((np.stack([SQUARE, POSITIVE]),), {})],
     "slogdet": [((SQUARE,), {}), ((np.stack([SQUARE, -POSITIVE]),), {})],
     "pinv": [((MATRIX,), {}), ((MATRIX.T.copy(),), {}), ((SQUARE,), {})],
-    "expm": [((SQUARE,), {}), ((np.stack([0.2 * SQUARE, -SQUARE.T]),), {})],
-    "expm_frechet": [((SQUARE[:2, :2], MATRIX[:, :2]), {})],
+    "expm": [((0.3 * SQUARE,), {}), ((np.stack([0.2 * SQUARE, -0.3 * SQUARE.T]),), {})],
+    "expm_frechet": [((0.3 * SQUARE[:2, :2], 0.4 * MATRIX[:, :2]), {})],
     "cumprod": [*REDUCED, ((VECTOR[:1],), ALL)],
     "linear_recurrence": [
         ((RIGHT, VECTOR[:4]), ALL),
