@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from difflab.balls import (
+    distributions,
     elementary,
     matrices,
     orders,
@@ -34,6 +35,7 @@ __all__ = ["BallInterpreter"]
 HOMES: tuple[ModuleType, ...] = (
     elementary,
     special,
+    distributions,
     remainders,
     piecewise,
     reductions,

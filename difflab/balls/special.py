@@ -28,6 +28,7 @@ __all__ = [
     "gammainc",
     "gammaincc",
     "lambertw",
+    "with_order",
 ]
 
 Function = Callable[[Any, Any], Jet]
@@ -47,7 +48,7 @@ def _inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
     return series
 
 
-def _with_order(name: str, make: Callable[[Ball], Callable[[Any], Jet]]) -> Function:
+def with_order(name: str, make: Callable[[Ball], Callable[[Any], Jet]]) -> Function:
     """Return a function of a constant order and an expansion."""
 
     def function(order: Any, x: Any) -> Jet:
@@ -76,7 +77,7 @@ def _bessel(name: str, other: int, sign: int = 1, domain: str = "") -> Function:
         kind: Kind = "edge" if domain else "undecided"
         return analytic(series, lambda v: value(v, order), f"bessel{name}", kind, domain)
 
-    return _with_order(f"bessel{name}", make)
+    return with_order(f"bessel{name}", make)
 
 
 def _incomplete(name: str, part: str) -> Function:
@@ -92,7 +93,7 @@ def _incomplete(name: str, part: str) -> Function:
             "x > 0",
         )
 
-    return _with_order(name, make)
+    return with_order(name, make)
 
 
 def _density(a: Ball) -> Callable[[Any], Jet]:
@@ -124,6 +125,6 @@ besselj = _bessel("j", -1)
 bessely = _bessel("y", -1, domain="x > 0")
 besseli = _bessel("i", 1)
 besselk = _bessel("k", 1, -1, "x > 0")
-dgammainc = _with_order("dgammainc", _density)
+dgammainc = with_order("dgammainc", _density)
 gammainc = _incomplete("gammainc", "gamma_lower")
 gammaincc = _incomplete("gammaincc", "gamma_upper")

@@ -11,9 +11,12 @@ from types import MappingProxyType, ModuleType
 
 from difflab.core.primitive import Primitive
 from difflab.primitives import (
+    airy,
     arithmetic,
     bessel,
+    beta_functions,
     cumulative,
+    entropies,
     exponential,
     factors,
     filters,
@@ -22,6 +25,7 @@ from difflab.primitives import (
     matrices,
     matrix_functions,
     movement,
+    normal,
     ordered,
     orders,
     piecewise,
@@ -31,10 +35,14 @@ from difflab.primitives import (
     special,
     structure,
     trigonometric,
+    zeta_function,
 )
+from difflab.primitives.airy import *
 from difflab.primitives.arithmetic import *
 from difflab.primitives.bessel import *
+from difflab.primitives.beta_functions import *
 from difflab.primitives.cumulative import *
+from difflab.primitives.entropies import *
 from difflab.primitives.exponential import *
 from difflab.primitives.factors import *
 from difflab.primitives.filters import *
@@ -43,6 +51,7 @@ from difflab.primitives.inverses import *
 from difflab.primitives.matrices import *
 from difflab.primitives.matrix_functions import *
 from difflab.primitives.movement import *
+from difflab.primitives.normal import *
 from difflab.primitives.ordered import *
 from difflab.primitives.orders import *
 from difflab.primitives.piecewise import *
@@ -52,6 +61,7 @@ from difflab.primitives.remainders import *
 from difflab.primitives.special import *
 from difflab.primitives.structure import *
 from difflab.primitives.trigonometric import *
+from difflab.primitives.zeta_function import *
 
 FAMILIES: tuple[ModuleType, ...] = (
     arithmetic,
@@ -62,6 +72,11 @@ FAMILIES: tuple[ModuleType, ...] = (
     inverses,
     integrals,
     bessel,
+    airy,
+    beta_functions,
+    normal,
+    entropies,
+    zeta_function,
     piecewise,
     structure,
     movement,
@@ -90,9 +105,12 @@ by_spelling: Mapping[str, Primitive] = MappingProxyType(
 
 __all__ = ["FAMILIES", "TABLE", "by_spelling"]
 # Spelled out, because this is the form that type checkers can follow.
+__all__ += airy.__all__
 __all__ += arithmetic.__all__
 __all__ += bessel.__all__
 __all__ += cumulative.__all__
+__all__ += beta_functions.__all__
+__all__ += entropies.__all__
 __all__ += exponential.__all__
 __all__ += factors.__all__
 __all__ += filters.__all__
@@ -101,6 +119,7 @@ __all__ += inverses.__all__
 __all__ += matrices.__all__
 __all__ += matrix_functions.__all__
 __all__ += movement.__all__
+__all__ += normal.__all__
 __all__ += ordered.__all__
 __all__ += orders.__all__
 __all__ += piecewise.__all__
@@ -110,3 +129,4 @@ __all__ += remainders.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 __all__ += trigonometric.__all__
+__all__ += zeta_function.__all__

@@ -61,6 +61,7 @@ besselj: Primitive = Primitive(
     name="besselj",
     reserved=False,
     kernel=_growing("jv"),
+    ufunc="jv",
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besselj(n - 1, x) - besselj(n + 1, x)))
     ),
@@ -75,6 +76,7 @@ bessely: Primitive = Primitive(
     name="bessely",
     reserved=False,
     kernel=_bessely,
+    ufunc="yv",
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (bessely(n - 1, x) - bessely(n + 1, x)))
     ),
@@ -90,6 +92,7 @@ besseli: Primitive = Primitive(
     name="besseli",
     reserved=False,
     kernel=_growing("iv"),
+    ufunc="iv",
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besseli(n - 1, x) + besseli(n + 1, x)))
     ),
@@ -104,6 +107,7 @@ besselk: Primitive = Primitive(
     name="besselk",
     reserved=False,
     kernel=_besselk,
+    ufunc="kv",
     rule=elementwise(
         _refused, lambda t, y, n, x: -(t * (0.5 * (besselk(n - 1, x) + besselk(n + 1, x))))
     ),

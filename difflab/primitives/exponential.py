@@ -107,6 +107,7 @@ log1p: Primitive = Primitive(
 sigmoid: Primitive = Primitive(
     name="sigmoid",
     kernel=kernels.sigmoid,
+    names=("sigmoid", "expit"),
     ufunc="expit",
     rule=elementwise(lambda t, y, x: t * dsigmoid(x)),
     sympy=lambda sympy, x: 1 / (1 + sympy.exp(-x)),

@@ -15,7 +15,7 @@ from difflab.graph.interpreters import interpreter_for
 from difflab.primitives import TABLE
 from tests.primitives.test_arrays import CASES, OF_FACTORS, indices_of
 from tests.support.orders import orders
-from tests.support.special_rows import NO_MACHINE_CODE
+from tests.support.special_rows import SPECIAL
 
 RNG = np.random.default_rng(8)
 ELEMENTWISE = [row for row in TABLE.values() if row.shape is None and not orders(row)]
@@ -58,7 +58,7 @@ def test_every_elementwise_row_takes_arrays_beside_numbers(row: Primitive, libra
         with pytest.raises(UnsupportedError, match=f"PyTorch has no function for '{row.name}'"):
             held(row, points(row), library, {})
         return
-    if row.name in NO_MACHINE_CODE:
+    if row.name in SPECIAL:
         pytest.skip("a library may lack it: tests/methods/peers has what each computes")
     values = points(row)
     held(row, values, library, {})

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from difflab.primitives import bessel, integrals, inverses, remainders
+from difflab.primitives import (
+    airy,
+    bessel,
+    beta_functions,
+    entropies,
+    integrals,
+    inverses,
+    normal,
+    remainders,
+    zeta_function,
+)
 
-__all__ = ["NOT_IN_CUPY", "NO_MACHINE_CODE", "UNSPELLED"]
+__all__ = ["NOT_IN_CUPY", "NO_CUDA_CODE", "NO_MACHINE_CODE", "SPECIAL", "UNSPELLED"]
 
-_FAMILIES = (bessel, integrals, inverses, remainders)
+_SCIPYS = (airy, bessel, beta_functions, integrals, inverses, normal, zeta_function)
 
-NO_MACHINE_CODE = {"polygamma", *(name for each in _FAMILIES for name in each.__all__)} - {"de1"}
-"""Rows that neither LLVM code nor CUDA code computes."""
+SPECIAL = {
+    "polygamma",
+    *(name for each in (*_SCIPYS, entropies, remainders) for name in each.__all__),
+}
+"""Rows that another library may have no function for."""
 
-UNSPELLED = NO_MACHINE_CODE | {"digamma", "de1"}
+NO_MACHINE_CODE = {"polygamma", "zeta", "lambertw", *airy.__all__}
+"""Rows that LLVM code does not compute."""
+
+NO_CUDA_CODE = {
+    *("digamma", "polygamma"),
+    *(name for each in (*_SCIPYS, entropies) for name in each.__all__),
+} - {"de1", "derfi", "dlogit", "dndtr"}
+"""Rows that CUDA code does not compute."""
+
+UNSPELLED = {
+    *("digamma", "polygamma"),
+    *(name for each in (*_SCIPYS, remainders) for name in each.__all__),
+}
 """Rows that C99 and Python's math have no function for."""
 
-NOT_IN_CUPY = frozenset({"lambertw", *bessel.__all__})
+NOT_IN_CUPY = frozenset({"lambertw", "erfi", *airy.__all__, *bessel.__all__})
 """Rows whose kernel calls a function that CuPy has not."""

@@ -212,7 +212,7 @@ def array(value: Any, dtype: Any = None) -> ndarray:
 nan, inf, pi, float64, uint32 = np.nan, np.inf, np.pi, np.float64, np.uint32
 _SPECIAL = (
     "erf erfc erfinv erfcinv gamma digamma gammaln loggamma polygamma exp1 expi gammainc gammaincc "
-    "rgamma xlogy"
+    "rgamma xlogy xlog1py beta betaln betainc entr erfcx logit ndtri zeta"
 )
 linalg = SimpleNamespace(
     **{

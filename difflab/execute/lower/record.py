@@ -129,6 +129,12 @@ class Recorder:
 
     # --- operations on values -------------------------------------------------------------
 
+    def kind_of(self, number: int) -> str:
+        """Return what a numbered value is, for `kernel_form`."""
+        if number in self.program.known:
+            return repr(self.program.known[number].item())
+        return "truth" if number in self.program.truths else "number"
+
     def elementwise(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
         """Record a universal function."""
         dtype = result_dtype(ufunc, *map(dtype_of, args))

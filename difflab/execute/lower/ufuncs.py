@@ -47,27 +47,63 @@ def as_ufuncs(
     """
     recorder = StepRecorder(program, truths)
     code = recorder.program
-    forms: dict[Any, NumpyProgram] = {}
+    forms: dict[Any, NumpyProgram | None] = {}
     for cell, row, args, _ in program.steps:
         local = [recorder.read(arg) for arg in args]
         key = row, tuple([arg in code.truths for arg in local])
         if key not in forms:
-            forms[key] = spelled_form(*key, spelled)
-        recorder.numbers[cell] = recorder.inline(forms[key], local)
+            forms[key] = _form(row, _kinds(key[1]), spelled)
+        form = forms[key] or spelled_form(row, [recorder.kind_of(arg) for arg in local], spelled)
+        recorder.numbers[cell] = recorder.inline(form, local)
     for cells in program.outputs:
         code.outputs += recorder.read_all(cells).ravel().tolist()
     return code
 
 
-def spelled_form(row: Primitive, truths: Sequence[bool], spelled: Container[str]) -> NumpyProgram:
+def spelled_form(row: Primitive, kinds: Sequence[str], spelled: Container[str]) -> NumpyProgram:
     """Return the kernel of an elementwise row in universal functions that a target implements.
+
+    It is the same for all numbers if it can be; a kernel that looks at its constants, such as the
+    orders of a remainder, has a form for each of them.
+
+    Parameters
+    ----------
+    row : Primitive
+        The row.
+    kinds : sequence of str
+        What each argument is, as in `kernel_form`.
+    spelled : container of str
+        The universal functions that the target implements.
 
     Raises
     ------
     UnsupportedError
         It calls others.
+
+    Examples
+    --------
+    >>> from difflab.primitives import exp_remainder
+    >>> known = {"exp", "multiply", "add", "subtract", "divide", "negative", "where", "absolute"}
+    >>> known |= {"less", "greater", "equal", "minimum", "maximum", "isfinite", "power"}
+    >>> len(spelled_form(exp_remainder, ("1.0", "0.0", "number"), known).ops) > 100
+    True
+    >>> spelled_form(exp_remainder, ("number", "0.0", "number"), known)
+    Traceback (most recent call last):
+    difflab.errors.UnsupportedError: 'exp_remainder' has no machine code
     """
-    form = kernel_form(row, tuple(["truth" if truth else "number" for truth in truths]))
-    if form is None or not all(op.name in spelled and op.dtype in (FLOAT, BOOL) for op in form.ops):
+    general = _kinds([kind in ("truth", "True", "False") for kind in kinds])
+    form = _form(row, general, spelled) or _form(row, tuple(kinds), spelled)
+    if form is None:
         raise UnsupportedError(f"'{row.name}' has no machine code")
+    return form
+
+
+def _kinds(truths: Sequence[bool]) -> tuple[str, ...]:
+    return tuple(["truth" if truth else "number" for truth in truths])
+
+
+def _form(row: Primitive, kinds: tuple[str, ...], spelled: Container[str]) -> NumpyProgram | None:
+    form = kernel_form(row, kinds)
+    if form is None or not all(op.name in spelled and op.dtype in (FLOAT, BOOL) for op in form.ops):
+        return None
     return form

@@ -24,7 +24,7 @@ from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import peers
 from difflab.primitives import TABLE
 from tests.support.orders import orders
-from tests.support.special_rows import NO_MACHINE_CODE
+from tests.support.special_rows import SPECIAL
 
 NAMES = list(peers())
 LOOSE = {"numdifftools": 1e-7, "jacobi": 1e-7}
@@ -152,7 +152,7 @@ def test_every_elementwise_row_is_right_or_refused(peer: Peer) -> None:
             assert not error <= 1e-9, f"{name} is right now"  # the error may be nan
             assert not error > near, f"{name}: {error}"
     # Which of SciPy's special functions a package has differs from version to version.
-    others = NO_MACHINE_CODE - {"polygamma"}
+    others = SPECIAL - {"polygamma"}
     assert lacking - others == LACKING[peer.name]
 
 

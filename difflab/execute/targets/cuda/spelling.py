@@ -70,6 +70,7 @@ SPELLINGS: dict[str, CudaSpelling] = {
         "{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"
     ),
     "logaddexp": CudaSpelling("log_add_exp({0}, {1})", helper="log_add_exp"),
+    "isfinite": CudaSpelling("{0} - {0} == 0.0"),
     "where": CudaSpelling("{0} ? {1} : {2}", truths=(0,)),
 }
 """The operations that kernels compute; CuPy computes the others."""

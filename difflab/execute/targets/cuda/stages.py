@@ -114,7 +114,7 @@ class _Stager:
         self.steps = steps
         self.shape = shape
         self.truths: set[int] = {v for v, known in stages.known.items() if isinstance(known, bool)}
-        self.fuses: dict[Primitive, bool] = {}
+        self.fuses: dict[tuple[Primitive, tuple[str, ...]], bool] = {}
         self.places: dict[int, list[tuple[int, int]]] = {}
 
     def fill(self) -> None:
@@ -245,14 +245,16 @@ class _Stager:
         row = step.row
         if row.shape is not None:
             return True
-        if row not in self.fuses:
+        known = self.stages.known
+        kinds = tuple([repr(known[arg]) if arg in known else "number" for arg in step.args])
+        if (row, kinds) not in self.fuses:
             try:
-                spelled_form(row, [False] * len(step.args), SPELLINGS)
+                spelled_form(row, kinds, SPELLINGS)
             except UnsupportedError:
-                self.fuses[row] = False
+                self.fuses[row, kinds] = False
             else:
-                self.fuses[row] = True
-        return not self.fuses[row]
+                self.fuses[row, kinds] = True
+        return not self.fuses[row, kinds]
 
     def _groups(self) -> Iterator[list[ScheduledStep]]:
         """Yield CuPy calls and groups of steps that fuse, in a valid order of execution."""

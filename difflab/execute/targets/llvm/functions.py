@@ -70,11 +70,13 @@ class Functions:
             name = f"{name}f" if self.real == "float" else name
             self.texts.setdefault(name, f"declare {self.real} @{name}({arguments})")
             return name
+        doubles = ", ".join(["double"] * arity)
+        operands = ", ".join(f"double %{letter}" for letter in "abc"[:arity])
         self.texts.setdefault(
             f"one.{name}",
-            f"declare double @scipy.{name}(double, i32)\n"
-            f"define internal double @one.{name}(double %a) {{\n"
-            f"%r = call double @scipy.{name}(double %a, i32 0)\nret double %r\n}}",
+            f"declare double @scipy.{name}({doubles}, i32)\n"
+            f"define internal double @one.{name}({operands}) {{\n"
+            f"%r = call double @scipy.{name}({operands}, i32 0)\nret double %r\n}}",
         )
         return f"one.{name}"
 
@@ -93,7 +95,7 @@ class Functions:
 def _lanes(name: str, scalar: str, arity: int, width: int, real: str) -> Iterator[str]:
     """Yield a vector function that calls a scalar function for each lane."""
     v = types(width, real)["v"]
-    letters = "ab"[:arity]
+    letters = "abc"[:arity]
     parameters = ", ".join(f"{v} %{letter}" for letter in letters)
     yield f"define internal {v} @{name}({parameters}) #0 {{"
     last = "poison"
@@ -101,8 +103,8 @@ def _lanes(name: str, scalar: str, arity: int, width: int, real: str) -> Iterato
         for letter in letters:
             yield f"%{letter}{lane} = extractelement {v} %{letter}, i32 {lane}"
         arguments = ", ".join(f"{real} %{letter}{lane}" for letter in letters)
-        yield f"%c{lane} = call {real} @{scalar}({arguments})"
-        yield f"%r{lane} = insertelement {v} {last}, {real} %c{lane}, i32 {lane}"
+        yield f"%y{lane} = call {real} @{scalar}({arguments})"
+        yield f"%r{lane} = insertelement {v} {last}, {real} %y{lane}, i32 {lane}"
         last = f"%r{lane}"
     yield from (f"ret {v} {last}", "}")
 

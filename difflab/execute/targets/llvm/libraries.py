@@ -21,12 +21,33 @@ from difflab.errors import MissingDependencyError
 __all__ = ["SCIPY", "Host", "address", "available", "fault", "host", "llvm", "works"]
 
 SCIPY = {
-    "digamma": "__pyx_fuse_1psi",
+    "beta": "beta",
+    "betainc": "__pyx_fuse_0betainc",
+    "betaln": "betaln",
+    "entr": "entr",
     "erfc": "__pyx_fuse_1erfc",
+    "erfcinv": "erfcinv",
+    "erfcx": "__pyx_fuse_1erfcx",
+    "erfi": "__pyx_fuse_1erfi",
+    "erfinv": "__pyx_fuse_0erfinv",
+    "exp1": "__pyx_fuse_1exp1",
+    "expi": "__pyx_fuse_1expi",
     "gamma": "__pyx_fuse_1gamma",
-    "lgamma": "gammaln",
+    "gammainc": "gammainc",
+    "gammaincc": "gammaincc",
+    "gammaln": "gammaln",
+    "iv": "__pyx_fuse_1iv",
+    "jv": "__pyx_fuse_1jv",
+    "kve": "__pyx_fuse_1kve",
+    "logit": "__pyx_fuse_0logit",
+    "ndtri": "ndtri",
+    "psi": "__pyx_fuse_1psi",
+    "rgamma": "__pyx_fuse_1rgamma",
+    "xlog1py": "__pyx_fuse_1xlog1py",
+    "xlogy": "__pyx_fuse_1xlogy",
+    "yv": "__pyx_fuse_1yv",
 }
-"""Functions of SciPy, by the names in ``scipy.special.cython_special.__pyx_capi__``."""
+"""The names in ``scipy.special.cython_special.__pyx_capi__`` of SciPy's universal functions."""
 
 # For each instruction set: its letter in the names of the vector functions, the required processor
 # features, and the number of float64 lanes of a register.
@@ -128,7 +149,7 @@ def host() -> Host:
 
 
 def address(name: str) -> int:
-    """Return the address of a function of libmvec, libm, Python or SciPy (``scipy.lgamma``).
+    """Return the address of a function of libmvec, libm, Python or SciPy (``scipy.gammaln``).
 
     It is 0 if there is none.
     """
@@ -159,7 +180,7 @@ def _symbol(library: str, name: str) -> int:
 
 @cache
 def _scipy_address(name: str) -> int:
-    """Return the address of a function ``double (double, int)`` of SciPy."""
+    """Return the address of a function of SciPy, ``double (double, …, int)``."""
     capsule = import_module("scipy.special.cython_special").__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from difflab.execute.targets.llvm.libraries import SCIPY
 from difflab.primitives.helpers import C99
 
 __all__ = ["SPELLINGS", "LlvmSpelling"]
@@ -99,7 +100,7 @@ _RELATIONS = {
     "equal": "oeq",
     "not_equal": "une",
 }
-_FUNCTIONS = {**C99, "gamma": "gamma", "psi": "digamma"}  # SciPy's where C99's errs or is missing
+_FUNCTIONS = {**C99, **{name: name for name in SCIPY}}  # SciPy's where C99's err or are missing
 
 SPELLINGS: dict[str, LlvmSpelling] = {
     **{name: LlvmSpelling(function=function) for name, function in _FUNCTIONS.items()},

@@ -19,12 +19,11 @@ from difflab.execute.targets.cuda.target import OPTIONS
 from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
 from tests.execute.test_table import EDGES, SAMPLED, edges, function_of, samples
 from tests.support import standin
-from tests.support.special_rows import NO_MACHINE_CODE, NOT_IN_CUPY
+from tests.support.special_rows import NO_CUDA_CODE, NOT_IN_CUPY
 from tests.support.standin_cuda import compile_together, warm
 
 Array = NDArray[np.float64]
 
-NOT_SPELLED = NO_MACHINE_CODE | {"digamma"}
 # glibc's and SciPy's functions are not the same ones, and SciPy's logarithm of gamma loses
 # digits beside its zeros: these are held to mpmath, within what CUDA's documentation states.
 JUDGED = {"erfc": (mpmath.erfc, 5), "loggamma": (mpmath.loggamma, 6)}
@@ -83,12 +82,12 @@ def test_rows_agree_with_the_evaluator_and_in_the_signs_of_zero(xp: Any) -> None
         name
         for name, fast in compiled.items()
         if any(isinstance(stage, ScheduledStep) for stage in fast._cupy.stages.steps)
-    } == NOT_SPELLED - NOT_IN_CUPY
+    } == NO_CUDA_CODE - NOT_IN_CUPY
     if xp is standin:
         warm(partial(fast, *[ONE] * fast.function.n) for fast in compiled.values())
     for name, fast in compiled.items():
         inside, edge = samples(SAMPLED[name], 300), edges(fast.function)
-        ulps = ULPS if xp is standin or name in NOT_SPELLED else GPU_ULPS
+        ulps = ULPS if xp is standin or name in NO_CUDA_CODE else GPU_ULPS
         for points in (inside, edge):
             found = fast(*map(xp.asarray, points.T)).get()
             expected = np.asarray(fast.function(*points.T))

@@ -33,6 +33,7 @@ pytest.importorskip("llvmlite", reason="llvmlite is not installed")
 Array = NDArray[np.float64]
 
 EDGES = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 710.0, 1e200, 5e-324)
+ULPS = {"log_remainder": 12}  # a quotient of differences of log1p, which libmvec rounds otherwise
 ROWS = {name: row for name, row in TABLE.items() if row.samples and row.shape is None}
 # Other processors' code that this one runs: with AVX2, with SSE2 alone, and without libmvec.
 OTHERS = {
@@ -125,7 +126,8 @@ def test_rows_agree_with_the_evaluator_and_in_the_signs_of_zero(machine: Host) -
         single = [target.point(point)[0] for point in points]
         for found in (np.asarray(batch, float), np.asarray(single, float)):
             with np.errstate(all="ignore"):
-                near = np.abs(found - expected) <= 4 * np.spacing(np.abs(expected))
+                ulps = ULPS.get(name, 4)
+                near = np.abs(found - expected) <= ulps * np.spacing(np.abs(expected))
             same = (found == expected) | (np.isnan(found) & np.isnan(expected))
             zero = (found == 0) & (np.signbit(found) != np.signbit(expected))
             wrong = np.flatnonzero(~(near | same) | zero)
@@ -179,7 +181,7 @@ def test_mathematical_functions_are_within_four_units_of_mpmath(machine: Host) -
 def test_vector_functions_are_taken_where_there_are_any() -> None:
     source = native(dl.parse("sin(x)*loggamma(x)")).source
     assert ("@_ZGV" in source) == bool(host().letter)
-    assert "@scipy.lgamma" in source
+    assert "@scipy.gammaln" in source
     assert "@sin(" in native(dl.parse("sin(x)"), OTHERS["no libmvec"]).source
 
 

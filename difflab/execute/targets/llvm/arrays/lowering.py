@@ -42,6 +42,6 @@ class MachineLowering(ArrayLowering):
     def scalar(self, row: Primitive, args: Sequence[Any], dtype: np.dtype[Any]) -> RecordedValue:
         """Apply an elementwise row to scalars."""
         reads = [self.number(arg) for arg in args]
-        truths = [number in self.program.truths for number in reads]
-        number = self.inline(spelled_form(row, truths, SPELLINGS), reads)
+        kinds = [self.kind_of(number) for number in reads]
+        number = self.inline(spelled_form(row, kinds, SPELLINGS), reads)
         return RecordedValue(self, number, (), dtype)

@@ -1,0 +1,128 @@
+"""Airy, beta, zeta and normal distribution functions of expansions, from FLINT's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import factorial
+from typing import Any
+
+from difflab.balls.elementary import analytic, erfc, exp, log, log1p, power
+from difflab.balls.jets import TERMS, Jet, jet
+from difflab.balls.library import Ball, arb, arb_series
+from difflab.balls.special import erfcinv, with_order
+
+__all__ = [
+    "airyai",
+    "airyaiprime",
+    "airybi",
+    "airybiprime",
+    "betainc",
+    "dbetainc",
+    "derfcx",
+    "derfi",
+    "dlog_ndtr",
+    "dndtr",
+    "erfi",
+    "log_ndtr",
+    "ndtri",
+    "zeta",
+]
+
+
+def _airy(name: str, prime: str) -> tuple[Callable[[Any], Jet], Callable[[Any], Jet]]:
+    """Return an Airy function and its derivative."""
+    value = getattr(arb, name)
+    function = analytic(getattr(arb_series, name), value, name)
+    slope = analytic(
+        getattr(arb_series, f"{name}_prime"), lambda v: value(v, derivative=1), f"{name}prime"
+    )
+    return function, slope
+
+
+airyai, airyaiprime = _airy("airy_ai", "airy_ai_prime")
+airybi, airybiprime = _airy("airy_bi", "airy_bi_prime")
+erfi = analytic(arb_series.erfi, arb.erfi, "erfi")
+
+
+def derfi(x: Any) -> Jet:
+    """Return the derivative of erfi."""
+    return exp(jet(x) * jet(x)) * Jet(2 / arb.pi().sqrt())
+
+
+def derfcx(argument: Any) -> Jet:
+    """Return the derivative of e^(x²)·erfc(x)."""
+    x = jet(argument)
+    return 2 * x * exp(x * x) * erfc(x) - Jet(2 / arb.pi().sqrt())
+
+
+def dlog_ndtr(x: Any) -> Jet:
+    """Return the derivative of the logarithm of the normal distribution function."""
+    return 2 * dndtr(x) / erfc(-jet(x) * Jet(arb(2).rsqrt()))
+
+
+def dndtr(x: Any) -> Jet:
+    """Return the density of the normal distribution."""
+    return exp(jet(x) * jet(x) * -0.5) * Jet((2 * arb.pi()).rsqrt())
+
+
+def log_ndtr(argument: Any) -> Jet:
+    """Return the logarithm of the normal distribution function."""
+    x, root = jet(argument), Jet(arb(2).rsqrt())
+    if arb(x.value).mid() > 0:
+        return log1p(erfc(x * root) * -0.5)
+    return log(erfc(-x * root) * 0.5)
+
+
+def ndtri(x: Any) -> Jet:
+    """Return the inverse of the normal distribution function."""
+    return erfcinv(2 * jet(x)) * Jet(-arb(2).sqrt())
+
+
+def _zeta(s: Ball) -> Callable[[Any], Jet]:
+    """Return ζ(s, q), of which the Taylor coefficients are those of Σ (n + q)⁻ˢ."""
+
+    def series(q: Any) -> Any:
+        found = [
+            (-1) ** k * s.rising(k) * (s + k).zeta(q[0]) / factorial(k) for k in range(TERMS)
+        ]
+        return arb_series(found, TERMS)
+
+    return analytic(series, s.zeta, "zeta", "edge", "q > 0")
+
+
+zeta = with_order("zeta", _zeta)
+
+
+def _of_two_orders(
+    name: str, make: Callable[[Ball, Ball], Callable[[Any], Jet]]
+) -> Callable[[Any, Any, Any], Jet]:
+    """Return a function of two constants and an expansion."""
+
+    def function(a: Any, b: Any, x: Any) -> Jet:
+        def of_first(first: Ball) -> Callable[[Any], Jet]:
+            return partial(with_order(name, partial(make, first)), b)
+
+        return with_order(name, of_first)(a, x)
+
+    return function
+
+
+def _betainc(a: Ball, b: Ball) -> Callable[[Any], Jet]:
+    return analytic(
+        lambda s: arb_series.beta_lower(a, b, s, regularized=1),
+        lambda v: v.beta_lower(a, b, regularized=1),
+        "betainc",
+        "edge",
+        "0 < x < 1",
+    )
+
+
+def _beta_density(a: Ball, b: Ball) -> Callable[[Any], Jet]:
+    """Return the density of the beta distribution, 0 where its constant has a pole."""
+    constant = a.rgamma() * b.rgamma() * (a + b).gamma()
+    return lambda x: power(x, a - 1) * power(1 - jet(x), b - 1) * Jet(constant)
+
+
+betainc = _of_two_orders("betainc", _betainc)
+dbetainc = _of_two_orders("dbetainc", _beta_density)

@@ -1,0 +1,102 @@
+"""Products of a number and a logarithm, 0 where the number is 0, and the logarithm of the odds."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives.arithmetic import divide
+from difflab.primitives.exponential import log, log1p
+from difflab.primitives.piecewise import equal, where
+
+__all__ = ["dlogit", "entr", "logit", "xlog1py", "xlogy"]
+
+POSITIVE = (0.5, 4.0)
+
+
+def _dlogit(xp: ModuleType, x: Any) -> Any:
+    """Return 1/(x(1 - x)) in [0, 1], and nan outside."""
+    return xp.where((x < 0) | (x > 1), xp.nan, 1.0 / (x * (1.0 - x)))
+
+
+xlogy: Primitive = Primitive(
+    name="xlogy",
+    reserved=False,
+    kernel="special.xlogy",
+    rule=elementwise(
+        lambda t, y, x, z: t * log(z),
+        lambda t, y, x, z: t * where(equal(x, 0), 0, divide(x, z)),
+    ),
+    sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(z), True)),
+    mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log(z),
+    flint=lambda fl, x, z: x * fl.log(z),
+    c="({0} == 0.0 && {1} == {1} ? 0.0 : {0} * log({1}))",
+    python="(0.0 if {0} == 0.0 and {1} == {1} else {0} * log({1}))",
+    latex="{0} \\ln\\left({1}\\right)",
+    samples=(POSITIVE, (0.2, 4.0)),
+    defined="y > 0, or x = 0",
+)
+xlog1py: Primitive = Primitive(
+    name="xlog1py",
+    reserved=False,
+    kernel="special.xlog1py",
+    rule=elementwise(
+        lambda t, y, x, z: t * log1p(z),
+        lambda t, y, x, z: t * where(equal(x, 0), 0, divide(x, 1 + z)),
+    ),
+    sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(1 + z), True)),
+    mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log1p(z),
+    flint=lambda fl, x, z: x * fl.log1p(z),
+    c="({0} == 0.0 && {1} == {1} ? 0.0 : {0} * log1p({1}))",
+    python="(0.0 if {0} == 0.0 and {1} == {1} else {0} * log1p({1}))",
+    latex="{0} \\ln\\left(1 + {1}\\right)",
+    samples=(POSITIVE, (-0.7, 3.0)),
+    defined="y > -1, or x = 0",
+)
+entr: Primitive = Primitive(
+    name="entr",
+    reserved=False,
+    kernel="special.entr",
+    rule=elementwise(lambda t, y, x: -(t * (log(x) + 1))),
+    sympy=lambda sympy, x: sympy.Piecewise((0, sympy.Eq(x, 0)), (-x * sympy.log(x), True)),
+    mpmath=lambda mp, x: mp.mpf(0) if x == 0 else -x * mp.log(x),
+    flint=lambda fl, x: -x * fl.log(x),
+    c="({0} > 0.0 ? -{0} * log({0}) : {0} == 0.0 ? 0.0 : {0} < 0.0 ? -INFINITY : {0})",
+    python="(-{0} * log({0}) if {0} > 0.0 else -inf if {0} < 0.0 else abs({0}))",
+    javascript="({0} > 0.0 ? -{0} * log({0}) : {0} == 0.0 ? 0.0 : {0} < 0.0 ? -Infinity : {0})",
+    latex="-{0} \\ln\\left({0}\\right)",
+    samples=(POSITIVE,),
+    defined="x > 0",
+    analytic=False,
+)
+logit: Primitive = Primitive(
+    name="logit",
+    reserved=False,
+    kernel="special.logit",
+    rule=elementwise(lambda t, y, x: t * dlogit(x)),
+    sympy=lambda sympy, x: sympy.log(x / (1 - x)),
+    mpmath=lambda mp, x: mp.log(x / (1 - x)),
+    c_function="""\
+static double logit(double x)
+{
+    return x < 0.3 || x > 0.65 ? log(x / (1.0 - x)) : log1p((2.0 * x - 1.0) / (1.0 - x));
+}""",
+    python_function="""\
+def logit(x):
+    return log(x / (1.0 - x)) if x < 0.3 or x > 0.65 else log1p((2.0 * x - 1.0) / (1.0 - x))""",
+    latex="\\ln\\frac{{{0}}}{{1 - {0}}}",
+    samples=((0.1, 0.45),),
+    defined="0 < x < 1",
+    analytic=False,
+)
+dlogit: Primitive = Primitive(
+    name="dlogit",
+    kernel=_dlogit,
+    rule=elementwise(lambda t, y, x: t * (y * (y * (2 * x - 1)))),
+    c="({0} < 0.0 || {0} > 1.0 ? NAN : 1.0 / ({0} * (1.0 - {0})))",
+    python="(nan if {0} < 0.0 or {0} > 1.0 else 1.0 / ({0} * (1.0 - {0})))",
+    samples=((0.1, 0.45),),
+    expansion=lambda x: 1 / (x * (1 - x)),
+    analytic=False,
+)
