@@ -83,9 +83,7 @@ def _zeta(s: Ball) -> Callable[[Any], Jet]:
     """Return ζ(s, q), of which the Taylor coefficients are those of Σ (n + q)⁻ˢ."""
 
     def series(q: Any) -> Any:
-        found = [
-            (-1) ** k * s.rising(k) * (s + k).zeta(q[0]) / factorial(k) for k in range(TERMS)
-        ]
+        found = [(-1) ** k * s.rising(k) * (s + k).zeta(q[0]) / factorial(k) for k in range(TERMS)]
         return arb_series(found, TERMS)
 
     return analytic(series, s.zeta, "zeta", "edge", "q > 0")

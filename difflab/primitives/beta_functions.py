@@ -24,7 +24,7 @@ POSITIVE = ((0.6, 4.0), (0.6, 4.0))
 
 
 def _of_positive(name: str) -> Callable[..., Any]:
-    """Return SciPy's function where a, b > 0, else nan: at negative integers it has other limits."""
+    """Return SciPy's function where a, b > 0, else nan: SciPy continues it otherwise."""
 
     def kernel(xp: ModuleType, a: Any, b: Any) -> Any:
         return xp.where((a > 0) & (b > 0), special_function(xp, name)(a, b), xp.nan)
@@ -115,9 +115,7 @@ dbetainc: Primitive = Primitive(
     rule=elementwise(
         _refused,
         _refused,
-        lambda t, y, a, b, x: (
-            t * ((a + b - 1) * (dbetainc(a - 1, b, x) - dbetainc(a, b - 1, x)))
-        ),
+        lambda t, y, a, b, x: t * ((a + b - 1) * (dbetainc(a - 1, b, x) - dbetainc(a, b - 1, x))),
     ),
     mpmath=lambda mp, a, b, x: (
         x ** (a - 1) * (1 - x) ** (b - 1) * mp.rgamma(a) * mp.rgamma(b) * mp.gamma(a + b)

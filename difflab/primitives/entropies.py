@@ -13,6 +13,7 @@ from difflab.primitives.piecewise import equal, where
 __all__ = ["dlogit", "entr", "logit", "xlog1py", "xlogy"]
 
 POSITIVE = (0.5, 4.0)
+AT_ZERO = "derivative 0 in the second argument where the first is 0"
 
 
 def _dlogit(xp: ModuleType, x: Any) -> Any:
@@ -36,6 +37,7 @@ xlogy: Primitive = Primitive(
     latex="{0} \\ln\\left({1}\\right)",
     samples=(POSITIVE, (0.2, 4.0)),
     defined="y > 0, or x = 0",
+    convention=AT_ZERO,
 )
 xlog1py: Primitive = Primitive(
     name="xlog1py",
@@ -53,6 +55,7 @@ xlog1py: Primitive = Primitive(
     latex="{0} \\ln\\left(1 + {1}\\right)",
     samples=(POSITIVE, (-0.7, 3.0)),
     defined="y > -1, or x = 0",
+    convention=AT_ZERO,
 )
 entr: Primitive = Primitive(
     name="entr",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
@@ -14,12 +15,47 @@ from difflab.primitives.special_kernels import special_function
 __all__ = ["erfcinv", "erfinv", "lambertw"]
 
 
+BRANCH, REST = 0.36787944117144233, -1.2428753672788363e-17
+"""1/e as a sum, from which x + 1/e has all its digits."""
+NEAR = 0.5
+"""Below this p, W is the series in p = √(2(ex + 1)), which converges for p < √2."""
+
+
+def _branch_series(terms: int) -> list[float]:
+    """Return the coefficients of W in p, by the recurrence (4.23) of Corless et al., 1996."""
+    found, products = [Fraction(-1), Fraction(1)], [Fraction(2), Fraction(-1)]
+    for k in range(2, terms):
+        product = sum((found[j] * found[k + 1 - j] for j in range(2, k)), Fraction(0))
+        whole = Fraction(k - 1, k + 1) * (found[k - 2] / 2 + products[k - 2] / 4)
+        found.append(whole - product / 2 - found[k - 1] / (k + 1))
+        products.append(product)
+    return [float(coefficient) for coefficient in found]
+
+
+SERIES = _branch_series(40)
+
+
 def _lambertw(xp: ModuleType, x: Any) -> Any:
-    """Return the principal branch of Lambert's W function, nan below -1/e where it is complex."""
-    found = special_function(xp, "lambertw")(x)
+    """Return the principal branch of Lambert's W function, nan below -1/e where it is complex.
+
+    Two iterations of Fritsch, Shafer and Crowley (1973), each with the fourth power of the error.
+    """
     if xp.iscomplexobj(x):
-        return found
-    return xp.where(x == math.inf, x, xp.where(found.imag == 0, found.real, xp.nan))
+        return special_function(xp, "lambertw")(x)
+    p = xp.sqrt((2 * math.e) * ((x + BRANCH) + REST))
+    near, series = xp.minimum(p, NEAR), 0.0
+    for coefficient in reversed(SERIES):
+        series = series * near + coefficient
+    regular = (p >= NEAR) & (x != 0) & (x < math.inf)
+    at = xp.where(regular, x, 1.0)
+    logarithm = xp.log1p(at)
+    w = logarithm * (1.0 - xp.log1p(logarithm) / (2.0 + logarithm))
+    for _ in range(2):
+        residual, slope = xp.log(at / w) - w, 1.0 + w
+        weight = 2.0 * slope * (slope + (2 / 3) * residual)
+        step = residual / slope * ((weight - residual) / (weight - 2.0 * residual))
+        w = w * (1.0 + step)
+    return xp.where(p < NEAR, series, xp.where(regular, w, xp.where(p >= NEAR, x, xp.nan)))
 
 
 erfinv: Primitive = Primitive(

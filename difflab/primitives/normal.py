@@ -1,7 +1,7 @@
 """The normal distribution and the scaled complementary error function, with SciPy's names.
 
-SciPy's ``ndtr`` takes the square of a rounded x/√2, and loses as many digits in the tail as e^(-x²/2)
-has; here the exponential is accurate, and the rest is ``erfcx``, which has no tail.
+SciPy's ``ndtr`` squares a rounded x/√2, which costs about x² ULP in the tail; here e^(-x²/2) is
+accurate, and the other factor is ``erfcx``, which does not decay so.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _dlog_ndtr(xp: ModuleType, x: Any) -> Any:
 def _derfcx(xp: ModuleType, x: Any) -> Any:
     """Return 2x·erfcx(x) - 2/√π, which cancels for x > 1.
 
-    There it is -2r·erfcx(x), where r is the quotient of the first two integrals of erfc, DLMF 7.18.9
-    as a continued fraction of positive terms.
+    There it is -2r·erfcx(x), where r is the quotient of the first two repeated integrals of erfc,
+    a continued fraction of positive terms (DLMF 7.18.7).
     """
     value = special_function(xp, "erfcx")(x)
     far = xp.maximum(x, 1.0)

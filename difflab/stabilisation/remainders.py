@@ -9,18 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 from difflab.primitives import (
+    absolute,
     cos,
     cos_remainder,
     cosh,
     cosh_remainder,
     exp_remainder,
     expm1,
+    less,
     log1p,
     log_remainder,
+    sech,
     sin,
     sinh,
     tan,
+    tanh,
     versine,
+    where,
 )
 from difflab.stabilisation.rule import NodeFunction
 
@@ -119,5 +124,16 @@ REMAINDERS: tuple[Entry, ...] = (
         {"x": 1e-3},
         lambda x: (x - sinh(x)) / x**3,
         lambda x: -cosh_remainder(3, 0, x),
+    ),
+    (
+        "tanh(x)/x",
+        "cosh_remainder(1, 0, x)·sech(x) for |x| < 2",
+        {"x": 1e-5},
+        lambda x: tanh(x) / x,
+        lambda x: where(
+            less(absolute(x), 2),
+            cosh_remainder(1, 0, x) * sech(x),  # overflows far out, where no digit is lost
+            (1 / x) * tanh(x),  # another form than the plain one, which would be rewritten again
+        ),
     ),
 )

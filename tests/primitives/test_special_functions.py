@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
+from scipy import special
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from difflab.primitives import bessel, by_spelling, integrals, inverses
+from difflab.primitives import (
+    airy,
+    bessel,
+    beta_functions,
+    by_spelling,
+    entropies,
+    integrals,
+    inverses,
+    normal,
+    zeta_function,
+)
 
+FAMILIES = (
+    *(airy, bessel, beta_functions, entropies),
+    *(integrals, inverses, normal, zeta_function),
+)
 SPELLINGS = [
     name
     for name, row in by_spelling.items()
-    if row.name in {*bessel.__all__, *integrals.__all__, *inverses.__all__}
+    if row.name in {name for family in FAMILIES for name in family.__all__}
 ]
 
 # Abramowitz and Stegun: tables 9.1, 9.8, 26.9 (chi-square), 5.1; DLMF 4.13.6; erfinv(½) of OEIS.
@@ -33,6 +49,24 @@ PUBLISHED = [
     ("ei(x)", 1.0, 1.895117816355937),
     ("erfinv(x)", 0.5, 0.476936276204470),
     ("erfcinv(x)", 0.5, 0.476936276204470),
+    # DLMF 9.2.3–9.2.6, 9.2.5; 5.12.1; 25.6.1; A&S 26.1 and 26.2, 7.1 (erfcx = e·erfc(1)).
+    ("airyai(x)", 0.0, 0.355028053887817),
+    ("airyaiprime(x)", 0.0, -0.258819403792807),
+    ("airybi(x)", 0.0, 0.614926627446001),
+    ("airybiprime(x)", 0.0, 0.448288357353826),
+    ("beta(x, 3)", 2.0, 1 / 12),
+    ("betaln(x, 3)", 2.0, -math.log(12)),
+    ("betainc(2, 2, x)", 0.25, 0.15625),
+    ("zeta(2, x)", 1.0, math.pi**2 / 6),
+    ("erfcx(x)", 1.0, 0.427583576155807),
+    ("erfi(x)", 1.0, 1.650425758797543),
+    ("ndtr(x)", 1.0, 0.841344746068543),
+    ("ndtri(x)", 0.975, 1.959963984540054),
+    ("log_ndtr(x)", -1.0, math.log(0.158655253931457)),
+    ("logit(x)", 0.75, math.log(3)),
+    ("entr(x)", 0.5, 0.5 * math.log(2)),
+    ("xlogy(3, x)", 2.0, 3 * math.log(2)),
+    ("xlog1py(3, x)", 1.0, 3 * math.log(2)),
     ("lambertw(x)", 1.0, 0.567143290409784),
     ("lambertw(x)", math.e, 1.0),
 ]
@@ -55,22 +89,30 @@ def test_the_wronskian_of_bessel_functions_by_their_derivatives() -> None:
                 assert found == pytest.approx(wanted, rel=1e-12), (one, order, x)
 
 
-@pytest.mark.parametrize("name", ["besselj(n, x)", "besselk(n, x)", "gammainc(n, x)"])
+@pytest.mark.parametrize(
+    "name", ["besselj(n, x)", "besselk(n, x)", "gammainc(n, x)", "betainc(n, 3, x)", "zeta(n, x)"]
+)
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_the_derivative_by_the_order_is_refused(name: str, mode: str) -> None:
     f = dl.parse(name)
     with pytest.raises(UnsupportedError, match="has no closed form"):
         dl.gradient(f, mode=mode)
-    slope = dl.grad(f, argnums=1)(2.0, 1.5)
-    expected = dl.gradient(dl.parse(name.replace("n,", "2,")), mode=mode)(1.5)
+    x = 0.5 if "beta" in name else 1.5
+    slope = dl.grad(f, argnums=1)(2.0, x)
+    expected = dl.gradient(dl.parse(name.replace("n,", "2,")), mode=mode)(x)
     assert float(slope) == float(np.ravel(expected)[0])
-    finite = dl.differentiate(f, [2.0, 1.5], method="richardson").value
+    finite = dl.differentiate(f, [2.0, x], method="richardson").value
     with mpmath.workdps(30):
-        library = {"besselj": mpmath.besselj, "besselk": mpmath.besselk}
+        library = {
+            "besselj": mpmath.besselj,
+            "besselk": mpmath.besselk,
+            "zeta": mpmath.zeta,
+            "betainc": lambda a, x: mpmath.betainc(a, 3, 0, x, regularized=True),
+        }
         call = library.get(
             name.partition("(")[0], lambda a, x: mpmath.gammainc(a, 0, x, regularized=True)
         )
-        truth = float(mpmath.diff(lambda n: call(n, mpmath.mpf(1.5)), 2))
+        truth = float(mpmath.diff(lambda n: call(n, mpmath.mpf(x)), 2))
     assert np.ravel(finite)[0] == pytest.approx(truth, rel=1e-7)
 
 
@@ -79,7 +121,7 @@ def test_the_names_stay_free_for_variables(name: str) -> None:
     f = dl.parse(f"{name} = 3*x; {name} + 1")
     assert f(2.0) == 7.0
     arity = by_spelling[name].arity
-    called = dl.parse(f"{name}*{name}({'2, 0.5' if arity == 2 else '0.5'})")
+    called = dl.parse(f"{name}*{name}({', '.join(['2', '3', '0.5'][-arity:])})")
     assert called.inputs == (name,)
     assert dl.parse(str(called)) == called
 
@@ -104,6 +146,24 @@ def test_the_names_stay_free_for_variables(name: str) -> None:
         ("gammainc(2, x)", 0.0, 0.0),
         ("gammainc(2, x)", math.inf, 1.0),
         ("gammainc(2, x)", -1.0, math.nan),
+        ("airyai(x)", 500.0, 0.0),
+        ("airybi(x)", 500.0, math.inf),
+        ("beta(x, 1)", -0.5, math.nan),
+        ("betainc(2, 3, x)", 0.0, 0.0),
+        ("betainc(2, 3, x)", 1.0, 1.0),
+        ("betainc(2, 3, x)", 1.5, math.nan),
+        ("zeta(2, x)", 0.0, math.nan),
+        ("ndtr(x)", -30.0, float(mpmath.ncdf(-30))),
+        ("ndtr(x)", -math.inf, 0.0),
+        ("ndtr(x)", math.inf, 1.0),
+        ("log_ndtr(x)", -1e10, -5e19 - math.log(1e10) - 0.5 * math.log(2 * math.pi)),
+        ("ndtri(x)", 0.0, -math.inf),
+        ("ndtri(x)", 1.5, math.nan),
+        ("logit(x)", 1.0, math.inf),
+        ("entr(x)", 0.0, 0.0),
+        ("entr(x)", -1.0, -math.inf),
+        ("xlogy(0, x)", 0.0, 0.0),
+        ("xlog1py(0, x)", -1.0, 0.0),
     ],
 )
 def test_edges(text: str, x: float, value: float) -> None:
@@ -115,3 +175,44 @@ def test_derivatives_at_the_edges() -> None:
     assert np.ravel(dl.gradient(dl.parse("erfinv(x)"))(1.0)) == [math.inf]
     assert np.ravel(dl.hessian(dl.parse("gammainc(1, x)"))(0.0)) == [-1.0]
     assert np.isnan(np.ravel(dl.gradient(dl.parse("e1(x)"))(-1.0))).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "text", "x"),
+    [
+        (lambda x: special.jv(0, x), "besselj(0, x)", 1.3),
+        (lambda x: special.kv(1, x), "besselk(1, x)", 1.3),
+        (lambda x: special.betainc(2, 3, x), "betainc(2, 3, x)", 0.3),
+        (lambda x: special.log_ndtr(x) * special.ndtri(x), "log_ndtr(x)*ndtri(x)", 0.3),
+        (lambda x: special.expit(special.logit(x)), "sigmoid(logit(x))", 0.3),
+        (lambda x: special.xlogy(x, x) + special.entr(x), "xlogy(x, x) + entr(x)", 0.3),
+        (lambda x: special.erfcx(x) * special.erfi(x), "erfcx(x)*erfi(x)", 0.3),
+    ],
+)
+def test_scipys_functions_take_traced_values_and_tensors(call: Any, text: str, x: float) -> None:
+    assert dl.trace(call, x) == dl.parse(text)
+    tensor = dl.tensor(x, requires_grad=True)
+    call(tensor).backward()
+    assert float(tensor.grad) == float(np.ravel(dl.gradient(dl.parse(text))(x))[0])
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_products_with_logarithms_at_zero(mode: str) -> None:
+    for text in ("xlogy(x, y)", "xlog1py(x, y - 1)"):
+        found = dl.gradient(dl.parse(text), mode=mode)(0.0, 0.0)
+        assert np.ravel(found).tolist() == [-math.inf, 0.0]
+    assert np.ravel(dl.gradient(dl.parse("entr(x)"), mode=mode)(0.0)).tolist() == [math.inf]
+
+
+@pytest.mark.parametrize("x", [-1e8, -40.0, -3.0, 0.5, 8.0])
+def test_two_derivatives_of_log_ndtr_far_out(x: float) -> None:
+    """By mpmath's differences; the textbook's form (x + m)·m of the second one cancels."""
+    f = dl.gradient(dl.parse("log_ndtr(x)"))
+    with mpmath.workdps(80):
+        t = mpmath.mpf(x)
+        m = mpmath.npdf(t) / mpmath.ncdf(t)
+        if x < -1000:  # the continued fraction's first terms
+            m = -t / (1 - 1 / t**2 + 3 / t**4)
+        first, second = float(m), float(-m * (t + m))
+    assert float(np.ravel(f(x))[0]) == pytest.approx(first, rel=4e-15)
+    assert float(np.ravel(dl.gradient(f)(x))[0]) == pytest.approx(second, rel=4e-15)
