@@ -9,6 +9,12 @@ from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives.exponential import exp
+from difflab.primitives.printed_inverses import (
+    ERFINV,
+    ERFINV_PYTHON,
+    lambertw_c,
+    lambertw_python,
+)
 from difflab.primitives.special import derf
 from difflab.primitives.special_kernels import special_function
 
@@ -63,7 +69,8 @@ erfinv: Primitive = Primitive(
     reserved=False,
     kernel="special.erfinv",
     rule=elementwise(lambda t, y, x: t / derf(y)),
-    c="",
+    c_function=ERFINV,
+    python_function=ERFINV_PYTHON,
     latex="\\operatorname{{erf}}^{{-1}}\\left({0}\\right)",
     samples=((-0.8, 0.8),),
     defined="-1 < x < 1",
@@ -92,7 +99,8 @@ lambertw: Primitive = Primitive(
     sympy="LambertW",
     mpmath=lambda mp, x: mp.lambertw(x) if x >= -mp.exp(-1) else mp.nan,
     flint="lambertw",
-    c="",
+    c_function=lambertw_c(BRANCH, REST, NEAR, SERIES),
+    python_function=lambertw_python(BRANCH, REST, NEAR, SERIES),
     latex="W\\left({0}\\right)",
     glyph="W",
     notation="lambertw",

@@ -36,7 +36,7 @@ NO_CUDA_CODE = {
 UNSPELLED = {
     *("digamma", "polygamma"),
     *(name for each in (*_SCIPYS, remainders) for name in each.__all__),
-}
+} - {"erfinv", "lambertw"}
 """Rows that C99 and Python's math have no function for."""
 
 NOT_IN_CUPY = frozenset({"erfi", *airy.__all__, *bessel.__all__})
