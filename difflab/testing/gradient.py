@@ -19,11 +19,12 @@ from difflab.testing.components.verdict import Tolerance
 from difflab.testing.lines.trees import check_tree
 from difflab.testing.trees.arguments import Point, is_module, is_tree, prepared
 from difflab.testing.trees.purity import check_repeatable, remembered, spread_of
+from difflab.testing.trees.several import named_arguments, of_several
 
 __all__ = ["GradientMismatch", "GradientUnjudged", "ImpureFunction", "check_gradient"]
 
 Array = NDArray[float64]
-Callee = Callable[[Any], Any]
+Callee = Callable[..., Any]
 
 _LARGEST = 250
 """Components of an array up to which each is judged on its own."""
@@ -34,7 +35,7 @@ def check_gradient(
     f: Callee,
     gradient: Callee | Any | None = None,
     x: Any = None,
-    *,
+    *others: Any,
     rtol: float = 1e-8,
     atol: float = 0.0,
     unjudged: Literal["fail", "warn"] = "fail",
@@ -72,8 +73,8 @@ def check_gradient(
     Parameters
     ----------
     f : callable
-        Function of `x` that returns a scalar or an array. A ``torch.nn.Module`` is a function of
-        its parameters too.
+        Function of `x`, and of `others` if given, that returns a scalar or an array. A
+        ``torch.nn.Module`` is a function of its parameters too.
     gradient : callable, tree or array_like, optional
         The derivative: a function of `x`, or its value. Without it, the derivative by the
         framework of the arrays is checked: PyTorch's, JAX's, or difflab's for NumPy. Its
@@ -84,6 +85,9 @@ def check_gradient(
         The point: numbers, an array, or dicts, lists, tuples, dataclasses and named tuples of
         them, in one argument. `f` is called with a float for a scalar, with a float64 array for
         a list of numbers, and otherwise with what was given. Integers and strings are settings.
+    *others : array_like or tree
+        Further arguments of `f` and `gradient`. The gradient then is a tuple or list of one part
+        for each argument, in order; None for an argument on which `f` does not depend.
     rtol : float
         Relative tolerance, added to the error bar.
     atol : float
@@ -116,6 +120,12 @@ def check_gradient(
     difflab.testing.gradient.GradientMismatch: the gradient is wrong in 2 of 2 components
     ...
 
+    Several arguments:
+
+    >>> def area(width, height):
+    ...     return np.sum(width * height)
+    >>> check_gradient(area, lambda width, height: (height, width), np.ones(3), np.arange(3.0))
+
     A tree, and the component that is wrong in it:
 
     >>> def loss(params):
@@ -138,6 +148,11 @@ def check_gradient(
     if x is None:
         raise InputError("the point is missing", hint="check_gradient(f, gradient, x)")
     allowed = Tolerance(rtol, atol)
+    if others:
+        check = of_several(f, gradient, (x, *others))
+        return check_tree(*check, allowed, unjudged, method)
+    if not is_module(f):
+        named_arguments(f, (x,))
     if is_tree(x) or is_module(f):
         f, tree = prepared(f, x)
         return check_tree(f, gradient, tree, allowed, unjudged, method)

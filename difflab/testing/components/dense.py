@@ -199,7 +199,7 @@ def report(
     message = describe(wrong, open_, yours.size, source=truth.source, allowed=allowed, hint=hint)
     if wrong:
         error = GradientMismatch(message, wrong, open_)
-        if len(yours) == 1:
+        if len(yours) == 1 and names.root:
             column = int(np.flatnonzero(verdicts.wrong[0])[0])
             call = f"numeric_derivative(f, {names.root}, {column})"
             error.add_note(

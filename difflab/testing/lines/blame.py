@@ -16,6 +16,7 @@ from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudg
 from difflab.testing.lines.directions import Directional, at_random, judged_along
 from difflab.testing.lines.line import slope_in
 from difflab.testing.lines.locate import Place, located
+from difflab.testing.trees.several import OfSeveral
 
 if TYPE_CHECKING:
     from difflab.testing.lines.trees import GradientCheck
@@ -109,7 +110,7 @@ def _mismatch(
         lines.append(hint)
     count = check.probe.count
     lines.append(f"numeric values: {count} evaluations of f, {spent} of them to find the place")
-    if components and check.cotangent is None:
+    if components and check.cotangent is None and not isinstance(check.f, OfSeveral):
         call = f"numeric_derivative(f, {point.root or '(module, x)'}, {place.start})"
         lines.append(f"to repeat: from difflab.testing import numeric_derivative; print({call})")
     return GradientMismatch("\n".join(lines), components)

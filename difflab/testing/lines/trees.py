@@ -27,6 +27,7 @@ from difflab.testing.trees.arguments import Point
 from difflab.testing.trees.own import pulled
 from difflab.testing.trees.probe import Probe
 from difflab.testing.trees.purity import check_repeatable
+from difflab.testing.trees.several import OfSeveral
 
 __all__ = ["GradientCheck", "check_tree"]
 
@@ -210,8 +211,8 @@ class TreeNames:
 
     @property
     def root(self) -> str:
-        """The name of the arguments."""
-        return self.check.point.root or "x"
+        """The name of the arguments; empty for several."""
+        return "" if isinstance(self.check.f, OfSeveral) else self.check.point.root or "x"
 
     def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
         """Return the arrays of the arguments that have axes."""

@@ -70,6 +70,8 @@ def _described(arguments: Mapping[str, Any]) -> dict[str, object]:
     f: Any = arguments["f"]
     x: Any = arguments.get("x")
     record: dict[str, object] = {"function": getattr(f, "__qualname__", type(f).__name__)}
+    if arguments.get("others"):
+        return record
     with suppress(TypeError, ValueError):  # a tree
         point = x if hasattr(x, "dtype") and hasattr(x, "shape") else np.asarray(x, dtype=float)
         record |= {"shape": [int(side) for side in point.shape], "dtype": str(point.dtype)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import pickle
 import random
 import sys
@@ -171,6 +172,7 @@ def _generators() -> dict[str, Any]:
 def _watched(f: Any) -> dict[str, bytes]:
     """Return fingerprints of what a function can keep: captured variables, globals, attributes."""
     found: dict[str, Any] = {}
+    f = inspect.unwrap(f)
     function = f
     if isinstance(f, MethodType):
         found |= {f"self.{name}": value for name, value in _attributes(f.__self__).items()}
