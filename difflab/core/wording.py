@@ -52,8 +52,19 @@ def joined(text: str) -> str:
     --------
     >>> joined("# Kepler\n a = sin(x)  # of the anomaly\nx - 0.1*a  # rad")
     'a = sin(x); x - 0.1*a  # rad'
+    >>> joined("(\n  a\n  + b\n)")
+    '(a + b)'
     """
     lines = [line.strip() for line in text.splitlines()]
     if len(lines) > 1:
         lines = [without_comments(line).rstrip() for line in lines[:-1]] + lines[-1:]
-    return "; ".join(line for line in lines if line)
+    parts: list[str] = []
+    depth = 0
+    for line in filter(None, lines):
+        # Inside brackets a line end is a blank, and none is needed beside them.
+        tight = line.startswith((")", "]")) or bool(parts and parts[-1].endswith(("(", "[")))
+        if parts:
+            parts.append("; " if depth <= 0 else "" if tight else " ")
+        parts.append(line)
+        depth += sum(map(line.count, "([")) - sum(map(line.count, ")]"))
+    return "".join(parts)

@@ -68,13 +68,24 @@ class MethodSession(DerivativeSession):
             with np.errstate(all="ignore"):
                 derivative = self._method.prepare(problem)
             seconds = min(seconds, perf_counter() - start)
+        for name in ("operations", "size"):
+            if not hasattr(derivative, name):
+                raise TypeError(
+                    f"the {type(derivative).__name__} that `prepare` returned has no attribute"
+                    f" `{name}`; give it one, None if unknown"
+                )
         count, size = derivative.operations, _plain(derivative.size)
         return derivative, PreparedFacts(seconds, None if count is None else int(count), size)
 
     def value(self, number: int, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`, in newly allocated arrays."""
         with np.errstate(all="ignore"):
-            found: Estimate = self.call(number, x)()
+            found: Any = self.call(number, x)()
+        if not isinstance(found, Estimate):
+            raise TypeError(
+                f"a call of the derivative returned {type(found).__name__}, not"
+                " difflab.methods.protocol.Estimate(value, error, evaluations)"
+            )
         error = None if found.error is None else np.array(found.error, dtype=float64)
         return Estimate(np.array(found.value, dtype=float64), error, int(found.evaluations))
 
