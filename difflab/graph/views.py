@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from difflab.errors import UnsupportedError
+
 if TYPE_CHECKING:
     from difflab.drawing.drawing import Drawing
     from difflab.explore.shown import ExplorePage
@@ -20,11 +22,18 @@ __all__ = ["Views"]
 
 _HOMES = {
     "text": "difflab.language.printers",
+    "latex": "difflab.language.printers",
     "draw": "difflab.report.drawn",
     "explore": "difflab.explore.shown",
     "trace": "difflab.report.trace.shown",
     "passes": "difflab.report.passes",
 }
+
+
+_FORMULA = 100
+"""Most nodes of a function that a notebook shows as mathematics."""
+_LINE = 3000
+"""Most characters of its LaTeX."""
 
 
 def _view(name: str) -> Callable[..., Any]:
@@ -57,6 +66,24 @@ class Views:
         """
         text: str = _view("text")(self, whole=True)
         return text
+
+    def _repr_latex_(self) -> str | None:
+        r"""Return the mathematics that notebooks display; None for what is too long to be read.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> print(dl.parse("x1/x2")._repr_latex_())
+        $$\frac{x_{1}}{x_{2}}$$
+        """
+        function: Any = self
+        if len(function.graph) > _FORMULA:
+            return None
+        try:
+            text: str = _view("latex")(function)
+        except UnsupportedError:  # a loop, or code of other libraries
+            return None
+        return f"$${text}$$" if len(text) <= _LINE else None
 
     def draw(
         self,

@@ -54,6 +54,18 @@ def test_the_text_is_read_back(name: str) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_notebook_shows_mathematics(name: str) -> None:
+    shown = FUNCTIONS[name]()._repr_latex_()
+    assert shown.startswith("$$")
+    assert shown.endswith("$$")
+    assert shown.count("\\left(") == shown.count("\\right)")
+
+
+def test_a_notebook_shows_no_wall_of_mathematics() -> None:
+    assert dl.parse("*".join(f"sin(x{i})" for i in range(200)))._repr_latex_() is None
+
+
 def test_numbers_that_are_not_finite_are_read_back() -> None:
     infinite = dl.trace(lambda x: x * np.array([np.inf, -np.inf, np.nan, -0.0]) + np.inf, 1.0)
     np.testing.assert_array_equal(dl.parse(str(infinite))(-1.0), infinite(-1.0))

@@ -5,8 +5,9 @@
   run to run, the last digits of errors from processor to processor: they are compared by their
   places only, and so are runs of blanks, line ends and rules. From how many calls on another
   method costs less is not compared. A line ``...`` in the document stands for any text.
-- A ```python block that starts with ``# name.py`` is written to that file, and commands are run
-  where those files are.
+- A block that starts with ``# name.py``, ``# name.txt`` or ``# pyproject.toml`` is written to that
+  file, and commands are run where those files are. A ``pyproject.toml`` with entry points is
+  installed there, as ``pip install -e .`` does.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +36,13 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).parents[2]
+
+PROGRAMS = {
+    "difflab": [sys.executable, "-m", "difflab"],
+    "pytest": [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
+    "cc": ["cc"],
+}
+"""The commands of a document, and what runs them."""
 
 TIME = re.compile(r"\b\d[\d.,]*(e[+-]?\d+)?\s?(ns|µs|ms|s|min)\b")
 SMALL = re.compile(r"\b\d[\d.]*e[+-]?\d+\b")
@@ -76,10 +85,28 @@ def sessions(document: str) -> list[Session]:
 def write_files(document: str, where: Path) -> Path:
     """Write the files that a document tells its reader to write, and return their directory."""
     for block in blocks(document):
-        name = re.match(r"# (\w+\.py)\n", block.text)
-        if block.language == "python" and name:
+        name = re.match(r"# (\w+\.(?:py|txt|toml))\n", block.text)
+        if name:
             (where / name[1]).write_text(block.text, encoding="utf-8")
+            if name[1] == "pyproject.toml":
+                install(block.text, where)
     return where
+
+
+def install(project: str, where: Path) -> None:
+    """Write the metadata of a project, from which Python reads its entry points."""
+    found = tomllib.loads(project)["project"]
+    name, version = found["name"], found["version"]
+    folder = where / f"{name.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8"
+    )
+    groups = (
+        "\n".join([f"[{group}]", *(f"{key} = {value}" for key, value in entries.items())])
+        for group, entries in found["entry-points"].items()
+    )
+    (folder / "entry_points.txt").write_text("\n".join(groups) + "\n", encoding="utf-8")
 
 
 def links(document: str) -> list[str]:
@@ -122,18 +149,18 @@ def masked(text: str) -> str:
 
 
 def matches(expected: str, actual: str) -> bool:
-    pattern = re.escape(masked(expected)).replace(r"\ \.\.\.\ ", " .* ")
-    return re.fullmatch(pattern, masked(actual)) is not None
+    pattern = re.escape(f" {masked(expected)} ").replace(r"\ \.\.\.\ ", " .* ")
+    return re.fullmatch(pattern, f" {masked(actual)} ") is not None
 
 
 def run(command: str, where: Path) -> str:
     """Run `command` without a shell; the only shell syntax is a final ``; echo $?``."""
     command, asks, _ = command.partition("; echo $?")
     name, *arguments = shlex.split(command)
-    assert name == "difflab"
+    assert name in PROGRAMS
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-m", "difflab", *arguments],
+        [*PROGRAMS[name], *arguments],
         cwd=where,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         stdout=subprocess.PIPE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from difflab import parse
 from difflab.errors import InputError
 from difflab.testing import GradientMismatch, check_gradient
 
@@ -36,6 +37,13 @@ def test_a_wrong_component_has_the_name_of_its_argument():
         check_gradient(ratio, lambda a, b: (1 / b, -a / b**2 * [1, 1, -1]), A, B)
     assert [each.name for each in caught.value.components] == ["bottom[2]"]
     assert "a sign error" in str(caught.value)
+
+
+def test_the_inputs_of_a_function_are_its_arguments():
+    f = parse("top/bottom")
+    check_gradient(f, lambda bottom, top: (-top / bottom**2, 1 / bottom), 4.0, 2.0)
+    with pytest.raises(GradientMismatch, match=r"\n  bottom "):
+        check_gradient(f, lambda bottom, top: (top / bottom**2, 1 / bottom), 4.0, 2.0)
 
 
 def test_a_wrong_component_among_many_is_found():
