@@ -50,6 +50,13 @@ SESSIONS = [
 ]
 
 
+ALL = sorted(
+    path.relative_to(FOLDER).with_suffix("").as_posix()
+    for path in FOLDER.rglob("*.md")
+    if path.parent.name != "_build"
+)
+BARE = ("contributing",)  # includes another file
+
 OWNERS = {
     "difflab": difflab,
     "difflab.arrays": difflab.arrays,
@@ -107,6 +114,12 @@ def test_pages_are_in_the_contents(page: str) -> None:
     else:
         folder, _, name = page.rpartition("/")
         assert f"\n{name}\n" in text_of(f"{folder}/index")
+
+
+@pytest.mark.parametrize("page", [path for path in ALL if path not in BARE])
+def test_the_first_paragraph_says_what_one_gets(page: str) -> None:
+    first = text_of(page).split("\n\n")[1]
+    assert re.match(r"[\w`\[*(]", first), first
 
 
 def test_every_picture_of_the_gallery_is_shown() -> None:
