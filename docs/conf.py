@@ -26,4 +26,6 @@ nb_execution_mode = "off"
 default_role = "code"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+# Defaults as they are written: `float64`, not `<class 'numpy.float64'>`.
+autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
