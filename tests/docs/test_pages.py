@@ -65,6 +65,7 @@ OWNERS = {
     "difflab.nn.functional": difflab.nn.functional,
     "difflab.optim": difflab.optim,
     "difflab.random": difflab.random,
+    "difflab.testing": difflab.testing,
 }
 ELSEWHERE = ("__version__", "Axis", "DifflabError")
 
