@@ -83,6 +83,14 @@ def count(function: Function) -> Counts:
     Counts(tree=10, dag=10, operations=200, arithmetic=200)
     """
     require_function(function, "count")
+    cache = function.derived_cache
+    if "counts" not in cache:  # functions inside each other are counted once, not at every level
+        cache["counts"] = _counts(function)
+    found: Counts = cache["counts"]
+    return found
+
+
+def _counts(function: Function) -> Counts:
     used = _used(function)
     counted = used & ~function.graph.structural_rows()
     within = {node: _within(row) for node, row in _holders(function.graph, used)}
@@ -98,6 +106,14 @@ def count(function: Function) -> Counts:
 
 def operation_count(function: Function) -> int:
     """Return the distinct operations of a function alone; see `Counts`."""
+    cache = function.derived_cache
+    if "operations" not in cache:
+        cache["operations"] = _operation_count(function)
+    found: int = cache["operations"]
+    return found
+
+
+def _operation_count(function: Function) -> int:
     graph, used = function.graph, _used(function)
     counted = used & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
     holders = _holders(graph, used)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,6 +15,7 @@ from difflab.autodiff.engine.argnums import pulled
 from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, record
 from difflab.core.primitive import Primitive
+from difflab.errors import InputError
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Checkpoint
 from difflab.graph.custom.rows import packed, unpacked
@@ -21,10 +24,15 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["traced_checkpoint"]
+__all__ = ["MOST_NESTED", "traced_checkpoint"]
 
 MOST_INLINED = 10_000
 """Nodes up to which a checkpoint is inlined for what knows no functions: text, SymPy, C."""
+
+MOST_NESTED = 100
+"""Checkpoints inside each other in a trace: seven calls of Python differentiate each of them."""
+
+_around: ContextVar[int] = ContextVar("checkpoints that are being traced", default=0)
 
 
 def traced_checkpoint(
@@ -38,6 +46,11 @@ def traced_checkpoint(
         Its results are a tree; what is traced in it depends on the node.
     leaves, structure : list, Structure
         The pair ``(args, kwargs)``, flattened.
+
+    Raises
+    ------
+    InputError
+        More than `MOST_NESTED` checkpoints are inside each other.
     """
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Node)]
     returned: list[tuple[list[Any], Structure]] = []
@@ -51,13 +64,30 @@ def traced_checkpoint(
         return [leaf for leaf in returned[0][0] if isinstance(leaf, Node)]
 
     nodes = [leaves[place] for place in places]
-    run = record(call, [node.shape for node in nodes], has_aux=False, values=nodes)
+    with _nested():
+        run = record(call, [node.shape for node in nodes], has_aux=False, values=nodes)
     results, tree = returned[0]
     if not run.results:
         return unflatten(tree, results)
     outputs = iter(_append_checkpoint(Checkpoint(run.function), [*nodes, *run.captured]))
     found = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
     return unflatten(tree, found)
+
+
+@contextmanager
+def _nested() -> Iterator[None]:
+    """Count the checkpoints around the one that is traced."""
+    depth = _around.get() + 1
+    if depth > MOST_NESTED:
+        raise InputError(
+            f"checkpoints are more than {MOST_NESTED} inside each other, too many for a trace",
+            hint="call them one after the other, as checkpoint_chain does, or use difflab.tensor",
+        )
+    token = _around.set(depth)
+    try:
+        yield
+    finally:
+        _around.reset(token)
 
 
 def _like(output: Node, result: Node) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from difflab.autodiff.control.checkpoints import MOST_NESTED
 from difflab.autodiff.control.rows import is_traced
 from difflab.core.wording import counted
 from difflab.eager.checkpoints.checkpoint import checkpoint, unrecorded
@@ -24,8 +25,6 @@ from difflab.graph.pytree import Structure, flatten, unflatten
 
 __all__ = ["checkpoint_chain"]
 
-MOST_NESTED = 40
-"""Checkpoints inside each other up to which a chain is traced."""
 ChainState = list[Any]
 """The leaves of a state; tensors among them are detached from their steps."""
 

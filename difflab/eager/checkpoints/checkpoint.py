@@ -47,6 +47,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Raises
     ------
+    InputError
+        In a trace more than 100 checkpoints are inside each other.
     TapeError
         The function changes an argument in place. Raised by `backward`: an argument was changed
         in place afterwards, or the second run gave another result.

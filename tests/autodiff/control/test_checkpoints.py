@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from difflab.autodiff.control.checkpoints import MOST_NESTED
 from difflab.eager.checkpoints.revolve import forward_steps
 from difflab.errors import InputError
 from difflab.language.printers import text
@@ -215,10 +216,55 @@ def test_a_chain_runs_the_fewest_steps(steps: int, snapshots: int) -> None:
 
 
 def test_a_chain_that_nests_too_deep_is_refused() -> None:
-    f = lambda x: dl.checkpoint_chain(lambda k, s: np.sin(s), x, 100, 1)  # noqa: E731
-    with pytest.raises(InputError, match="99 checkpoints inside each other") as caught:
+    f = lambda x: dl.checkpoint_chain(lambda k, s: np.sin(s), x, 200, 1)  # noqa: E731
+    with pytest.raises(InputError, match="199 checkpoints inside each other") as caught:
         dl.grad(f)(0.5)
     assert "more snapshots" in str(caught.value)
+
+
+def sines(depth: int) -> Callable[[Any], Any]:
+    """Return the sine of the sine …, with every sine but the last inside one checkpoint more."""
+
+    def f(x: Any, level: int = depth) -> Any:
+        return np.sin(dl.checkpoint(f, x, level - 1)) if level else np.sin(x)
+
+    return f
+
+
+def slope(x: float, count: int) -> float:
+    """Return the derivative of `count` sines inside each other, by the chain rule."""
+    product = 1.0
+    for _ in range(count):
+        product, x = product * float(np.cos(x)), float(np.sin(x))
+    return product
+
+
+@pytest.mark.parametrize("transform", [dl.grad, dl.jacfwd, lambda f: dl.jit(dl.grad(f))])
+def test_checkpoints_nest_as_deep_as_stated(transform: Any) -> None:
+    assert float(transform(sines(MOST_NESTED))(0.5)) == pytest.approx(
+        slope(0.5, MOST_NESTED + 1), rel=1e-13
+    )
+
+
+@pytest.mark.parametrize("transform", [dl.grad, dl.jit, dl.jacfwd])
+@pytest.mark.parametrize("depth", [MOST_NESTED + 1, 300])
+def test_checkpoints_that_nest_deeper_are_refused(transform: Any, depth: int) -> None:
+    with pytest.raises(InputError, match=f"more than {MOST_NESTED} inside each other") as caught:
+        transform(sines(depth))(0.5)
+    assert "difflab.tensor" in str(caught.value)
+    assert dl.grad(sines(2))(0.5) == pytest.approx(slope(0.5, 3))  # nothing is left counted
+
+
+def test_tensors_have_no_limit_of_nesting() -> None:
+    x = dl.tensor(0.5, requires_grad=True)
+    sines(150)(x).backward()
+    assert x.grad is not None
+    assert x.grad.item() == pytest.approx(slope(0.5, 151), rel=1e-13)
+
+
+def test_functions_inside_each_other_are_counted_once() -> None:
+    # Counted anew at every level, this would take 2⁶⁰ steps.
+    assert dl.count(dl.trace(sines(60), 0.5)).operations == 61
 
 
 # --- memory ---------------------------------------------------------------------------------------
