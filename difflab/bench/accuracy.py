@@ -28,6 +28,7 @@ from difflab.bench.pictures import (
     formula_at_point,
 )
 from difflab.core.quantities import error as error_text
+from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.measure import answer
@@ -192,14 +193,14 @@ def _analytic(function: Function) -> bool:
 
 def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str, Cell]:
     with np.errstate(all="ignore"):
-        found = formula.quotient(case.function.values, case.point, h)
+        found = formula.quotient(values_of(case.function), case.point, h)
     return _errors(case, found)
 
 
 def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
     """Measure a method that chooses its own step."""
     function = case.function
-    problem = Problem(function.values, function.n, function.m, function, timeout=TIMEOUT)
+    problem = Problem(values_of(function), function.n, function.m, function, timeout=TIMEOUT)
     found = answer(method, problem, case.point).estimate.value
     return _errors(case, np.array(found, dtype=float64).reshape(case.jacobian.shape))
 

@@ -20,6 +20,7 @@ from difflab.bench.accuracy import AccuracyCase, steps
 from difflab.bench.pictures import ORANGE, formula_at_point, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
+from difflab.execute.long_loops import values_of
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import outcome
 from difflab.lab.sweep import Cell, SweepRow, Task
@@ -169,7 +170,7 @@ class _Meter:
     def _measured(self) -> dict[str, dict[str, Cell]]:
         function = self.case.function
         problem = Problem(
-            function.values, function.n, function.m, function, timeout=self.timeout, often=True
+            values_of(function), function.n, function.m, function, timeout=self.timeout, often=True
         )
         rows: dict[str, dict[str, Cell]] = {}
         calls: dict[str, measure.MethodCall] = {}

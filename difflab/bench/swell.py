@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from difflab.autodiff import jacobian
 from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, CurveStyle, plot_curve
 from difflab.errors import DifflabError, MethodTimeout
+from difflab.execute.long_loops import values_of
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
@@ -149,7 +150,7 @@ class _Meters:
         """Return SymPy's derivative with its sizes."""
         if self.derivative is None or self.derivative[0] != depth:
             problem = Problem(
-                function.values, function.n, function.m, function, timeout=self.timeout
+                values_of(function), function.n, function.m, function, timeout=self.timeout
             )
             prepared = SYMBOLIC.prepare(problem)
             assert isinstance(prepared, SymbolicDerivative)

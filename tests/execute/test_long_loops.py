@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from difflab.bench.accuracy import FORMULAS, AccuracyCase, _fixed
 from difflab.execute.long_loops import LongLoops, interpreter_of, values_of
 from difflab.graph.control import Loop, WhileLoop
 from difflab.graph.counts import LONG
 from difflab.lab.compare import compare
+from difflab.lab.study.cases import Case
+from difflab.lab.study.timing import timed
 from difflab.report.trace.trace import trace
 
 pytest.importorskip("llvmlite", reason="long loops are machine code, which needs llvmlite")
@@ -91,3 +94,30 @@ def test_compare_says_that_a_chaotic_recurrence_has_no_slope(no_long_runs: None)
     assert row.verdict == "inconclusive"
     assert "one unit in the last place of the inputs changes the value by" in row.message
     assert row.message.endswith("not along a slope")
+
+
+def test_a_comparison_over_a_domain_gives_methods_values_that_are_machine_code(
+    no_long_runs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Seen(Exception):
+        pass
+
+    def seen(values: Any, *args: Any, **options: Any) -> None:
+        raise Seen(values)
+
+    monkeypatch.setattr("difflab.lab.domain.compare.Problem", seen)
+    with pytest.raises(Seen) as caught:
+        dl.compare(RELAXED, over={"x": (0.0, 1.0)}, points=2, methods=["finite-central"])
+    (values,) = caught.value.args
+    assert values(np.array([0.25])) == pytest.approx(1 - 0.75 * LEFT, rel=1e-9)
+
+
+def test_times_of_a_study_run_no_turn_in_python(no_long_runs: None) -> None:
+    case = Case(RELAXED, {"x": 0.25}, ("finite-central", "reverse"), RELAXED, repeats=1)
+    assert all(times.blocks for times in timed(case, case.methods).values())
+
+
+def test_the_benchmark_of_accuracy_runs_no_turn_in_python(no_long_runs: None) -> None:
+    point = np.array([0.25])
+    case = AccuracyCase(dl.parse(RELAXED), point, np.array([[LEFT]]), RELAXED, "x=0.25")
+    assert _fixed(case, FORMULAS["central difference"], 1e-6)["absolute_error"] < 1e-7

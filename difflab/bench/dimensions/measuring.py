@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
 from difflab.errors import DifflabError, MethodTimeout
+from difflab.execute.long_loops import values_of
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.lab import measure
@@ -71,7 +72,7 @@ class FamilyMeter:
         except (Exception, SystemExit) as error:  # the user's code may raise anything
             return {method.name: dict(outcome(error)._asdict()) for method in self.methods}
         problem = Problem(
-            function.values, function.n, function.m, function, timeout=self.timeout, often=True
+            values_of(function), function.n, function.m, function, timeout=self.timeout, often=True
         )
         judge, effort = _Judge.of(function, x), Effort(problem, x)
         rows: dict[str, Row] = {}
@@ -151,8 +152,10 @@ class _Judge:
         direction = np.random.default_rng(SEED).standard_normal(x.size)
         direction /= np.linalg.norm(direction) or 1.0
 
+        values = values_of(function)
+
         def along(t: Any) -> Array:
-            return np.ravel(function.values((x + t * direction)[None, :]))
+            return np.ravel(values((x + t * direction)[None, :]))
 
         try:
             found = differentiate(along, 0.0)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from difflab.bench.peers.drawing import draw, table
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
+from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.environment import environment
@@ -171,7 +172,7 @@ class PeerCase:
         moves = np.random.default_rng(SEED_OF_BATCHES).uniform(-1, 1, (points, len(self.x)))
         batch = self.x + spread * moves
         batch[0] = self.x
-        outside = ~np.isfinite(self.function.values(batch)[:, 0])
+        outside = ~np.isfinite(values_of(self.function)(batch)[:, 0])
         batch[outside] = self.x
         return batch
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from difflab.core.machine import require_memory
 from difflab.errors import InputError
 from difflab.execute import check_target
+from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab.compare import described, environment_of, parsed, start
 from difflab.lab.domain.answers import Answers, Candidate, prepared
@@ -114,9 +115,8 @@ def compare_domain(
     unit = evenly(len(box.moving), SCAN * points, seed)
     sample = box.points(unit[:points])
     start(chosen)
-    problem = Problem(
-        function.values, function.n, function.m, function, order, timeout, target=target, often=True
-    )
+    values, n, m = values_of(function), function.n, function.m
+    problem = Problem(values, n, m, function, order, timeout, target=target, often=True)
     effort = Effort(problem, sample[0])
     chosen = [effort.stoppable(method) for method in chosen]
     start(chosen)

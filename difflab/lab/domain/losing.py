@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from difflab.diagnose.divergence import Derivative, Differentiate, first_divergence
 from difflab.diagnose.point_check import packed
 from difflab.errors import DifflabError
+from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab.domain.record import LosingNode, WorstPoint
 from difflab.methods.exact import EXACT
@@ -57,9 +58,8 @@ def losing_node(method: Method, problem: Problem, worst: WorstPoint) -> LosingNo
 
 def _by(method: Method, problem: Problem) -> Differentiate:
     def derivative(function: Function, point: NDArray[float64]) -> Derivative:
-        part = replace(
-            problem, values=function.values, n=function.n, m=function.m, function=function
-        )
+        values, n, m = values_of(function), function.n, function.m
+        part = replace(problem, values=values, n=n, m=m, function=function)
         found = method.prepare(part)(point)
         shape = (function.m, function.n)
         error = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from difflab.execute.long_loops import interpreter_of, values_of
 from difflab.lab.effort import Effort
 from difflab.lab.measure import CallCost, MethodCall, answer, in_turns
 from difflab.lab.study.cases import Case
@@ -57,8 +58,8 @@ def timed(case: Case, names: Sequence[str]) -> dict[str, Times]:
     from difflab.language import parse
 
     function = parse(case.text)
-    x = packed(function, checked_point(function, case.point))
-    values, n, m = function.values, function.n, function.m
+    x = packed(function, checked_point(function, case.point, on=interpreter_of(function)))
+    values, n, m = values_of(function), function.n, function.m
     problem = Problem(
         values, n, m, function, case.order, case.timeout, target=case.target, often=True
     )
