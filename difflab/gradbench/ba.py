@@ -101,13 +101,12 @@ def _compiled(f: Any) -> Any:
 def _objective(question: Any) -> Prepared:
     scene, fast = _scene(question), _compiled(errors)
     p = len(scene.weights)
-    reprojection, weight = np.empty((p, 2)), np.empty(p)
 
-    def evaluate() -> None:
-        for part in scene.parts():
-            reprojection[part], weight[part] = fast(*scene.observations(part))
+    def evaluate() -> list[Any]:
+        return [fast(*scene.observations(part)) for part in scene.parts()]
 
-    def output(_: None) -> Any:
+    def output(found: list[Any]) -> Any:
+        reprojection, weight = found[0]
         return {
             "reproj_error": {"elements": reprojection[0].tolist(), "repeated": p},
             "w_err": {"element": float(weight[0]), "repeated": p},
