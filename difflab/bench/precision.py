@@ -23,6 +23,7 @@ from difflab.core.quantities import seconds
 from difflab.execute.long_loops import values_of
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import outcome
+from difflab.lab.sampling import spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
@@ -191,7 +192,7 @@ class _Meter:
                 rows[name]["message"] = cost.noted(rows[name].get("message"))
                 rows[name]["call_seconds"] = cost.seconds
                 rows[name]["repetitions"] = len(cost.samples)
-                rows[name]["spread"] = measure.spread(cost.samples)
+                rows[name]["spread"] = spread(cost.samples)
             else:
                 rows[name] |= outcome(cost)._asdict()
         return rows

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.functions import Subject
-from difflab.cli.options import (
-    DerivativeKind,
-    ExpressionArgument,
-    OutputOption,
-    PlotOption,
-)
+from difflab.cli.options import DerivativeKind, ExpressionArgument, OutputOption, PlotOption
 from difflab.cli.output import check_destination, deliver
 from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError

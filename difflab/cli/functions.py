@@ -18,7 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difflab.cli.options import one_of, parse_point, read_expression
+from difflab.cli.options import one_of, parse_point
+from difflab.cli.program_text import read_expression
 from difflab.core.wording import names_problem
 from difflab.errors import InputError, PointError
 

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.functions import Subject
-from difflab.cli.options import (
-    DerivativeKind,
-    ExpressionArgument,
-    OutputOption,
-    StabiliseOption,
-)
+from difflab.cli.options import DerivativeKind, ExpressionArgument, OutputOption, StabiliseOption
 from difflab.cli.output import check_destination, deliver, say, screen
 from difflab.core.wording import names_problem, without_comments
 from difflab.errors import InputError

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
-from hashlib import sha256
 from math import isfinite
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from difflab.core.files import open_regular
+from difflab.cli.program_text import read_expression
 from difflab.core.place import SourceLocation
-from difflab.core.quantities import bytes_text
 from difflab.errors import InputError, ParseError, PointError
 
 if TYPE_CHECKING:
@@ -36,11 +33,9 @@ __all__ = [
     "PointOption",
     "StabiliseOption",
     "TimeoutOption",
-    "expression_key",
     "one_of",
     "parse_names",
     "parse_point",
-    "read_expression",
 ]
 
 ExpressionArgument = Annotated[
@@ -100,9 +95,6 @@ class DerivativeKind(StrEnum):
 TextSpan = tuple[int, int]
 
 _LISTED = 12
-_START = 200  # characters of a long formula in the rows of a bench
-_LONGEST_KEY = 2000  # characters of a formula written out in them; a longer one is hashed
-_LONGEST_TEXT = 1 << 28  # bytes of a program
 _DEPTH = 32  # NumPy's limit on dimensions is 64
 # A bracket of an array, or an element: what lies between brackets and commas, without spaces.
 _TOKEN = re.compile(r"[\[\]]|[^\[\],\s](?:[^\[\],]*[^\[\],\s])?")
@@ -137,61 +129,6 @@ def _separated(args: Sequence[str], options: dict[str, bool]) -> tuple[list[str]
             kept.append(argument)
         value_follows = not value_follows and options.get(argument) is False
     return kept, moved
-
-
-def read_expression(argument: str) -> str:
-    """Return the program text: `argument`, standard input for ``-``, a file for ``@file``.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or is not text.
-    """
-    if argument == "-":
-        return _decoded(_standard_input(), "standard input")
-    if argument.startswith("@"):
-        name = argument[1:]
-        return _decoded(_read_bytes(name), repr(name))
-    return argument
-
-
-def _standard_input() -> bytes:
-    if sys.stdin is None:
-        raise InputError("standard input is closed", hint="write the formula as an argument")
-    try:
-        return _read_text(sys.stdin.buffer, "standard input")
-    except OSError as error:
-        raise InputError(f"cannot read standard input: {error.strerror or error}") from error
-
-
-def _read_bytes(name: str) -> bytes:
-    try:
-        with open_regular(name) as stream:
-            return _read_text(stream, repr(name))
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read {name!r}: {why.lower()}") from error
-
-
-def _read_text(stream: BinaryIO, source: str) -> bytes:
-    """Return all bytes of a program; raise if they exceed a limit, as an endless source does."""
-    content = bytearray()
-    while piece := stream.read(1 << 20):
-        content += piece
-        if len(content) > _LONGEST_TEXT:
-            limit = bytes_text(_LONGEST_TEXT)
-            raise InputError(f"{source} is longer than the limit of {limit}")
-    return bytes(content)
-
-
-def _decoded(content: bytes, source: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{source} is not UTF-8 text: byte {error.start} is 0x{content[error.start]:02x}",
-            hint="save the expression as UTF-8 text",
-        ) from error
 
 
 def parse_names(text: str | None) -> list[str] | None:
@@ -279,7 +216,7 @@ def _file(name: str, place: SourceLocation) -> dict[str, Any]:
     if ending == ".npy":
         raise place.error(PointError, "an array needs a name", f"x=@{name}")
     try:
-        content = _decoded(_read_bytes(name), repr(name))
+        content = read_expression(f"@{name}")
     except InputError as error:
         raise place.error(PointError, error.message, error.hint) from error
     if ending == ".json":
@@ -391,11 +328,3 @@ def _array(place: SourceLocation) -> NDArray[np.float64]:
         return np.array(stack[0][0], dtype=np.float64)
     except ValueError as error:
         raise place.error(PointError, "the rows of the array differ in length") from error
-
-
-def expression_key(text: str) -> str:
-    """Return the text that identifies a formula: itself, or its beginning and a hash."""
-    if len(text) <= _LONGEST_KEY:
-        return text
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"{text[:_START]}… {len(text):,} characters, SHA-256 {digest}…"

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from difflab.cli.functions import Subject, is_function
-from difflab.cli.options import one_of, parse_point, read_expression
+from difflab.cli.options import one_of, parse_point
+from difflab.cli.program_text import read_expression
 from difflab.core.wording import names_problem
 from difflab.errors import InputError, ParseError, PointError
 from difflab.graph.names import missing_values

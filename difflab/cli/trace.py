@@ -9,11 +9,7 @@ import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.functions import Subject
-from difflab.cli.options import (
-    ExpressionArgument,
-    OutputOption,
-    PointOption,
-)
+from difflab.cli.options import ExpressionArgument, OutputOption, PointOption
 from difflab.cli.output import check_destination, deliver, report_format, say, screen
 
 if TYPE_CHECKING:

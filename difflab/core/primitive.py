@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
-from importlib import import_module
+from functools import cached_property, partial
 from itertools import accumulate
 from math import prod
 from types import ModuleType
@@ -20,6 +19,7 @@ from typing import Any
 
 from difflab.core.apply import apply
 from difflab.core.javascript import from_c
+from difflab.core.special_functions import special_functions
 
 __all__ = [
     "ByArgument",
@@ -42,12 +42,6 @@ __all__ = [
 ]
 
 Map = Callable[..., Any]
-SPECIAL = {
-    "numpy": "scipy.special",
-    "cupy": "cupyx.scipy.special",
-    "jax.numpy": "jax.scipy.special",
-}
-"""The module of special functions for each array module; by default its own `special`."""
 Params = tuple[tuple[str, Any], ...]
 """The static parameters of an operation, by name and in order."""
 Shape = tuple[int, ...]
@@ -397,11 +391,3 @@ def _arity(rule: Rule) -> int | None:
     if isinstance(rule, ByArgument):
         return len(rule.entries)
     return 1 if isinstance(rule, Linear) else None
-
-
-@cache
-def special_functions(xp: ModuleType) -> ModuleType:
-    """Return the special functions that belong to the array module `xp`."""
-    owner = SPECIAL.get(xp.__name__)
-    found: ModuleType = xp.special if owner is None else import_module(owner)
-    return found

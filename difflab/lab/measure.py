@@ -1,8 +1,7 @@
 """Cost of preparing and calling a derivative: time and memory, measured separately.
 
 A time is the smallest of several samples, since every disturbance makes a measurement longer.
-Each sample repeats the call until it is long enough for the clock (the repeats double, as in
-ADBench, Šrajer et al. 2018). Samples are shorter than the time slices of a busy machine, so that
+Samples are shorter than the time slices of a busy machine, so that
 most of them are undisturbed; calls that are compared are measured in turns. The raw samples are
 kept. Memory is measured in a separate call, since tracing allocations slows a call severalfold.
 """
@@ -10,17 +9,17 @@ kept. Memory is measured in a separate call, since tracing allocations slows a c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
-import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.lab.sampling import BUDGET, QUICK, TimeSampler
 from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 from difflab.methods.timer import Stopwatch, elapsed, peak_of
@@ -30,25 +29,15 @@ __all__ = [
     "CallCost",
     "MethodAnswer",
     "MethodCall",
-    "Pairs",
     "SelfMeasured",
-    "TimeSampler",
     "answer",
     "in_turns",
-    "paired",
     "prepare",
-    "spread",
     "timed_call",
 ]
 
-SHORTEST = 2e-3  # minimum seconds of a sample of a pair: 20,000 ticks of a 100 ns clock
-BRIEF = 5e-4  # minimum seconds of a sample of one of several calls: 5,000 such ticks
 SAMPLES = 15
 PREPARED = 5  # preparations that are timed if they are quick
-ROUNDS = 31  # of two calls in turns
-LOOKS = 3  # samples of a short call in one turn; the fastest counts
-BUDGET = 0.5  # seconds after which no further sample of one call is started
-QUICK = 0.5  # seconds of preparation after which it is not repeated
 FIRST_CALL = "the time of a call is that of the first, which may include compilation"
 """The message of a row whose method is too slow for a second call."""
 
@@ -280,132 +269,3 @@ def _cost(call: MethodCall, sampler: TimeSampler, budget: float) -> CallCost | B
         return _known(call, sampler)
     except (Exception, SystemExit) as error:
         return error
-
-
-class TimeSampler:
-    """Sampler of the seconds that one repetition takes.
-
-    Parameters
-    ----------
-    run : callable
-        ``run(repeats)``: return the seconds that `repeats` repetitions take.
-    budget : float
-        Seconds after which no further sample is started; there is always one.
-    shortest : float
-        The least seconds of a sample.
-
-    Attributes
-    ----------
-    samples : list of float
-        Seconds of one repetition.
-    spent : float
-        Seconds of all samples together.
-
-    Examples
-    --------
-    >>> quick, slow = TimeSampler(lambda repeats: 0.001 * repeats), TimeSampler(lambda repeats: 3.0)
-    >>> for _ in range(3):
-    ...     quick.take()
-    ...     slow.take()
-    >>> quick.samples, slow.samples
-    ([0.001, 0.001, 0.001], [3.0])
-    """
-
-    def __init__(
-        self, run: Callable[[int], float], budget: float = BUDGET, shortest: float = BRIEF
-    ) -> None:
-        self.samples: list[float] = []
-        self.spent = 0.0
-        self._run = run
-        self._budget = budget
-        self._shortest = shortest
-        self._seconds = 0.0
-        self._repeats = 0
-
-    def take(self) -> None:
-        """Take a sample, unless that would exceed the budget."""
-        if not self.samples or self.spent + self._seconds <= self._budget:
-            self.samples.append(self.measured())
-
-    def measured(self) -> float:
-        """Return the seconds of one repetition; the first time, find how many a sample needs."""
-        if self._repeats:
-            self._seconds = self._run(self._repeats)
-        else:
-            self._repeats = 1
-            while (seconds := self._run(self._repeats)) < self._shortest:
-                self._repeats *= 2
-            self._seconds = seconds
-        self.spent += self._seconds
-        return self._seconds / self._repeats
-
-
-def spread(samples: Sequence[float]) -> float:
-    """Return the interquartile range of `samples` over their median.
-
-    Examples
-    --------
-    >>> spread([1.0, 1.9, 2.0, 2.1, 9.0])
-    0.1
-    """
-    low, middle, high = np.percentile(samples, (25, 50, 75)).tolist()
-    return round((high - low) / middle, 12) if middle else 0.0
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Two calls measured in turns.
-
-    Attributes
-    ----------
-    first, second : tuple of float
-        Seconds per call, one element per round.
-    """
-
-    first: tuple[float, ...]
-    second: tuple[float, ...]
-
-    @property
-    def ratios(self) -> tuple[float, ...]:
-        """The second's time over the first's, round by round: a drift of both cancels."""
-        return tuple(b / a for a, b in zip(self.first, self.second, strict=True))
-
-
-def paired(
-    first: Callable[[], object],
-    second: Callable[[], object],
-    budget: float = BUDGET,
-    clock: Callable[[Callable[[], object], int], float] = elapsed,
-) -> Pairs:
-    """Measure two calls in turns, A B, B A, A B, …, in at most about `budget` seconds.
-
-    A turn is the fastest of `LOOKS` samples, or one sample if it is long, since a disturbance
-    makes a sample longer. A disturbance longer than a round affects both calls, so that the ratio
-    of the round is preserved.
-
-    Parameters
-    ----------
-    first, second : callable
-        The calls to measure, without arguments.
-    budget : float
-        Seconds after which no further round is started; there is always one.
-    clock : callable
-        ``clock(call, repeats)``: return the seconds that `repeats` calls take.
-
-    Examples
-    --------
-    >>> speeds = {min: 0.001, max: 0.003}
-    >>> paired(min, max, clock=lambda call, repeats: speeds[call] * repeats).ratios[:2]
-    (3.0, 3.0)
-    """
-    samplers = [TimeSampler(partial(clock, call), shortest=SHORTEST) for call in (first, second)]
-    for sampler in samplers:
-        sampler.measured()
-    looks = LOOKS if sum(sampler.spent for sampler in samplers) < QUICK else 1
-    found: tuple[list[float], list[float]] = ([], [])
-    while len(found[0]) < ROUNDS:
-        if found[0] and sum(sampler.spent for sampler in samplers) >= budget:
-            break
-        for index in (0, 1) if len(found[0]) % 2 == 0 else (1, 0):
-            found[index].append(min(samplers[index].measured() for _ in range(looks)))
-    return Pairs(tuple(found[0]), tuple(found[1]))

@@ -205,7 +205,7 @@ class Comparison:
 
         The schema allows only texts in the environment, so the samples are JSON in one text.
         """
-        from difflab.lab.measure import spread
+        from difflab.lab.sampling import spread
 
         rows = [row for row in self.methods if row.samples]
         if not rows:

@@ -22,7 +22,8 @@ from difflab.language.calls import ITERATE, ArrayCall
 from difflab.language.complaints import TextSpan, shown
 from difflab.language.expression import Frame
 from difflab.language.lexer import TokenKind, clean_name
-from difflab.language.loops import Clause, LoopParser, LoopScope, OpenLoop
+from difflab.language.loops import LoopParser
+from difflab.language.open_loops import Clause, LoopScope, OpenLoop
 
 __all__ = ["SweepParser"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import special_functions
+from difflab.core.special_functions import special_functions
 
 Array = Any
 

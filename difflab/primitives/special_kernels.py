@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from difflab.core.primitive import special_functions
+from difflab.core.special_functions import special_functions
 from difflab.errors import UnsupportedError
 
 __all__ = ["special_function"]

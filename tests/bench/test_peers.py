@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from difflab.bench.peers import bench
-from difflab.bench.peers.bench import LAYOUT, OWN, SEED, PeerCase, contenders, tasks
+from difflab.bench.peers.bench import LAYOUT, OWN, SEED, contenders, tasks
+from difflab.bench.peers.case import PeerCase
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
-from difflab.lab.measure import ROUNDS, paired
+from difflab.lab.sampling import ROUNDS, paired
 from difflab.lab.sweep import SweepRow, run
 from difflab.language import parse
 from difflab.methods.peers.peer import CallAdapter

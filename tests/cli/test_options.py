@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from difflab.cli.options import _separated, one_of, parse_names, parse_point, read_expression
+from difflab.cli.options import _separated, one_of, parse_names, parse_point
+from difflab.cli.program_text import read_expression
 from difflab.errors import InputError, PointError
 
 

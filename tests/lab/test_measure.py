@@ -17,13 +17,12 @@ from difflab.lab.measure import (
     CallCost,
     MethodCall,
     SelfMeasured,
-    TimeSampler,
     answer,
     in_turns,
     prepare,
-    spread,
     timed_call,
 )
+from difflab.lab.sampling import TimeSampler, spread
 from difflab.methods import timer as meter
 from difflab.methods.protocol import Estimate, Problem
 

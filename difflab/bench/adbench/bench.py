@@ -24,7 +24,7 @@ from difflab.core.strict_json import strict
 from difflab.errors import InputError, printable
 from difflab.lab import provenance
 from difflab.lab.environment import environment
-from difflab.lab.measure import SHORTEST, TimeSampler, spread
+from difflab.lab.sampling import SHORTEST, TimeSampler, spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.timer import elapsed
 

@@ -19,6 +19,7 @@ from difflab.lab import measure
 from difflab.lab.effort import Effort
 from difflab.lab.outcomes import outcome
 from difflab.lab.problems.sized import Family
+from difflab.lab.sampling import spread
 from difflab.lab.sweep import Cell
 from difflab.methods.automatic import AutomaticDerivative
 from difflab.methods.differentiate import differentiate
@@ -128,7 +129,7 @@ def _timed(rows: dict[str, Row], calls: dict[str, measure.MethodCall]) -> dict[s
                 "message": cost.noted(rows[name].get("message")),
                 "peak_bytes": cost.peak_bytes,
                 "repetitions": len(cost.samples),
-                "spread": measure.spread(cost.samples),
+                "spread": spread(cost.samples),
             }
         else:
             timed[name] = rows[name] | outcome(cost)._asdict()

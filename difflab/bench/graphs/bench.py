@@ -25,8 +25,8 @@ from difflab.bench.peers.bench import ratio_columns
 from difflab.core.quantities import bytes_text, seconds
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.lab import provenance
-from difflab.lab.measure import paired
 from difflab.lab.outcomes import attempted
+from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.peers.jax import double
 from difflab.methods.peers.peer import absence

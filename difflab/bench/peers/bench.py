@@ -9,9 +9,8 @@ the machine affects both, and the ratio of each pair of times is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from time import perf_counter
 from typing import Any
 
@@ -19,19 +18,17 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.bench.peers.case import SEED_OF_BATCHES, Own, PeerCase
 from difflab.bench.peers.drawing import draw, table
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
-from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab import provenance
-from difflab.lab.environment import environment
-from difflab.lab.measure import Pairs, paired, spread
 from difflab.lab.outcomes import attempted
+from difflab.lab.sampling import Pairs, paired, spread
 from difflab.lab.sweep import Cell, Task
-from difflab.methods.peers.peer import CallAdapter, Peer, refusals
+from difflab.methods.peers.peer import Peer, refusals
 from difflab.methods.protocol import Estimate, Family
 from difflab.methods.registry import peers
-from difflab.referee.referee import Referee, Reference
 from difflab.referee.ulp import exact, nearest, ulp_distance
 from difflab.referee.verdict import RTOL, Verdict, judge
 
@@ -41,8 +38,6 @@ __all__ = [
     "SEED",
     "SEED_AT",
     "Answered",
-    "Own",
-    "PeerCase",
     "answered",
     "contenders",
     "draw",
@@ -56,9 +51,6 @@ Array = NDArray[float64]
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 SEED_AT = {"x1": 2.0, "x2": 5.0}
 POINTS = (1, 1_000, 1_000_000)
-NEAR = 0.05
-"""The relative distance of the points of a batch from the given point, per input."""
-SEED_OF_BATCHES = 0
 TRIED = 16
 """Points from which the time of a batch is extrapolated for a peer without batches."""
 OWN = ("difflab", "difflab-python", "difflab-numpy", "difflab-native")
@@ -82,113 +74,6 @@ LAYOUT = provenance.layout(
     },
     key=("expression", "point", "points", "peer"),
 )
-
-
-class Own(Peer):
-    """difflab itself, compiled for one target."""
-
-    title = "difflab"
-    packages = ()
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.target = name.partition("-")[2] or "auto"
-
-    def missing(self) -> str | None:
-        """Return None: a target that is unavailable raises when it compiles."""
-        return None
-
-    def start(self) -> None:
-        """Import difflab's compiler."""
-        import_module("difflab.autodiff.functions.transforms")
-        import_module("difflab.execute")
-
-    def version(self) -> str:
-        """Return difflab's version."""
-        return str(environment()["difflab"])
-
-    def formula(self, function: Function | None, timeout: float, order: int = 1) -> Function:
-        """Return the function."""
-        assert function is not None
-        return function
-
-    def adapter(self, function: Function, points: int | None) -> CallAdapter:
-        """Return the compiled value and gradient."""
-        from difflab.autodiff.functions.transforms import value_and_gradient
-        from difflab.execute import compile
-
-        if points is not None and self.target == "python":
-            raise UnsupportedError("the target 'python' is for one point")
-        fast = compile(value_and_gradient(function), self.target)
-
-        def taken(x: Array) -> list[Any]:
-            parts = function.split(x)
-            return [np.ascontiguousarray(p) if p.ndim else float(p) for p in parts]
-
-        def given(result: Any) -> tuple[Array, Array]:
-            value, slope = result
-            return np.asarray(value), np.asarray(slope)
-
-        return CallAdapter(fast, taken, given)
-
-
-@dataclass
-class PeerCase:
-    """The scalar function to measure, and a point.
-
-    Attributes
-    ----------
-    function : Function
-    x : ndarray
-        The packed point ``(n,)``.
-    text, point : str
-        The texts of function and point.
-    """
-
-    function: Function
-    x: Array
-    text: str
-    point: str
-    _own: dict[int, tuple[CallAdapter, Sequence[Any], tuple[Array, Array]]] = field(
-        default_factory=dict
-    )
-    _referee: Reference | None = None
-
-    def __post_init__(self) -> None:
-        if self.function.m != 1:
-            raise InputError(
-                f"value and gradient need a scalar function, not {self.function.m} outputs",
-                text=self.function.text,
-            )
-
-    def at(self, points: int) -> Array:
-        """Return the point itself, ``(n,)``, or a batch that begins with it, ``(points, n)``.
-
-        A neighbour outside the function's domain is replaced by the point itself.
-        """
-        if points == 1:
-            return self.x
-        spread = NEAR * np.where(self.x == 0, 1.0, np.abs(self.x))
-        moves = np.random.default_rng(SEED_OF_BATCHES).uniform(-1, 1, (points, len(self.x)))
-        batch = self.x + spread * moves
-        batch[0] = self.x
-        outside = ~np.isfinite(values_of(self.function)(batch)[:, 0])
-        batch[outside] = self.x
-        return batch
-
-    def own(self, points: int) -> tuple[CallAdapter, Sequence[Any], tuple[Array, Array]]:
-        """Return difflab's adapter, its arguments and its answer, made once for each size."""
-        if points not in self._own:
-            adapter = Own("difflab").adapter(self.function, None if points == 1 else points)
-            arguments = adapter.arguments(self.at(points))
-            self._own[points] = (adapter, arguments, adapter.result(adapter.call(*arguments)))
-        return self._own[points]
-
-    def reference(self) -> Reference:
-        """Return the referee's value and gradient at the point."""
-        if self._referee is None:
-            self._referee = Referee.of(self.function, self.x.tolist(), order=1).reference()
-        return self._referee
 
 
 def contenders(names: Sequence[str] | None = None) -> dict[str, Peer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.core.quantities import ABSENT, error, ratio, seconds
@@ -17,7 +17,7 @@ from difflab.report.terminal import draw as rendered
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw", "machine", "number", "points_text", "reasons", "sizes", "table", "words"]
+__all__ = ["draw", "machine", "number", "points_text", "sizes", "table", "tables", "words"]
 
 _FASTER, _EQUAL, _SLOWER = "#009E73", "#0072B2", "#D55E00"
 """Colours of Okabe and Ito; the side of the line has the same meaning."""
@@ -40,6 +40,16 @@ def table(
     colour, width, plain
         As for `difflab.report.terminal.draw`.
     """
+    return rendered([*tables(rows, _grid, "peer"), _NOTE], colour=colour, width=width, plain=plain)
+
+
+def tables(
+    rows: Sequence[SweepRow], grid: Callable[[Sequence[SweepRow]], Table], name: str
+) -> list[Part]:
+    """Return a heading, a grid for each number of points, and why times are missing.
+
+    The contender of a row is in the column `name`.
+    """
     first = rows[0]
     parts: list[Part] = [
         f"value and gradient of {clean(str(first['expression']))}\n"
@@ -48,13 +58,11 @@ def table(
     ]
     for points in sizes(rows):
         chosen = [row for row in rows if row["points"] == points]
-        parts += [Cell(points_text(points), "label"), _grid(chosen)]
-    return rendered(
-        [*parts, *reasons(rows, "peer"), _NOTE], colour=colour, width=width, plain=plain
-    )
+        parts += [Cell(points_text(points), "label"), grid(chosen)]
+    return [*parts, *_reasons(rows, name)]
 
 
-def reasons(rows: Sequence[SweepRow], name: str) -> list[Part]:
+def _reasons(rows: Sequence[SweepRow], name: str) -> list[Part]:
     """Return why times are missing, each with the contender in the column `name`, as a part."""
     found = dict.fromkeys(
         f"{clean(str(row[name]))}: {clean(str(row['message']))}" for row in rows if row["message"]

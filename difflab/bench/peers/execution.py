@@ -15,19 +15,14 @@ from functools import partial
 
 import numpy as np
 
-from difflab.bench.peers.bench import (
-    SEED_OF_BATCHES,
-    Answered,
-    PeerCase,
-    answered,
-    ratio_columns,
-)
+from difflab.bench.peers.bench import Answered, answered, ratio_columns
+from difflab.bench.peers.case import SEED_OF_BATCHES, PeerCase
 from difflab.bench.peers.execution_drawing import draw, table
 from difflab.bench.peers.ways import OWN, WAYS, Way, cold, contenders
 from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.measure import paired
 from difflab.lab.outcomes import attempted
+from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, Task
 from difflab.language import parse
 

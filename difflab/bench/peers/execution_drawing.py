@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from difflab.bench.peers.drawing import machine, number, points_text, reasons, sizes, words
+from difflab.bench.peers.drawing import machine, number, points_text, sizes, tables, words
 from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE
 from difflab.core.quantities import ABSENT, count, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT, INK, beside, marker, saved, style, ticks, titled
 from difflab.report.style import clean, shorten
-from difflab.report.terminal import Part
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
@@ -46,16 +45,8 @@ def table(
     colour, width, plain
         As for `difflab.report.terminal.draw`.
     """
-    first = rows[0]
-    parts: list[Part] = [
-        f"value and gradient of {clean(str(first['expression']))}\n"
-        f"at {clean(str(first['point']))}, batches around it\n"
-        f"{machine(first)}"
-    ]
-    for points in sizes(rows):
-        chosen = [row for row in rows if row["points"] == points]
-        parts += [Cell(points_text(points), "label"), _grid(chosen)]
-    return rendered([*parts, *reasons(rows, "way"), _NOTE], colour=colour, width=width, plain=plain)
+    parts = [*tables(rows, _grid, "way"), _NOTE]
+    return rendered(parts, colour=colour, width=width, plain=plain)
 
 
 _COLUMNS = (

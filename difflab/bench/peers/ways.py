@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.bench.peers.bench import Own
+from difflab.bench.peers.case import Own
 from difflab.core.primitive import Primitive
 from difflab.errors import InputError
 from difflab.methods.peers.jax import Jax

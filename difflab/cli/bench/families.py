@@ -16,8 +16,9 @@ from difflab.cli.bench.running import (
     measured,
     run,
 )
-from difflab.cli.options import TimeoutOption, expression_key, parse_names, read_expression
+from difflab.cli.options import TimeoutOption, parse_names
 from difflab.cli.output import emit, write_files
+from difflab.cli.program_text import expression_key, read_expression
 from difflab.errors import InputError
 
 __all__ = ["dimensions", "swell"]

@@ -107,8 +107,9 @@ def peers(
     """Run the benchmark of calls beside other packages."""
     from difflab.bench.peers import bench
     from difflab.bench.peers import execution as ways
+    from difflab.bench.peers.case import PeerCase
 
-    case = bench.PeerCase(*formula_at_point(expression, at, (bench.SEED, bench.SEED_AT)))
+    case = PeerCase(*formula_at_point(expression, at, (bench.SEED, bench.SEED_AT)))
     module: Any = ways if execution else bench
     name = "execution" if execution else "peers"
     sizes = list(module.POINTS) if points is None else batch_sizes(points)

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.cli.functions import Subject, code_digest, load_function
-from difflab.cli.options import expression_key
+from difflab.cli.program_text import expression_key
 from difflab.core.quantities import shape_text
 
 if TYPE_CHECKING:

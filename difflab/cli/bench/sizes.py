@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from difflab.cli.functions import Parameters, code_digest, is_function, load_function, user_code
-from difflab.cli.options import expression_key, parse_names, read_expression
+from difflab.cli.options import parse_names
+from difflab.cli.program_text import expression_key, read_expression
 from difflab.errors import InputError
 
 if TYPE_CHECKING:

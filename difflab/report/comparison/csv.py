@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from difflab.core.table import csv_text, guarded
-from difflab.lab.measure import spread
 from difflab.lab.record import read_samples
+from difflab.lab.sampling import spread
 from difflab.report.style import clean
 
 __all__ = ["COLUMNS", "csv"]
