@@ -22,6 +22,7 @@ _STYLES = {
     "pytorch": ("#D55E00", "s"),
     "autograd": ("#B5578C", "D"),
     "tensorflow": ("#B5578C", "D"),
+    "compiled": ("#56B4E9", "v"),
     "manual": ("#000000", "P"),
     "finite": ("#E69F00", "X"),
 }

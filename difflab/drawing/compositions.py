@@ -1,8 +1,8 @@
 """Compositions: the operations of one call, drawn as one box unless it is opened.
 
-A call of a function of the user's, or of a function of the package that consists of several
-operations, such as a layer normalisation, is a composition. Calls nest: an opened one shows the
-operations and the calls in it.
+A call of a function of the user's, of a layer, or of a function of the package that consists of
+several operations, such as a layer normalisation, is a composition. Calls nest: an opened one shows
+the operations and the calls in it.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def _paths(graph: Graph, order: Sequence[int]) -> dict[int, tuple[_Level, ...]]:
         call = graph.source.call(span)
         path = [] if call is None else [_Level(each, each.name) for each in call.path]
         name = _called(graph.source.place(span))
-        if name and count > 1 and name not in TABLE and span not in holding:
+        own = call is None or not call.of_layer
+        if own and name and count > 1 and name not in TABLE and span not in holding:
             path.append(_Level(span, name))
         found[span] = tuple(path)
     return found

@@ -1,18 +1,21 @@
-"""Calls of the user's functions, while code is traced: which call each operation belongs to."""
+"""Calls of functions and layers, while code is traced: which call each operation belongs to."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from types import FrameType
 
 from difflab.core.place import is_users
 
-__all__ = ["Call", "Calls"]
+__all__ = ["Call", "Calls", "call_name"]
 
 DEEPEST = 32
 """Nesting above which calls are not told from their callers."""
 MOST = 10_000
 """Calls of one trace above which further calls are not told from their callers."""
+LAYERS = "difflab.nn"
+"""The package of layers."""
 MODULES = ("__call__", "forward")
 """Methods that go by the name of their class."""
 
@@ -27,10 +30,13 @@ class Call:
         The function, or the class of a layer that is called.
     caller : Call or None
         The call that it was made in; None in the traced function itself.
+    of_layer : bool
+        Whether a layer of difflab is called, whose operations are at the user's line of the call.
     """
 
     name: str
     caller: Call | None
+    of_layer: bool = False
 
     @property
     def path(self) -> tuple[Call, ...]:
@@ -39,6 +45,17 @@ class Call:
         while (caller := found[-1].caller) is not None:
             found.append(caller)
         return tuple(reversed(found))
+
+
+def call_name(call: Call | None) -> str:
+    """Return the names of a call and of those around it, ``cell › gate``; empty for none.
+
+    Examples
+    --------
+    >>> call_name(Call("gate", Call("cell", None)))
+    'cell › gate'
+    """
+    return "" if call is None else " › ".join(each.name for each in call.path)
 
 
 class Calls:
@@ -59,6 +76,15 @@ class Calls:
         self._base = base
         self._known: dict[int, tuple[FrameType, Call | None, int]] = {}
 
+    def here(self, frame: FrameType) -> Call | None:
+        """Return the call that is executed: that of the user's `frame`, or of a layer in it."""
+        inner: FrameType | None = sys._getframe(1)
+        while inner is not None and inner is not frame:
+            if _is_layer(inner):
+                return self.of(inner)
+            inner = inner.f_back
+        return self.of(frame)
+
     def of(self, frame: FrameType) -> Call | None:
         """Return the call that a frame executes; None in the traced function itself."""
         known = self._known.get(id(frame))
@@ -74,7 +100,7 @@ class Calls:
             if known is not None:
                 call, depth = known[1:]
                 break
-            if is_users(step):
+            if is_users(step) or _is_layer(step):
                 frames.append(step)
             step = step.f_back
         for entered in reversed(frames):
@@ -83,12 +109,23 @@ class Calls:
             elif not entered.f_code.co_name.startswith("<") and depth < DEEPEST:
                 if len(self._known) >= MOST:
                     return call
-                call, depth = Call(_name(entered), call), depth + 1
+                call = Call(_name(entered), call, _is_layer(entered))
+                depth += 1
             if len(self._known) < MOST:
                 self._known[id(entered)] = entered, call, depth
         return call
 
 
+def _is_layer(frame: FrameType) -> bool:
+    """Whether a frame executes a layer of difflab."""
+    if frame.f_code.co_name != "forward":
+        return False
+    module: str = frame.f_globals.get("__name__", "")
+    return module.startswith(LAYERS)
+
+
 def _name(frame: FrameType) -> str:
+    if _is_layer(frame):
+        return type(frame.f_locals["self"]).__name__
     *owners, name = frame.f_code.co_qualname.rpartition("<locals>.")[2].split(".")
     return owners[-1] if owners and name in MODULES else name

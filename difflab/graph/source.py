@@ -52,7 +52,7 @@ class Source:
         frame = python_frame()
         if frame is None:
             return NOWHERE
-        call = None if calls is None else calls.of(frame)
+        call = None if calls is None else calls.here(frame)
         # The spot and the call that are kept hold the objects, so that no others get their ids.
         key: Any = (id(frame.f_code), frame.f_lasti)
         if call is not None:

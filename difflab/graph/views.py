@@ -49,10 +49,11 @@ class Views:
 
         ``dl.parse(str(f))`` is a function of the same values and shapes, also of arrays and with
         several outputs, which are in no structure. Its inputs are in natural order, and names that
-        the language reserves get an underscore. It is read back unless an array has no elements,
-        or an operation consists of functions or Python code that cannot be written out
-        (`while_loop`, a `scan` of many steps, a custom function that calls other libraries); a
-        comment in the text names those.
+        the language reserves get an underscore. What a call of a function or a layer in traced code
+        returns has its own line, with a comment that names the call. The text is read back unless
+        an array has no elements, or an operation consists of functions or Python code that cannot
+        be written out (`while_loop`, a `scan` of many steps, a custom function that calls other
+        libraries); a comment in the text names those.
 
         Examples
         --------
@@ -110,9 +111,9 @@ class Views:
             opened, its functions are drawn in frames below.
         open : str or iterable of str, optional
             What is opened: names, ``"all"`` or ``"none"``. A composition, which is a call of a
-            Python function in the traced code or of a function of several operations such as
-            ``layer_norm``, is one box, or opened its operations and the compositions among them;
-            a loop, branch or custom function is opened in a frame below. By default those are
+            Python function in the traced code, of a layer, or of a function of several operations
+            such as ``layer_norm``, is one box, or opened its operations and the compositions among
+            them; a loop, branch or custom function is opened in a frame below. By default those are
             closed, and compositions are open as far as the picture stays readable.
 
         Returns
@@ -165,7 +166,8 @@ class Views:
         -------
         ShownTrace
             Its `str` is the table, and it shows itself in a notebook; ``table()``,
-            ``markdown()``, ``html()`` and ``to_dict()`` are its forms.
+            ``markdown()``, ``html()`` and ``to_dict()`` are its forms. If the traced code calls
+            functions or layers, a column names the call that each step belongs to.
 
         Raises
         ------

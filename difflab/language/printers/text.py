@@ -14,6 +14,7 @@ from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
 from difflab.language.lexer import is_name
 from difflab.language.printers.arrays import ArrayForms, written_number
+from difflab.language.printers.calls import call_results
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
 from difflab.language.printers.loops import LoopForms, Step, WrittenLoop
@@ -45,7 +46,8 @@ def text(function: Function, *, whole: bool = False, calls: bool = False) -> str
         A function, parsed, traced or derived.
     whole : bool
         Whether a single output that lists its elements is one array, with the output's name, and
-        comments name what the language cannot spell. Otherwise such a list is the program's last
+        comments name what the language cannot spell and the calls, of functions and layers in
+        traced code, whose values get their own lines. Otherwise such a list is the program's last
         line, which lists outputs.
     calls : bool
         Whether branches and custom functions are printed as calls, for reading, although they
@@ -128,11 +130,13 @@ class _Text(ExpressionPrinter):
         for node, label in self.view.named_values().items():
             if node not in named and label not in used and is_name(label):
                 named[node] = self.fresh.fresh(label)
-        own = named.keys() | self._lists() | self.loops.constants()
+        calls = call_results(self.view) if self.whole and not self.calls else {}
+        own = named.keys() | self._lists() | self.loops.constants() | calls.keys()
         for node in self.view.own_lines(own, repeats=not self.loops.nodes):
             expression = self.expression(node)
             name = named.get(node) or self.fresh.numbered("t")
-            self.lines.append(f"{name} = {expression}")
+            remark = f"  # {calls[node]}" if node in calls else ""
+            self.lines.append(f"{name} = {expression}{remark}")
             self.names[node] = name
 
     def _step(self, function: Function, constants: Sequence[str]) -> tuple[list[str], Step]:

@@ -32,6 +32,8 @@ class TraceStep:
     formula, numbers : str
         The formula with names, and with values inserted.
     value : number or array
+    call : str
+        The function or layer in whose call it is computed; empty outside of calls.
     """
 
     name: str
@@ -39,6 +41,7 @@ class TraceStep:
     formula: str
     numbers: str
     value: Any
+    call: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Adjoint:
         Whether the adjoint had an earlier contribution.
     mask : truth value or array, or None
         The elements whose branch was selected; None outside branches.
+    call : str
+        The function or layer whose operation contributes; empty outside of calls.
     """
 
     name: str
@@ -70,6 +75,7 @@ class Adjoint:
     value: Any
     accumulates: bool = False
     mask: Any = None
+    call: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,6 +188,7 @@ def _steps(rows: TraceRows[TraceStep]) -> list[dict[str, Any]]:
         {
             **{name: getattr(row, name) for name in ("name", "formula", "numbers")},
             "value": strict(row.value),
+            **_called(row),
         }
         for row in rows
     ]
@@ -193,6 +200,12 @@ def _adjoints(rows: TraceRows[Adjoint]) -> list[dict[str, Any]]:
         {
             **{name: getattr(row, name) for name in names},
             **{name: strict(getattr(row, name)) for name in ("contribution", "value", "mask")},
+            **_called(row),
         }
         for row in rows
     ]
+
+
+def _called(row: TraceStep | Adjoint) -> dict[str, str]:
+    """Return the call of a row, if there is one."""
+    return {"call": row.call} if row.call else {}

@@ -60,8 +60,14 @@ class _TraceTable:
 def _steps(
     columns: Sequence[Column], rows: Sequence[tuple[str, ...]], kept: TraceRows[Any]
 ) -> Table:
-    """Return a table of rows, with a note in place of the omitted ones."""
+    """Return a table of rows, with a note in place of the omitted ones.
+
+    If functions or layers are called, a column names the call of each row.
+    """
     lines = list(rows)
+    if any(row.call for row in kept):
+        columns = (*columns, *_texts("call"))
+        lines = [(*line, clean(row.call)) for line, row in zip(lines, kept, strict=True)]
     if kept.skipped:
         notes = [f"… {kept.skipped:,} more steps", "use --format json for all"]
         blank = ["" if column.right or not notes else notes.pop(0) for column in columns]

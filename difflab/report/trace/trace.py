@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
 
@@ -30,13 +29,14 @@ from difflab.drawing.order import (
 )
 from difflab.errors import InputError
 from difflab.execute.long_loops import interpreter_of
+from difflab.graph.calls import call_name
 from difflab.graph.described import taken
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import CONSTANT, FIRST_ROW
-from difflab.graph.names import shortened
 from difflab.report.heading import heading
 from difflab.report.trace.rules import OperationFormula, Rules, operation_at
+from difflab.report.trace.seeds import ElementIndex, chosen_elements, element_name
 from difflab.report.trace.steps import (
     Adjoint,
     Collector,
@@ -49,7 +49,6 @@ from difflab.report.trace.steps import (
 __all__ = ["MODES", "SHOWN", "trace"]
 
 ModeName = Literal["forward", "reverse", "both"]
-ElementIndex = tuple[int, tuple[int, ...]]
 
 MODES = ("both", "forward", "reverse")
 SHOWN = 45
@@ -109,7 +108,7 @@ def trace(
         raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
     on = interpreter_of(function)
     values = [np.asarray(value) for value in checked_point(function, point, on=on).values()]
-    source, target = _chosen(function, mode, seed)
+    source, target = chosen_elements(function, mode, seed)
     run = _TracedEvaluation(function, values, limit, on)
     parts: dict[str, Any] = {}
     with np.errstate(all="ignore"):
@@ -137,54 +136,6 @@ def _notes(
     bars = {function.inputs.index(name): bar for name, bar in gradient}
     with np.errstate(all="ignore"):
         return tuple(map(str, flat_inputs(function, values, bars, function.graph.place)))
-
-
-def _chosen(function: Function, mode: str, seed: str | None) -> tuple[ElementIndex, ElementIndex]:
-    """Return the input to differentiate by and the output to differentiate."""
-    sides = {
-        "input": (function.inputs, function.input_shapes),
-        "output": (output_labels(function), function.output_shapes),
-    }
-    found = {what: _element(*side, seed) for what, side in sides.items()}
-    sought = {"forward": ["input"], "reverse": ["output"], "both": ["input", "output"]}[mode]
-    if seed is not None and all(found[what] is None for what in sought):
-        names = [name for what in sought for name in sides[what][0]]
-        near = get_close_matches(seed, names[:1000], 1)
-        raise InputError(
-            f"the function has no {' or '.join(sought)} {seed!r} for the seed",
-            hint=f"did you mean {near[0]!r}?" if near else f"one of: {shortened(names)}",
-        )
-    first = {what: _element(*side, None) for what, side in sides.items()}
-    return found["input"] or first["input"] or (0, ()), found["output"] or first["output"] or (
-        0,
-        (),
-    )
-
-
-def _element(
-    names: Sequence[str], shapes: Sequence[tuple[int, ...]], text: str | None
-) -> ElementIndex | None:
-    """Return the variable and the element that `text` names; the first ones for None."""
-    if text is None:
-        return (0, (0,) * len(shapes[0])) if names else None
-    name, bracket, rest = text.strip().partition("[")
-    if name not in names:
-        return None
-    shape = shapes[names.index(name)]
-    key = (0,) * len(shape)
-    if bracket:
-        parts = [part.strip() for part in rest.removesuffix("]").split(",")]
-        key = tuple(int(part) if part.isdecimal() else -1 for part in parts)
-    inside = len(key) == len(shape) and all(0 <= k < n for k, n in zip(key, shape, strict=True))
-    return (names.index(name), key) if inside else None
-
-
-def _element_name(names: Sequence[str], element: ElementIndex) -> str:
-    """Return ``x`` or ``x[3]``."""
-    if not names:
-        return ""
-    which, key = element
-    return names[which] + (f"[{','.join(map(str, key))}]" if key else "")
 
 
 class _TracedEvaluation:
@@ -238,7 +189,7 @@ class _TracedEvaluation:
             rows.add(partial(self._written, node, DOT, formula, tangents, dots[node]))
         ends = [plain(dots.get(node, 0.0)) for node in function.outputs]
         return {
-            "seed": _element_name(function.inputs, source),
+            "seed": element_name(function.inputs, source),
             "tangents": rows.rows(),
             "directional": tuple(zip(output_labels(function), ends, strict=True)),
         }
@@ -276,7 +227,7 @@ class _TracedEvaluation:
             for node in function.input_nodes
         ]
         return {
-            "output": _element_name(output_labels(function), target),
+            "output": element_name(output_labels(function), target),
             "adjoints": rows.rows(),
             "gradient": tuple(zip(function.inputs, ends, strict=True)),
         }
@@ -315,7 +266,8 @@ class _TracedEvaluation:
 
     def _step(self, node: int, mark: str, formula: str, numbers: str, value: Any) -> TraceStep:
         name = self.names[node] + {"": "", DOT: "_dot"}[mark]
-        return TraceStep(name, self._shown(node, mark), formula, numbers, plain(value))
+        call = call_name(self.graph.source.call(int(self.graph.spans[node])))
+        return TraceStep(name, self._shown(node, mark), formula, numbers, plain(value), call)
 
     def _written(
         self,
@@ -376,6 +328,7 @@ class _TracedEvaluation:
             value=plain(total),
             accumulates=accumulates,
             mask=None if mask is None else plain(mask),
+            call=call_name(self.graph.source.call(int(self.graph.spans[node]))),
         )
 
 
