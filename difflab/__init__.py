@@ -4,6 +4,7 @@ Functions, from text and from Python
     parse                a formula or a program of the language, as a Function
     trace                Python code written with NumPy, as a Function
     Function             a graph with inputs; str(f), f.draw(), f.trace(at), f.passes() show it
+    from_sympy, from_latex, from_fpcore, from_onnx: of other formats, as Functions
     evaluate             a Function on values of any kind: arrays, SymPy, mpmath
     compile              a Function as fast Python, NumPy, machine code or CUDA
     apply                a compiled Function at the points of a file larger than memory
@@ -107,6 +108,8 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function, evaluate
     from difflab.graph.passes.batch_norm import fold_batch_norm
     from difflab.graph.trace import trace
+    from difflab.interop.formats.latex import from_latex
+    from difflab.interop.formats.sympy import from_sympy
     from difflab.interop.large import apply
     from difflab.lab.problems import problem, problems
     from difflab.language import parse
@@ -138,6 +141,8 @@ __all__ = [
     "explain",
     "fold_batch_norm",
     "fori_loop",
+    "from_latex",
+    "from_sympy",
     "grad",
     "gradient",
     "hessian",
@@ -198,6 +203,8 @@ _HOMES = {
     "explain": "difflab.diagnose",
     "fold_batch_norm": "difflab.graph.passes.batch_norm",
     "fori_loop": "difflab.autodiff.control.loops",
+    "from_latex": "difflab.interop.formats.latex",
+    "from_sympy": "difflab.interop.formats.sympy",
     "grad": "difflab.autodiff",
     "gradient": "difflab.autodiff",
     "hessian": "difflab.autodiff",

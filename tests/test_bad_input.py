@@ -92,6 +92,8 @@ REST = (
     "explain",
     "fold_batch_norm",
     "fori_loop",
+    "from_latex",
+    "from_sympy",
     "jit",
     "memory",
     "parse",

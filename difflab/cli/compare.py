@@ -12,6 +12,7 @@ import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.functions import Subject
+from difflab.cli.notation import LatexOption, formula
 from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
@@ -43,6 +44,7 @@ EXAMPLES = """\b
 difflab compare "ln(x1)+x1*x2-sin(x2)"
 difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
 difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
+difflab compare --latex "\\frac{x_1}{x_2} \\sin x_1"
 difflab compare @model.txt --at "w=[1,2,3]" -o model.json
 difflab compare model:loss --at "w=[0.5,1],x=2"
 difflab compare @formulas.txt --each-line --at @values.json
@@ -114,16 +116,18 @@ def compare(
     points: PointsOption = None,
     scale: ScaleOption = None,
     each_line: EachLineOption = False,
+    latex: LatexOption = False,
 ) -> int:
     """Differentiate EXPR by every method; judge and measure each."""
     names = parse_names(methods)
     options: CompareOptions
     if each_line:
         given = {"--over": over, "--points": points, "--scale": scale, "--plot": plot}
-        given |= {"--explain-nan": explain_nan, "--stabilise": stabilise}
+        given |= {"--explain-nan": explain_nan, "--stabilise": stabilise, "--latex": latex}
         options = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
         options |= {"target": target, "timing": not no_timing}
         return _each(expression, at or [], options, form, output, given)
+    expression = formula(expression, latex=latex)
     if over or points is not None or scale:
         from difflab.cli.domain import DomainRequest, compare_over
 

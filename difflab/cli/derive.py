@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.functions import Subject
-from difflab.cli.options import DerivativeKind, ExpressionArgument, OutputOption, PlotOption
+from difflab.cli.notation import LatexOption, formula
+from difflab.cli.options import (
+    DerivativeKind,
+    ExpressionArgument,
+    OutputOption,
+    PlotOption,
+)
 from difflab.cli.output import check_destination, deliver
 from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError
@@ -82,9 +88,11 @@ def derive(
     sparsity: SparsityOption = False,
     plot: PlotOption = None,
     output: OutputOption = None,
+    latex: LatexOption = False,
 ) -> int:
     """Write the derivative of EXPR as text, LaTeX, Python, C or JavaScript, or its sparsity."""
     destination = None if output is None else check_destination(output)
+    expression = formula(expression, latex=latex)
     if sparsity:
         if (
             wrt is not None

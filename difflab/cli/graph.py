@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.functions import Subject
-from difflab.cli.options import DerivativeKind, ExpressionArgument, OutputOption, StabiliseOption
+from difflab.cli.notation import LatexOption, formula
+from difflab.cli.options import (
+    DerivativeKind,
+    ExpressionArgument,
+    OutputOption,
+    StabiliseOption,
+)
 from difflab.cli.output import check_destination, deliver, say, screen
 from difflab.core.wording import names_problem, without_comments
 from difflab.errors import InputError
@@ -93,9 +99,11 @@ def graph(
     passes: PassesFlag = False,
     stabilise: StabiliseOption = False,
     memory: MemoryFlag = False,
+    latex: LatexOption = False,
 ) -> int:
     """Draw the computational graph of EXPR, or of its derivative."""
     destination = None if output is None else check_destination(output)
+    expression = formula(expression, latex=latex)
     table = "--passes" if passes else "--memory" if memory else ""
     if passes and memory:
         raise InputError("--passes and --memory exclude each other", hint="omit one of them")

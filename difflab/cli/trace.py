@@ -9,7 +9,12 @@ import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.functions import Subject
-from difflab.cli.options import ExpressionArgument, OutputOption, PointOption
+from difflab.cli.notation import LatexOption, formula
+from difflab.cli.options import (
+    ExpressionArgument,
+    OutputOption,
+    PointOption,
+)
 from difflab.cli.output import check_destination, deliver, report_format, say, screen
 
 if TYPE_CHECKING:
@@ -61,9 +66,11 @@ def trace(
     ] = None,
     output: OutputOption = None,
     explain_nan: ExplainNan = False,
+    latex: LatexOption = False,
 ) -> int:
     """Show how EXPR and its derivative are evaluated, step by step."""
     destination = None if output is None else check_destination(output)
+    expression = formula(expression, latex=latex)
     chosen = report_format(form, destination, TraceFormat)
     subject = Subject.of(expression, at)
     from difflab.diagnose.point_check import checked_point

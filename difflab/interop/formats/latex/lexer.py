@@ -1,0 +1,89 @@
+"""Tokens of LaTeX's mathematics."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from difflab.errors import ParseError
+from difflab.interop.formats.latex.vocabulary import BLANKS
+
+__all__ = ["END", "Lexer", "Token"]
+
+END = ""
+_TOKEN = re.compile(
+    r"""(?:\s|%[^\n]*)*+(?:
+      (?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
+    | (?P<command>\\(?:[A-Za-z]+\*?|.|\Z))
+    | (?P<letter>[^\W\d_])
+    | (?P<symbol>.)
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_RAW = re.compile(r"\s*\{([^{}\\]*(?:\\[ _,][^{}\\]*)*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token: what it is, its text and where it stands."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The place in the source."""
+        return self.start, max(self.end, self.start + 1)
+
+
+class Lexer:
+    r"""Reads one token at a time, because what a token is depends on what is read.
+
+    In LaTeX the argument of ``x^23`` is one digit.
+
+    Examples
+    --------
+    >>> lexer = Lexer(r"\alpha x^23")
+    >>> lexer.next().text, lexer.next().text, lexer.next().text, lexer.next(digit=True).text
+    ('\\alpha', 'x', '^', '2')
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.place = 0
+
+    def peek(self) -> Token:
+        """Return the next token without consuming it."""
+        place = self.place
+        token = self.next()
+        self.place = place
+        return token
+
+    def next(self, *, digit: bool = False) -> Token:
+        """Consume a token; blanks and commands that only change how it looks are skipped."""
+        while True:
+            match = _TOKEN.match(self.text, self.place)
+            assert match is not None, "one of the alternatives matches"
+            kind = match.lastgroup or ""
+            start, end = match.span(kind)
+            if digit and kind == "number":
+                end = start + 1
+            self.place = end
+            if self.text[start:end] not in BLANKS:
+                return Token(kind, self.text[start:end], start, end)
+
+    def raw(self, command: Token) -> Token:
+        r"""Consume the text in braces behind a command, as for ``\text{…}``."""
+        match = _RAW.match(self.text, self.place)
+        if match is None:
+            raise ParseError(
+                f"{command.text} needs plain text in braces",
+                text=self.text,
+                span=command.span,
+                hint=f"write {command.text}{{name}}",
+            )
+        self.place = match.end()
+        return Token("raw", re.sub(r"\\(.)", r"\1", match[1]), *match.span(1))

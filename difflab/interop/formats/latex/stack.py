@@ -1,0 +1,237 @@
+"""The stack of what is open in LaTeX: brackets, arguments of commands and functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NoReturn
+
+from difflab.errors import ParseError
+from difflab.interop.formats.latex.frames import Frame, FrameKind, Operand, Rope, translation
+from difflab.interop.formats.latex.lexer import Lexer, Token
+from difflab.interop.formats.latex.vocabulary import AMBIGUOUS, DELIMITERS, INVERSES, functions
+
+__all__ = ["FrameStack"]
+
+_DEFINES = re.compile(r"\s*&?\s*=")
+
+
+class FrameStack:
+    """Appends operands, and opens and closes what they stand in."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lexer = Lexer(text)
+        start = Token("start", "", 0, 1)
+        self.frames = [Frame(FrameKind.STATEMENTS, start, lambda frame: None)]
+
+    @property
+    def top(self) -> Frame:
+        """What was opened last."""
+        return self.frames[-1]
+
+    def fail(self, message: str, token: Token, hint: str | None = None) -> NoReturn:
+        """Raise an error that names the place."""
+        raise ParseError(message, text=self.text, span=token.span, hint=hint)
+
+    # --- operands -------------------------------------------------------------------------
+
+    def operand(self, operand: Operand, token: Token) -> None:
+        """Append a value; behind another one it is a factor."""
+        top = self.top
+        if top.last is not None:
+            if operand.inner is not None:
+                self._check_bracket(top.last, operand, token)
+            if top.divided:
+                self.fail(
+                    "what '/' divides by is ambiguous: 1/2x is read as (1/2)x and as 1/(2x)",
+                    token,
+                    "write \\frac{1}{2x}, or 1/(2x)",
+                )
+            top.items.append(("*", token.start, token.end))
+        top.items.append(operand)
+
+    def _check_bracket(self, before: Operand, operand: Operand, token: Token) -> None:
+        """Raise if brackets behind a value may be the argument of a function."""
+        if self.top.kind is FrameKind.FACTORS:
+            name = self.top.opener
+            hint = f"put the whole argument of {name.text} in brackets"
+            self.fail(f"the argument of {name.text} is ambiguous", token, hint)
+        defines = self.top.kind is FrameKind.STATEMENTS and _DEFINES.match(
+            self.text, self.lexer.place
+        )
+        if before.name and (operand.is_call or before.name in AMBIGUOUS) and not defines:
+            function = AMBIGUOUS.get(before.name, "")
+            hint = f"write {before.name} \\cdot (…) for a product"
+            if function:
+                hint += f", \\operatorname{{{function}}}(…) for the function"
+            self.fail(f"is '{before.name}(…)' a function or a product?", token, hint)
+
+    # --- brackets -------------------------------------------------------------------------
+
+    def open(self, token: Token, finish: Callable[[Frame], None], closer: str) -> None:
+        """Open braces or brackets."""
+        self.frames.append(Frame(FrameKind.GROUP, token, finish, closer))
+
+    def argument(self, token: Token, finish: Callable[[Frame], None]) -> None:
+        """Open the argument of a command: braces, or the one operand that follows."""
+        following = self.lexer.peek()
+        if following.text == "{":
+            self.open(self.lexer.next(), finish, "}")
+        elif following.kind == "end" or following.text in ("}", "&", "\\\\", ")"):
+            self.fail(f"{token.text} needs an argument", token)
+        else:
+            self.frames.append(Frame(FrameKind.SINGLE, token, finish))
+
+    def bracket(self, token: Token, closer: str, function: str, *, left: bool = False) -> None:
+        """Open brackets around a value, or around the argument of the function that they are."""
+
+        def finish(frame: Frame) -> None:
+            content = self.content(frame)
+            start, end = token.start, self.lexer.place
+            around = [(f"{function}(", start, token.end), content, (")", end - 1, end)]
+            plain = not function
+            only = frame.only
+            named = only is not None and bool(only.name)
+            is_call = plain and (named or frame.commas > 0)
+            self.operand(Operand(around, inner=content if plain else None, is_call=is_call), token)
+
+        self.frames.append(Frame(FrameKind.GROUP, token, finish, closer, left))
+
+    def close(self, token: Token, closer: str, *, left: bool) -> None:
+        """Close the brackets that were opened last."""
+        self.end_factors(token)
+        top = self.top
+        if top.kind is not FrameKind.GROUP or top.closer != closer or top.left is not left:
+            right = ("", "\\right")
+            message = f"{right[left]}{token.text} closes nothing that is open"
+            if top.kind is FrameKind.GROUP:
+                message += f"; {right[top.left]}{top.closer} is expected"
+            self.fail(message, token)
+        self.frames.pop()
+        top.finish(top)
+
+    def closes_bar(self) -> bool:
+        """Whether ``|`` closes: one is open, and a value stands before it."""
+        below = next(
+            frame for frame in reversed(self.frames) if frame.kind is not FrameKind.FACTORS
+        )
+        open_bar = below.kind is FrameKind.GROUP and below.closer == "|" and not below.left
+        return open_bar and self.top.last is not None
+
+    def finish_braces(self, frame: Frame) -> None:
+        """Braces only group: one operand in them is that operand."""
+        if frame.only is not None:
+            self.operand(frame.only, frame.opener)
+        elif frame.items:
+            where = (frame.opener.start, frame.opener.end)
+            self.operand(Operand([("(", *where), frame.rope, (")", *where)]), frame.opener)
+
+    def content(self, frame: Frame) -> Rope:
+        """Return what stands between brackets, which must be something."""
+        if not frame.items:
+            self.fail("nothing stands between the brackets", frame.opener)
+        return frame.rope
+
+    def atom(self, frame: Frame) -> Rope:
+        """Return what stands in a frame, in brackets unless it is one number or name."""
+        content = self.content(frame)
+        while len(content) == 1 and isinstance(content[0], list):
+            content = content[0]
+        if len(content) == 1 and not content[0][0].startswith("("):
+            return content
+        where = (frame.opener.start, frame.opener.end)
+        return [("(", *where), content, (")", *where)]
+
+    def settle(self) -> None:
+        """Close the arguments without braces that have their operand."""
+        while self.top.kind is FrameKind.SINGLE and self.top.last is not None:
+            frame = self.frames.pop()
+            frame.finish(frame)
+
+    def end_factors(self, token: Token) -> None:
+        """Close the arguments of functions that had no brackets."""
+        self.settle()
+        while self.top.kind in (FrameKind.FACTORS, FrameKind.FUNCTION):
+            frame = self.frames.pop()
+            if frame.last is None:
+                self.fail(f"the argument of {frame.opener.text} is missing", frame.opener)
+            self._apply(frame, frame.rope)
+            self.settle()
+
+    # --- functions ------------------------------------------------------------------------
+
+    def open_function(self, name: str, token: Token) -> None:
+        """Begin a function, whose exponent and argument follow."""
+        if self.top.kind is FrameKind.FACTORS and self.top.last is not None:
+            self.end_factors(token)  # \\sin x \\cos y is a product
+        self.frames.append(Frame(FrameKind.FUNCTION, token, lambda frame: None, function=name))
+
+    def before_argument(self, token: Token) -> bool:
+        """Read what stands before the argument of a function; return whether `token` did."""
+        call = self.top
+        if token.text in ("^", "_"):
+            if (call.power if token.text == "^" else call.base) is not None:
+                what = "exponents" if token.text == "^" else "indices"
+                self.fail(f"two {what} on one function", token)
+
+            def keep(frame: Frame) -> None:
+                if token.text == "^":
+                    call.power = self.atom(frame)
+                else:
+                    call.base = self.content(frame)
+
+            self.argument(token, keep)
+            return True
+        if token.text in ("(", "[", "{", "\\{") or self._left_bracket(token):
+            opener = self.lexer.next() if token.text == "\\left" else token
+            closer = "}" if token.text == "{" else DELIMITERS[opener.text][0]
+            left = token.text == "\\left"
+            self.frames.append(Frame(FrameKind.GROUP, opener, self._call_closed, closer, left))
+            return True
+        call.kind = FrameKind.FACTORS
+        return False
+
+    def _left_bracket(self, token: Token) -> bool:
+        r"""Whether brackets begin that are not those of another function, as ``\left|`` is."""
+        delimiter = DELIMITERS.get(self.lexer.peek().text)
+        return token.text == "\\left" and delimiter is not None and not delimiter[1]
+
+    def _call_closed(self, frame: Frame) -> None:
+        """Apply the function below to the brackets that were closed; braces may be around them."""
+        only = frame.only
+        inner = only.inner if only is not None and only.inner is not None else None
+        self._apply(self.frames.pop(), self.content(frame) if inner is None else inner)
+
+    def _apply(self, call: Frame, argument: Rope) -> None:
+        """Append a function of its argument."""
+        opener, name = call.opener, call.function
+        where = (opener.start, opener.end)
+        power = "" if call.power is None else translation(call.power).text
+        if power == "(-1)":
+            if name not in INVERSES:
+                self.fail(f"difflab has no inverse function of {opener.text}", opener)
+            name, power = INVERSES[name], ""
+        rope: Rope = [(f"{name}(", *where), argument, (")", *where)]
+        if call.base is not None:
+            rope = self._based(call, argument)
+        if power:
+            rope += [("^", *where), call.power]
+        self.operand(Operand(rope, powered=bool(power)), opener)
+
+    def _based(self, call: Frame, argument: Rope) -> Rope:
+        """Return a function with a subscript: the base of a logarithm, or a part of its name."""
+        opener, base = call.opener, call.base or []
+        where = (opener.start, opener.end)
+        text = translation(base).text
+        if call.function != "log":
+            name = functions().get(f"{call.function}{text}") or functions().get(
+                f"a{call.function.removeprefix('a')}{text}"
+            )
+            if name is None:
+                self.fail(f"difflab has no function {opener.text} with the index {text}", opener)
+            return [(f"{name}(", *where), argument, (")", *where)]
+        if text in ("2", "10"):
+            return [(f"log{text}(", *where), argument, (")", *where)]
+        below = [("/log(", *where), base, ("))", *where)]
+        return [("(log(", *where), argument, (")", *where), *below]

@@ -1,0 +1,111 @@
+"""`from_sympy` against SymPy's own values and derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import HealthCheck, Phase, given, settings
+
+import difflab as dl
+from difflab.errors import InputError
+from tests.interop.formats.expressions import X, Y, check_against_sympy, expressions
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(expressions())
+def test_values_and_gradients_are_sympys(expression: Any) -> None:
+    if expression.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
+        return
+    check_against_sympy(expression, dl.from_sympy(expression))
+
+
+FUNCTIONS = [
+    sympy.digamma(X),
+    sympy.polygamma(2, X),
+    sympy.loggamma(X),
+    sympy.LambertW(X),
+    sympy.besselj(0, X),
+    sympy.atan2(Y, X),
+    sympy.factorial(X),
+    sympy.acot(X) + sympy.csch(X),
+    sympy.Mod(X, 3),
+    sympy.Min(X, Y, 3),
+    sympy.ITE(X > Y, X < 1, X > 1),
+    sympy.log(X, 2) + sympy.cbrt(X) + sympy.Float("1e-5"),
+    sympy.Integer(10) ** 30 * X + sympy.EulerGamma,
+    sympy.Piecewise((X, X < 0)),
+]
+
+
+@pytest.mark.parametrize("expression", FUNCTIONS, ids=str)
+def test_functions_are_sympys(expression: Any) -> None:
+    point = {X: 1.4, Y: -0.375}
+    function = dl.from_sympy(expression)
+    found = function(**{name: point[sympy.Symbol(name)] for name in function.inputs})
+    expected = sympy.lambdify([X, Y], expression, ["scipy", "numpy"])(1.4, -0.375)
+    assert np.allclose(float(found), float(np.real(expected)), rtol=1e-13, equal_nan=True)
+
+
+def test_the_program_is_what_one_would_write() -> None:
+    expression = -X / 3 - 2 * Y / X + sympy.exp(-(X**2)) / sympy.sqrt(Y)
+    program = dl.parse(str(dl.from_sympy(expression)))
+    assert str(dl.from_sympy(X / 3)) == "x/3"
+    assert str(dl.from_sympy(Y / X**2)) == "y/x^2"
+    assert float(program(1.4, 2.0)) == pytest.approx(float(expression.subs({X: 1.4, Y: 2.0})))
+
+
+def test_matrices_are_arrays() -> None:
+    a, b = sympy.MatrixSymbol("A", 2, 2), sympy.MatrixSymbol("B", 2, 2)
+    function = dl.from_sympy(a * b.T + 2 * a.I)
+    rng = np.random.default_rng(3)
+    A, B = rng.normal(size=(2, 2, 2))
+    assert np.allclose(function(A, B), A @ B.T + 2 * np.linalg.inv(A))
+    assert float(dl.from_sympy(a[0, 1] * sympy.Determinant(b))(A, B)) == pytest.approx(
+        A[0, 1] * np.linalg.det(B)
+    )
+    jacobian = dl.from_sympy(sympy.Matrix([[X * Y, X], [Y, 1]]))
+    assert jacobian(2.0, 3.0).tolist() == [[6.0, 2.0], [3.0, 1.0]]
+    assert [float(value) for value in dl.from_sympy([X + Y, X * Y])(2.0, 3.0)] == [5.0, 6.0]
+
+
+def test_a_deep_expression_and_a_shared_one() -> None:
+    deep = X
+    for _ in range(200):
+        deep = sympy.sin(deep) + Y
+    assert len(dl.from_sympy(deep).graph) == 402
+    shared = X
+    for _ in range(60):  # a tree of 2^60 leaves
+        shared = sympy.Add(sympy.sin(shared, evaluate=False), shared, evaluate=False)
+    assert len(dl.from_sympy(shared).graph) == 121
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (sympy.Integral(X, X), "no counterpart of SymPy's Integral\nhint: evaluate it first"),
+        (sympy.I * X, "contains the imaginary unit"),
+        (sympy.Function("f")(X), "no counterpart of SymPy's f"),
+        (sympy.Symbol("x_{1}"), r"the symbol 'x_\{1\}' is no name"),
+        (sympy.Symbol("x", real=True) + X, "two symbols are called x"),
+        (sympy.Integer(10) ** 400 * X, "too large for a float64"),
+        (sympy.Heaviside(X, 1), "heaviside is 1/2 at 0"),
+        (sympy.MatrixSymbol("A", sympy.Symbol("n"), 2), "shape of the matrix A is not known"),
+        ("x + y", "takes an expression of SymPy, not str"),
+        ([X, 2.0], "takes an expression of SymPy, not float"),
+        ([], "takes an expression of SymPy, not list"),
+    ],
+    ids=str,
+)
+def test_what_has_no_counterpart_is_named(expression: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        dl.from_sympy(expression)
