@@ -1,4 +1,4 @@
-"""``difflab derive``: the derivative of a formula as text, LaTeX, Python, C or JavaScript."""
+"""``difflab derive``: the derivative of a formula as text, LaTeX, or code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -48,6 +49,9 @@ class DerivativeFormat(StrEnum):
     PYTHON = "python"
     C = "c"
     JAVASCRIPT = "javascript"
+    NUMPY = "numpy"
+    JAX = "jax"
+    TORCH = "torch"
 
 
 PointOption = Annotated[
@@ -90,7 +94,7 @@ def derive(
     output: OutputOption = None,
     latex: LatexOption = False,
 ) -> int:
-    """Write the derivative of EXPR as text, LaTeX, Python, C or JavaScript, or its sparsity."""
+    """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
     destination = None if output is None else check_destination(output)
     expression = formula(expression, latex=latex)
     if sparsity:
@@ -114,15 +118,28 @@ def derive(
     if plot is not None:
         raise InputError("--plot draws the sparsity of a derivative", hint="add --sparsity")
     subject = _subject(expression, at, wrt)
-    from difflab.language import printers
-
     derived = derivative(subject.function, wrt, order, of)
     if form in (DerivativeFormat.TEXT, DerivativeFormat.LATEX):
         derived = _without_unused_inputs(derived)
-    write: Callable[[Function], str] = getattr(printers, form.value)
-    result = write(derived).rstrip("\n") + "\n"
+    result = _writer(form)(derived).rstrip("\n") + "\n"
     deliver(result, destination)
     return 0
+
+
+_ARRAY_CODE = "difflab.methods.peers.array_code"
+_HOMES = {
+    DerivativeFormat.NUMPY: (_ARRAY_CODE, "numpy_code"),
+    DerivativeFormat.JAX: (_ARRAY_CODE, "jax_code"),
+    DerivativeFormat.TORCH: (_ARRAY_CODE, "torch_code"),
+}
+"""The module and the function of the formats that are no printers of the language."""
+
+
+def _writer(form: DerivativeFormat) -> Callable[[Function], str]:
+    """Return the function that writes a format."""
+    module, name = _HOMES.get(form, ("difflab.language.printers", form.value))
+    found: Callable[[Function], str] = getattr(import_module(module), name)
+    return found
 
 
 def _subject(expression: str, at: list[str] | None, wrt: str | None) -> Subject:

@@ -11,7 +11,7 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from difflab.core.optional import load
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.passes.expansion import expanded
 from difflab.language import parse
 from difflab.language.printers import c, python
+from difflab.methods.peers.array_code import numpy_code, torch_code
 from difflab.primitives import helpers
 from tests.differential.bounds import Bounded, bounded
 from tests.differential.formulas import VARIABLES, Formula, formulas
@@ -43,6 +45,8 @@ FORMULAS = 8
 """At most so many in one C file."""
 C_EVERY = 4
 """One program in so many is compiled, for gcc takes longer than everything else."""
+TORCH_EVERY = 16
+"""One program in so many is run in PyTorch, whose calls take microseconds each."""
 JAVASCRIPT_EVERY = 16
 """One program in so many is run as JavaScript, in a process of its own."""
 
@@ -63,6 +67,9 @@ def check(program: Sequence[Formula]) -> None:
     cases = [case for formula in program if (case := _case(formula)) is not None]
     for case in cases:
         check_python(case)
+        check_arrays(case, numpy_code, np.float64)
+        if program[0].choice % TORCH_EVERY == 2:
+            check_torch(case)
         check_text(case)
     if COMPILER is not None and program[0].choice % C_EVERY == 0:
         check_c(cases)
@@ -114,6 +121,27 @@ def _at(value: Any, place: int) -> Any:
 def _numbers(result: Any) -> Array:
     parts = result if isinstance(result, tuple) else (result,)
     return np.concatenate([np.ravel(np.array(part, dtype=float)) for part in parts])
+
+
+def check_arrays(case: Case, write: Callable[[Function], str], lift: Callable[..., Any]) -> None:
+    """Hold the printed code over an array module to the function."""
+    try:
+        source = write(case.function)
+    except UnsupportedError:
+        return
+    names: dict[str, Any] = {}
+    exec(compile(source, "<printed>", "exec"), names)
+    with np.errstate(all="ignore"):
+        results = [_numbers(names["f"](*map(lift, point))) for point in case.points.T]
+    what, inputs = f"printed code\n{source}\n", case.function.inputs
+    assert_near(what, np.array(results), case.expected, case.bound, case.points, inputs)
+
+
+def check_torch(case: Case) -> None:
+    """Hold the printed code over PyTorch to the function."""
+    torch = load("torch").module
+    if torch is not None:
+        check_arrays(case, torch_code, lambda x: torch.tensor(x, dtype=torch.float64))
 
 
 def check_text(case: Case) -> None:

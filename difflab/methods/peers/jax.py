@@ -19,7 +19,7 @@ from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, tak
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["JAX", "Jax", "double"]
+__all__ = ["JAX", "Jax", "double", "jax_spelling"]
 
 
 class Jax(ArrayPeer):
@@ -86,19 +86,23 @@ class Jax(ArrayPeer):
     def spelling(self) -> LibrarySpelling:
         """Return JAX's operations; some of NumPy's are elsewhere in JAX."""
         import jax
-        import jax.numpy as jnp
 
-        rows = {
-            "diag": diagonal_matrix,
-            "log_softmax": lambda x, *, axes, rank: jax.nn.log_softmax(x, axis=axes),
-            "logsumexp": lambda x, *, axes, rank: jax.scipy.special.logsumexp(x, axis=axes),
-            "polygamma": lambda order, x: jax.scipy.special.polygamma(int(order), x),
-            "relu": jax.nn.relu,
-            "sigmoid": jax.nn.sigmoid,
-            "softmax": lambda x, *, axes, rank: jax.nn.softmax(x, axis=axes),
-            "take": take_by_index,
-        }
-        return LibrarySpelling(jnp, rows)
+        return jax_spelling(jax, jax.numpy)
+
+
+def jax_spelling(jax: Any, jnp: Any) -> LibrarySpelling:
+    """Return JAX's functions that differ from NumPy's, over the modules `jax` and `jax.numpy`."""
+    rows = {
+        "diag": diagonal_matrix,
+        "log_softmax": lambda x, *, axes, rank: jax.nn.log_softmax(x, axis=axes),
+        "logsumexp": lambda x, *, axes, rank: jax.scipy.special.logsumexp(x, axis=axes),
+        "polygamma": lambda order, x: jax.scipy.special.polygamma(int(order), x),
+        "relu": jax.nn.relu,
+        "sigmoid": jax.nn.sigmoid,
+        "softmax": lambda x, *, axes, rank: jax.nn.softmax(x, axis=axes),
+        "take": take_by_index,
+    }
+    return LibrarySpelling(jnp, rows)
 
 
 def double() -> AbstractContextManager[None]:

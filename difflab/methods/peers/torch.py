@@ -16,7 +16,7 @@ from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["TORCH"]
+__all__ = ["TORCH", "torch_spelling"]
 
 
 class Torch(ArrayPeer):
@@ -88,8 +88,13 @@ class Torch(ArrayPeer):
 
 @cache
 def _spelling() -> LibrarySpelling:
-    """Return the functions of PyTorch that differ from NumPy."""
     import torch
+
+    return torch_spelling(torch)
+
+
+def torch_spelling(torch: Any) -> LibrarySpelling:
+    """Return the functions of PyTorch that differ from NumPy, over the module `torch`."""
 
     def lifted(value: float) -> Any:
         return torch.tensor(value, dtype=torch.float64)
@@ -139,9 +144,10 @@ def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
 
 def _product(x: Any, axis: tuple[int, ...]) -> Any:
     """Return the product along axes, which PyTorch accepts one at a time."""
+    kept = [size for k, size in enumerate(x.shape) if k - x.ndim not in axis]
     for single in sorted(axis):
         x = x.prod(single, keepdim=True)
-    return x.reshape([size for k, size in enumerate(x.shape) if k - x.ndim not in axis])
+    return x.reshape(kept)
 
 
 def _transposed(x: Any, *, axes: tuple[int, ...]) -> Any:

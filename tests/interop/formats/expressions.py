@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import difflab as dl
 from difflab.graph.interpreters import MpmathInterpreter
 
-X, Y, Z = sympy.symbols("x y z")
+X, Y, Z = sympy.symbols("x y z", real=True)
 POINT = {X: sympy.Rational(7, 5), Y: sympy.Rational(-3, 8), Z: sympy.Rational(11, 4)}
 UNARY = (
     *(sympy.sin, sympy.cos, sympy.tan, sympy.exp, sympy.log, sympy.sqrt, sympy.Abs, sympy.tanh),
@@ -58,7 +58,7 @@ def expressions() -> st.SearchStrategy[Any]:
 
 def check_against_sympy(expression: Any, function: dl.Function) -> None:
     """Hold value and gradient of a function to SymPy's at 30 digits."""
-    symbols = [sympy.Symbol(name) for name in function.inputs]
+    symbols = [sympy.Symbol(name, real=True) for name in function.inputs]
     with mpmath.workdps(40):
         value = _number(expression)
         assume(value is not None)
@@ -78,7 +78,7 @@ def _number(expression: Any) -> Any:
     """Return the value at `POINT`; None if it is no finite real number."""
     try:
         found = expression.subs(POINT).evalf(30)
-    except (TypeError, ValueError, ZeroDivisionError):
+    except (TypeError, ValueError, ZeroDivisionError, RecursionError):
         return None
     small = found.is_Float and abs(found) < 1e200
     return mpmath.mpf(found._mpf_) if small or (found.is_Float and found == 0) else None

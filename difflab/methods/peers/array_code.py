@@ -1,0 +1,226 @@
+"""Functions as Python code over NumPy, JAX and PyTorch.
+
+The text follows from what the peers run: NumPy's kernels, and the functions that JAX and PyTorch
+have for some of them.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+
+from difflab.core.optional import require
+from difflab.core.primitive import Primitive, special_functions
+from difflab.errors import DifflabError, UnsupportedError
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT
+from difflab.graph.names import FreshNames
+from difflab.language.printers.view import PrintedGraph
+from difflab.methods.peers.jax import jax_spelling
+from difflab.methods.peers.spelling import LibrarySpelling
+from difflab.methods.peers.torch import torch_spelling
+from difflab.methods.peers.written_values import (
+    Lines,
+    NumpyNames,
+    WrittenName,
+    WrittenValue,
+    operated,
+)
+
+__all__ = ["jax_code", "numpy_code", "torch_code"]
+
+_MODULE = re.compile(r"(?<![\w.])(np|jnp|jax\.nn|jax\.scipy|special)\.")
+_MODULES = ("np", "jnp", "jax", "torch", "special", "f")
+
+
+def numpy_code(function: Function) -> str:
+    """Return the source of a Python function over NumPy that evaluates `function`.
+
+    Parameters
+    ----------
+    function : Function
+        A function, parsed or derived.
+
+    Returns
+    -------
+    str
+        The source of ``f``, whose arguments are the inputs in order, as numbers or arrays of
+        their shapes. Several outputs are returned as a tuple. Where a function is undefined, the
+        result is nan.
+
+    Raises
+    ------
+    UnsupportedError
+        An operation has no such code, such as a loop or a random number.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(numpy_code(dl.gradient(dl.parse("x1*x2 - sin(x2)"))))
+    import numpy as np
+    <BLANKLINE>
+    <BLANKLINE>
+    def f(x1, x2):
+        return np.stack([x2, x1 - np.cos(x2)])
+    """
+    heading = {"special": "from scipy import special"}
+    return _Code(function, "NumPy", _numpy()).source(["import numpy as np"], heading)
+
+
+def jax_code(function: Function) -> str:
+    """Return the source of a Python function over JAX; otherwise as `numpy_code`.
+
+    It computes in the precision of JAX, which is single unless ``jax_enable_x64`` is set.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(jax_code(dl.parse("sigmoid(x)*x")))
+    import jax
+    <BLANKLINE>
+    <BLANKLINE>
+    def f(x):
+        return jax.nn.sigmoid(x) * x
+    """
+    heading = {
+        "jax.nn": "import jax",
+        "jax.scipy": "import jax.scipy.special",
+        "jnp": "import jax.numpy as jnp",
+        "np": "import numpy as np",
+    }
+    return _Code(function, "JAX", _jax()).source([], heading)
+
+
+def torch_code(function: Function) -> str:
+    """Return the source of a Python function on PyTorch's tensors; otherwise as `numpy_code`.
+
+    The arguments are tensors, of float64 where the result is to be as accurate as NumPy's.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(torch_code(dl.parse("max(x, y)^2")))
+    import torch
+    <BLANKLINE>
+    <BLANKLINE>
+    def f(x, y):
+        return torch.maximum(x, y) ** 2
+    """
+    return _Code(function, "PyTorch", _torch()).source(
+        ["import torch"], {"np": "import numpy as np"}
+    )
+
+
+@cache
+def _numpy() -> LibrarySpelling:
+    special = WrittenName("special", "np", special_functions(np))
+    names = WrittenName("np", "np", np, special=special)
+    return LibrarySpelling(names, lifted=names.float64)
+
+
+@cache
+def _jax() -> LibrarySpelling:
+    jax = WrittenName("jax", "jnp", require("jax"))
+    special = WrittenName("jax.scipy.special", "jnp", require("jax.scipy.special"))
+    names = WrittenName("jnp", "jnp", require("jax.numpy"), special=special)
+    spelling = jax_spelling(jax, names)
+    return LibrarySpelling(names, spelling.rows, lifted=names.asarray)
+
+
+@cache
+def _torch() -> LibrarySpelling:
+    return torch_spelling(WrittenName("torch", "torch", require("torch"), is_tensor=_is_written))
+
+
+def _is_written(value: Any) -> bool:
+    return isinstance(value, WrittenValue)
+
+
+@cache
+def _under_numpys_names(spelling: LibrarySpelling) -> NumpyNames:
+    return NumpyNames(cast(WrittenName, spelling.xp))
+
+
+class _Code:
+    """The body of one function."""
+
+    def __init__(self, function: Function, title: str, spelling: LibrarySpelling) -> None:
+        self.view = PrintedGraph(function, companions=True)
+        self.function = self.view.function
+        self.title = title
+        self.arrays = spelling.xp.arrays
+        names = FreshNames(reserved={*keyword.kwlist, *_MODULES})
+        self.inputs = [names.fresh(name) for name in self.function.inputs]
+        self.lines = Lines(lambda: names.numbered("t"))
+        self.spelling = spelling
+        self.xp = _under_numpys_names(spelling)
+        self.values: dict[int, Any] = {}
+
+    def source(self, imports: Sequence[str], optional: Mapping[str, str]) -> str:
+        """Return the code; an import of `optional` is written where its prefix is used."""
+        results = ", ".join(self._array(node).text for node in self._computed())
+        body = [*self.lines.lines, f"return {results}"]
+        heading = f"def f({', '.join(self.inputs)}):"
+        text = "\n    ".join([heading, *body]) + "\n"
+        found = set(_MODULE.findall(text))
+        used = [line for prefix, line in optional.items() if prefix in found]
+        return "\n".join([*imports, *used, "", "", text]).lstrip("\n")
+
+    def _computed(self) -> Sequence[int]:
+        graph = self.function.graph
+        for name, node in zip(self.inputs, self.function.input_nodes, strict=True):
+            self.values[node] = self._value(name, node)
+        for node in range(len(graph)):
+            row = self.view.rows[node]
+            if row is not None and self.view.uses[node]:
+                self.values[node] = self._kept(node, self._row(node, row))
+            elif graph.opcode[node] == CONSTANT:
+                self.values[node] = self.spelling.constant(*graph.constants[node])
+        return self.function.outputs
+
+    def _row(self, node: int, row: Primitive) -> Any:
+        """Return the expression of an operation: an operator, or what its kernel writes."""
+        children, params = self.view.children[node], self.function.graph.params(node)
+        if row.holds is not None:
+            raise UnsupportedError(f"{self.title} code has no form of '{row.name}'")
+        operator = self.spelling.operators.get(row.name)
+        plain = [self.values[child] for child in children]
+        if operator is not None and any(isinstance(value, WrittenValue) for value in plain):
+            return operated(operator, plain, getattr(np, row.name))
+        try:
+            compute = self.spelling.rows.get(row.name) or row.computer(self.xp)
+            values = [self._array(child, row) for child in children]
+            return compute(*values, **params)
+        except (DifflabError, TypeError, AttributeError, ValueError) as error:
+            raise UnsupportedError(
+                f"{self.title} code has no form of '{row.name}': {error}"
+            ) from error
+
+    def _kept(self, node: int, found: Any) -> Any:
+        """Return a value of the node's shape; one that is used again gets a name."""
+        if not isinstance(found, WrittenValue):
+            return found
+        if self.view.uses[node] > 1 and not found.text.isidentifier():
+            return self._value(self.lines.assigned(found.text), node)
+        found.shaped = lambda: self.function.graph.shape(node)
+        return found
+
+    def _value(self, text: str, node: int) -> WrittenValue:
+        shape = self.function.graph.shape(node)
+        return WrittenValue(text, self.arrays, self.lines, shaped=lambda: shape)
+
+    def _array(self, node: int, row: Primitive | None = None) -> Any:
+        """Return a value of the library, not a Python number, where `row` takes no such."""
+        value = self.values[node]
+        if isinstance(value, WrittenValue):
+            return value
+        if row is not None and row.shape is None and self.arrays != "torch":
+            return WrittenValue(repr(value), self.arrays, self.lines, shaped=lambda: ())
+        lifted = self.spelling.lifted(float(value))
+        lifted.shaped, lifted.lines = lambda: (), self.lines
+        return lifted

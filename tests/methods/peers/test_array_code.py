@@ -1,0 +1,96 @@
+"""Code over NumPy, JAX and PyTorch against the function that it was printed from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.errors import UnsupportedError
+from difflab.methods.peers.array_code import jax_code, numpy_code, torch_code
+
+ULP = 2.0**-52
+
+
+def in_numpy(function: dl.Function, values: list[Any]) -> Any:
+    return _run(numpy_code(function), values)
+
+
+def in_jax(function: dl.Function, values: list[Any]) -> Any:
+    jax = pytest.importorskip("jax")
+    from difflab.methods.peers.jax import double
+
+    with double():
+        return _run(jax_code(function), list(map(jax.numpy.asarray, values)))
+
+
+def in_torch(function: dl.Function, values: list[Any]) -> Any:
+    torch = pytest.importorskip("torch")
+    tensors = [torch.tensor(np.array(value), dtype=torch.float64) for value in values]
+    return _run(torch_code(function), tensors)
+
+
+def _run(source: str, values: list[Any]) -> Any:
+    names: dict[str, Any] = {}
+    exec(source, names)
+    found = names["f"](*values)
+    parts = found if isinstance(found, tuple) else (found,)
+    return np.concatenate([np.ravel(np.asarray(part, dtype=float)) for part in parts])
+
+
+LIBRARIES = [in_numpy, in_jax, in_torch]
+PROGRAMS = [
+    "ln(x) + x*y - sin(y)",
+    "where(x > y, sqrt(x), y^3)*(x - (y - 2))/-(x*y)",
+    "sigmoid(x)*softplus(y) + log1mexp(-x) + logcosh(y) + hypot(x, y) + atan2(x, y)",
+    "exp(x)^2 + 2^y + relu(x) + max(x, 0.5) + floor(y) + mod(x, y) + cbrt(x)",
+    "[x, y, 1, x*y]",
+    "W: [2, 3]; v: [3]; softmax(W @ v)*x",
+    "v: [3]; norm(v) + logsumexp(v) + prod(v) + max(v) + v[2]*y",
+    "v: [3]; concatenate(v[::-1], 2*v[1:])*x",
+    "W: [3, 3]; v: [3]; sum(solve(W, v)) + det(W) + trace(W) + dot(v, W[0])",
+    "v: [3]; cumsum(v)*outer(v, v) + diag(v)",
+    "def: []; lambda: []; def*sin(lambda)",
+]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("derive", [lambda f: f, dl.jacobian], ids=["value", "jacobian"])
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_code_computes_the_function(
+    text: str, derive: Callable[[dl.Function], dl.Function], library: Callable[..., Any]
+) -> None:
+    function = derive(dl.parse(text))
+    rng = np.random.default_rng(5)
+    values = [rng.uniform(0.3, 1.9, shape) for shape in function.input_shapes]
+    outputs = function(*values)
+    parts = outputs if isinstance(outputs, tuple) else (outputs,)
+    expected = np.concatenate([np.ravel(part) for part in parts])
+    if "cbrt" in text and library is in_torch:
+        pytest.skip("PyTorch has no cbrt")
+    found = library(function, values)
+    assert np.allclose(found, expected, rtol=8 * ULP, atol=16 * ULP)
+
+
+def test_the_code_is_what_one_would_write() -> None:
+    f = dl.parse("(a - (b - 2))*a^2 + max(a, b)")
+    assert numpy_code(f).splitlines()[-1] == "    return (a - (b - 2)) * a ** 2 + np.maximum(a, b)"
+    assert "torch.maximum(a, b)" in torch_code(f)
+
+
+def test_a_chain_of_kernels_stays_linear() -> None:
+    text = "x"
+    for _ in range(30):
+        text = f"sigmoid({text})"
+    assert len(numpy_code(dl.parse(text))) < 30 * 400
+
+
+def test_what_a_library_lacks_is_named() -> None:
+    with pytest.raises(UnsupportedError, match="PyTorch code has no form of 'gamma'"):
+        torch_code(dl.parse("gamma(x)"))
+    loop = dl.trace(lambda x: dl.while_loop(lambda v: v < 10.0, lambda v: v * 2.0, x), 1.0)
+    with pytest.raises(UnsupportedError, match="NumPy code has no form of 'while_loop'"):
+        numpy_code(loop)
