@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from difflab.graph.passes.batch_norm import fold_batch_norm
     from difflab.graph.trace import trace
     from difflab.interop.formats.latex import from_latex
+    from difflab.interop.formats.onnx import from_onnx
     from difflab.interop.formats.sympy import from_sympy
     from difflab.interop.large import apply
     from difflab.lab.problems import problem, problems
@@ -142,6 +143,7 @@ __all__ = [
     "fold_batch_norm",
     "fori_loop",
     "from_latex",
+    "from_onnx",
     "from_sympy",
     "grad",
     "gradient",
@@ -204,6 +206,7 @@ _HOMES = {
     "fold_batch_norm": "difflab.graph.passes.batch_norm",
     "fori_loop": "difflab.autodiff.control.loops",
     "from_latex": "difflab.interop.formats.latex",
+    "from_onnx": "difflab.interop.formats.onnx",
     "from_sympy": "difflab.interop.formats.sympy",
     "grad": "difflab.autodiff",
     "gradient": "difflab.autodiff",

@@ -93,6 +93,7 @@ REST = (
     "fold_batch_norm",
     "fori_loop",
     "from_latex",
+    "from_onnx",
     "from_sympy",
     "jit",
     "memory",

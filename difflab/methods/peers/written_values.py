@@ -174,6 +174,16 @@ class WrittenValue:
             raise AttributeError(name)
         return _Part(f"{self._atom()}.{name}", self.arrays, self.lines)
 
+    @property
+    def real(self) -> WrittenValue:
+        """The real part of a complex value."""
+        return WrittenValue(f"{self._atom()}.real", self.arrays, self.lines, shaped=self.shaped)
+
+    @property
+    def imag(self) -> WrittenValue:
+        """The imaginary part of a complex value."""
+        return WrittenValue(f"{self._atom()}.imag", self.arrays, self.lines, shaped=self.shaped)
+
     def operand(self) -> str:
         """Return the text as a part of another one; a long one gets a name, once."""
         if len(self.text) > _LONGEST and self.lines is not None:

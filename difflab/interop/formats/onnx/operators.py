@@ -1,0 +1,367 @@
+"""ONNX's operators in difflab's array functions.
+
+A rule is called with the model, the names of the operator's inputs (empty where one is left out)
+and its attributes. Operators that are one row of the table, under its name, are not listed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+
+from difflab import arrays
+from difflab import primitives as rows
+from difflab.errors import UnsupportedError
+from difflab.graph.node import Node
+from difflab.primitives import TABLE
+
+__all__ = ["OPERATORS", "Model"]
+
+
+class Model(Protocol):
+    """What a rule asks of the model."""
+
+    opset: int
+
+    def value(self, name: str) -> Node:
+        """Return the node of a value."""
+
+    def static(self, name: str) -> np.ndarray[Any, Any]:
+        """Return numbers that are known when the model is read."""
+
+
+Attributes = Mapping[str, Any]
+Rule = Callable[[Model, Sequence[str], Attributes], Any]
+
+
+def _row(compute: Callable[..., Any]) -> Rule:
+    """Return the rule of a function of all inputs."""
+    return lambda model, inputs, _: compute(*map(model.value, inputs))
+
+
+def _folded(compute: Callable[..., Any]) -> Rule:
+    """Return the rule of a function of any number of inputs, applied to pairs."""
+    return lambda model, inputs, _: reduce(compute, map(model.value, inputs))
+
+
+def _shaped(compute: Callable[..., Any], **defaults: float) -> Rule:
+    """Return the rule of a function of one input whose attributes are numbers."""
+
+    def rule(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+        settings = {name: given.get(name, value) for name, value in defaults.items()}
+        return compute(model.value(inputs[0]), **settings)
+
+    return rule
+
+
+def _elu(x: Node, alpha: float) -> Any:
+    return rows.where(x > 0, x, alpha * rows.expm1(rows.minimum(x, 0.0)))
+
+
+def _selu(x: Node, alpha: float, gamma: float) -> Any:
+    return gamma * _elu(x, alpha)
+
+
+def _celu(x: Node, alpha: float) -> Any:
+    return rows.relu(x) + rows.minimum(0.0, alpha * rows.expm1(rows.minimum(x, 0.0) / alpha))
+
+
+def _hard_sigmoid(x: Node, alpha: float, beta: float) -> Any:
+    return rows.clip(alpha * x + beta, 0.0, 1.0)
+
+
+def _gelu(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x = model.value(inputs[0])
+    if given.get("approximate", b"none") == b"tanh":
+        return 0.5 * x * (1 + rows.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + rows.erf(x / math.sqrt(2)))
+
+
+def _clip(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    """Limit by inputs that may be left out, before opset 11 by attributes."""
+    x = model.value(inputs[0])
+    low, high = [*inputs[1:], "", ""][:2]
+    if low or "min" in given:
+        x = rows.maximum(x, model.value(low) if low else given["min"])
+    if high or "max" in given:
+        x = rows.minimum(x, model.value(high) if high else given["max"])
+    return x
+
+
+def _mod(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    if given.get("fmod"):
+        raise UnsupportedError("difflab has no remainder with the sign of the dividend (fmod)")
+    return rows.mod(*map(model.value, inputs))
+
+
+def _gemm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    a, b = map(model.value, inputs[:2])
+    a = arrays.transpose(a) if given.get("transA") else a
+    b = arrays.transpose(b) if given.get("transB") else b
+    found = _scaled(arrays.matmul(a, b), given.get("alpha", 1.0))
+    if len(inputs) > 2 and inputs[2]:
+        found = found + _scaled(model.value(inputs[2]), given.get("beta", 1.0))
+    return found
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return x if factor == 1.0 else factor * x
+
+
+# --- shapes -----------------------------------------------------------------------------------
+
+
+def _axes(model: Model, inputs: Sequence[str], given: Attributes) -> list[int] | None:
+    """Return axes, an attribute before opset 13 or 18, and an input since."""
+    if len(inputs) > 1 and inputs[1]:
+        return [int(axis) for axis in model.static(inputs[1])]
+    axes = given.get("axes")
+    return None if axes is None else list(axes)
+
+
+def _reshape(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x = model.value(inputs[0])
+    sizes = model.static(inputs[1]).tolist() if len(inputs) > 1 else list(given["shape"])
+    kept = not given.get("allowzero")
+    return arrays.reshape(x, [x.shape[k] if s == 0 and kept else s for k, s in enumerate(sizes)])
+
+
+def _flatten(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x = model.value(inputs[0])
+    axis = given.get("axis", 1) % (len(x.shape) + 1)
+    return arrays.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+
+
+def _squeeze(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    axes = _axes(model, inputs, given)
+    return arrays.squeeze(model.value(inputs[0]), None if axes is None else tuple(axes))
+
+
+def _unsqueeze(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x, axes = model.value(inputs[0]), _axes(model, inputs, given) or []
+    rank = len(x.shape) + len(axes)
+    sizes = iter(x.shape)
+    added = {axis % rank for axis in axes}
+    return arrays.reshape(x, [1 if k in added else next(sizes) for k in range(rank)])
+
+
+def _expand(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x = model.value(inputs[0])
+    wanted = tuple(model.static(inputs[1]).tolist())
+    return arrays.broadcast_to(x, np.broadcast_shapes(x.shape, wanted))
+
+
+def _transpose(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    return arrays.transpose(model.value(inputs[0]), given.get("perm"))
+
+
+def _concat(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    return arrays.concatenate([model.value(name) for name in inputs], given["axis"])
+
+
+def _slice(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    """Cut along axes, by attributes before opset 10, by inputs since."""
+    x = model.value(inputs[0])
+    names = ["starts", "ends", "axes", "steps"]
+    parts = {name: list(given[name]) for name in names if name in given}
+    for name, source in zip(names, inputs[1:], strict=False):
+        if source:
+            parts[name] = model.static(source).tolist()
+    count = len(parts["starts"])
+    key = [slice(None)] * len(x.shape)
+    axes, steps = parts.get("axes", range(count)), parts.get("steps", [1] * count)
+    for start, end, axis, step in zip(parts["starts"], parts["ends"], axes, steps, strict=True):
+        # Backwards, the first element is behind an end that is below all indices.
+        last = None if step < 0 and end < -x.shape[axis] else end
+        key[axis] = slice(start, last, step)
+    return x[tuple(key)]
+
+
+def _split(model: Model, inputs: Sequence[str], given: Attributes) -> list[Any]:
+    x, axis = model.value(inputs[0]), given.get("axis", 0)
+    size = x.shape[axis]
+    if len(inputs) > 1 and inputs[1]:
+        sizes = model.static(inputs[1]).tolist()
+    elif "split" in given:
+        sizes = list(given["split"])
+    elif "num_outputs" in given:
+        each = -(-size // given["num_outputs"])
+        sizes = [min(each, size - start) for start in range(0, size, each)]
+    else:
+        raise UnsupportedError("the sizes of the parts are not given")
+    ends = np.cumsum(sizes).tolist()
+    places = [range(end - part, end) for part, end in zip(sizes, ends, strict=True)]
+    return [arrays.take(x, list(each), axis) for each in places]
+
+
+def _gather(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x, places = model.value(inputs[0]), model.static(inputs[1])
+    axis = given.get("axis", 0) % len(x.shape)
+    size = x.shape[axis]
+    found = arrays.take(x, (places.reshape(-1) % size).tolist(), axis)
+    return arrays.reshape(found, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+
+
+# --- reductions and networks ------------------------------------------------------------------
+
+
+def _reduction(compute: Callable[..., Any]) -> Rule:
+    def rule(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+        x, axes = model.value(inputs[0]), _axes(model, inputs, given)
+        if axes is None or not axes:
+            if given.get("noop_with_empty_axes"):
+                return x
+            axes = list(range(len(x.shape)))
+        reduced = {axis % len(x.shape) for axis in axes}
+        found = compute(x, tuple(sorted(reduced)))
+        if not given.get("keepdims", 1):
+            return found
+        return arrays.reshape(found, [1 if k in reduced else s for k, s in enumerate(x.shape)])
+
+    return rule
+
+
+def _normalized(compute: Callable[..., Any]) -> Rule:
+    def rule(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+        x = model.value(inputs[0])
+        axis = given.get("axis", -1 if model.opset >= 13 else 1)
+        if model.opset < 13 and axis % len(x.shape) != len(x.shape) - 1:
+            raise UnsupportedError("before opset 13 it flattens axes, which difflab does not")
+        return compute(x, (axis,))
+
+    return rule
+
+
+def _cumulated(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    if given.get("exclusive") or given.get("reverse"):
+        raise UnsupportedError("difflab's running sums are neither exclusive nor reversed")
+    return arrays.cumsum(model.value(inputs[0]), int(model.static(inputs[1])))
+
+
+def _conv(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x, weight, *bias = [model.value(name) for name in inputs if name]
+    rank = len(weight.shape) - 2
+    pads = list(given.get("pads", [0] * 2 * rank))
+    automatic = given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
+    if rank != 2 or automatic or pads[:rank] != pads[rank:]:
+        raise UnsupportedError("convolutions are of images, with equal padding on both sides")
+    return arrays.conv2d(
+        x,
+        weight,
+        bias[0] if bias else None,
+        tuple(given.get("strides", (1, 1))),
+        tuple(pads[:2]),
+        tuple(given.get("dilations", (1, 1))),
+        given.get("group", 1),
+    )
+
+
+def _batch_norm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x, *parts = map(model.value, inputs)
+    shape = (-1, *(1,) * (len(x.shape) - 2))
+    scale, bias, mean, variance = (arrays.reshape(part, shape) for part in parts)
+    return (x - mean) / rows.sqrt(variance + given.get("epsilon", 1e-5)) * scale + bias
+
+
+def _layer_norm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x, scale = map(model.value, inputs[:2])
+    axes = tuple(range(given.get("axis", -1) % len(x.shape), len(x.shape)))
+    kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
+    centred = x - arrays.reshape(arrays.mean(x, axes), kept)
+    variance = arrays.reshape(arrays.mean(centred * centred, axes), kept)
+    found = centred / rows.sqrt(variance + given.get("epsilon", 1e-5)) * scale
+    return found + model.value(inputs[2]) if len(inputs) > 2 and inputs[2] else found
+
+
+def _global_mean(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x = model.value(inputs[0])
+    axes = tuple(range(2, len(x.shape)))
+    return arrays.reshape(arrays.mean(x, axes), (*x.shape[:2], *(1,) * len(axes)))
+
+
+def _unchanged(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    return model.value(inputs[0])
+
+
+_NAMED = {
+    row.name.replace("_", "").capitalize(): _row(row)
+    for row in TABLE.values()
+    if row.shape is None and row.names and row.arity == 1
+}
+OPERATORS: Mapping[str, Rule] = {
+    **_NAMED,
+    "Abs": _row(rows.absolute),
+    "Add": _row(rows.add),
+    "And": _row(rows.logical_and),
+    "BatchNormalization": _batch_norm,
+    "Cast": _unchanged,
+    "Celu": _shaped(_celu, alpha=1.0),
+    "Clip": _clip,
+    "Concat": _concat,
+    "Conv": _conv,
+    "CumSum": _cumulated,
+    "Det": _row(arrays.det),
+    "Div": _row(rows.divide),
+    "Dropout": _unchanged,
+    "Einsum": lambda model, inputs, given: arrays.einsum(
+        given["equation"].decode(), *map(model.value, inputs)
+    ),
+    "Elu": _shaped(_elu, alpha=1.0),
+    "Equal": _row(rows.equal),
+    "Expand": _expand,
+    "Flatten": _flatten,
+    "Gather": _gather,
+    "Gelu": _gelu,
+    "Gemm": _gemm,
+    "GlobalAveragePool": _global_mean,
+    "Greater": _row(rows.greater),
+    "GreaterOrEqual": _row(rows.greater_equal),
+    "HardSigmoid": _shaped(_hard_sigmoid, alpha=0.2, beta=0.5),
+    "HardSwish": _shaped(lambda x: x * _hard_sigmoid(x, 1 / 6, 0.5)),
+    "Identity": _unchanged,
+    "LayerNormalization": _layer_norm,
+    "LeakyRelu": _shaped(lambda x, alpha: rows.where(x < 0, alpha * x, x), alpha=0.01),
+    "Less": _row(rows.less),
+    "LessOrEqual": _row(rows.less_equal),
+    "LogSoftmax": _normalized(arrays.log_softmax),
+    "MatMul": _row(arrays.matmul),
+    "Max": _folded(rows.maximum),
+    "Mean": lambda model, inputs, given: reduce(rows.add, map(model.value, inputs)) / len(inputs),
+    "Min": _folded(rows.minimum),
+    "Mish": _row(lambda x: x * rows.tanh(rows.softplus(x))),
+    "Mod": _mod,
+    "Mul": _row(rows.multiply),
+    "Neg": _row(rows.negative),
+    "Not": _row(rows.logical_not),
+    "Or": _row(rows.logical_or),
+    "PRelu": _row(lambda x, slope: rows.where(x < 0, slope * x, x)),
+    "Pow": _row(rows.power),
+    "Reciprocal": _row(lambda x: 1.0 / x),
+    "ReduceL1": _reduction(lambda x, axes: arrays.sum(rows.absolute(x), axes)),
+    "ReduceL2": _reduction(arrays.norm),
+    "ReduceLogSum": _reduction(lambda x, axes: rows.log(arrays.sum(x, axes))),
+    "ReduceLogSumExp": _reduction(arrays.logsumexp),
+    "ReduceMax": _reduction(arrays.max),
+    "ReduceMean": _reduction(arrays.mean),
+    "ReduceMin": _reduction(arrays.min),
+    "ReduceProd": _reduction(arrays.prod),
+    "ReduceSum": _reduction(arrays.sum),
+    "ReduceSumSquare": _reduction(lambda x, axes: arrays.sum(x * x, axes)),
+    "Reshape": _reshape,
+    "Selu": _shaped(_selu, alpha=1.6732632423543772, gamma=1.0507009873554805),
+    "Slice": _slice,
+    "Softmax": _normalized(arrays.softmax),
+    "Softsign": _row(lambda x: x / (1.0 + rows.absolute(x))),
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Sub": _row(rows.subtract),
+    "Sum": _folded(rows.add),
+    "ThresholdedRelu": _shaped(lambda x, alpha: rows.where(x > alpha, x, 0.0), alpha=1.0),
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "Where": _row(rows.where),
+}
