@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function, evaluate
     from difflab.graph.passes.batch_norm import fold_batch_norm
     from difflab.graph.trace import trace
+    from difflab.interop.formats.fpcore import from_fpcore
     from difflab.interop.formats.latex import from_latex
     from difflab.interop.formats.onnx import from_onnx
     from difflab.interop.formats.sympy import from_sympy
@@ -142,6 +143,7 @@ __all__ = [
     "explain",
     "fold_batch_norm",
     "fori_loop",
+    "from_fpcore",
     "from_latex",
     "from_onnx",
     "from_sympy",
@@ -205,6 +207,7 @@ _HOMES = {
     "explain": "difflab.diagnose",
     "fold_batch_norm": "difflab.graph.passes.batch_norm",
     "fori_loop": "difflab.autodiff.control.loops",
+    "from_fpcore": "difflab.interop.formats.fpcore",
     "from_latex": "difflab.interop.formats.latex",
     "from_onnx": "difflab.interop.formats.onnx",
     "from_sympy": "difflab.interop.formats.sympy",

@@ -92,6 +92,7 @@ REST = (
     "explain",
     "fold_batch_norm",
     "fori_loop",
+    "from_fpcore",
     "from_latex",
     "from_onnx",
     "from_sympy",

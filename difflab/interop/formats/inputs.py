@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from difflab.errors import InputError
@@ -11,7 +12,7 @@ from difflab.graph.names import natural_order, output_names
 from difflab.graph.node import Node
 from difflab.language.lexer import is_name
 
-__all__ = ["built", "checked_name"]
+__all__ = ["built", "checked_name", "cleaned_name"]
 
 
 def checked_name(name: str, what: str) -> str:
@@ -33,6 +34,18 @@ def checked_name(name: str, what: str) -> str:
             hint="names contain letters, digits and _, and do not begin with a digit: rename it",
         )
     return name
+
+
+def cleaned_name(name: str) -> str:
+    """Return a name with ``_`` for what a name of difflab's language cannot contain.
+
+    Examples
+    --------
+    >>> cleaned_name("layer.1/bias"), cleaned_name("2nd")
+    ('layer_1_bias', 'x2nd')
+    """
+    cleaned = re.sub(r"\W", "_", name)
+    return f"x{cleaned}" if not cleaned or cleaned[0].isdigit() else cleaned
 
 
 def built(builder: Builder, outputs: Sequence[Node], names: Sequence[str] = ()) -> Function:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.graph.node import Node
+from difflab.interop.formats.inputs import cleaned_name
 from difflab.interop.formats.onnx.operators import OPERATORS
 from difflab.primitives import constant_array
 
@@ -117,7 +117,7 @@ class _Model:
         names = [entry.name for entry in self.graph.output]
         outputs = [self.value(name).id for name in names]
         labels = FreshNames(self.builder.names.values())
-        shown = [labels.fresh(_name(name)) for name in names]
+        shown = [labels.fresh(cleaned_name(name)) for name in names]
         return Function.build(self.builder, self.inputs, outputs, shown)
 
     def value(self, name: str) -> Node:
@@ -146,7 +146,7 @@ class _Model:
         return self.numbers[name]
 
     def _input(self, name: str, shape: Sequence[int]) -> None:
-        node = self.builder.input(self.names.fresh(_name(name)), tuple(shape))
+        node = self.builder.input(self.names.fresh(cleaned_name(name)), tuple(shape))
         self.inputs.append(node)
         self.values[name] = Node(self.builder, node)
 
@@ -212,9 +212,3 @@ class _Model:
         names = [name for name in step.output if name]
         self.numbers.update(zip(names, map(np.asarray, found), strict=True))
         return True
-
-
-def _name(name: str) -> str:
-    """Return a name with ``_`` for what a name of difflab's language cannot contain."""
-    cleaned = re.sub(r"\W", "_", name)
-    return f"x{cleaned}" if not cleaned or cleaned[0].isdigit() else cleaned

@@ -1,0 +1,5 @@
+"""Programs in FPCore, the format of FPBench."""
+
+from difflab.interop.formats.fpcore.reader import from_fpcore
+
+__all__ = ["from_fpcore"]
