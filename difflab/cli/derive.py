@@ -52,6 +52,7 @@ class DerivativeFormat(StrEnum):
     NUMPY = "numpy"
     JAX = "jax"
     TORCH = "torch"
+    MATHML = "mathml"
 
 
 PointOption = Annotated[
@@ -119,7 +120,7 @@ def derive(
         raise InputError("--plot draws the sparsity of a derivative", hint="add --sparsity")
     subject = _subject(expression, at, wrt)
     derived = derivative(subject.function, wrt, order, of)
-    if form in (DerivativeFormat.TEXT, DerivativeFormat.LATEX):
+    if form in (DerivativeFormat.TEXT, DerivativeFormat.LATEX, DerivativeFormat.MATHML):
         derived = _without_unused_inputs(derived)
     result = _writer(form)(derived).rstrip("\n") + "\n"
     deliver(result, destination)
@@ -131,6 +132,7 @@ _HOMES = {
     DerivativeFormat.NUMPY: (_ARRAY_CODE, "numpy_code"),
     DerivativeFormat.JAX: (_ARRAY_CODE, "jax_code"),
     DerivativeFormat.TORCH: (_ARRAY_CODE, "torch_code"),
+    DerivativeFormat.MATHML: ("difflab.interop.formats.mathml", "mathml"),
 }
 """The module and the function of the formats that are no printers of the language."""
 

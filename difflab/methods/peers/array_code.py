@@ -66,7 +66,7 @@ def numpy_code(function: Function) -> str:
     <BLANKLINE>
     <BLANKLINE>
     def f(x1, x2):
-        return np.stack([x2, x1 - np.cos(x2)])
+        return np.stack((x2, x1 - np.cos(x2)))
     """
     heading = {"special": "from scipy import special"}
     return _Code(function, "NumPy", _numpy()).source(["import numpy as np"], heading)
@@ -166,7 +166,7 @@ class _Code:
         results = ", ".join(self._array(node).text for node in self._computed())
         body = [*self.lines.lines, f"return {results}"]
         heading = f"def f({', '.join(self.inputs)}):"
-        text = "\n    ".join([heading, *body]) + "\n"
+        text = "\n    ".join([heading, *body])
         found = set(_MODULE.findall(text))
         used = [line for prefix, line in optional.items() if prefix in found]
         return "\n".join([*imports, *used, "", "", text]).lstrip("\n")

@@ -117,7 +117,8 @@ class _Reader:
         while self.work:
             step, given = self.work.pop()
             step(*given)
-        names = output_names([None], self.builder.names.values())
+        taken = [*self.builder.names.values(), *self.builder.labels.values()]
+        names = output_names([None], taken)
         return Function.build(self.builder, inputs, [self.values[0].id], names)
 
     def _arguments(self, arguments: Listed) -> list[int]:

@@ -47,7 +47,7 @@ def from_latex(text: str, variables: Collection[str] = ()) -> Function:
     --------
     >>> f = from_latex(r"\frac{e^{-x_1^2 / 2}}{\sqrt{2\pi}} \sin 2x_2")
     >>> f.inputs, f.text
-    (('x1', 'x2'), '((exp(-x1^(2)/2))/(sqrt(2*pi)))*sin(2*x2)')
+    (('x1', 'x2'), '((exp(-x1^2/2))/(sqrt(2*pi)))*sin(2*x2)')
     """
     program, reserved = _translated(text, variables)
     try:
