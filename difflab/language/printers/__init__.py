@@ -5,9 +5,10 @@ subexpression with several uses gets its own line if repeating it would lengthen
 """
 
 from difflab.language.printers.c import c
+from difflab.language.printers.fortran import fortran
 from difflab.language.printers.javascript import javascript
 from difflab.language.printers.latex import latex
 from difflab.language.printers.python import python
 from difflab.language.printers.text import text
 
-__all__ = ["c", "javascript", "latex", "python", "text"]
+__all__ = ["c", "fortran", "javascript", "latex", "python", "text"]

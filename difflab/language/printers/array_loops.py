@@ -231,17 +231,20 @@ def _chosen(key: IndexKey, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
 def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
     """Return the index as an expression in the counters.
 
+    What is added comes first, so that no intermediate result is negative.
+
     Examples
     --------
     >>> flat_index((2, (3, -1)), ["i0", "i1"]), flat_index((0, ()), [])
-    ('3*i0 - i1 + 2', '0')
+    ('3*i0 + 2 - i1', '0')
     """
     offset, strides = affine
-    terms = []
+    added: list[str] = []
+    removed: list[str] = []
     for stride, counter in zip(strides, counters, strict=True):
         if stride:
             factor = "" if abs(stride) == 1 else f"{abs(stride)}*"
-            terms.append(("- " if stride < 0 else "+ ") + factor + counter)
-    if offset or not terms:
-        terms.append(f"{'-' if offset < 0 else '+'} {abs(offset)}")
-    return " ".join(terms).removeprefix("+ ")
+            (removed if stride < 0 else added).append(factor + counter)
+    if offset or not (added or removed):
+        (removed if offset < 0 else added).append(str(abs(offset)))
+    return " - ".join([" + ".join(added), *removed])

@@ -47,6 +47,6 @@ class BracesPrinter(StraightLinePrinter):
         """Begin a branch."""
         return f"if ({condition}) {{"
 
-    def close(self) -> None:
+    def close(self, *, branch: bool = False) -> None:
         """End a block."""
         self.add("}")

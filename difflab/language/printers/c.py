@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from difflab.core.primitive import Primitive
@@ -13,6 +12,7 @@ from difflab.graph.ir import Shape
 from difflab.graph.names import shortened
 from difflab.language.printers.array_loops import flat_index
 from difflab.language.printers.braces import BracesPrinter
+from difflab.language.printers.packed import PackedPrinter
 from difflab.language.printers.statements import Tape
 from difflab.primitives import TABLE, helpers
 
@@ -24,7 +24,7 @@ _ON_STACK = 16_384
 _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while main f i x y"
+    "union unsigned void volatile while main i x y"
 )
 _USED = frozenset(word for row in TABLE.values() for word in re.findall(r"[A-Za-z]\w+", row.c))
 _RESERVED = (
@@ -34,13 +34,15 @@ _RESERVED = (
 )
 
 
-def c(function: Function) -> str:
+def c(function: Function, name: str = "f") -> str:
     """Return a complete C99 function ``void f(const double *x, double *y)``.
 
     Parameters
     ----------
     function : Function
         A function, parsed or derived.
+    name : str
+        What the C function is called.
 
     Returns
     -------
@@ -71,38 +73,32 @@ def c(function: Function) -> str:
         y[0] = log(x1) + x1 * x2 - sin(x2);
     }
     """
-    return _C(function).source()
+    return CPrinter(function, name).source()
 
 
-class _C(BracesPrinter):
+class CPrinter(BracesPrinter, PackedPrinter):
+    """Printer of a C99 function."""
+
     language = "C99"
     counter = "long"
+    reserved = _RESERVED
 
-    def __init__(self, function: Function, outer: _C | None = None) -> None:
-        super().__init__(function, _RESERVED, outer)
+    def __init__(self, function: Function, name: str, outer: CPrinter | None = None) -> None:
+        super().__init__(function, name, outer)
         self.declared: list[tuple[int, str, int]] = []
         """The intermediate arrays: index of the declaring line, name and size."""
         self.tapes: list[Tape] = [] if outer is None else outer.tapes
         self.end: str = "end" if outer is None else outer.end
-        if outer is not None:
-            return
-        inputs = self.view.function.inputs
-        pointers = ("x", "y") if not {"x", "y"} & set(inputs) else ("point", "result")
-        plain = [_ascii(name) for name in inputs]
-        self.point, self.result = (_unused(name, plain) for name in pointers)
-        for name in (self.point, self.result):
-            self.fresh.fresh(name)
-        self.end = self.fresh.fresh("end")
-        for node, name in zip(self.view.function.input_nodes, plain, strict=True):
-            self.names[node] = self.fresh.fresh(name)
+        if outer is None:
+            self.end = self.fresh.fresh("end")
 
     def source(self) -> str:
         """Return the source of the function."""
-        self._unpack()
+        self.unpack()
         self.compute()
         begins, ends = self._workspace()
         kept, freed = self._kept()
-        self._pack()
+        self.pack()
         inputs = shortened(self.view.function.inputs) or "nothing"
         outputs = shortened(self.view.function.output_names)
         head = [
@@ -111,7 +107,7 @@ class _C(BracesPrinter):
             "",
             *[line for text in self._helpers() for line in (text, "")],
             f"/* {self.point}: {inputs}; {self.result}: {outputs} */",
-            f"void f(const double *{self.point}, double *{self.result})",
+            f"void {self.name}(const double *{self.point}, double *{self.result})",
         ]
         return "\n".join([*head, "{", *begins, *kept, *self.lines, *freed, *ends, "}"])
 
@@ -139,7 +135,7 @@ class _C(BracesPrinter):
 
     def _undefined(self) -> str:
         """Return the line that makes all outputs NAN."""
-        if isinstance(self.outer, _C):
+        if isinstance(self.outer, CPrinter):
             return self.outer._undefined()
         outputs = sum(math.prod(self.graph.shape(node)) for node in self.view.outputs)
         return f"{self.loop('i', outputs)} {self.result}[i] = NAN;"
@@ -154,35 +150,10 @@ class _C(BracesPrinter):
             *[self.indent + line for line in frees],
         ]
 
-    def _unpack(self) -> None:
-        """Name the used inputs; compilers warn about unused variables."""
-        start = 0
-        for node in self.view.function.input_nodes:
-            shape, name = self.graph.shape(node), self.names[node]
-            if self.view.uses[node]:
-                line = (
-                    f"const double *const {name} = {self.point} + {start};"
-                    if shape
-                    else f"const double {name} = {self.point}[{start}];"
-                )
-                self.lines.append(self.indent + line)
-            start += math.prod(shape)
-
-    def _pack(self) -> None:
-        """Write the outputs into the result, one after the other."""
-        start = 0
-        for node in self.view.outputs:
-            size = math.prod(self.graph.shape(node))
-            if self.graph.shape(node) and node not in self.listed:
-                target = f"{self.result}[{start} + i]" if start else f"{self.result}[i]"
-                self.loops([("i", size)], target, "=", f"{self.names[node]}[i]")
-            else:
-                for position, element in enumerate(self.elements(node), start):
-                    self.lines.append(f"{self.indent}{self.result}[{position}] = {element};")
-            start += size
-
-    def spelled(self, name: str) -> str:
-        return _ascii(name)
+    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
+        if size is None:
+            return f"const double {name} = {array}[{start}];"
+        return f"const double *const {name} = {array} + {start};"
 
     def template(self, row: Primitive) -> str:
         return row.c
@@ -195,8 +166,8 @@ class _C(BracesPrinter):
         kind = "int" if row is not None and row.boolean else "double"
         return f"const {kind} {name} = {value};"
 
-    def array(self, name: str, size: int) -> str:
-        if isinstance(self.outer, _C):  # declared once, and cleared at each turn
+    def array(self, name: str, size: int, *, truths: bool = False) -> str:
+        if isinstance(self.outer, CPrinter):  # declared once, and cleared at each turn
             self.outer.add(self.outer.array(name, size))
             return f"{self.loop('i', size)} {name}[i] = 0.0;"
         self.declared.append((len(self.lines), name, size))
@@ -205,11 +176,6 @@ class _C(BracesPrinter):
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         kind = "long" if places else "double"
         return f"static const {kind} {name}[{size}] = {{{values}}};"
-
-    def block(self, function: Function, names: Sequence[str]) -> _C:
-        found = _C(function, self)
-        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
-        return found
 
     def carry(self, name: str, value: str, size: int | None) -> None:
         if size is None:
@@ -250,7 +216,7 @@ class _C(BracesPrinter):
     def _room(self, size: int) -> str:
         """Return an array that is written before it is read, declared outside of the loop."""
         name = self.fresh.numbered("t")
-        around = self.outer if isinstance(self.outer, _C) else self
+        around = self.outer if isinstance(self.outer, CPrinter) else self
         around.add(around.array(name, size))
         return name
 
@@ -313,20 +279,3 @@ def _places(shapes: Sequence[Shape]) -> list[tuple[int, int | None]]:
         (start, size if shape else None)
         for start, size, shape in zip(starts, sizes, shapes, strict=True)
     ]
-
-
-def _ascii(name: str) -> str:
-    """Return an ASCII name: Greek letters by name, others by code point."""
-    return "".join(character if character.isascii() else _spelled(character) for character in name)
-
-
-def _spelled(character: str) -> str:
-    words = unicodedata.name(character, "").split()
-    greek = words[:1] == ["GREEK"] and len(words) == 4
-    return words[3].lower() if greek else f"u{ord(character):04x}"
-
-
-def _unused(name: str, used: list[str]) -> str:
-    while name in used:
-        name += "_"
-    return name

@@ -146,7 +146,7 @@ class _JavaScript(BracesPrinter):
     def scalar(self, name: str, value: str, row: Primitive | None) -> str:
         return f"const {name} = {value};"
 
-    def array(self, name: str, size: int) -> str:
+    def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"const {name} = Array({size}).fill(0.0);"
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:

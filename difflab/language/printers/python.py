@@ -109,7 +109,7 @@ class _Python(StraightLinePrinter):
     def scalar(self, name: str, value: str, row: Primitive | None) -> str:
         return f"{name} = {value}"
 
-    def array(self, name: str, size: int) -> str:
+    def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"{name} = [0.0] * {size}"
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
@@ -173,5 +173,5 @@ class _Python(StraightLinePrinter):
     def when(self, condition: str) -> str:
         return f"if {condition}:"
 
-    def close(self) -> None:
+    def close(self, *, branch: bool = False) -> None:
         """Indentation ends a block."""

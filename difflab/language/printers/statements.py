@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from difflab.graph.control import Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.array_loops import flat_index
 
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
@@ -64,7 +63,7 @@ def statements(printer: StraightLinePrinter, control: Any, values: Sequence[str]
         printer.add(*yes, indent=printer.indent)
         printer.add(printer.otherwise)
         printer.add(*no, indent=printer.indent)
-        printer.close()
+        printer.close(branch=True)
     elif isinstance(control, WhileLoopVjp):
         _swept(printer, control, values, out)
     else:
@@ -124,12 +123,13 @@ def _stored(
     start, strides = affine
     if block.graph.shape(node) and node not in block.listed:
         size = math.prod(block.graph.shape(node))
-        place = flat_index(affine, [*counters, "i"])
-        block.loops([("i", size)], f"{out}[{place}]", "=", f"{block.names[node]}[i]")
+        target = block.at(out, affine, [*counters, "i"])
+        value = block.value(node, block.element(block.names[node], "i"))
+        block.loops([("i", size)], target, "=", value)
         return
     for position, element in enumerate(block.elements(node), start):
-        place = flat_index((position, strides[:-1]), counters)
-        block.loops([], f"{out}[{place}]", "=", element)
+        target = block.at(out, (position, strides[:-1]), counters)
+        block.loops([], target, "=", element)
 
 
 def _repeated(
@@ -162,14 +162,14 @@ def _while(
     names = [*carried, *values[len(shapes) :]]
     test = printer.block(loop.test, names)
     test.compute()
-    going = test.expression(test.view.outputs[0])
+    going = test.condition(test.view.outputs[0])
     body = printer.block(loop.body, names)
     if tape is not None:
         body.keep(tape, carried)
     body.compute()
     if test.lines:
         body.lines[:0] = [*test.lines, test.indent + test.leave(going)]
-        going = "1"
+        going = printer.forever
     _closed(printer, printer.going(going), body, carried)
     return carried
 
@@ -218,10 +218,10 @@ def _results(
     """Write the last values of variables into an array."""
     for name, (_, start), shape in zip(carried, _targets(out, shapes), shapes, strict=True):
         if shape:
-            place = flat_index((start, (1,)), ["i"])
-            printer.loops([("i", math.prod(shape))], f"{out}[{place}]", "=", f"{name}[i]")
+            target = printer.at(out, (start, (1,)), ["i"])
+            printer.loops([("i", math.prod(shape))], target, "=", printer.element(name, "i"))
         else:
-            printer.loops([], f"{out}[{start}]", "=", name)
+            printer.loops([], printer.element(out, start), "=", name)
 
 
 def _step(
@@ -231,7 +231,7 @@ def _step(
     names, slices = list(values), []
     for place in range(loop.carries, loop.carries + loop.arrays):
         shape = loop.body.input_shapes[place]
-        names[place] = f"{values[place]}[{counter}]"
+        names[place] = printer.element(values[place], counter)
         if shape:
             names[place] = printer.fresh.numbered("t")
             slices.append((place, names[place], math.prod(shape)))

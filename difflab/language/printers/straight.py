@@ -56,6 +56,13 @@ class StraightLinePrinter(ExpressionPrinter):
 
     language: str
     indent = "    "
+    base = 0
+    """The index of the first element of an array, from which loops count as well."""
+    subscript = ("[", "]")
+    end_loop = ""
+    """The end of a loop over one statement, where that needs one."""
+    forever = "1"
+    """A condition that holds."""
 
     def __init__(
         self, function: Function, reserved: Set[str], outer: StraightLinePrinter | None
@@ -93,8 +100,8 @@ class StraightLinePrinter(ExpressionPrinter):
         return name
 
     @abstractmethod
-    def array(self, name: str, size: int) -> str:
-        """Return the line that creates an array of zeros."""
+    def array(self, name: str, size: int, *, truths: bool = False) -> str:
+        """Return the line that creates an array of zeros, or of truth values."""
 
     @abstractmethod
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
@@ -168,8 +175,27 @@ class StraightLinePrinter(ExpressionPrinter):
         """Return the head of a branch."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Write the end of a block."""
+    def close(self, *, branch: bool = False) -> None:
+        """Write the end of a loop, or of a branch."""
+
+    def condition(self, node: int) -> str:
+        """Return an expression that continues a loop where it holds."""
+        return self.expression(node)
+
+    def value(self, node: int, text: str) -> str:
+        """Return a number: the text of a node, or what it is as a number if it is a truth value."""
+        return text
+
+    def at(self, name: str, affine: tuple[int, Shape], counters: Sequence[str]) -> str:
+        """Return the element of an array at an offset and strides, counted from 0."""
+        offset, strides = affine
+        first = offset + self.base * (1 - sum(strides))
+        return self.element(name, flat_index((first, strides), counters))
+
+    def element(self, name: str, place: int | str) -> str:
+        """Return the element of an array at an index from 0, or at one written in counters."""
+        written = place if isinstance(place, str) else str(place + self.base)
+        return f"{name}{self.subscript[0]}{written}{self.subscript[1]}"
 
     def add(self, *lines: str, indent: str | None = None) -> None:
         """Append lines, or, with their further indentation, those of a block."""
@@ -253,7 +279,7 @@ class StraightLinePrinter(ExpressionPrinter):
                 self.number(0, None) if isinstance(cell, str) else self.expression(cell[0])
                 for cell in cells
             ]
-        return [self.expression(node)]
+        return [self.value(node, self.expression(node))]
 
     def _array(self, node: int, row: Primitive) -> None:
         """Write the loops of a node that is an array or an element of one."""
@@ -261,7 +287,7 @@ class StraightLinePrinter(ExpressionPrinter):
         shapes = [self.graph.shape(child) for child in children]
         shape = self.graph.shape(node)
         if row.shape is None:
-            self._elementwise(node, children, math.prod(shape))
+            self._elementwise(node, row, math.prod(shape))
             return
         if row is constant_array:
             self.names[node] = self._constants(node)
@@ -270,10 +296,11 @@ class StraightLinePrinter(ExpressionPrinter):
             name = self._name(node)
             self.add(self.array(name, math.prod(shape)))
             statements(self, row.holds, [self.expression(child) for child in children], name)
-            self.names[node] = name if shape else f"{name}[0]"
+            self.names[node] = name if shape else self.element(name, 0)
             return
         if shapes[0] and row is reshape:
-            self.names[node] = self.names[children[0]] + ("" if shape else "[0]")
+            below = self.names[children[0]]
+            self.names[node] = below if shape else self.element(below, 0)
             return
         if row is sum_in_order:
             self._in_order(node, children, shapes, shape)
@@ -283,10 +310,10 @@ class StraightLinePrinter(ExpressionPrinter):
             return
         loops = moves(row, self.graph.params(node), shapes, shape)
         if row is index and not shape:
-            self.names[node] = f"{self.names[children[0]]}[{loops[0].source[0]}]"
+            self.names[node] = self.element(self.names[children[0]], loops[0].source[0])
             return
         name = self._filled(loops, children, math.prod(shape), self._name(node))
-        self.names[node] = name if shape else f"{name}[0]"
+        self.names[node] = name if shape else self.element(name, 0)
 
     def _filled(self, loops: Sequence[Move], children: Sequence[int], size: int, name: str) -> str:
         """Write the loops that fill a new array, and return its name."""
@@ -318,11 +345,13 @@ class StraightLinePrinter(ExpressionPrinter):
         total = self._name(node)
         self.lines.append(self.indent + self.array(total, count))
         if count == 1:
-            self.loops([("i", length)], f"{total}[0]", "+=", f"{name}[i]")
+            term = self.element(name, "i")
+            self.loops([("i", length)], self.element(total, 0), "+=", term)
         else:
             loops = [("i0", count), ("i1", length)]
-            self.loops(loops, f"{total}[i0]", "+=", f"{name}[{length}*i0 + i1]")
-        self.names[node] = total if shape else f"{total}[0]"
+            term = self.at(name, (0, (length, 1)), ["i0", "i1"])
+            self.loops(loops, self.element(total, "i0"), "+=", term)
+        self.names[node] = total if shape else self.element(total, 0)
 
     def _product(
         self, node: int, children: Sequence[int], shapes: Sequence[Shape], shape: Shape
@@ -332,23 +361,26 @@ class StraightLinePrinter(ExpressionPrinter):
         counters = [f"i{axis}" for axis in range(len(loops.sizes))]
         self.lines.append(self.indent + self.array(name, math.prod(shape)))
         left, right = (
-            f"{self.names[child]}[{flat_index(affine, counters)}]"
+            self.at(self.names[child], affine, counters)
             for child, affine in zip(children, (loops.left, loops.right), strict=True)
         )
-        target = f"{name}[{flat_index(loops.target, counters)}]"
+        target = self.at(name, loops.target, counters)
         self.loops(list(zip(counters, loops.sizes, strict=True)), target, "+=", f"{left} * {right}")
-        self.names[node] = name if shape else f"{name}[0]"
+        self.names[node] = name if shape else self.element(name, 0)
 
-    def _elementwise(self, node: int, children: Sequence[int], size: int) -> None:
-        name = self._name(node)
-        self.lines.append(self.indent + self.array(name, size))
+    def _elementwise(self, node: int, row: Primitive, size: int) -> None:
+        name, children = self._name(node), self.view.children[node]
+        self.lines.append(self.indent + self.array(name, size, truths=row.boolean))
         arrays = {child for child in children if self.graph.shape(child)}
         names = {
-            child: f"{self.names[child]}[i]" if child in arrays else self.expression(child)
+            child: self.element(self.names[child], "i")
+            if child in arrays
+            else self.expression(child)
             for child in children
         }
         parts, _ = self.describe(node)
-        self.loops([("i", size)], f"{name}[i]", "=", write(parts, names, self.describe))
+        value = write(parts, names, self.describe)
+        self.loops([("i", size)], self.element(name, "i"), "=", value)
         self.names[node] = name
 
     def _move(self, name: str, move: Move, child: int) -> None:
@@ -357,16 +389,16 @@ class StraightLinePrinter(ExpressionPrinter):
         read = written = counters
         if move.table is not None:
             axis, places = move.table
-            table = self._table([str(number) for number in places], places=True)
-            found = [f"{table}[{c}]" if k == axis else c for k, c in enumerate(counters)]
+            table = self._table([str(number + self.base) for number in places], places=True)
+            found = [self.element(table, c) if k == axis else c for k, c in enumerate(counters)]
             read, written = (counters, found) if move.adds else (found, counters)
         value = self.expression(child)
         if self.graph.shape(child):
-            value = f"{value}[{flat_index(move.source, read)}]"
-        target = f"{name}[{flat_index(move.target, written)}]"
+            value = self.at(value, move.source, read)
+        target = self.at(name, move.target, written)
         loops = list(zip(counters, move.sizes, strict=True))
         if not self.graph.shape(child) and move.sizes == (1,):
-            loops, target = [], f"{name}[{move.target[0]}]"
+            loops, target = [], self.element(name, move.target[0])
         self.loops(loops, target, "+=" if move.adds else "=", value)
 
     def loops(self, loops: list[tuple[str, int]], target: str, sign: str, value: str) -> None:
@@ -375,3 +407,5 @@ class StraightLinePrinter(ExpressionPrinter):
             self.lines.append(self.indent * depth + self.loop(counter, size))
         inner = self.indent * (len(loops) + 1)
         self.lines.append(inner + self.assignment(target, sign, value))
+        if self.end_loop:
+            self.lines += [self.indent * d + self.end_loop for d in range(len(loops), 0, -1)]

@@ -1,0 +1,320 @@
+"""Graph to Fortran 2008."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import prod
+
+from difflab.core.primitive import Primitive
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.names import shortened
+from difflab.language.printers.forms import SUM
+from difflab.language.printers.notation import Definition, Notation
+from difflab.language.printers.statements import Tape
+from difflab.language.printers.translated import TranslatedPrinter
+from difflab.language.printers.writer import Part
+
+__all__ = ["fortran"]
+
+_WIDTH = 120
+"""Columns of a line; the standard has 132."""
+_ON_STACK = 16_384
+"""Elements of an array above which it is allocated."""
+_NAN = "ieee_value(0.0d0, ieee_quiet_nan)"
+_INFINITY = "ieee_value(0.0d0, ieee_positive_inf)"
+_C_FUNCTIONS = ("cbrt", "c_ceil", "exp2", "expm1", "c_floor", "log1p", "log2", "rint")
+"""Functions of the C library, of one number; a name after ``c_`` is one of Fortran's as well."""
+
+
+_SAME = (
+    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 "
+    "rint sin sinh sqrt tan tanh"
+)
+
+
+def _defined(definition: Definition) -> str:
+    given = ", ".join(definition.parameters)
+    lines = [
+        f"pure double precision function {definition.name}({given}) result(value)",
+        f"    double precision, intent(in) :: {given}",
+        *(f"    double precision :: {name}" for name in definition.values),
+        *(f"    {name} = {value}" for name, value in definition.values.items()),
+        f"    value = {definition.result}",
+        "end function",
+    ]
+    return "\n".join(lines)
+
+
+_NOTATION = Notation(
+    functions={
+        **{name: f"{name}({{0}})" for name in _SAME.split()},
+        "fabs": "abs({0})",
+        "ceil": "c_ceil({0})",
+        "floor": "c_floor({0})",
+        "tgamma": "gamma({0})",
+        "lgamma": "log_gamma({0})",
+        "pow": "{0}**{1}",
+        "hypot": "hypot({0}, {1})",
+        "atan2": "atan2({0}, {1})",
+        "fmod": "mod({0}, {1})",
+        "copysign": "sign({0}, {1})",
+    },
+    define=_defined,
+    renamed={"modulo": "floored_modulo"},
+    number=lambda text: text.replace("e", "d") if "e" in text else f"{text}d0",
+    constants={"NAN": _NAN, "INFINITY": _INFINITY},
+    choice="merge({1}, {2}, {0})",
+    conjunction=".and.",
+    disjunction=".or.",
+    negation=".not. ",
+    unequal="/=",
+    unlike=".neqv.",
+)
+
+
+def fortran(function: Function, name: str = "f") -> str:
+    """Return a Fortran 2008 module with a pure subroutine ``f(x, y)``.
+
+    Parameters
+    ----------
+    function : Function
+        A function, parsed or derived.
+    name : str
+        What the subroutine is called; the module is called ``f_module``.
+
+    Returns
+    -------
+    str
+        The source. `x` holds the inputs one after the other, in the order of ``function.inputs``,
+        and `y` receives the outputs; arrays are flat and row-major. Functions that Fortran lacks
+        are those of the C library, or defined in the module.
+
+    Raises
+    ------
+    UnsupportedError
+        There is no function for an operation, such as ``digamma``.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(fortran(dl.parse("ln(x1) + x1*x2 - sin(x2)")))
+    module f_module
+        implicit none
+        private
+        public :: f
+    contains
+        ! x: x1, x2; y: y
+        pure subroutine f(x, y)
+            double precision, intent(in) :: x(0:1)
+            double precision, intent(out) :: y(0:0)
+            double precision :: x1, x2
+            x1 = x(0)
+            x2 = x(1)
+            y(0) = log(x1) + x1 * x2 - sin(x2)
+        end subroutine
+    end module
+    """
+    return _Fortran(function, name).source()
+
+
+class _Fortran(TranslatedPrinter):
+    language = "Fortran"
+    notation = _NOTATION
+    reserved = _NOTATION.words | {"i", "size", "allocated"}
+    subscript = ("(", ")")
+    for_loop = "do {0} = {1}, {2}"
+    backwards = "do {0} = {2}, {1}, -1"
+    while_loop = "do while ({0})"
+    leaving = "if (.not. ({0})) exit"
+    branch = "if ({0}) then"
+    otherwise = "else"
+    end_loop = "end do"
+    end_branch = "end if"
+    forever = ".true."
+
+    def __init__(self, function: Function, name: str, outer: _Fortran | None = None) -> None:
+        super().__init__(function, name, outer)
+        self.declared: dict[str, dict[str, None]] = {}
+        """The local variables of each type."""
+        self.constants: list[str] = []
+        """The declarations of constant arrays."""
+        self.allocated: list[str] = []
+        """The statements that allocate large arrays."""
+
+    def source(self) -> str:
+        """Return the source of the module."""
+        self.unpack()
+        self.compute()
+        self.pack()
+        definitions = "\n".join(self.definitions())
+        body = [*self._declarations(), *self.allocated, *self.lines]
+        text = "\n".join(body)
+        inputs = shortened(self.view.function.inputs) or "nothing"
+        arguments = f"{self.point}, {self.result}"
+        inner = [
+            f"! {self.point}: {inputs}; "
+            f"{self.result}: {shortened(self.view.function.output_names)}",
+            f"pure subroutine {self.name}({arguments})",
+            f"    double precision, intent(in) :: {self.point}(0:{self.view.function.n - 1})",
+            f"    double precision, intent(out) :: {self.result}(0:{self.view.function.m - 1})",
+            *body,
+            "end subroutine",
+            *definitions.splitlines(),
+        ]
+        spelled = [row_text for form in self.forms.values() for row_text in form.parts]
+        words = set(re.findall(r"\w+", " ".join(map(str, spelled)) + definitions))
+        return "\n".join(
+            [
+                f"module {self.name}_module",
+                *self._uses(text + definitions),
+                f"{self.indent}implicit none",
+                f"{self.indent}private",
+                f"{self.indent}public :: {self.name}",
+                *self._interface([each for each in _C_FUNCTIONS if each in words]),
+                "contains",
+                *[wrapped(self.indent + line) for line in inner],
+                "end module",
+            ]
+        )
+
+    def _uses(self, text: str) -> list[str]:
+        """Return the line that imports what nan and infinities are made of."""
+        names = [name for name in ("ieee_quiet_nan", "ieee_positive_inf") if name in text]
+        if not names:
+            return []
+        listed = ", ".join(["ieee_value", *names])
+        return [f"{self.indent}use, intrinsic :: ieee_arithmetic, only: {listed}"]
+
+    def _interface(self, names: Sequence[str]) -> list[str]:
+        """Return the declarations of functions of the C library."""
+        lines = []
+        for name in names:
+            lines += [
+                f'    pure function {name}(x) bind(c, name="{name.removeprefix("c_")}") result(y)',
+                "        use, intrinsic :: iso_c_binding, only: c_double",
+                "        real(c_double), value :: x",
+                "        real(c_double) :: y",
+                "    end function",
+            ]
+        inner = ["interface", *lines, "end interface"] if names else []
+        return [self.indent + line for line in inner]
+
+    def _declarations(self) -> list[str]:
+        lines = self.constants
+        for kind, names in self.declared.items():
+            line = f"{self.indent}{kind} :: "
+            for name in names:
+                if len(line) + len(name) > _WIDTH - 20:
+                    lines.append(line.removesuffix(", "))
+                    line = f"{self.indent}{kind} :: "
+                line += f"{name}, "
+            lines.append(line.removesuffix(", "))
+        return lines
+
+    def declare(self, kind: str, name: str) -> None:
+        """Declare a local variable of the subroutine."""
+        self.root.declared.setdefault(kind, {})[name] = None
+
+    def spelled(self, name: str) -> str:
+        """Return a name in lower case, for Fortran knows no other, of a length that it accepts."""
+        return "v" * name.startswith("_") + super().spelled(name).lower()[:50]
+
+    def describe(self, node: int) -> tuple[Sequence[Part], int]:
+        """Return the parts of a node; what begins with a minus needs parentheses in a product."""
+        parts, level = super().describe(node)
+        begins = parts[0]
+        negative = isinstance(begins, str) and begins.startswith("-")
+        return parts, SUM if negative else level
+
+    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
+        if size is None:
+            return self.scalar(name, f"{array}({start})", None)
+        return self.copied(name, f"{array}({start}:{start + size - 1})", size)
+
+    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
+        truth = row is not None and row.boolean
+        self.declare("logical" if truth else "double precision", name)
+        return f"{name} = {value}"
+
+    def variable(self, name: str, value: str) -> str:
+        return self.scalar(name, value, None)
+
+    def array(self, name: str, size: int, *, truths: bool = False) -> str:
+        self._room(name, size, "logical" if truths else "double precision")
+        return f"{name} = {'.false.' if truths else '0.0d0'}"
+
+    def copied(self, name: str, value: str, size: int) -> str:
+        self._room(name, size, "double precision")
+        return f"{name} = {value}"
+
+    def _room(self, name: str, size: int, kind: str) -> None:
+        if size <= _ON_STACK:
+            self.declare(kind, f"{name}(0:{size - 1})")
+        else:
+            self.declare(f"{kind}, allocatable", f"{name}(:)")
+            self.root.allocated.append(f"{self.indent}allocate({name}(0:{size - 1}))")
+
+    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
+        kind, written = "integer" if places else "double precision", f"[{values}]"
+        written = written.replace(",\n", ", &\n")
+        if "ieee_value" in values:  # which is no constant
+            self.declare(kind, f"{name}(0:{size - 1})")
+            return f"{name} = {written}"
+        declared = f"{self.indent}{kind}, parameter :: {name}(0:{size - 1}) = {written}"
+        self.root.constants.append(declared)
+        return f"! {name}: {size} constants"
+
+    def loop(self, counter: str, size: int) -> str:
+        self.declare("integer", counter)
+        return super().loop(counter, size)
+
+    def counting(self, counter: str, steps: int, reverse: bool) -> str:
+        self.declare("integer", counter)
+        return super().counting(counter, steps, reverse)
+
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        return self.copied(name, f"{array}({size}*{counter}:{size}*{counter} + {size - 1})", size)
+
+    def tape(self, shapes: Sequence[Shape]) -> Tape:
+        values, turns, grown = (self.fresh.numbered("t") for _ in range(3))
+        width = sum(map(prod, shapes))
+        for name in (values, grown):
+            self.declare("double precision, allocatable", f"{name}(:, :)")
+        self.declare("integer", turns)
+        again = "" if self.outer is None else f"if (allocated({values})) deallocate({values})"
+        self.add(*[again] * bool(again), f"allocate({values}({width}, 64))", f"{turns} = 0")
+        return Tape(values, turns, grown, shapes)
+
+    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+        values, turns, grown = tape.values, tape.turns, tape.room
+        width = sum(map(prod, tape.shapes))
+        self.add(
+            f"if ({turns} == size({values}, 2)) then",
+            f"    allocate({grown}({width}, 2*{turns}))",
+            f"    {grown}(:, :{turns}) = {values}",
+            f"    call move_alloc({grown}, {values})",
+            "end if",
+            f"{turns} = {turns} + 1",
+            f"{values}(:, {turns}) = [{', '.join(names)}]",
+        )
+
+    def turned(self, tape: Tape, turn: str) -> list[str]:
+        size = sum(map(prod, tape.shapes))
+        copy = self.copied(turn, f"{tape.values}(:, {tape.turns})", size)
+        return [f"do {tape.turns} = {tape.turns}, 1, -1", copy]
+
+
+def wrapped(line: str) -> str:
+    """Return a line in pieces that are short enough."""
+    pieces = []
+    for piece in line.split("\n"):
+        while len(piece) > _WIDTH:
+            place = piece.rfind(" ", 20, _WIDTH)
+            if place < 0:
+                break
+            pieces.append(piece[:place] + " &")
+            piece = "        " + piece[place:].lstrip()
+        pieces.append(piece)
+    return "\n".join(pieces)

@@ -1,0 +1,102 @@
+"""Functions of one packed vector that fill another: the common part of C and its like."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from abc import abstractmethod
+from collections.abc import Sequence, Set
+from typing import ClassVar, Self
+
+from difflab.graph.function import Function
+from difflab.language.printers.straight import StraightLinePrinter
+
+__all__ = ["PackedPrinter"]
+
+
+class PackedPrinter(StraightLinePrinter):
+    """Printer of a function whose inputs are one vector `x`, and whose outputs are one `y`.
+
+    Parameters
+    ----------
+    function : Function
+        The function to print.
+    name : str
+        What the printed function is called.
+    outer : PackedPrinter, optional
+        The printer of the function around, if this is a block in it.
+
+    Attributes
+    ----------
+    reserved : set of str
+        Names that no variable may have.
+    """
+
+    reserved: ClassVar[Set[str]]
+
+    def __init__(self, function: Function, name: str, outer: Self | None = None) -> None:
+        super().__init__(function, self.reserved | {name}, outer)
+        self.name = name
+        self.root: Self = self if outer is None else outer.root
+        if outer is not None:
+            return
+        inputs = self.view.function.inputs
+        plain = [self.spelled(each) for each in inputs]
+        pointers = ("x", "y") if not {"x", "y"} & set(inputs) else ("point", "result")
+        self.point, self.result = (_unused(each, plain) for each in pointers)
+        for pointer in (self.point, self.result):
+            self.fresh.fresh(pointer)
+        for node, each in zip(self.view.function.input_nodes, plain, strict=True):
+            self.names[node] = self.fresh.fresh(each)
+
+    @abstractmethod
+    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
+        """Return the line that names `size` elements of an array, or one."""
+
+    def spelled(self, name: str) -> str:
+        """Return an ASCII name: Greek letters by name, others by code point."""
+        return "".join(each if each.isascii() else _spelled(each) for each in name)
+
+    def block(self, function: Function, names: Sequence[str]) -> Self:
+        """Return the printer of a function inside this one, whose inputs have the given names."""
+        found = type(self)(function, self.name, self)
+        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
+        return found
+
+    def unpack(self) -> None:
+        """Name the used inputs; compilers warn about unused variables."""
+        start = 0
+        for node in self.view.function.input_nodes:
+            shape = self.graph.shape(node)
+            size = math.prod(shape)
+            if self.view.uses[node]:
+                length = size if shape else None
+                self.add(self.unpacked(self.names[node], self.point, start, length))
+            start += size
+
+    def pack(self) -> None:
+        """Write the outputs into the result, one after the other."""
+        start = 0
+        for node in self.view.outputs:
+            size = math.prod(self.graph.shape(node))
+            if self.graph.shape(node) and node not in self.listed:
+                target = self.at(self.result, (start, (1,)), ["i"])
+                value = self.value(node, self.element(self.names[node], "i"))
+                self.loops([("i", size)], target, "=", value)
+            else:
+                for position, element in enumerate(self.elements(node), start):
+                    target = self.element(self.result, position)
+                    self.add(self.assignment(target, "=", element))
+            start += size
+
+
+def _spelled(character: str) -> str:
+    words = unicodedata.name(character, "").split()
+    greek = words[:1] == ["GREEK"] and len(words) == 4
+    return words[3].lower() if greek else f"u{ord(character):04x}"
+
+
+def _unused(name: str, used: list[str]) -> str:
+    while name in used:
+        name += "_"
+    return name
