@@ -88,4 +88,44 @@ def in_fortran(
     return called(folder / "f.so", "__f{0}_module_MOD_f{0}", functions, points)
 
 
-LANGUAGES = [Language("Fortran", printers.fortran, "gfortran", in_fortran)]
+def in_rust(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Compile modules of one function each into one library, behind functions of C's types."""
+    lines = []
+    for k, (source, function) in enumerate(zip(sources, functions, strict=True)):
+        view = "std::slice::from_raw_parts"
+        lines += [
+            f"mod m{k} {{ {source}\n}}",
+            f'#[no_mangle] pub unsafe extern "C" fn c{k}(x: *const f64, y: *mut f64) {{',
+            f"m{k}::f{k}({view}(x, {function.n}), {view}_mut(y, {function.m})) }}",
+        ]
+    (folder / "f.rs").write_text("\n".join(lines), encoding="utf-8")
+    command("rustc --edition 2021 --crate-type cdylib -D warnings -O -o libf.so f.rs", folder)
+    return called(folder / "libf.so", "c{0}", functions, points)
+
+
+def in_octave(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Run a script that defines the functions and prints their values."""
+    lines = ["1;", *sources]
+    for k, (function, at) in enumerate(zip(functions, points, strict=True)):
+        np.savetxt(folder / f"x{k}", np.reshape(at, (len(at), function.n)), fmt="%.17g")
+        lines += [
+            f'x = reshape(load("-ascii", "x{k}"), {len(at)}, {function.n});',
+            f'for k = 1:rows(x), printf("%.17g ", f{k}(x(k, :))); end, printf("\\n");',
+        ]
+    (folder / "s.m").write_text("\n".join(lines), encoding="utf-8")
+    printed = command("octave-cli --no-init-file --quiet s.m", folder).splitlines()
+    return [
+        np.array(line.split(), dtype=float).reshape(len(at), function.m)
+        for line, function, at in zip(printed, functions, points, strict=True)
+    ]
+
+
+LANGUAGES = [
+    Language("Fortran", printers.fortran, "gfortran", in_fortran),
+    Language("Rust", printers.rust, "rustc", in_rust),
+    Language("MATLAB", printers.matlab, "octave-cli", in_octave),
+]

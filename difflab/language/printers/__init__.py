@@ -8,7 +8,9 @@ from difflab.language.printers.c import c
 from difflab.language.printers.fortran import fortran
 from difflab.language.printers.javascript import javascript
 from difflab.language.printers.latex import latex
+from difflab.language.printers.matlab import matlab
 from difflab.language.printers.python import python
+from difflab.language.printers.rust import rust
 from difflab.language.printers.text import text
 
-__all__ = ["c", "fortran", "javascript", "latex", "python", "text"]
+__all__ = ["c", "fortran", "javascript", "latex", "matlab", "python", "rust", "text"]

@@ -33,8 +33,10 @@ POWER = LEVEL_OF["power"]
 ATOM = POWER + 2
 
 _OPERATORS = frozenset({"", "-", "!", "not", "\\neg"})
-_BEFORE = re.compile(r"(?:[(\[{,&|]|\\\\|\\begin\{cases\}|\\l(?:floor|ceil)| [?:]| if| else)\s*$")
-_BEHIND = re.compile(r"\s*(?:[)\]},&|]|\\\\|\\right|\\end|[?:] |if |else )")
+_BEFORE = re.compile(
+    r"(?:^if|[(\[{,&|]|\\\\|\\begin\{cases\}|\\l(?:floor|ceil)| [?:]| if| else)\s*$"
+)
+_BEHIND = re.compile(r"\s*(?:[)\]},&|]|\{|\\\\|\\right|\\end|[?:] |if |else )")
 _DEEPER = re.compile(r"\\left|\\begin|[(\[{]")
 _BRACKET = re.compile(r"\\left|\\begin|[(\[{]|\\right|\\end|[)\]}]|[ ^]")
 

@@ -245,7 +245,7 @@ class _Fortran(TranslatedPrinter):
         self._room(name, size, "logical" if truths else "double precision")
         return f"{name} = {'.false.' if truths else '0.0d0'}"
 
-    def copied(self, name: str, value: str, size: int) -> str:
+    def copied(self, name: str, value: str, size: int, *, changes: bool = True) -> str:
         self._room(name, size, "double precision")
         return f"{name} = {value}"
 

@@ -24,6 +24,8 @@ _FUNCTION = re.compile(
     r"static double (?P<name>\w+)\((?P<parameters>[^)]*)\)\n\{\n(?P<body>.*)\}", re.DOTALL
 )
 _STATEMENT = re.compile(r"    (?:const double (?P<name>\w+) = |return )(?P<value>[^;]+);\n")
+_BRACE = re.compile(r"\{(\d)\}|[{}]")
+"""An argument's place, or a brace of the language, which a template has twice."""
 
 _TERNARY, _OR, _AND, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(1, 10)
 _LEVELS = {"||": _OR, "&&": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
@@ -107,7 +109,8 @@ class Notation:
 
     def template(self, text: str) -> str:
         """Return a row's C template in this language; empty if that lacks a function."""
-        return self._written(text, self.defined) or ""
+        written = self._written(text, self.defined) or ""
+        return _BRACE.sub(lambda match: match[0] if match[1] else match[0] * 2, written)
 
     def literal(self, value: float) -> str:
         """Return a number."""
@@ -225,7 +228,7 @@ class _Translation:
             each.text if re.search(rf"[(,] ?\{{{k}\}}[,)]", template) else each.within(_ATOM)
             for k, each in enumerate(arguments)
         ]
-        level = _ATOM if template.endswith(")") else _POWER
+        level = _ATOM if template.endswith(")") else _POWER if "**" in template else 0
         self.operands.append(_Operand(template.format(*texts), level))
 
     def _apply(self, operator: str) -> None:

@@ -59,8 +59,8 @@ class TranslatedPrinter(PackedPrinter):
         """Return the line that creates a number that changes."""
 
     @abstractmethod
-    def copied(self, name: str, value: str, size: int) -> str:
-        """Return the line that creates an array that changes, from the elements of another."""
+    def copied(self, name: str, value: str, size: int, *, changes: bool = True) -> str:
+        """Return the line that creates an array from the elements of another."""
 
     @abstractmethod
     def source(self) -> str:
@@ -148,7 +148,10 @@ class TranslatedPrinter(PackedPrinter):
         if len(changes) > 1:
             values = [self.fresh.numbered("t") for _ in changes]
             for name, (_, value, size) in zip(values, changes, strict=True):
-                self.carry(name, value, size)
+                constant = self.scalar(name, value, None)
+                self.add(
+                    constant if size is None else self.copied(name, value, size, changes=False)
+                )
         for (name, _, size), value in zip(changes, values, strict=True):
             if size is None:
                 self.add(self.assignment(name, "=", value))
