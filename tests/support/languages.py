@@ -61,7 +61,7 @@ def command(text: str, folder: Path) -> str:
 def called(
     library: Path, symbol: str, functions: Sequence[Function], points: Sequence[Array]
 ) -> list[Array]:
-    """Call functions ``(const double *x, double *y)`` of a library, by the pattern of their names."""
+    """Call functions ``(const double *x, double *y)`` of a library, by a pattern of names."""
     loaded = ctypes.CDLL(str(library))
     results = []
     for k, (function, at) in enumerate(zip(functions, points, strict=True)):
@@ -81,8 +81,8 @@ def in_fortran(
     """Compile modules f0_module, f1_module, … into one library."""
     (folder / "f.f90").write_text("\n".join(sources) + "\n", encoding="utf-8")
     command(
-        "gfortran -std=f2008 -Wall -Wno-compare-reals -Wno-maybe-uninitialized -Wno-unused-dummy-argument -Werror -O1 "
-        "-ffp-contract=off -fPIC -shared -o f.so f.f90 -lm",
+        "gfortran -std=f2008 -Wall -Wno-compare-reals -Wno-maybe-uninitialized "
+        "-Wno-unused-dummy-argument -Werror -O1 -ffp-contract=off -fPIC -shared -o f.so f.f90 -lm",
         folder,
     )
     return called(folder / "f.so", "__f{0}_module_MOD_f{0}", functions, points)
@@ -103,6 +103,37 @@ def in_rust(
     (folder / "f.rs").write_text("\n".join(lines), encoding="utf-8")
     command("rustc --edition 2021 --crate-type cdylib -D warnings -O -o libf.so f.rs", folder)
     return called(folder / "libf.so", "c{0}", functions, points)
+
+
+_NO_DEVICE = """
+#define __host__
+#define __device__
+#define __global__
+static struct { long x; } blockIdx, blockDim, threadIdx;
+"""
+"""What makes CUDA's words C++, for a compiler without CUDA."""
+
+
+def in_cuda(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Compile the functions for the host: by g++, and by nvcc too where there is one."""
+    lines = ["#include <math.h>"]
+    for k, source in enumerate(sources):
+        body = source.removeprefix("#include <math.h>\n")
+        lines += [
+            f"namespace n{k} {{ {body}\n}}",
+            f'extern "C" void c{k}(const double *x, double *y) {{ n{k}::f{k}(x, y); }}',
+        ]
+    text = "\n".join(lines)
+    (folder / "f.cu").write_text(text, encoding="utf-8")
+    (folder / "f.cpp").write_text(_NO_DEVICE + text, encoding="utf-8")
+    if shutil.which("nvcc"):
+        command("nvcc -Werror all-warnings -diag-suppress 550 -O1 -c -o device.o f.cu", folder)
+    command(
+        "g++ -Wall -Wno-unused -Werror -O1 -ffp-contract=off -fPIC -shared -o f.so f.cpp", folder
+    )
+    return called(folder / "f.so", "c{0}", functions, points)
 
 
 def in_octave(
@@ -127,5 +158,6 @@ def in_octave(
 LANGUAGES = [
     Language("Fortran", printers.fortran, "gfortran", in_fortran),
     Language("Rust", printers.rust, "rustc", in_rust),
+    Language("CUDA", printers.cuda, "g++", in_cuda),
     Language("MATLAB", printers.matlab, "octave-cli", in_octave),
 ]

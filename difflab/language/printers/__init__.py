@@ -5,6 +5,7 @@ subexpression with several uses gets its own line if repeating it would lengthen
 """
 
 from difflab.language.printers.c import c
+from difflab.language.printers.cuda import cuda
 from difflab.language.printers.fortran import fortran
 from difflab.language.printers.javascript import javascript
 from difflab.language.printers.latex import latex
@@ -13,4 +14,4 @@ from difflab.language.printers.python import python
 from difflab.language.printers.rust import rust
 from difflab.language.printers.text import text
 
-__all__ = ["c", "fortran", "javascript", "latex", "matlab", "python", "rust", "text"]
+__all__ = ["c", "cuda", "fortran", "javascript", "latex", "matlab", "python", "rust", "text"]

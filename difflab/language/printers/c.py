@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.names import shortened
 from difflab.language.printers.array_loops import flat_index
 from difflab.language.printers.braces import BracesPrinter
 from difflab.language.printers.packed import PackedPrinter
@@ -99,20 +98,18 @@ class CPrinter(BracesPrinter, PackedPrinter):
         begins, ends = self._workspace()
         kept, freed = self._kept()
         self.pack()
-        inputs = shortened(self.view.function.inputs) or "nothing"
-        outputs = shortened(self.view.function.output_names)
         head = [
             "#include <math.h>",
             *(["#include <stdlib.h>"] if begins or kept else []),
             "",
-            *[line for text in self._helpers() for line in (text, "")],
-            f"/* {self.point}: {inputs}; {self.result}: {outputs} */",
+            *[line for text in self.definitions() for line in (text, "")],
+            f"/* {self.contents()} */",
             f"void {self.name}(const double *{self.point}, double *{self.result})",
         ]
         return "\n".join([*head, "{", *begins, *kept, *self.lines, *freed, *ends, "}"])
 
-    def _helpers(self) -> list[str]:
-        """Return the definitions of the helper functions that the templates call."""
+    def definitions(self) -> list[str]:
+        """Return the functions that the templates call and that C99 lacks."""
         return list(helpers.used([row.c for row in self.forms], helpers.C).values())
 
     def _workspace(self) -> tuple[list[str], list[str]]:

@@ -9,7 +9,6 @@ from math import prod
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.names import shortened
 from difflab.language.printers.forms import SUM
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
@@ -151,11 +150,9 @@ class _Fortran(TranslatedPrinter):
         definitions = "\n".join(self.definitions())
         body = [*self._declarations(), *self.allocated, *self.lines]
         text = "\n".join(body)
-        inputs = shortened(self.view.function.inputs) or "nothing"
         arguments = f"{self.point}, {self.result}"
         inner = [
-            f"! {self.point}: {inputs}; "
-            f"{self.result}: {shortened(self.view.function.output_names)}",
+            f"! {self.contents()}",
             f"pure subroutine {self.name}({arguments})",
             f"    double precision, intent(in) :: {self.point}(0:{self.view.function.n - 1})",
             f"    double precision, intent(out) :: {self.result}(0:{self.view.function.m - 1})",

@@ -20,7 +20,7 @@ _KEYWORDS = (
     "arguments await break case catch class const continue debugger default delete do else enum "
     "eval export extends false finally for function if implements import in instanceof interface "
     "let new null package private protected public return static super switch this throw true try "
-    "typeof var void while with yield undefined Array Infinity Math NaN f i"
+    "typeof var void while with yield undefined Array Infinity Math NaN i"
 )
 _WORD = re.compile(r"[A-Za-z]\w*")
 _RESERVED = frozenset(
@@ -29,13 +29,15 @@ _RESERVED = frozenset(
 )
 
 
-def javascript(function: Function) -> str:
+def javascript(function: Function, name: str = "f") -> str:
     """Return the source of a JavaScript function that evaluates `function` at one point.
 
     Parameters
     ----------
     function : Function
         A function, parsed or derived.
+    name : str
+        What the JavaScript function is called.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def javascript(function: Function) -> str:
         return [x2 + (x1 >= 0.0 ? 1.0 / x1 : NaN), x1 - cos(x2)];
     }
     """
-    written = code(function)
+    written = Code(_JavaScript(function, name))
     head = [f"const {{ {', '.join(sorted(written.members))} }} = Math;", ""]
     definitions = [line for text in written.definitions.values() for line in (text, "")]
     result = written.results[0] if len(written.results) == 1 else f"[{', '.join(written.results)}]"
@@ -67,7 +69,7 @@ def javascript(function: Function) -> str:
         [
             *(head if written.members else []),
             *definitions,
-            f"function f({', '.join(written.parameters)}) {{",
+            f"function {name}({', '.join(written.parameters)}) {{",
             *written.lines,
             f"    return {result};",
             "}",
@@ -113,15 +115,16 @@ def code(function: Function) -> Code:
     >>> code(dl.parse("x^2 + 1")).results
     ['pow(x, 2.0) + 1.0']
     """
-    return Code(_JavaScript(function))
+    return Code(_JavaScript(function, "f"))
 
 
 class _JavaScript(BracesPrinter):
     language = "JavaScript"
     counter = "let"
+    reserved = _RESERVED
 
-    def __init__(self, function: Function, outer: _JavaScript | None = None) -> None:
-        super().__init__(function, _RESERVED, outer)
+    def __init__(self, function: Function, name: str, outer: _JavaScript | None = None) -> None:
+        super().__init__(function, name, outer)
         if outer is None:
             for node, name in zip(
                 self.view.function.input_nodes, self.view.function.inputs, strict=True
@@ -151,11 +154,6 @@ class _JavaScript(BracesPrinter):
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"const {name} = [{values}];"
-
-    def block(self, function: Function, names: Sequence[str]) -> _JavaScript:
-        found = _JavaScript(function, self)
-        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
-        return found
 
     def carry(self, name: str, value: str, size: int | None) -> None:
         self.add(f"let {name} = {value};")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.names import shortened
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
 from difflab.language.printers.translated import TranslatedPrinter
@@ -51,10 +50,15 @@ _POWER = """\
 function value = real_power(a, b)
     if a == 1 || b == 0
         value = 1;
-    elseif a < 0 && isinf(b)
-        value = (-a)^b;
+    elseif a >= 0
+        value = a^b;
+    elseif b == fix(b)
+        odd = abs(b) < 2^53 && mod(b, 2) == 1;
+        value = (1 - 2 * odd) * (-a)^b;
+    elseif a == -Inf
+        value = Inf^b;
     else
-        value = real_or_nan(a^b);
+        value = NaN;
     end
 end"""
 _GAMMA = """\
@@ -71,6 +75,8 @@ function value = log_gamma(x)
         value = gammaln(x);
     elseif x == floor(x)
         value = Inf;
+    elseif x > -1e-20
+        value = -log(-x);
     else
         value = log(pi) - log(abs(x * sin(pi * (x - round(x))))) - gammaln(-x);
     end
@@ -81,6 +87,25 @@ function value = round_half_to_even(x)
     if abs(x - fix(x)) == 0.5
         value = 2 * round(x / 2);
     end
+end"""
+_REMAINDER = """\
+function value = exact_remainder(a, b)
+    value = abs(a);
+    divisor = abs(b);
+    if isnan(b) || isinf(a) || b == 0
+        value = NaN;
+    end
+    multiple = divisor;
+    while multiple <= value / 2
+        multiple = 2 * multiple;
+    end
+    while multiple >= divisor && value >= divisor
+        if value >= multiple
+            value = value - multiple;
+        end
+        multiple = multiple / 2;
+    end
+    value = value * (1 - 2 * (a < 0));
 end"""
 _CUBE_ROOT = """\
 function value = cube_root(x)
@@ -99,7 +124,7 @@ _NOTATION = Notation(
         "copysign": "(abs({0}) * (1 - 2 * ({1} < 0)))",
         "exp2": "real_power(2, {0})",
         "fabs": "abs({0})",
-        "fmod": "rem({0}, {1})",
+        "fmod": "exact_remainder({0}, {1})",
         "hypot": "hypot({0}, {1})",
         "lgamma": "log_gamma({0})",
         "pow": "real_power({0}, {1})",
@@ -114,6 +139,7 @@ _NOTATION = Notation(
         "gamma_or_nan": _GAMMA,
         "log_gamma": _LOG_GAMMA,
         "round_half_to_even": _ROUND,
+        "exact_remainder": _REMAINDER,
         "cube_root": _CUBE_ROOT,
     },
     constants={"NAN": "NaN", "INFINITY": "Inf"},
@@ -183,12 +209,10 @@ class _Matlab(TranslatedPrinter):
         self.unpack()
         self.compute()
         self.pack()
-        inputs = shortened(self.view.function.inputs) or "nothing"
-        outputs = shortened(self.view.function.output_names)
         return "\n".join(
             [
                 f"function {self.result} = {self.name}({self.point})",
-                f"    % {self.point}: {inputs}; {self.result}: {outputs}",
+                f"    % {self.contents()}",
                 f"    {self.result} = zeros({self.view.function.m}, 1);",
                 *self.lines,
                 "end",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Sequence, Set
-from typing import ClassVar, Self
+from typing import Self
 
 from difflab.graph.function import Function
+from difflab.graph.names import shortened
 from difflab.language.printers.straight import StraightLinePrinter
 
 __all__ = ["PackedPrinter"]
@@ -25,18 +25,10 @@ class PackedPrinter(StraightLinePrinter):
         What the printed function is called.
     outer : PackedPrinter, optional
         The printer of the function around, if this is a block in it.
-
-    Attributes
-    ----------
-    reserved : set of str
-        Names that no variable may have.
     """
 
-    reserved: ClassVar[Set[str]]
-
     def __init__(self, function: Function, name: str, outer: Self | None = None) -> None:
-        super().__init__(function, self.reserved | {name}, outer)
-        self.name = name
+        super().__init__(function, name, outer)
         self.root: Self = self if outer is None else outer.root
         if outer is not None:
             return
@@ -53,15 +45,15 @@ class PackedPrinter(StraightLinePrinter):
     def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
         """Return the line that names `size` elements of an array, or one."""
 
+    def contents(self) -> str:
+        """Return what the elements of the two vectors are, for a comment."""
+        inputs = shortened(self.view.function.inputs) or "nothing"
+        outputs = shortened(self.view.function.output_names)
+        return f"{self.point}: {inputs}; {self.result}: {outputs}"
+
     def spelled(self, name: str) -> str:
         """Return an ASCII name: Greek letters by name, others by code point."""
         return "".join(each if each.isascii() else _spelled(each) for each in name)
-
-    def block(self, function: Function, names: Sequence[str]) -> Self:
-        """Return the printer of a function inside this one, whose inputs have the given names."""
-        found = type(self)(function, self.name, self)
-        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
-        return found
 
     def unpack(self) -> None:
         """Name the used inputs; compilers warn about unused variables."""

@@ -19,18 +19,18 @@ __all__ = ["python"]
 _MATH = frozenset(name for name in dir(math) if not name.startswith("_"))
 _WORD = re.compile(r"[A-Za-z]\w*")
 _USED = frozenset(word for row in TABLE.values() for word in _WORD.findall(row.python))
-_RESERVED = frozenset(
-    {*keyword.kwlist, *_USED, "f", "i", "range", "reversed", "pi", "e", "inf", "nan"}
-)
+_RESERVED = frozenset({*keyword.kwlist, *_USED, "i", "range", "reversed", "pi", "e", "inf", "nan"})
 
 
-def python(function: Function) -> str:
+def python(function: Function, name: str = "f") -> str:
     """Return the source of a Python function over `math` that evaluates `function` at one point.
 
     Parameters
     ----------
     function : Function
         A function, parsed or derived.
+    name : str
+        What the Python function is called.
 
     Returns
     -------
@@ -56,16 +56,17 @@ def python(function: Function) -> str:
     def f(x1, x2):
         return [x2 + (1.0 / x1 if x1 >= 0.0 else nan), x1 - cos(x2)]
     """
-    return _Python(function).source()
+    return _Python(function, name).source()
 
 
 class _Python(StraightLinePrinter):
     language = "Python's math"
+    reserved = _RESERVED
 
     otherwise = "else:"
 
-    def __init__(self, function: Function, outer: _Python | None = None) -> None:
-        super().__init__(function, _RESERVED, outer)
+    def __init__(self, function: Function, name: str, outer: _Python | None = None) -> None:
+        super().__init__(function, name, outer)
         self.imports: set[str] = set() if outer is None else outer.imports
         if outer is None:
             for node, name in zip(
@@ -87,7 +88,7 @@ class _Python(StraightLinePrinter):
             head = [f"from math import {', '.join(sorted(imports))}", "", ""]
         head += [line for text in defined.values() for line in (text, "", "")]
         body = [*self.lines, f"{self.indent}return {', '.join(results)}"]
-        return "\n".join([*head, f"def f({parameters}):", *body])
+        return "\n".join([*head, f"def {self.name}({parameters}):", *body])
 
     def _result(self, node: int) -> str:
         if not self.graph.shape(node):
@@ -120,11 +121,6 @@ class _Python(StraightLinePrinter):
 
     def assignment(self, target: str, sign: str, value: str) -> str:
         return f"{target} {sign} {value}"
-
-    def block(self, function: Function, names: Sequence[str]) -> _Python:
-        found = _Python(function, self)
-        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
-        return found
 
     def carry(self, name: str, value: str, size: int | None) -> None:
         self.add(f"{name} = {value}")

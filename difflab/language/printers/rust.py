@@ -8,7 +8,6 @@ from math import prod
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.names import shortened
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
 from difflab.language.printers.translated import TranslatedPrinter
@@ -153,12 +152,10 @@ class _Rust(TranslatedPrinter):
         self.unpack()
         self.compute()
         self.pack()
-        inputs = shortened(self.view.function.inputs) or "nothing"
-        outputs = shortened(self.view.function.output_names)
         return "\n".join(
             [
                 *[line for text in self.definitions() for line in (text, "")],
-                f"// {self.point}: {inputs}; {self.result}: {outputs}",
+                f"// {self.contents()}",
                 "#[allow(unused_mut, unused_variables)]",
                 f"pub fn {self.name}({self.point}: &[f64], {self.result}: &mut [f64]) {{",
                 *self.lines,

@@ -7,13 +7,15 @@ recurse over nested expressions); arrays are flat, row-major, and filled by loop
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Sequence, Set
+from typing import ClassVar, Self
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.errors import UnsupportedError
+from difflab.errors import InputError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import FreshNames
@@ -35,6 +37,7 @@ from difflab.primitives import constant_array, index, matmul, reshape, sum_in_or
 
 __all__ = ["StraightLinePrinter"]
 
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _LONGEST = 30
 """Maximum number of nodes in one expression."""
 _IN_A_LINE = 8
@@ -48,13 +51,15 @@ class StraightLinePrinter(ExpressionPrinter):
     ----------
     function : Function
         The function to print.
-    reserved : set of str
-        Names that no variable may have.
+    name : str
+        What the printed function is called.
     outer : StraightLinePrinter, optional
         The printer of the function around, if this is a block in it.
     """
 
     language: str
+    reserved: ClassVar[Set[str]]
+    """Names that no variable may have."""
     indent = "    "
     base = 0
     """The index of the first element of an array, from which loops count as well."""
@@ -65,11 +70,12 @@ class StraightLinePrinter(ExpressionPrinter):
     """A condition that holds."""
 
     def __init__(
-        self, function: Function, reserved: Set[str], outer: StraightLinePrinter | None
+        self, function: Function, name: str, outer: StraightLinePrinter | None = None
     ) -> None:
         super().__init__(PrintedGraph(function, companions=True))
+        self.name = name
         self.outer = outer
-        self.fresh: FreshNames = FreshNames(reserved=reserved) if outer is None else outer.fresh
+        self.fresh: FreshNames = self._free_names() if outer is None else outer.fresh
         self.forms: dict[Primitive, TemplateForm] = {} if outer is None else outer.forms
         printed = {row for row, uses in zip(self.view.rows, self.view.uses, strict=True) if uses}
         for row in self.graph.primitives:
@@ -86,6 +92,15 @@ class StraightLinePrinter(ExpressionPrinter):
         self.named = self.view.named_values()
         self.listed = self._listed()
         self.forced = self._forced()
+
+    def _free_names(self) -> FreshNames:
+        """Return the names that variables may have, if the function may have its own."""
+        if not _IDENTIFIER.fullmatch(self.name) or self.name in self.reserved:
+            raise InputError(
+                f"{self.name!r} cannot be the name of a function in {self.language}",
+                hint="use ASCII letters, digits and underscores, and no word of the language",
+            )
+        return FreshNames(reserved=self.reserved | {self.name})
 
     @abstractmethod
     def template(self, row: Primitive) -> str:
@@ -115,9 +130,11 @@ class StraightLinePrinter(ExpressionPrinter):
     def assignment(self, target: str, sign: str, value: str) -> str:
         """Return the line ``target = value`` or ``target += value``."""
 
-    @abstractmethod
-    def block(self, function: Function, names: Sequence[str]) -> StraightLinePrinter:
+    def block(self, function: Function, names: Sequence[str]) -> Self:
         """Return the printer of a function inside this one, whose inputs have the given names."""
+        found = type(self)(function, self.name, self)
+        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
+        return found
 
     @abstractmethod
     def carry(self, name: str, value: str, size: int | None) -> None:
