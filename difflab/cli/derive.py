@@ -1,9 +1,8 @@
-"""``difflab derive``: the derivative of a formula as text, LaTeX, or code."""
+"""``difflab derive``: the derivative of a formula as text, for print, or as code of a language."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
@@ -34,6 +33,7 @@ difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
 difflab derive "x*exp(x*y)" --wrt x,y,y
 difflab derive "[x*y, x+y]" --of jacobian --format python
 difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
+difflab derive "x*exp(x*y)" --value --format fortran --name energy
 difflab derive model:loss --at "w=[0.5,1],x=2" --format c
 """
 
@@ -49,10 +49,24 @@ class DerivativeFormat(StrEnum):
     PYTHON = "python"
     C = "c"
     JAVASCRIPT = "javascript"
+    FORTRAN = "fortran"
+    RUST = "rust"
+    CUDA = "cuda"
+    MATLAB = "matlab"
+    JULIA = "julia"
+    STAN = "stan"
     NUMPY = "numpy"
     JAX = "jax"
     TORCH = "torch"
     MATHML = "mathml"
+
+    @property
+    def code(self) -> bool:
+        """Whether a function of a programming language is written."""
+        return self not in _FOR_READERS
+
+
+_FOR_READERS = (DerivativeFormat.TEXT, DerivativeFormat.LATEX, DerivativeFormat.MATHML)
 
 
 PointOption = Annotated[
@@ -74,6 +88,11 @@ DerivativeOption = Annotated[
     typer.Option("--of", help="By default the gradient; the Jacobian for several outputs."),
 ]
 FormatOption = Annotated[DerivativeFormat, typer.Option("--format", help="The output format.")]
+NameOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="What the function is called in code.  [default: f]"),
+]
+ValueOption = Annotated[bool, typer.Option("--value", help="The value, before the derivative.")]
 SparsityOption = Annotated[
     bool,
     typer.Option(
@@ -87,9 +106,13 @@ def derive(
     expression: ExpressionArgument,
     at: PointOption = None,
     wrt: VariableOption = None,
-    order: Annotated[int, typer.Option(min=1, help="The order of the derivative.")] = 1,
+    order: Annotated[
+        int, typer.Option(min=0, help="The order of the derivative; 0 is the function.")
+    ] = 1,
     of: DerivativeOption = None,
+    value: ValueOption = False,
     form: FormatOption = DerivativeFormat.TEXT,
+    name: NameOption = None,
     sparsity: SparsityOption = False,
     plot: PlotOption = None,
     output: OutputOption = None,
@@ -104,6 +127,8 @@ def derive(
             or order > 2
             or form is not DerivativeFormat.TEXT
             or of is DerivativeKind.GRADIENT
+            or order == 0
+            or value
         ):
             raise InputError(
                 "--sparsity shows the pattern of a whole Jacobian or Hessian",
@@ -118,12 +143,13 @@ def derive(
         )
     if plot is not None:
         raise InputError("--plot draws the sparsity of a derivative", hint="add --sparsity")
-    subject = _subject(expression, at, wrt)
-    derived = derivative(subject.function, wrt, order, of)
-    if form in (DerivativeFormat.TEXT, DerivativeFormat.LATEX, DerivativeFormat.MATHML):
-        derived = _without_unused_inputs(derived)
-    result = _writer(form)(derived).rstrip("\n") + "\n"
-    deliver(result, destination)
+    if name is not None and not form.code:
+        raise InputError("--name is the name of a function in code", hint="add --format c")
+    function = _subject(expression, at, wrt).function
+    derived = derivative(function, wrt, order, of)
+    if value and order:
+        derived = after_value(function, derived)
+    deliver(_written(derived, form, name or "f"), destination)
     return 0
 
 
@@ -137,11 +163,29 @@ _HOMES = {
 """The module and the function of the formats that are no printers of the language."""
 
 
-def _writer(form: DerivativeFormat) -> Callable[[Function], str]:
-    """Return the function that writes a format."""
-    module, name = _HOMES.get(form, ("difflab.language.printers", form.value))
-    found: Callable[[Function], str] = getattr(import_module(module), name)
-    return found
+def _written(derived: Function, form: DerivativeFormat, name: str) -> str:
+    """Return a function as text, for print, or as code of a language."""
+    module, writer = _HOMES.get(form, ("difflab.language.printers", form.value))
+    write = getattr(import_module(module), writer)
+    if not form.code:
+        text: str = write(_without_unused_inputs(derived))
+    elif form in _HOMES:
+        text = write(derived, name)
+    else:
+        from difflab.graph.repetition import LARGE, rolled
+
+        text = write(rolled(derived, LARGE), name)
+    return text.rstrip("\n") + "\n"
+
+
+def after_value(function: Function, derived: Function) -> Function:
+    """Return the function of the outputs of `function`, then those of its derivative."""
+    from difflab.autodiff import value_and_gradient
+    from difflab.graph.composition import joined
+
+    if derived.output_names == ("gradient",):
+        return value_and_gradient(function)
+    return joined([function, derived])
 
 
 def _subject(expression: str, at: list[str] | None, wrt: str | None) -> Subject:
@@ -164,6 +208,10 @@ def derivative(
     InputError
         The options contradict each other or the function.
     """
+    if order == 0:
+        if of is not None or wrt is not None:
+            raise InputError("--order 0 is the function itself", hint="omit --of and --wrt")
+        return function
     if function.n == 0:
         raise InputError("the expression has no variable to differentiate by")
     if of is not None and wrt is not None:

@@ -6,8 +6,11 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import product
 
+from difflab.errors import InputError
+
 __all__ = [
     "FreshNames",
+    "check_function_name",
     "display_names",
     "element_names",
     "missing_values",
@@ -15,6 +18,26 @@ __all__ = [
     "output_names",
     "shortened",
 ]
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def check_function_name(name: str, reserved: Container[str], language: str) -> None:
+    """Raise `InputError` where a printed function of a language cannot have a name.
+
+    Examples
+    --------
+    >>> check_function_name("int", {"int", "double"}, "C")
+    Traceback (most recent call last):
+        ...
+    difflab.errors.InputError: 'int' cannot be the name of a function in C
+    """
+    if not _IDENTIFIER.fullmatch(name) or name in reserved:
+        raise InputError(
+            f"{name!r} cannot be the name of a function in {language}",
+            hint="use ASCII letters, digits and underscores, and no word of the language",
+        )
 
 
 def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:

@@ -109,7 +109,7 @@ class Notation:
 
     def template(self, text: str) -> str:
         """Return a row's C template in this language; empty if that lacks a function."""
-        written = self._written(text, self.defined) or ""
+        written = (text and self._written(text, self.defined)) or ""
         return _BRACE.sub(lambda match: match[0] if match[1] else match[0] * 2, written)
 
     def literal(self, value: float) -> str:

@@ -7,7 +7,6 @@ recurse over nested expressions); arrays are flat, row-major, and filled by loop
 from __future__ import annotations
 
 import math
-import re
 from abc import abstractmethod
 from collections.abc import Sequence, Set
 from typing import ClassVar, Self
@@ -15,10 +14,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.errors import InputError, UnsupportedError
+from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.names import FreshNames
+from difflab.graph.names import FreshNames, check_function_name
 from difflab.language.printers.array_loops import (
     LOOPED,
     Move,
@@ -37,7 +36,6 @@ from difflab.primitives import constant_array, index, matmul, reshape, sum_in_or
 
 __all__ = ["StraightLinePrinter"]
 
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _LONGEST = 30
 """Maximum number of nodes in one expression."""
 _IN_A_LINE = 8
@@ -95,11 +93,7 @@ class StraightLinePrinter(ExpressionPrinter):
 
     def _free_names(self) -> FreshNames:
         """Return the names that variables may have, if the function may have its own."""
-        if not _IDENTIFIER.fullmatch(self.name) or self.name in self.reserved:
-            raise InputError(
-                f"{self.name!r} cannot be the name of a function in {self.language}",
-                hint="use ASCII letters, digits and underscores, and no word of the language",
-            )
+        check_function_name(self.name, self.reserved, self.language)
         return FreshNames(reserved=self.reserved | {self.name})
 
     @abstractmethod

@@ -19,7 +19,7 @@ from difflab.core.primitive import Primitive, special_functions
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT
-from difflab.graph.names import FreshNames
+from difflab.graph.names import FreshNames, check_function_name
 from difflab.language.printers.view import PrintedGraph
 from difflab.methods.peers.jax import jax_spelling
 from difflab.methods.peers.spelling import LibrarySpelling
@@ -35,21 +35,23 @@ from difflab.methods.peers.written_values import (
 __all__ = ["jax_code", "numpy_code", "torch_code"]
 
 _MODULE = re.compile(r"(?<![\w.])(np|jnp|jax\.nn|jax\.scipy|special)\.")
-_MODULES = ("np", "jnp", "jax", "torch", "special", "f")
+_RESERVED = frozenset({*keyword.kwlist, "np", "jnp", "jax", "torch", "special"})
 
 
-def numpy_code(function: Function) -> str:
+def numpy_code(function: Function, name: str = "f") -> str:
     """Return the source of a Python function over NumPy that evaluates `function`.
 
     Parameters
     ----------
     function : Function
         A function, parsed or derived.
+    name : str
+        The name of the Python function.
 
     Returns
     -------
     str
-        The source of ``f``, whose arguments are the inputs in order, as numbers or arrays of
+        The source of a function whose arguments are the inputs in order, as numbers or arrays of
         their shapes. Several outputs are returned as a tuple. Where a function is undefined, the
         result is nan.
 
@@ -69,10 +71,10 @@ def numpy_code(function: Function) -> str:
         return np.stack((x2, x1 - np.cos(x2)))
     """
     heading = {"special": "from scipy import special"}
-    return _Code(function, "NumPy", _numpy()).source(["import numpy as np"], heading)
+    return _Code(function, name, "NumPy", _numpy()).source(["import numpy as np"], heading)
 
 
-def jax_code(function: Function) -> str:
+def jax_code(function: Function, name: str = "f") -> str:
     """Return the source of a Python function over JAX; otherwise as `numpy_code`.
 
     It computes in the precision of JAX, which is single unless ``jax_enable_x64`` is set.
@@ -93,10 +95,10 @@ def jax_code(function: Function) -> str:
         "jnp": "import jax.numpy as jnp",
         "np": "import numpy as np",
     }
-    return _Code(function, "JAX", _jax()).source([], heading)
+    return _Code(function, name, "JAX", _jax()).source([], heading)
 
 
-def torch_code(function: Function) -> str:
+def torch_code(function: Function, name: str = "f") -> str:
     """Return the source of a Python function on PyTorch's tensors; otherwise as `numpy_code`.
 
     The arguments are tensors, of float64 where the result is to be as accurate as NumPy's.
@@ -111,7 +113,7 @@ def torch_code(function: Function) -> str:
     def f(x, y):
         return torch.maximum(x, y) ** 2
     """
-    return _Code(function, "PyTorch", _torch()).source(
+    return _Code(function, name, "PyTorch", _torch()).source(
         ["import torch"], {"np": "import numpy as np"}
     )
 
@@ -149,12 +151,16 @@ def _under_numpys_names(spelling: LibrarySpelling) -> NumpyNames:
 class _Code:
     """The body of one function."""
 
-    def __init__(self, function: Function, title: str, spelling: LibrarySpelling) -> None:
+    def __init__(
+        self, function: Function, name: str, title: str, spelling: LibrarySpelling
+    ) -> None:
+        check_function_name(name, _RESERVED, "Python")
+        self.name = name
         self.view = PrintedGraph(function, companions=True)
         self.function = self.view.function
         self.title = title
         self.arrays = spelling.xp.arrays
-        names = FreshNames(reserved={*keyword.kwlist, *_MODULES})
+        names = FreshNames(reserved={*_RESERVED, name})
         self.inputs = [names.fresh(name) for name in self.function.inputs]
         self.lines = Lines(lambda: names.numbered("t"))
         self.spelling = spelling
@@ -165,7 +171,7 @@ class _Code:
         """Return the code; an import of `optional` is written where its prefix is used."""
         results = ", ".join(self._array(node).text for node in self._computed())
         body = [*self.lines.lines, f"return {results}"]
-        heading = f"def f({', '.join(self.inputs)}):"
+        heading = f"def {self.name}({', '.join(self.inputs)}):"
         text = "\n    ".join([heading, *body])
         found = set(_MODULE.findall(text))
         used = [line for prefix, line in optional.items() if prefix in found]
