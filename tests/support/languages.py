@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from difflab.graph.function import Function
 from difflab.language import printers
 
-__all__ = ["LANGUAGES", "Language"]
+__all__ = ["LANGUAGES", "Language", "Printer", "command"]
 
 Array = NDArray[np.float64]
 Printer = Callable[[Function, str], str]
@@ -25,7 +25,7 @@ Runner = Callable[[Sequence[str], Sequence[Function], Sequence[Array], Path], li
 
 @dataclass(frozen=True)
 class Language:
-    """A printer, the program that its code needs, and how functions f0, f1, … are called.
+    """A printer, the program that its code needs, and how functions call0, call1, … are called.
 
     ``run(sources, functions, points, folder)`` returns the values of each function at its points
     (N, n), as an array (N, m).
@@ -45,7 +45,7 @@ class Language:
         self, functions: Sequence[Function], points: Sequence[Any], folder: Path
     ) -> list[Array]:
         """Return the values of functions at packed points, by printed code."""
-        sources = [self.printer(function, f"f{k}") for k, function in enumerate(functions)]
+        sources = [self.printer(function, f"call{k}") for k, function in enumerate(functions)]
         at = [np.atleast_2d(np.asarray(each, dtype=float)) for each in points]
         return self.run(sources, functions, at, folder)
 
@@ -78,14 +78,14 @@ def called(
 def in_fortran(
     sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
 ) -> list[Array]:
-    """Compile modules f0_module, f1_module, … into one library."""
+    """Compile modules call0_module, call1_module, … into one library."""
     (folder / "f.f90").write_text("\n".join(sources) + "\n", encoding="utf-8")
     command(
         "gfortran -std=f2008 -Wall -Wno-compare-reals -Wno-maybe-uninitialized "
         "-Wno-unused-dummy-argument -Werror -O1 -ffp-contract=off -fPIC -shared -o f.so f.f90 -lm",
         folder,
     )
-    return called(folder / "f.so", "__f{0}_module_MOD_f{0}", functions, points)
+    return called(folder / "f.so", "__call{0}_module_MOD_call{0}", functions, points)
 
 
 def in_rust(
@@ -98,7 +98,7 @@ def in_rust(
         lines += [
             f"mod m{k} {{ {source}\n}}",
             f'#[no_mangle] pub unsafe extern "C" fn c{k}(x: *const f64, y: *mut f64) {{',
-            f"m{k}::f{k}({view}(x, {function.n}), {view}_mut(y, {function.m})) }}",
+            f"m{k}::call{k}({view}(x, {function.n}), {view}_mut(y, {function.m})) }}",
         ]
     (folder / "f.rs").write_text("\n".join(lines), encoding="utf-8")
     command("rustc --edition 2021 --crate-type cdylib -D warnings -O -o libf.so f.rs", folder)
@@ -117,19 +117,15 @@ static struct { long x; } blockIdx, blockDim, threadIdx;
 def in_cuda(
     sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
 ) -> list[Array]:
-    """Compile the functions for the host: by g++, and by nvcc too where there is one."""
+    """Compile the functions for the host."""
     lines = ["#include <math.h>"]
     for k, source in enumerate(sources):
         body = source.removeprefix("#include <math.h>\n")
         lines += [
             f"namespace n{k} {{ {body}\n}}",
-            f'extern "C" void c{k}(const double *x, double *y) {{ n{k}::f{k}(x, y); }}',
+            f'extern "C" void c{k}(const double *x, double *y) {{ n{k}::call{k}(x, y); }}',
         ]
-    text = "\n".join(lines)
-    (folder / "f.cu").write_text(text, encoding="utf-8")
-    (folder / "f.cpp").write_text(_NO_DEVICE + text, encoding="utf-8")
-    if shutil.which("nvcc"):
-        command("nvcc -Werror all-warnings -diag-suppress 550 -O1 -c -o device.o f.cu", folder)
+    (folder / "f.cpp").write_text("\n".join([_NO_DEVICE, *lines]), encoding="utf-8")
     command(
         "g++ -Wall -Wno-unused -Werror -O1 -ffp-contract=off -fPIC -shared -o f.so f.cpp", folder
     )
@@ -145,10 +141,30 @@ def in_octave(
         np.savetxt(folder / f"x{k}", np.reshape(at, (len(at), function.n)), fmt="%.17g")
         lines += [
             f'x = reshape(load("-ascii", "x{k}"), {len(at)}, {function.n});',
-            f'for k = 1:rows(x), printf("%.17g ", f{k}(x(k, :))); end, printf("\\n");',
+            f'for k = 1:rows(x), printf("%.17g ", call{k}(x(k, :))); end, printf("\\n");',
         ]
     (folder / "s.m").write_text("\n".join(lines), encoding="utf-8")
     printed = command("octave-cli --no-init-file --quiet s.m", folder).splitlines()
+    return [
+        np.array(line.split(), dtype=float).reshape(len(at), function.m)
+        for line, function, at in zip(printed, functions, points, strict=True)
+    ]
+
+
+def in_julia(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Run a script with a module for each function."""
+    lines = []
+    for k, (source, function, at) in enumerate(zip(sources, functions, points, strict=True)):
+        np.savetxt(folder / f"x{k}", np.reshape(at, (len(at), function.n)), fmt="%.17g")
+        lines += [
+            f"module M{k}\n{source}\nend",
+            f'for line in eachline("x{k}") print(join(M{k}.call{k}(',
+            'parse.(Float64, split(line))), " "), " ") end; println()',
+        ]
+    (folder / "s.jl").write_text("\n".join(lines), encoding="utf-8")
+    printed = command("julia --startup-file=no s.jl", folder).splitlines()
     return [
         np.array(line.split(), dtype=float).reshape(len(at), function.m)
         for line, function, at in zip(printed, functions, points, strict=True)
@@ -160,4 +176,5 @@ LANGUAGES = [
     Language("Rust", printers.rust, "rustc", in_rust),
     Language("CUDA", printers.cuda, "g++", in_cuda),
     Language("MATLAB", printers.matlab, "octave-cli", in_octave),
+    Language("Julia", printers.julia, "julia", in_julia),
 ]

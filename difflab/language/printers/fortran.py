@@ -9,6 +9,7 @@ from math import prod
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.graph.passes.exact import fold
 from difflab.language.printers.forms import SUM
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
@@ -115,7 +116,7 @@ def fortran(function: Function, name: str = "f") -> str:
         end subroutine
     end module
     """
-    return _Fortran(function, name).source()
+    return _Fortran(fold(function), name).source()  # for compilers refuse 1/0, sqrt(-1) and 1e999
 
 
 class _Fortran(TranslatedPrinter):

@@ -21,10 +21,17 @@ _KEYWORDS = (
 )
 _SAME = (
     "acos asin asinh atan cbrt ceil cos cosh erf erfc exp exp2 expm1 floor lgamma log log10 log2 "
-    "sin sinh sqrt tan tanh tgamma"
+    "sin sinh sqrt tan tanh"
 )
 _OUTSIDE = {"acosh": "x < 1", "atanh": "abs(x) > 1", "log1p": "x < -1"}
 """Functions that reject, and where."""
+_GAMMA = """\
+real gamma_or_nan(real x) {
+    if (x == 0) {
+        return 1 / x;
+    }
+    return x < 0 && x == floor(x) ? not_a_number() : tgamma(x);
+}"""
 _ROUND = """\
 real round_half_to_even(real x) {
     real rounded = round(x);
@@ -67,11 +74,13 @@ _NOTATION = Notation(
         "hypot": "hypot({0}, {1})",
         "pow": "pow({0}, {1})",
         "rint": "round_half_to_even({0})",
+        "tgamma": "gamma_or_nan({0})",
     },
     define=_defined,
     renamed={"modulo": "floored_modulo", "softplus": "soft_plus"},
     definitions={
         **{f"{name}_or_nan": _guarded(name, where) for name, where in _OUTSIDE.items()},
+        "gamma_or_nan": _GAMMA,
         "round_half_to_even": _ROUND,
     },
     constants={"NAN": "not_a_number()", "INFINITY": "positive_infinity()"},

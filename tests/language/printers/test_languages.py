@@ -1,0 +1,194 @@
+"""Printed code of every language, run where its compiler is found and held to the evaluator.
+
+Every row of the table at its edges, random formulas, arrays, loops and their derivatives: all
+functions of one kind are compiled together.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.core.primitive import Primitive
+from difflab.errors import InputError, UnsupportedError
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.repetition import rolled
+from difflab.language import parse, printers
+from difflab.primitives import helpers
+from tests.language.printers.test_code import functions, in_python, point_of, repeated
+from tests.language.printers.test_javascript import POINTS, assert_close, formulas
+from tests.language.printers.test_statements import derived, start
+from tests.primitives.test_spellings import SPELLED, assert_spelled, points
+from tests.support.languages import LANGUAGES, Language, Printer
+from tests.support.special_rows import UNSPELLED
+
+EACH = pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+PRINTERS = [*[language.printer for language in LANGUAGES], printers.stan]
+PRINTED = pytest.mark.parametrize("printer", PRINTERS, ids=lambda printer: printer.__name__)
+WITHOUT_GROWING_ARRAYS = {"CUDA"}
+
+
+@pytest.fixture
+def runs(language: Language) -> Language:
+    """Return the language, if its compiler or interpreter is installed."""
+    if not language.there:
+        pytest.skip(f"needs {language.program}")
+    return language
+
+
+def function_of(row: Primitive) -> Function:
+    builder = Builder()
+    inputs = [builder.input(name) for name in "abc"[: row.arity]]
+    return Function.build(builder, inputs, [builder.emit(row, inputs)], ["y"])
+
+
+@EACH
+def test_every_row_gives_the_kernels_value_at_its_edges(runs: Language, tmp_path: Path) -> None:
+    rows = list(SPELLED.values())
+    at = [points(row) for row in rows]
+    found = runs.values([function_of(row) for row in rows], at, tmp_path)
+    for row, each, values in zip(rows, at, found, strict=True):
+        assert_spelled(row, each, values[:, 0].tolist(), runs.name)
+
+
+@EACH
+def test_two_hundred_formulas_are_within_four_ulp_of_python(runs: Language, tmp_path: Path) -> None:
+    texts = formulas()
+    programs = [parse(text) for text in texts]
+    at = [np.array(POINTS)[:, : function.n] for function in programs]
+    found = runs.values(programs, at, tmp_path)
+    for function, text, values in zip(programs, texts, found, strict=True):
+        assert_close(values, [in_python(function, point) for point in POINTS], text)
+
+
+@EACH
+def test_programs_arrays_loops_and_derivatives_agree(runs: Language, tmp_path: Path) -> None:
+    cases = [(f, point_of(f)) for f in functions()] + [(f, np.array(start(f))) for f in derived()]
+    printed = []
+    for function, point in cases:
+        try:
+            runs.printer(function, "f")
+        except UnsupportedError:
+            assert runs.name in WITHOUT_GROWING_ARRAYS
+            continue
+        printed.append((function, point))
+    assert len(cases) - len(printed) == 5 * (runs.name in WITHOUT_GROWING_ARRAYS)
+    found = runs.values([f for f, _ in printed], [point for _, point in printed], tmp_path)
+    for (function, point), values in zip(printed, found, strict=True):
+        message = f"{function.text}: {function.output_names}\n{runs.printer(function, 'f')}"
+        np.testing.assert_allclose(
+            values[0], function.values(point), rtol=1e-11, atol=1e-13, err_msg=message
+        )
+
+
+@EACH
+def test_constants_that_are_not_finite_agree(runs: Language, tmp_path: Path) -> None:
+    programs = [
+        parse(text)
+        for text in ("x + 1/0", "x*(0/0)", "max(x, -1/0)", "x + sqrt(2)", "x^0.5 + 2^0.5")
+    ]
+    masked = dl.trace(lambda x: np.sum(np.exp(x + np.array([0.0, -np.inf, 1.0]))), np.ones(3))
+    every = [*programs, masked, dl.gradient(masked)]
+    found = runs.values(every, [np.full(f.n, 0.3) for f in every], tmp_path)
+    for function, values in zip(every, found, strict=True):
+        expected = function.values(np.full(function.n, 0.3))
+        np.testing.assert_allclose(values[0], expected, rtol=1e-14, err_msg=str(function))
+
+
+@EACH
+def test_large_arrays_are_computed(runs: Language, tmp_path: Path) -> None:
+    n = 20_000
+    function = dl.value_and_gradient(dl.trace(lambda x: np.sum(np.sin(x[1:]) * x[:-1]), np.ones(n)))
+    if runs.name == "CUDA":
+        with pytest.raises(UnsupportedError, match="a thread of CUDA"):
+            runs.printer(function, "f")
+        return
+    x = np.linspace(0.0, 1.0, n)
+    (found,) = runs.values([function], [x], tmp_path)
+    expected = np.zeros(n)
+    expected[:-1] += np.sin(x[1:])
+    expected[1:] += np.cos(x[1:]) * x[:-1]
+    np.testing.assert_allclose(found[0, 1:], expected, rtol=1e-13, atol=1e-15)
+
+
+@EACH
+def test_names_are_those_of_the_language(runs: Language, tmp_path: Path) -> None:
+    function = parse("X + 2*x - θ*_a + end*do + for_*f0 + real*(sin_ + value)*i + y - t1/pi_ + é")
+    point = np.arange(1.0, function.n + 1)
+    (found,) = runs.values([function], [point], tmp_path)
+    np.testing.assert_allclose(found[0], function.values(point), rtol=1e-14)
+
+
+@PRINTED
+def test_every_row_is_spelled(printer: Printer) -> None:
+    for row in SPELLED.values():
+        assert printer(function_of(row), "f")
+
+
+@PRINTED
+def test_a_row_without_a_spelling_is_refused(printer: Printer) -> None:
+    assert "digamma" in UNSPELLED
+    with pytest.raises(UnsupportedError, match="has no function for 'digamma'"):
+        printer(parse("digamma(x)"), "f")
+
+
+@PRINTED
+def test_the_function_has_the_name_that_is_given(printer: Printer) -> None:
+    source = printer(parse("x*energy"), "energy")
+    assert re.search(r"\benergy\(", source)
+    assert "energy_" in source  # the variable
+    for name in ("a b", "1f", "_f", "", "f;", "exp"):
+        with pytest.raises(InputError, match="cannot be the name of a function"):
+            printer(parse("x"), name)
+
+
+@PRINTED
+def test_functions_are_defined_only_where_they_are_called(printer: Printer) -> None:
+    names = [name for name in helpers.C if name in printer(parse("exp(x)"), "f")]
+    assert not names
+    source = printer(parse("sigmoid(x)"), "f")
+    assert "sigmoid" in source
+    assert "softplus" not in source
+
+
+@PRINTED
+def test_repetition_is_a_loop(printer: Printer) -> None:
+    """A hundred thousand terms are as long as fifty thousand."""
+    sizes = []
+    for count in (50, 100):
+        terms = " + ".join(f"sin(x[{k}])^2" for k in range(count))
+        function = rolled(parse(f"x: [{count}]\n{terms}"), least=0)
+        sizes.append(len(printer(function, "f").splitlines()))
+    assert sizes[0] == sizes[1] < 40
+
+
+def test_fortran_lines_are_short_enough() -> None:
+    deep = "+".join(f"sin(x{k})*exp(y{k})*0.123456789012345{k}" for k in range(300))
+    every = [parse(deep), dl.gradient(parse(deep)), *repeated(), *functions()]
+    assert max(len(line) for f in every for line in printers.fortran(f).splitlines()) <= 132
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_the_kernel_is_one_of_cuda(tmp_path: Path) -> None:
+    source = printers.cuda(dl.gradient(parse("log(x)*erf(y) + sigmoid(x*y)")), "f")
+    (tmp_path / "f.cu").write_text(source, encoding="utf-8")
+    subprocess.run(["nvcc", "-ptx", "f.cu"], cwd=tmp_path, check=True)
+    assert ".entry" in (tmp_path / "f.ptx").read_text(encoding="utf-8")
+
+
+def test_expressions_stay_short_enough_for_any_compiler() -> None:
+    for program in (
+        "-" * 5000 + "x",
+        "+".join(["x", "y"] * 5000),
+        "exp(" * 5000 + "x" + ")" * 5000,
+    ):
+        for printer in PRINTERS:
+            source = printer(parse(program), "f")
+            assert max(map(len, source.splitlines())) < 600
