@@ -125,3 +125,31 @@ def test_bad_input(difflab, tmp_path, arguments, says):
     assert (result.code, result.out) == (2, ""), result
     assert says in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_code_has_a_name_the_value_and_the_order_zero(run):
+    source = run("derive", "x*exp(x*z)", "--value", "--format", "c", "--name", "energy").stdout
+    assert "void energy(const double *point, double *result)" in source
+    assert "result[2] = " in source
+    assert "result[3]" not in source
+    source = run("derive", "x*exp(x*z)", "--order", "0", "--format", "rust").stdout
+    assert "result[0] = x * f64::exp(x * z);" in source
+    source = run("derive", "x*z", "--value", "--order", "2", "--format", "matlab").stdout
+    assert "result = zeros(5, 1);" in source
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x", "--name", "energy"], "--name is the name of a function in code"),
+        (["x", "--name", "a b", "--format", "rust"], "'a b' cannot be the name of a function"),
+        (["x", "--order", "0", "--wrt", "x"], "--order 0 is the function itself"),
+        (["[x*y, x]", "--sparsity", "--value"], "--sparsity shows the pattern"),
+        (["digamma(x)", "--format", "stan"], "Stan has no function for"),
+    ],
+)
+def test_what_code_cannot_be_is_said(run, arguments, message):
+    result = run("derive", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not result.stdout

@@ -148,10 +148,10 @@ class TranslatedPrinter(PackedPrinter):
         if len(changes) > 1:
             values = [self.fresh.numbered("t") for _ in changes]
             for name, (_, value, size) in zip(values, changes, strict=True):
-                constant = self.scalar(name, value, None)
-                self.add(
-                    constant if size is None else self.copied(name, value, size, changes=False)
-                )
+                if size is None:
+                    self.add(self.scalar(name, value, None))
+                else:
+                    self.add(self.copied(name, value, size, changes=False))
         for (name, _, size), value in zip(changes, values, strict=True):
             if size is None:
                 self.add(self.assignment(name, "=", value))
