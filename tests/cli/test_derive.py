@@ -127,14 +127,14 @@ def test_bad_input(difflab, tmp_path, arguments, says):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_code_has_a_name_the_value_and_the_order_zero(run):
-    source = run("derive", "x*exp(x*z)", "--value", "--format", "c", "--name", "energy").stdout
+def test_code_has_a_name_the_value_and_the_order_zero(difflab):
+    source = difflab("derive", "x*exp(x*z)", "--value", "--format", "c", "--name", "energy").out
     assert "void energy(const double *point, double *result)" in source
     assert "result[2] = " in source
     assert "result[3]" not in source
-    source = run("derive", "x*exp(x*z)", "--order", "0", "--format", "rust").stdout
+    source = difflab("derive", "x*exp(x*z)", "--order", "0", "--format", "rust").out
     assert "result[0] = x * f64::exp(x * z);" in source
-    source = run("derive", "x*z", "--value", "--order", "2", "--format", "matlab").stdout
+    source = difflab("derive", "x*z", "--value", "--order", "2", "--format", "matlab").out
     assert "result = zeros(5, 1);" in source
 
 
@@ -148,8 +148,8 @@ def test_code_has_a_name_the_value_and_the_order_zero(run):
         (["digamma(x)", "--format", "stan"], "Stan has no function for"),
     ],
 )
-def test_what_code_cannot_be_is_said(run, arguments, message):
-    result = run("derive", *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert not result.stdout
+def test_what_code_cannot_be_is_said(difflab, arguments, message):
+    result = difflab("derive", *arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert not result.out

@@ -6,10 +6,14 @@ import re
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
+
 from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
-from difflab.graph.passes.exact import fold
+from difflab.graph.ir import Params, Shape
+from difflab.graph.rewrite import Args
+from difflab.graph.rewritten import rewritten
 from difflab.language.printers.forms import SUM
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
@@ -116,7 +120,18 @@ def fortran(function: Function, name: str = "f") -> str:
         end subroutine
     end module
     """
-    return _Fortran(fold(function), name).source()  # for compilers refuse 1/0, sqrt(-1) and 1e999
+    return _Fortran(rewritten(function, _computed), name).source()
+
+
+def _computed(
+    builder: Builder, node: int, row: Primitive, args: Args, params: Params
+) -> int | None:
+    """Compute an operation on numbers: compilers refuse those that are undefined, such as 1/0."""
+    values = [builder.number(arg) for arg in args]
+    if row.shape is not None or row.boolean or params or not values or None in values:
+        return None
+    with np.errstate(all="ignore"):
+        return builder.constant(float(row.computer(np)(*map(np.float64, values))))
 
 
 class _Fortran(TranslatedPrinter):
