@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from difflab.cli.options import read_expression
+from difflab.cli.program_text import read_expression
 
 __all__ = ["LatexOption", "formula"]
 

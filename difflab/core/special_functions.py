@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["special_functions"]
+__all__ = ["SPECIAL", "special_functions"]
 
 SPECIAL = {
     "numpy": "scipy.special",
