@@ -17,6 +17,7 @@ from difflab.autodiff.engine.argnums import jacobians, swept
 from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode
 from difflab.autodiff.functions import transforms
+from difflab.autodiff.functions.chosen import Names
 from difflab.autodiff.functions.grad import function_jacobian
 from difflab.autodiff.recording import Recording, computed
 from difflab.core.devices import array_module
@@ -120,6 +121,7 @@ def jacobian(
     mode: SweepMode = "auto",
     argnums: Argnums | None = None,
     has_aux: bool = False,
+    wrt: Names | None = None,
 ) -> Function: ...
 @overload
 def jacobian(
@@ -127,12 +129,14 @@ def jacobian(
     mode: SweepMode = "auto",
     argnums: Argnums | None = None,
     has_aux: bool = False,
+    wrt: Names | None = None,
 ) -> AnyCallable: ...
 def jacobian(
     fun: AnyCallable,
     mode: SweepMode = "auto",
     argnums: Argnums | None = None,
     has_aux: bool = False,
+    wrt: Names | None = None,
 ) -> AnyCallable:
     """Return J = ∂(outputs)/∂(inputs): of a Function the matrix, of a callable JAX's trees.
 
@@ -153,6 +157,9 @@ def jacobian(
         Which arguments to differentiate by: 0 for a callable, all for a Function.
     has_aux : bool
         Whether a callable returns a pair of its result and auxiliary data.
+    wrt : str or sequence of str, optional
+        Of a Function: the inputs to differentiate by, such as ``"x1"``, and elements of arrays,
+        such as ``"w[0,2]"``, in the order of the names.
 
     Returns
     -------
@@ -180,12 +187,26 @@ def jacobian(
     if not callable(given):
         require_function(given, "jacobian")
     require_flag(has_aux, "has_aux", "jacobian")
+    if wrt is not None:
+        _check_names(fun, argnums, has_aux, "jacobian")
     if isinstance(fun, Function) and argnums is None and not has_aux:
-        return transforms.jacobian(fun, mode)
+        return transforms.jacobian(fun, mode, wrt)
     check_mode(mode)
     forward = None if mode == "auto" else mode == "forward"
     chosen = 0 if argnums is None else argnums
     return _jacobian_of(fun, chosen, has_aux, "jacobian", forward=forward)
+
+
+def _check_names(fun: Any, argnums: Argnums | None, has_aux: bool, what: str) -> None:
+    """Raise `InputError` where inputs cannot be named, or are chosen in two ways."""
+    if not isinstance(fun, Function):
+        raise InputError(
+            f"wrt of {what} names inputs of a Function, not arguments of Python code",
+            hint="choose these by argnums, or trace the code: dl.trace(f, *examples)",
+        )
+    if argnums is not None or has_aux:
+        other = "has_aux" if argnums is None else "argnums"
+        raise InputError(f"wrt and {other} of {what} exclude each other", hint="omit one of them")
 
 
 def _jacobian_of(
@@ -262,12 +283,25 @@ def _on_unit_seeds(one: Function, values: list[Any]) -> list[Any]:
 
 
 @overload
-def hessian(fun: Function, argnums: Argnums | None = None, has_aux: bool = False) -> Function: ...
+def hessian(
+    fun: Function,
+    argnums: Argnums | None = None,
+    has_aux: bool = False,
+    wrt: Names | None = None,
+) -> Function: ...
 @overload
 def hessian(
-    fun: AnyCallable, argnums: Argnums | None = None, has_aux: bool = False
+    fun: AnyCallable,
+    argnums: Argnums | None = None,
+    has_aux: bool = False,
+    wrt: Names | None = None,
 ) -> AnyCallable: ...
-def hessian(fun: AnyCallable, argnums: Argnums | None = None, has_aux: bool = False) -> AnyCallable:
+def hessian(
+    fun: AnyCallable,
+    argnums: Argnums | None = None,
+    has_aux: bool = False,
+    wrt: Names | None = None,
+) -> AnyCallable:
     """Return the matrix of second derivatives, forward over reverse.
 
     Of a callable this is ``jacfwd(jacrev(fun))``, shaped as in JAX. Of a Function it is the
@@ -281,6 +315,9 @@ def hessian(fun: AnyCallable, argnums: Argnums | None = None, has_aux: bool = Fa
         Which arguments to differentiate by: 0 for a callable, all for a Function.
     has_aux : bool
         Whether a callable returns a pair of its result and auxiliary data.
+    wrt : str or sequence of str, optional
+        Of a Function: the inputs to differentiate by, such as ``"x1"``, and elements of arrays,
+        such as ``"w[0,2]"``, in the order of the names.
 
     Returns
     -------
@@ -302,8 +339,10 @@ def hessian(fun: AnyCallable, argnums: Argnums | None = None, has_aux: bool = Fa
     [[10.0, 6.0], [6.0, 0.0]]
     """
     require_flag(has_aux, "has_aux", "hessian")
+    if wrt is not None:
+        _check_names(fun, argnums, has_aux, "hessian")
     if isinstance(fun, Function) and argnums is None and not has_aux:
-        return transforms.hessian(fun)
+        return transforms.hessian(fun, wrt)
     chosen = 0 if argnums is None else argnums
     if isinstance(fun, Function):
         return jacfwd(jacrev(fun, chosen, has_aux), chosen)

@@ -20,12 +20,21 @@ from difflab.errors import InputError
 from difflab.graph.builder import Builder
 from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW
+from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.node import Node
 from difflab.graph.passes.operation_saving import doubled_last, squares_once
 from difflab.primitives import index, pack, reshape, scatter
 
-__all__ = ["SweepMode", "check_mode", "cotangents", "derived", "elements", "entries", "packed"]
+__all__ = [
+    "SweepMode",
+    "check_mode",
+    "cotangents",
+    "derived",
+    "elements",
+    "entries",
+    "last_output_of",
+    "packed",
+]
 
 SweepMode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
@@ -84,6 +93,23 @@ def elements(function: Function, indices: Iterable[int], names: Sequence[str]) -
     places = _output_numbers(sweep)
     outputs = [_number(sweep, *places[position]).id for position in indices]
     return Function.build(sweep.builder, function.input_nodes, outputs, names)
+
+
+def last_output_of(function: Function, places: Iterable[int], shape: Shape) -> Function:
+    """Return a function whose last output consists of some elements of its last output."""
+    sweep = Sweep(function)
+    *others, last = function.outputs
+    known = _places(sweep.builder, last)
+    flat = packed(sweep, [_number(sweep, *known[place]) for place in places])
+    whole: Node = reshape(flat, shape=shape, rank=1)
+    outputs = [*others, whole.id]
+    return Function.build(
+        sweep.builder,
+        function.input_nodes,
+        outputs,
+        function.output_names,
+        arguments=function.arguments,
+    )
 
 
 def _by_reverse(function: Function) -> tuple[Sweep, Node]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from difflab.autodiff.engine.argnums import pulled, pushed
 from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode, derived, entries
+from difflab.autodiff.functions.chosen import Names, derivative_by
 from difflab.core.machine import require_memory
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 
-def gradient(function: Function, mode: SweepMode = "reverse") -> Function:
+def gradient(function: Function, mode: SweepMode = "reverse", wrt: Names | None = None) -> Function:
     """Return ∇f as a function of the same inputs.
 
     ``∇f(x) = (∂f/∂x₁, …, ∂f/∂xₙ)`` with the inputs flattened in order. In reverse mode it
@@ -41,16 +42,19 @@ def gradient(function: Function, mode: SweepMode = "reverse") -> Function:
         With one scalar output.
     mode : {"reverse", "forward", "auto"}
         The direction of the sweep.
+    wrt : str or sequence of str, optional
+        The inputs to differentiate by, such as ``"x1"``, and elements of arrays, such as
+        ``"w[0,2]"``, in the order of the names; all inputs when None.
 
     Returns
     -------
     Function
-        Its output has the shape batch + (n,).
+        Its output has the shape batch + (n,), where n counts the elements of the chosen inputs.
 
     Raises
     ------
     InputError
-        The function has several outputs, or `mode` is unknown.
+        The function has several outputs, `mode` is unknown, or `wrt` names no input.
 
     Examples
     --------
@@ -58,9 +62,15 @@ def gradient(function: Function, mode: SweepMode = "reverse") -> Function:
     >>> g = gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))
     >>> g(2.0, 5.0).round(12).tolist()
     [5.5, 1.716337814537]
+    >>> gradient(dl.parse("a*x^2 + b"), wrt="x")(2.0, 5.0, 3.0)
+    array([12.])
     """
     require_function(function, "gradient")
-    return _gradient(_repeating(function, mode), mode)
+
+    def transform(f: Function) -> Function:
+        return _gradient(_repeating(f, mode), mode)
+
+    return derivative_by(transform, function, wrt, "gradient")
 
 
 def _gradient(function: Function, mode: SweepMode) -> Function:
@@ -78,7 +88,9 @@ def _repeating(function: Function, mode: SweepMode) -> Function:
     return replace(rolled(function, LARGE), arguments=function.arguments)
 
 
-def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Function:
+def value_and_gradient(
+    function: Function, mode: SweepMode = "reverse", wrt: Names | None = None
+) -> Function:
     """Return a function with the outputs f(x) and ∇f(x), which share their computation.
 
     Parameters
@@ -87,6 +99,9 @@ def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Funct
         With one scalar output.
     mode : {"reverse", "forward", "auto"}
         The direction of the sweep.
+    wrt : str or sequence of str, optional
+        The inputs to differentiate by, such as ``"x1"``, and elements of arrays, such as
+        ``"w[0,2]"``, in the order of the names; all inputs when None.
 
     Returns
     -------
@@ -96,7 +111,7 @@ def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Funct
     Raises
     ------
     InputError
-        The function has several outputs.
+        The function has several outputs, or `wrt` names no input.
 
     Examples
     --------
@@ -107,6 +122,13 @@ def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Funct
     """
     require_function(function, "value_and_gradient")
     require_scalar(function, "value_and_gradient", "jacobian")
+    return derivative_by(
+        lambda f: _value_and_gradient(f, mode), function, wrt, "value_and_gradient"
+    )
+
+
+def _value_and_gradient(function: Function, mode: SweepMode) -> Function:
+    """Return f(x) and ∇f(x) by all inputs."""
     function = _repeating(function, mode)
     sweep, row = entries(function, mode)
     value = sweep.node(sweep.function.outputs[0])
@@ -120,7 +142,7 @@ def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Funct
     )
 
 
-def jacobian(function: Function, mode: SweepMode = "auto") -> Function:
+def jacobian(function: Function, mode: SweepMode = "auto", wrt: Names | None = None) -> Function:
     """Return J = ∂(outputs)/∂(inputs), both flattened, as a function of the same inputs.
 
     Reverse mode takes a sweep per output, forward mode a sweep per input. Mode "auto" builds
@@ -135,6 +157,9 @@ def jacobian(function: Function, mode: SweepMode = "auto") -> Function:
         With any outputs; m and n are the numbers of output and input elements.
     mode : {"auto", "forward", "reverse"}
         The direction of the sweeps.
+    wrt : str or sequence of str, optional
+        The inputs to differentiate by, such as ``"x1"``, and elements of arrays, such as
+        ``"w[0,2]"``, in the order of the names; all inputs when None.
 
     Returns
     -------
@@ -144,7 +169,7 @@ def jacobian(function: Function, mode: SweepMode = "auto") -> Function:
     Raises
     ------
     InputError
-        `mode` is unknown.
+        `mode` is unknown, or `wrt` names no input.
     ResourceError
         The matrix requires more memory than is available.
 
@@ -156,6 +181,11 @@ def jacobian(function: Function, mode: SweepMode = "auto") -> Function:
     [[3.0, 2.0], [1.0, 1.0]]
     """
     require_function(function, "jacobian")
+    return derivative_by(lambda f: _jacobian(f, mode), function, wrt, "jacobian")
+
+
+def _jacobian(function: Function, mode: SweepMode) -> Function:
+    """Return J by all inputs."""
     m, n = function.m, function.n
     require_memory(8 * m * n, f"the matrix of {m:,} × {n:,} derivatives")
     sweep, flat = entries(function, mode)
@@ -164,7 +194,7 @@ def jacobian(function: Function, mode: SweepMode = "auto") -> Function:
     return replace(whole, arguments=function.arguments)
 
 
-def hessian(function: Function) -> Function:
+def hessian(function: Function, wrt: Names | None = None) -> Function:
     """Return the matrix of second derivatives.
 
     ``H = ∂(∇f)/∂x``: the Jacobian of the gradient graph by the mode with the fewest operations;
@@ -175,6 +205,9 @@ def hessian(function: Function) -> Function:
     ----------
     function : Function
         With one scalar output.
+    wrt : str or sequence of str, optional
+        The inputs to differentiate by, such as ``"x1"``, and elements of arrays, such as
+        ``"w[0,2]"``, in the order of the names; all inputs when None.
 
     Returns
     -------
@@ -184,7 +217,7 @@ def hessian(function: Function) -> Function:
     Raises
     ------
     InputError
-        The function has several outputs.
+        The function has several outputs, or `wrt` names no input.
 
     Examples
     --------
@@ -193,9 +226,14 @@ def hessian(function: Function) -> Function:
     [[10.0, 6.0], [6.0, 0.0]]
     """
     require_scalar(function, "hessian", "jacobian(jacobian(f))")
+    return derivative_by(_hessian, function, wrt, "hessian", axes=2)
+
+
+def _hessian(function: Function) -> Function:
+    """Return the second derivatives by all inputs."""
     # On scalars even where terms repeat: a column involves few terms, but whole vectors otherwise.
     slope = _gradient(function, "reverse")
-    return replace(jacobian(slope, "auto"), output_names=("hessian",))
+    return replace(_jacobian(slope, "auto"), output_names=("hessian",))
 
 
 def jvp(function: Function) -> Function:
