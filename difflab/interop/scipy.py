@@ -1,0 +1,349 @@
+"""SciPy: what its solvers take, from one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse as scipy_sparse
+
+from difflab.autodiff.functions.chosen import of_inputs, with_inputs
+from difflab.autodiff.functions.transforms import (
+    gradient,
+    hessian,
+    hvp,
+    jacobian,
+    require_scalar,
+)
+from difflab.autodiff.sparsity import SparseDerivative, sparse_hessian, sparse_jacobian, sparsity
+from difflab.core.wording import counted
+from difflab.errors import InputError, UnsupportedError
+from difflab.execute.compiled import Compiled, compile
+from difflab.graph.builder import Builder
+from difflab.graph.checks import require_flag, require_function
+from difflab.graph.function import Function, inline
+from difflab.graph.names import shortened
+from difflab.graph.node import Node
+from difflab.graph.values import checked_value
+from difflab.primitives import constant_array, multiply, pack, sum_
+
+__all__ = ["SciPyProblem", "problem"]
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64] | scipy_sparse.csr_array[Any]
+WEIGHTS = "v"
+
+
+def problem(
+    f: Function | Compiled,
+    *,
+    constants: Mapping[str, ArrayLike] | None = None,
+    time: str | None = None,
+    sparse: bool = False,
+) -> SciPyProblem:
+    r"""Return what SciPy's solvers take: the function and its derivatives, of one vector.
+
+    The vector :math:`x` has the elements of all inputs, flattened in order, except those that
+    `constants` gives a value.
+
+    Parameters
+    ----------
+    f : Function or compiled Function
+        A function made by `parse`, by `trace` or by a transform. That of a compiled one is used,
+        with its target and threads; SciPy's numbers are float64.
+    constants : mapping of str to array_like, optional
+        Values of inputs that are not variables, such as measured data.
+    time : str, optional
+        For `scipy.integrate.solve_ivp`: the name of the independent variable t, a number. All
+        callables then take ``(t, y)``. If `f` has no such input, it does not depend on t.
+    sparse : bool
+        Whether ``hess``, and ``jac`` of several outputs, are sparse matrices, computed with one
+        sweep for each color of their columns. Not all solvers take these.
+
+    Returns
+    -------
+    SciPyProblem
+        With the callables ``fun``, ``jac``, ``hess`` and ``hessp``, and the matrix ``sparsity``.
+
+    Raises
+    ------
+    InputError
+        `f` is not a Function, a constant is no input, no variable is left, or, with `time`, the
+        function does not have as many outputs as variables.
+    PointError
+        A constant has the wrong shape.
+    UnsupportedError
+        `f` is compiled for a GPU.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from scipy.optimize import minimize
+    >>> p = problem(dl.parse("(1 - x)^2 + 100*(y - x^2)^2"))
+    >>> p
+    <problem of (x, y): 1 output, dense derivatives>
+    >>> x0 = [-1.2, 1.0]
+    >>> minimize(p.fun, x0, jac=p.jac, hess=p.hess, method="trust-constr").x.round(6)
+    array([1., 1.])
+    """
+    given = f.function if isinstance(f, Compiled) else f
+    target, threads = (f.target, f.threads) if isinstance(f, Compiled) else ("auto", None)
+    require_function(given, "problem")
+    require_flag(sparse, "sparse", "problem")
+    if target == "cupy":
+        raise UnsupportedError("SciPy computes on the host, and the function is compiled for a GPU")
+    function = _of_variables(given, _constants(given, constants), time)
+    variables = function.inputs if time is None else function.inputs[1:]
+    found = SciPyProblem(function, variables, bool(sparse), target, threads)
+    if not found.n:
+        raise InputError("the problem has no variable", hint="leave an input out of constants")
+    if time is not None and found.n != function.m:
+        raise InputError(
+            f"solve_ivp needs a derivative for each of the {counted(found.n, 'variable')} "
+            f"{shortened(variables)}, and the function has {counted(function.m, 'output')}",
+            hint=f"time={time!r} names the independent variable, constants the parameters",
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class SciPyProblem:
+    """A function and its derivatives as SciPy calls them; made by `problem`.
+
+    Each is compiled when it is first called. With `time`, all callables take ``(t, y)`` in place
+    of ``x``.
+
+    Attributes
+    ----------
+    function : Function
+        What is solved, of the variables only.
+    inputs : tuple of str
+        The inputs whose elements make up the vector, in order.
+    sparse : bool
+        Whether ``hess``, and ``jac`` of several outputs, are sparse.
+    target : str
+        The target of `difflab.compile`.
+    threads : int or None
+        As for `difflab.compile`.
+
+    Examples
+    --------
+    Residuals of a model at measured points, with its Jacobian:
+
+    >>> import difflab as dl
+    >>> from scipy.optimize import least_squares
+    >>> model = dl.parse("t: [4]; y: [4]; a*exp(-b*t) - y")
+    >>> data = {"t": [0.0, 1.0, 2.0, 3.0], "y": [2.0, 1.0, 0.5, 0.25]}
+    >>> p = problem(model, constants=data)
+    >>> fit = least_squares(p.fun, p.pack(a=1.0, b=1.0), jac=p.jac)
+    >>> {name: round(float(value), 6) for name, value in p.unpack(fit.x).items()}
+    {'a': 2.0, 'b': 0.693147}
+    """
+
+    function: Function
+    inputs: tuple[str, ...]
+    sparse: bool
+    target: str
+    threads: int | None
+
+    @property
+    def n(self) -> int:
+        """The number of variables."""
+        return self.function.n - (len(self.function.inputs) - len(self.inputs))
+
+    @property
+    def m(self) -> int:
+        """The number of outputs."""
+        return self.function.m
+
+    def fun(self, *point: Any) -> Any:
+        """Return f(x): a float if f has one output number, an (m,) array otherwise."""
+        return self._value(_joined(point))
+
+    def jac(self, *point: Any) -> Matrix:
+        """Return the gradient, an (n,) array, or of several outputs the (m, n) Jacobian."""
+        matrix: Matrix = self._jacobian(_joined(point))
+        return matrix
+
+    def hess(self, x: ArrayLike, v: ArrayLike | None = None) -> Matrix:
+        r"""Return the (n, n) matrix of second derivatives, of :math:`\sum_i v_i f_i(x)`.
+
+        As `scipy.optimize.minimize` calls it, with `x` only, and as
+        `scipy.optimize.NonlinearConstraint` does, with the multipliers `v`.
+
+        Raises
+        ------
+        InputError
+            The function has several outputs, and `v` is missing.
+        """
+        if v is None:
+            if self._several:
+                raise InputError(
+                    f"the function has {counted(self.m, 'output')}: hess needs their weights v",
+                    hint="hess(x, v), as scipy.optimize.NonlinearConstraint calls it",
+                )
+            v = 1.0
+        if self._several:
+            return cast(Matrix, self._hessian(_joined((x, v))))
+        matrix: Matrix = self._hessian(_joined((x,))) * np.asarray(v, np.float64).reshape(())
+        return matrix
+
+    def hessp(self, x: ArrayLike, p: ArrayLike) -> Vector:
+        """Return the product of the matrix of second derivatives with the direction `p`.
+
+        Raises
+        ------
+        InputError
+            The function has several outputs.
+        """
+        product: Vector = self._product(_joined((x, p)))
+        return product
+
+    @cached_property
+    def sparsity(self) -> scipy_sparse.csr_array[np.bool_]:
+        """The structural nonzeros of the Jacobian: SciPy's ``jac_sparsity``."""
+        return sparsity(of_inputs(self.function, self.inputs))
+
+    def pack(self, **values: ArrayLike) -> Vector:
+        """Return the vector of values by name, such as a start.
+
+        Raises
+        ------
+        PointError
+            A value is missing, unknown or of the wrong shape.
+        """
+        alone = of_inputs(self.function, self.inputs)
+        return _joined([np.ravel(value) for value in alone.arranged((), values)])
+
+    def unpack(self, x: ArrayLike) -> dict[str, Any]:
+        """Return the values of each input, such as those of a solution.
+
+        Raises
+        ------
+        PointError
+            `x` does not have n elements.
+        """
+        alone = of_inputs(self.function, self.inputs)
+        return dict(zip(self.inputs, alone.split(np.asarray(x)), strict=True))
+
+    @property
+    def _several(self) -> bool:
+        """Whether a value is a vector."""
+        return self.function.output_shapes != ((),)
+
+    @cached_property
+    def _value(self) -> Compiled:
+        return self._compiled(self.function)
+
+    @cached_property
+    def _jacobian(self) -> Callable[[Vector], Any]:
+        if self.sparse and self._several:
+            return self._expanded(self.function, sparse_jacobian)
+        transform = jacobian if self._several else gradient
+        return self._compiled(transform(self.function, wrt=self.inputs))
+
+    @cached_property
+    def _hessian(self) -> Callable[[Vector], Any]:
+        function = _weighted(self.function) if self._several else self.function
+        if self.sparse:
+            return self._expanded(function, sparse_hessian)
+        return self._compiled(hessian(function, wrt=self.inputs))
+
+    @cached_property
+    def _product(self) -> Compiled:
+        require_scalar(self.function, "hessp", "hess(x, v)")
+        return self._compiled(hvp(self.function))
+
+    def _expanded(
+        self, function: Function, transform: Callable[[Function], SparseDerivative]
+    ) -> Callable[[Vector], Any]:
+        """Return a sparse derivative by the variables."""
+        derivative = transform(of_inputs(function, self.inputs))
+        call = self._compiled(with_inputs(derivative.function, function))
+        return lambda x: derivative.expand(call(x))
+
+    def _compiled(self, function: Function) -> Compiled:
+        return compile(function, self.target, self.threads, packed=True)
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.sparse else "dense"
+        return (
+            f"<problem of ({shortened(self.inputs)}): {counted(self.m, 'output')}, "
+            f"{kind} derivatives>"
+        )
+
+
+def _constants(f: Function, given: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
+    """Return the value of each constant, checked against its input."""
+    shapes = dict(zip(f.inputs, f.input_shapes, strict=True))
+    found: dict[str, Any] = {}
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f"constants are values by name, not a {type(given).__name__}")
+    for name, value in (given or {}).items():
+        if name not in shapes:
+            raise InputError(
+                f"constants have a value of {name!r}, which is no input",
+                hint=f"the inputs are {shortened(f.inputs)}",
+            )
+        found[name] = np.asarray(checked_value(value, name, shapes[name]), dtype=np.float64)
+        if found[name].shape != shapes[name]:
+            raise InputError(
+                f"the constant {name!r} has the shape {found[name].shape}, "
+                f"its input the shape {shapes[name]}"
+            )
+    return found
+
+
+def _of_variables(f: Function, constants: Mapping[str, Any], time: str | None) -> Function:
+    """Return the function of the variables: a number, or one vector of all outputs.
+
+    With `time` that is the first input, and the value always a vector.
+    """
+    if time is not None and dict(zip(f.inputs, f.input_shapes, strict=True)).get(time, ()) != ():
+        raise InputError(f"the time {time!r} is an array, not a number")
+    if time is not None and (not isinstance(time, str) or time in constants):
+        raise InputError(f"time is the name of an input that is no constant, not {time!r}")
+    builder = Builder(f.graph.source, simplify=True)
+    nodes = {} if time is None else {time: builder.input(time)}
+    for name, shape in zip(f.inputs, f.input_shapes, strict=True):
+        if name in constants:
+            nodes[name] = _constant(builder, constants[name])
+        else:
+            nodes[name] = builder.input(name, shape)
+    outputs = inline(f, builder, [nodes[name] for name in f.inputs])
+    inputs = [node for name, node in nodes.items() if name not in constants]
+    if time is not None or f.output_shapes != ((),):
+        ranks = tuple(len(shape) for shape in f.output_shapes)
+        outputs = [builder.emit(pack, outputs, (("ranks", ranks),))]
+    return Function.build(builder, inputs, outputs, ["value"])
+
+
+def _constant(builder: Builder, value: NDArray[np.float64]) -> int:
+    if value.shape == ():
+        return builder.constant(value.item())
+    params = (("shape", value.shape), ("values", value.tobytes()))
+    return builder.emit(constant_array, (), params)
+
+
+def _weighted(function: Function) -> Function:
+    """Return ⟨v, f(x)⟩ as a function of x and v."""
+    builder = Builder.continuing(function.graph, simplify=True)
+    name = WEIGHTS
+    while name in function.inputs:
+        name += "_"
+    weights = Node(builder, builder.input(name, (function.m,)))
+    product = multiply(weights, Node(builder, function.outputs[0]))
+    total: Node = sum_(product, axes=(-1,), rank=1)
+    inputs = [*function.input_nodes, weights.id]
+    return Function.build(builder, inputs, [total.id], ["value"])
+
+
+def _joined(parts: Any) -> Vector:
+    """Return one vector of all parts of a point."""
+    if len(parts) == 1:
+        return np.asarray(parts[0], dtype=np.float64)
+    return np.concatenate([np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in parts])
