@@ -261,6 +261,21 @@ class Function(Views):
         PointError
             A value is missing, unknown or of the wrong shape.
         """
+        return [
+            checked_value(value, name, shape)
+            for value, name, shape in zip(
+                self.ordered(args, kwargs), self.inputs, self.input_shapes, strict=True
+            )
+        ]
+
+    def ordered(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Return one value per input, as the call gives it.
+
+        Raises
+        ------
+        PointError
+            A value is missing or unknown.
+        """
         if self.arguments is not None:
             args, kwargs = self.arguments.flattened(args, kwargs, self.inputs)
         given = by_input(self.inputs, args, kwargs)
@@ -271,10 +286,7 @@ class Function(Views):
                 text=self.graph.text,
                 span=self.graph.span(self.input_nodes[self.inputs.index(missing[0])]),
             )
-        return [
-            checked_value(given[name], name, shape)
-            for name, shape in zip(self.inputs, self.input_shapes, strict=True)
-        ]
+        return [given[name] for name in self.inputs]
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same computation of the same inputs."""

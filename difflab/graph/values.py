@@ -10,7 +10,7 @@ import numpy as np
 from difflab.errors import PointError
 from difflab.graph.ir import Shape
 
-__all__ = ["are_numbers", "checked_value", "first_carrier"]
+__all__ = ["are_numbers", "check_shape", "checked_value", "first_carrier"]
 
 
 def first_carrier(values: Sequence[Any]) -> Any:
@@ -35,13 +35,17 @@ def checked_value(value: Any, name: str, shape: Shape) -> Any:
     kind = getattr(getattr(value, "dtype", None), "kind", "O")
     if kind not in "fcO" or not are_numbers(value):
         raise PointError(f"the value of '{name}' is not a number")
-    found = tuple(getattr(value, "shape", ()))
+    check_shape(tuple(getattr(value, "shape", ())), name, shape)
+    return value
+
+
+def check_shape(found: Shape, name: str, shape: Shape) -> None:
+    """Raise `PointError` unless a value's shape is a batch of the input's."""
     if found[len(found) - len(shape) :] != shape or len(found) < len(shape):
         raise PointError(
             f"the input '{name}' has the shape {shape}, but its value has the shape {found}",
             hint="batch axes come first",
         )
-    return value
 
 
 def are_numbers(value: Any) -> bool:

@@ -1,0 +1,178 @@
+"""A compiled function and its derivatives, as the operations that another library calls.
+
+A library that differentiates needs of an operation its value, the products J ẋ and Jᵀ ȳ, and of
+these the same again. All are Functions, so each is an operation of one kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.autodiff.engine.argnums import pulled, pushed
+from difflab.errors import InputError
+from difflab.execute.compiled import Compiled, compile
+from difflab.graph.checks import require_function
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.repetition import LARGE, rolled
+from difflab.graph.rewritten import selected
+
+__all__ = ["CompiledOperation", "aligned_shape", "operation"]
+
+Sources = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledOperation:
+    """The value of a function, or a product with its Jacobian.
+
+    Arguments are arrays of shape batch + shape of the input, whose batches are broadcast.
+
+    Attributes
+    ----------
+    base : Function
+        The function.
+    settings : Compiled
+        Whose target, threads and dtype are used.
+    sources : tuple of int
+        The inputs of `base` that are differentiated; none for its value.
+    transposed : bool
+        Whether it is Jᵀ ȳ: it then takes the inputs of `base` and a cotangent of each output, and
+        returns a cotangent of each source. J ẋ takes the inputs and a tangent of each source, and
+        returns a tangent of each output.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = operation(dl.parse("x*sin(y)"), "wrap")
+    >>> [float(value) for value in f.tangent((0,))([2.0, 1.0, 1.0])]
+    [0.8414709848078965]
+    """
+
+    base: Function
+    settings: Compiled
+    sources: Sources = ()
+    transposed: bool = False
+    known: dict[Any, CompiledOperation] = field(default_factory=dict)
+
+    @cached_property
+    def input_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the arguments at one point."""
+        if self.transposed:
+            return self.base.input_shapes + self.base.output_shapes
+        return self.base.input_shapes + self._source_shapes
+
+    @cached_property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the results at one point."""
+        return self._source_shapes if self.transposed else self.base.output_shapes
+
+    @property
+    def _source_shapes(self) -> tuple[Shape, ...]:
+        return tuple(self.base.input_shapes[source] for source in self.sources)
+
+    @property
+    def linear(self) -> range:
+        """The positions of the arguments in which it is linear, all together."""
+        return range(len(self.base.inputs), len(self.input_shapes))
+
+    @cached_property
+    def function(self) -> Function:
+        """The computation, built when it is first needed: a custom row may have one product."""
+        if not self.sources:
+            return self.base
+        outputs = tuple(range(len(self.base.outputs)))
+        derive = pulled if self.transposed else pushed
+        whole = derive(rolled(self.base, LARGE), self.sources, outputs)
+        count = len(outputs)
+        return selected(whole, whole.outputs[count:], whole.output_names[count:])
+
+    @cached_property
+    def _call(self) -> Compiled:
+        given = self.settings
+        return compile(self.function, given.target, given.threads, dtype=given.dtype)
+
+    def __call__(self, values: Sequence[Any]) -> list[NDArray[Any]]:
+        """Return the results on NumPy's arrays; they share no memory with these."""
+        dtype = self.settings.dtype
+        arrays = [np.asarray(value).astype(dtype, copy=False) for value in values]
+        results = self._call(*arrays)
+        batch = self.batch([array.shape for array in arrays])
+        parts = results if len(self.output_shapes) > 1 else (results,)
+        return [
+            np.broadcast_to(part, batch + shape)
+            for part, shape in zip(parts, self.output_shapes, strict=True)
+        ]
+
+    def batch(self, shapes: Sequence[Shape]) -> Shape:
+        """Return the common batch of arguments of the given shapes."""
+        batches = (
+            shape[: len(shape) - len(core)]
+            for shape, core in zip(shapes, self.input_shapes, strict=True)
+        )
+        return np.broadcast_shapes(*batches)
+
+    def tangent(self, sources: Sources) -> CompiledOperation:
+        """Return J ẋ of this operation, for tangents of some of its arguments."""
+        return self._derived(self.function, sources, transposed=False)
+
+    def cotangent(self, sources: Sources) -> CompiledOperation:
+        """Return Jᵀ ȳ of this operation, for some of its arguments."""
+        return self._derived(self.function, sources, transposed=True)
+
+    def transpose(self) -> CompiledOperation:
+        """Return the transposed map of a product: Jᵀ ȳ of J ẋ, and J ẋ of Jᵀ ȳ."""
+        if "transpose" not in self.known:
+            turned = replace(self, transposed=not self.transposed, known={"transpose": self})
+            self.known["transpose"] = turned
+        return self.known["transpose"]
+
+    def _derived(
+        self, function: Function, sources: Sources, *, transposed: bool
+    ) -> CompiledOperation:
+        """Return one object for each derivative: libraries keep what they make of it."""
+        key = (sources, transposed)
+        if key not in self.known:
+            found = CompiledOperation(function, self.settings, sources, transposed)
+            self.known[key] = found
+        return self.known[key]
+
+
+def operation(f: Function | Compiled, what: str) -> CompiledOperation:
+    """Return the value of a function, compiled or to be compiled, as an operation.
+
+    Raises
+    ------
+    InputError
+        `f` is neither, or is compiled for packed points.
+    """
+    if isinstance(f, Compiled):
+        if f.packed:
+            raise InputError(
+                f"{what} takes a function of its inputs, not of packed points",
+                hint="omit packed=True of dl.compile",
+            )
+        settings = f
+    else:
+        require_function(f, what)
+        settings = compile(f)
+    plain = replace(settings.function, structure=None, arguments=None)
+    return CompiledOperation(plain, settings)
+
+
+def aligned_shape(shape: Shape, core: Shape, rank: int) -> Shape:
+    """Return the shape of an argument with one more, leading, batch axis and `rank` further ones.
+
+    Examples
+    --------
+    >>> aligned_shape((8, 5, 3), (3,), 2)
+    (8, 1, 5, 3)
+    """
+    inner = len(shape) - 1 - len(core)
+    return (*shape[:1], *(1,) * (rank - inner), *shape[1:])
