@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from difflab.cli.checked import CheckFormat, Outcome
 from difflab.cli.functions import Parameters, load_function, user_code
-from difflab.cli.options import parse_point
-from difflab.cli.output import emit
+from difflab.cli.options import OutputOption, parse_point
+from difflab.cli.output import check_destination, deliver, emit
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = ["EXAMPLES", "GradientOption", "PackedGradient", "PointOption", "check
 EXAMPLES = """\b
 difflab check model:loss_and_gradient --at "w=[0.5,1]"
 difflab check model:loss --gradient loss_gradient --at a=1,b=2
+difflab check model:loss_and_gradient --format json -o check.json
 difflab check --certificate certificate.json
 """
 
@@ -66,6 +68,10 @@ def check(
         Path | None,
         typer.Option(metavar="FILE", help="Instead, check a certificate of difflab.prove again."),
     ] = None,
+    form: Annotated[
+        CheckFormat, typer.Option("--format", help="The output format.")
+    ] = CheckFormat.TEXT,
+    output: OutputOption = None,
 ) -> int:
     """Check a gradient that you wrote in Python, or a certificate.
 
@@ -73,12 +79,13 @@ def check(
     scalars or arrays under the names in --at and returns the pair (value, gradient):
     one gradient for one parameter, or a sequence of one per parameter, in order.
     """
+    destination = None if output is None else check_destination(output)
     if certificate is not None:
+        if destination is not None or form is not CheckFormat.TEXT:
+            raise InputError("--format and -o are for the check of a gradient", hint="omit them")
         return _check_certificate(certificate)
     if target is None:
         raise InputError("there is nothing to check", hint="name a MODULE:FUNCTION")
-    from difflab.testing import GradientMismatch, check_gradient
-
     point = parse_point(at or [])
     with user_code(target):
         function = load_function(target)
@@ -87,16 +94,24 @@ def check(
         if gradient is not None:
             slope = load_function(gradient if ":" in gradient else f"{module}:{gradient}")
         pair = PackedGradient.of(target, function, slope, point, seed)
-    wrong = ""
     with user_code(target, pair.described):
-        try:
-            check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
-        except GradientMismatch as mismatch:
-            wrong = f"{mismatch}\n{pair.legend}".rstrip()
-    size = pair.packed().size
-    noun = "component agrees" if size == 1 else "components agree"
-    emit(f"{target} at {pair.described}\n{wrong or f'the gradient is right: {size} {noun}'}\n")
-    return 1 if wrong else 0
+        outcome = _checked(target, gradient, pair, rtol, atol)
+    deliver(outcome.written(form), destination)
+    return 0 if outcome.mismatch is None else 1
+
+
+def _checked(
+    target: str, gradient: str | None, pair: PackedGradient, rtol: float, atol: float
+) -> Outcome:
+    """Compare the gradient with numeric differentiation."""
+    from difflab.testing import GradientMismatch, check_gradient
+
+    mismatch = None
+    try:
+        check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
+    except GradientMismatch as found:
+        mismatch = found
+    return Outcome(target, gradient, pair.point, pair.described, pair.legend, rtol, atol, mismatch)
 
 
 def _check_certificate(path: Path) -> int:

@@ -1,7 +1,9 @@
 """``check``: right gradients pass, wrong ones are named, and the user's faults are the user's."""
 
+import json
 import sys
 
+import jsonschema
 import pytest
 
 MODULE = """
@@ -136,3 +138,68 @@ def test_a_broken_module_is_its_own_fault(difflab, tmp_path):
     assert result.code == 2
     assert "not valid Python" in result.err
     assert "broken.py, line 1" in result.err
+
+
+@pytest.fixture
+def record(reference):
+    def read(text):
+        found = json.loads(text, parse_constant=pytest.fail)
+        jsonschema.validate(found, reference("check-1.schema"))
+        return found
+
+    return read
+
+
+def test_json_of_a_right_gradient(check, record):
+    result = check("model:layers", "--at", "W=[[1,2],[3,4.5]],b=[.1,.2]", "--format", "json")
+    assert (result.code, result.err) == (0, "printed by the module\n")
+    found = record(result.out)
+    assert (found["status"], found["wrong"], found["unjudged"]) == ("right", [], [])
+    assert found["point"] == {"W": [[1.0, 2.0], [3.0, 4.5]], "b": [0.1, 0.2]}
+    assert found["parameters"] == [
+        {"name": "W", "shape": [2, 2], "first": 0},
+        {"name": "b", "shape": [2], "first": 4},
+    ]
+
+
+def test_json_of_a_wrong_gradient_has_the_components_and_the_message(check, record, tmp_path):
+    result = check("model:wrong", "--at", "w=[1,2]", "--format", "json", "-o", "check.json")
+    assert (result.code, result.out) == (1, "")
+    found = record((tmp_path / "check.json").read_text("utf-8"))
+    (wrong,) = found["wrong"]
+    assert (found["status"], wrong["name"], wrong["yours"]) == ("wrong", "x[1]", 6.0)
+    assert wrong["numeric"] == pytest.approx(4.0, rel=1e-9)
+    assert found["tolerance"] == {"rtol": 1e-8, "atol": 0.0}
+    assert check("model:wrong", "--at", "w=[1,2]").out.endswith(found["message"] + "\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["model:hidden", "--at", "a=1,b=2"], "unjudged"),
+        (["model:counted", "--at", "w=[1,2]"], "impure"),
+        (["model:value", "--gradient", "slope", "--at", "a=1,b=2"], "right"),
+    ],
+)
+def test_json_tells_wrong_from_unjudged_and_impure(check, record, tmp_path, arguments, status):
+    with (tmp_path / "model.py").open("a", encoding="utf-8") as module:
+        module.write("import itertools\ncalls = itertools.count()\n")
+        module.write("def counted(w): return w.sum() + next(calls), w * 0 + 1\n")
+    result = check(*arguments, "--format", "json")
+    assert result.code == (status != "right")
+    found = record(result.out)
+    assert found["status"] == status
+    assert bool(found["unjudged"]) == (status == "unjudged")
+
+
+def test_json_of_nan_is_strict(check, record, tmp_path):
+    with (tmp_path / "model.py").open("a", encoding="utf-8") as module:
+        module.write("def lost(w): return (w**2).sum(), w * np.nan\n")
+    found = record(check("model:lost", "--at", "w=[1,2]", "--format", "json").out)
+    assert {part["yours"] for part in found["wrong"]} == {"nan"}
+
+
+def test_a_certificate_is_not_written_as_json(check):
+    result = check("--certificate", "proof.json", "--format", "json")
+    assert result.code == 2
+    assert "--format and -o are for the check of a gradient" in result.err

@@ -1,0 +1,123 @@
+"""The outcome of ``difflab check``, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from difflab.testing import GradientMismatch
+    from difflab.testing.components.message import Component
+
+__all__ = ["SCHEMA", "CheckFormat", "Outcome"]
+
+SCHEMA = "difflab.check/1"
+
+
+class CheckFormat(StrEnum):
+    """The output format of a check."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found.
+
+    Attributes
+    ----------
+    target, gradient : str
+        The names of the user's functions; the gradient's is None if `target` returns both.
+    point : mapping of str to array or number
+        The value of each parameter.
+    described, legend : str
+        The point, and which components belong to which parameter, in one line each.
+    rtol, atol : float
+        The tolerances beyond the error bars.
+    mismatch : GradientMismatch or None
+        Why the check failed; None if the gradient is right.
+    """
+
+    target: str
+    gradient: str | None
+    point: Mapping[str, Any]
+    described: str
+    legend: str
+    rtol: float
+    atol: float
+    mismatch: GradientMismatch | None
+
+    @property
+    def size(self) -> int:
+        """The number of components of the point."""
+        return sum(prod(getattr(value, "shape", ())) for value in self.point.values())
+
+    @property
+    def message(self) -> str:
+        """What is said of the gradient."""
+        if self.mismatch is not None:
+            return f"{self.mismatch}\n{self.legend}".rstrip()
+        noun = "component agrees" if self.size == 1 else "components agree"
+        return f"the gradient is right: {self.size} {noun}"
+
+    @property
+    def status(self) -> str:
+        """The verdict: ``"right"``, ``"wrong"``, ``"unjudged"`` or ``"impure"``."""
+        from difflab.testing.gradient import GradientUnjudged, ImpureFunction
+
+        if self.mismatch is None:
+            return "right"
+        if isinstance(self.mismatch, ImpureFunction):
+            return "impure"
+        return "unjudged" if isinstance(self.mismatch, GradientUnjudged) else "wrong"
+
+    def written(self, form: CheckFormat) -> str:
+        """Return the outcome in a format."""
+        if form is CheckFormat.TEXT:
+            return f"{self.target} at {self.described}\n{self.message}\n"
+        from difflab.core.strict_json import dumps, strict
+
+        return dumps(strict(self.record())) + "\n"
+
+    def record(self) -> dict[str, Any]:
+        """Return the schema ``difflab.check/1``; numbers that are not finite are still floats."""
+        found = self.mismatch
+        return {
+            "schema": SCHEMA,
+            "target": self.target,
+            "gradient": self.gradient,
+            "point": dict(self.point),
+            "parameters": list(self._parameters()),
+            "tolerance": {"rtol": self.rtol, "atol": self.atol},
+            "status": self.status,
+            "wrong": _components(found.components if found else ()),
+            "unjudged": _components(found.unjudged if found else ()),
+            "message": self.message,
+        }
+
+    def _parameters(self) -> Iterator[dict[str, Any]]:
+        """Yield where each parameter's components begin."""
+        first = 0
+        for name, value in self.point.items():
+            shape = getattr(value, "shape", ())
+            yield {"name": name, "shape": list(shape), "first": first}
+            first += prod(shape)
+
+
+def _components(found: Sequence[Component]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": component.name,
+            "yours": float(component.yours),
+            "numeric": float(component.numeric),
+            "error_bar": float(component.bar),
+            "left": float(component.left),
+            "right": float(component.right),
+            "noise": float(component.noise),
+        }
+        for component in found
+    ]
