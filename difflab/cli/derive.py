@@ -18,7 +18,7 @@ from difflab.cli.options import (
     OutputOption,
     PlotOption,
 )
-from difflab.cli.output import check_destination, deliver
+from difflab.cli.output import check_destination, deliver, say
 from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError
 
@@ -31,6 +31,7 @@ EXAMPLES = """\b
 difflab derive "ln(x1)+x1*x2-sin(x2)"
 difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
 difflab derive "x*exp(x*y)" --wrt x,y,y
+difflab derive "exp(-q*V/(k*T))" --wrt T --simplify
 difflab derive "[x*y, x+y]" --of jacobian --format python
 difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
 difflab derive "x*exp(x*y)" --value --format fortran --name energy
@@ -100,6 +101,13 @@ SparsityOption = Annotated[
         help="Show the sparsity pattern of the Jacobian (of the Hessian for one output).",
     ),
 ]
+SimplifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--simplify",
+        help="Collect, cancel and order by SymPy, if that is proved to keep every value.",
+    ),
+]
 
 
 def derive(
@@ -117,6 +125,7 @@ def derive(
     plot: PlotOption = None,
     output: OutputOption = None,
     latex: LatexOption = False,
+    simplify: SimplifyOption = False,
 ) -> int:
     """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
     destination = None if output is None else check_destination(output)
@@ -129,6 +138,7 @@ def derive(
             or of is DerivativeKind.GRADIENT
             or order == 0
             or value
+            or simplify
         ):
             raise InputError(
                 "--sparsity shows the pattern of a whole Jacobian or Hessian",
@@ -149,6 +159,8 @@ def derive(
     derived = derivative(function, wrt, order, of)
     if value and order:
         derived = after_value(function, derived)
+    if simplify:
+        derived = _simplified(derived)
     deliver(_written(derived, form, name or "f"), destination)
     return 0
 
@@ -186,6 +198,16 @@ def after_value(function: Function, derived: Function) -> Function:
     if derived.output_names == ("gradient",):
         return value_and_gradient(function)
     return joined([function, derived])
+
+
+def _simplified(function: Function) -> Function:
+    """Return the function as SymPy simplifies it; say where it has a value only now."""
+    from difflab.interop.simplification import simplified
+
+    found = simplified(function)
+    for point in found.extended:
+        say(f"note: the simplified form has a value at {point}, where the original has none")
+    return found.function
 
 
 def _subject(expression: str, at: list[str] | None, wrt: str | None) -> Subject:

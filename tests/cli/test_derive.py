@@ -153,3 +153,23 @@ def test_what_code_cannot_be_is_said(difflab, arguments, message):
     assert result.code == 2
     assert message in result.err
     assert not result.out
+
+
+def test_simplify_writes_what_a_person_would(difflab):
+    result = difflab("derive", "exp(-q*V/(k*T))", "--wrt", "T", "--simplify")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == "V*q*exp(-V*q/(T*k))/(T^2*k)\n"
+
+
+def test_simplify_says_where_a_value_appears(difflab):
+    result = difflab("derive", "x^3/x", "--simplify")
+    assert result.code == 0
+    assert result.out.endswith("[2*x]\n")
+    assert "note: the simplified form has a value at x = 0" in result.err
+
+
+def test_simplify_refuses_with_the_reason(difflab):
+    result = difflab("derive", "x: [3]; sum(x^2)", "--simplify")
+    assert result.code == 2
+    assert "SymPy simplifies formulas of numbers, and 'x' is an array" in result.err
+    assert difflab("derive", "x*y", "--simplify", "--sparsity").code == 2

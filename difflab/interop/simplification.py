@@ -1,0 +1,285 @@
+"""A formula as SymPy collects, cancels and orders it, if that is proved and computes as well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from difflab.core.optional import require
+from difflab.errors import DifflabError, UnsupportedError
+from difflab.graph.builder import Builder
+from difflab.graph.checks import require_function
+from difflab.graph.composition import inlined
+from difflab.graph.function import Function, evaluate
+from difflab.graph.node import Node
+from difflab.language import parse
+from difflab.primitives import pack, reshape
+
+__all__ = ["Simplified", "simplified"]
+
+POINTS = 64
+"""Random points at which both forms are evaluated."""
+ULPS = 8.0
+"""Units in the last place that a form's error may exceed twice that of the original."""
+LARGEST = 300
+"""Operations of SymPy beyond which its costly searches are not tried."""
+DIGITS = 60
+SEED = 1
+DYADIC = 1024
+"""The largest denominator of a decimal constant that becomes a fraction, which is exact."""
+
+
+@dataclass(frozen=True)
+class Simplified:
+    """A simplified function, and where it has a value and the original has none.
+
+    Attributes
+    ----------
+    function : Function
+        With the inputs and outputs of the original.
+    extended : tuple of str
+        A point for each output element that is nan or infinite there in the original only.
+    """
+
+    function: Function
+    extended: tuple[str, ...] = ()
+
+
+def simplified(function: Function) -> Simplified:
+    """Return a function whose elements SymPy has simplified, each by the shortest proved form.
+
+    A form is used only if SymPy proves that its difference from the original is zero, for real
+    inputs, and if at random points its error, found by mpmath to 60 digits, is at most 8 ULP more
+    than twice that of the original.
+
+    Parameters
+    ----------
+    function : Function
+        With inputs that are numbers.
+
+    Returns
+    -------
+    Simplified
+
+    Raises
+    ------
+    UnsupportedError
+        An input is an array, SymPy cannot express an operation, or no form of an element
+        fulfils both conditions; the message says why.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("-(1/(k*T)*(q*phi/(k*T))*k)")
+    >>> print(simplified(f).function)
+    -phi*q/(T^2*k)
+    """
+    require_function(function, "simplified")
+    if any(function.input_shapes):
+        name = next(n for n, s in zip(function.inputs, function.input_shapes, strict=True) if s)
+        raise UnsupportedError(f"SymPy simplifies formulas of numbers, and {name!r} is an array")
+    if not function.inputs:
+        raise UnsupportedError("the formula has no variable")
+    sympy = require("sympy")
+    # Names that SymPy and the language have no meaning for.
+    symbols = [sympy.Symbol(f"v{k + 1}_", real=True) for k in range(len(function.inputs))]
+    originals = _expressions(function, symbols)
+    truth = _Truth(function)
+    chosen = [
+        _best(expression, symbols, truth, element) for element, expression in enumerate(originals)
+    ]
+    extended = tuple(found for k, form in enumerate(chosen) if (found := truth.extended(form, k)))
+    return Simplified(_assembled(function, chosen), extended)
+
+
+def _expressions(function: Function, symbols: Sequence[Any]) -> list[Any]:
+    """Return the flattened outputs as expressions of SymPy."""
+    sympy = require("sympy")
+    try:
+        outputs = evaluate(function, list(symbols))
+    except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
+        raise UnsupportedError(f"SymPy cannot express this function: {error}") from error
+    flat = [entry for output in outputs for entry in np.asarray(output, dtype=object).ravel()]
+    return [_with_fractions(sympy.sympify(entry)) for entry in flat]
+
+
+def _with_fractions(expression: Any) -> Any:
+    """Return an expression with numbers such as 0.5 as fractions, which SymPy can cancel."""
+    sympy = require("sympy")
+    exact = {
+        number: sympy.Rational(*ratio)
+        for number in expression.atoms(sympy.Float)
+        if (ratio := float(number).as_integer_ratio())[1] <= DYADIC
+    }
+    return expression.xreplace(exact)
+
+
+def _candidates(expression: Any) -> Iterator[Any]:
+    """Yield forms of an expression, the costly ones only of a small one."""
+    sympy = require("sympy")
+    ways: list[Callable[[Any], Any]] = [sympy.factor_terms, sympy.cancel, sympy.together]
+    if sympy.count_ops(expression) <= LARGEST:
+        ways += [sympy.factor, sympy.simplify, lambda e: sympy.powsimp(sympy.cancel(e))]
+    yield expression
+    for way in ways:
+        try:
+            yield way(expression)
+        except (sympy.PolynomialError, NotImplementedError, ValueError, TypeError):
+            continue
+
+
+def _best(expression: Any, symbols: Sequence[Any], truth: _Truth, element: int) -> Function:
+    """Return the shortest form that fulfils both conditions."""
+    sympy = require("sympy")
+    forms = sorted(
+        dict.fromkeys(_candidates(expression)),
+        key=lambda form: (sympy.count_ops(form), len(str(form))),
+    )
+    reason = ""
+    for form in forms:
+        if form != expression and (form - expression).equals(0) is not True:
+            fault = "SymPy does not prove it equal"
+        else:
+            try:
+                function = _parsed(form, symbols)
+            except DifflabError as error:
+                fault = f"the language has no words for it ({error.args[0]})"
+            else:
+                fault = truth.fault(function, element)
+        if not fault:
+            return function
+        reason = reason or f"{_printer().doprint(form)} is refused: {fault}"
+    for symbol, name in zip(symbols, truth.function.inputs, strict=True):
+        reason = reason.replace(str(symbol), name)
+    raise UnsupportedError(f"no form of SymPy keeps the value: {reason}")
+
+
+def _parsed(form: Any, symbols: Sequence[Any]) -> Function:
+    """Return an expression as a function of all symbols."""
+    declared = "".join(f"{symbol}: []\n" for symbol in symbols)
+    return parse(declared + _printer().doprint(form))
+
+
+def _printer() -> Any:
+    """Return SymPy's printer with the spellings of the language."""
+    require("sympy")
+    from sympy.printing.str import StrPrinter
+
+    class LanguagePrinter(StrPrinter):  # type: ignore[misc]
+        """Expressions in the language of difflab."""
+
+        def _print_Exp1(self, _: Any) -> str:
+            return "exp(1)"
+
+        def _print_Abs(self, expression: Any) -> str:
+            return f"abs({self._print(expression.args[0])})"
+
+        def _print_Float(self, number: Any) -> str:
+            return repr(float(number))
+
+        def _print_Max(self, expression: Any) -> str:
+            return f"max({', '.join(map(self._print, expression.args))})"
+
+        def _print_Min(self, expression: Any) -> str:
+            return f"min({', '.join(map(self._print, expression.args))})"
+
+        def _print_Piecewise(self, expression: Any) -> str:
+            *cases, (last, _) = expression.args
+            text = str(self._print(last))
+            for value, condition in reversed(cases):
+                text = f"where({self._print(condition)}, {self._print(value)}, {text})"
+            return text
+
+    return LanguagePrinter()
+
+
+def _assembled(function: Function, forms: Sequence[Function]) -> Function:
+    """Return a function with the outputs of `function`, whose elements are `forms`."""
+    builder = Builder()
+    inputs = [Node(builder, builder.input(name)) for name in function.inputs]
+    elements = [inlined(form, inputs)[0] for form in forms]
+    outputs: list[Node] = []
+    start = 0
+    for shape in function.output_shapes:
+        part = elements[start : start + math.prod(shape)]
+        start += len(part)
+        whole: Node = part[0] if shape == () else pack(*part, ranks=(0,) * len(part))
+        outputs.append(whole if len(shape) < 2 else reshape(whole, shape=shape, rank=1))
+    return Function.build(
+        builder,
+        [node.id for node in inputs],
+        [node.id for node in outputs],
+        function.output_names,
+        function.structure,
+        arguments=function.arguments,
+    )
+
+
+class _Truth:
+    """The values of the original at random points, in float64 and to many digits."""
+
+    def __init__(self, function: Function) -> None:
+        import mpmath
+
+        self.function = function
+        n = len(function.inputs)
+        rng = np.random.default_rng(SEED)
+        random = np.exp(rng.uniform(-9, 3, (POINTS, n))) * rng.choice([-1.0, 1.0], (POINTS, n))
+        random[: POINTS // 2] = np.abs(random[: POINTS // 2])  # logarithms and roots
+        self.points = random
+        self.special = np.array([[value] * n for value in (0.0, 1.0, -1.0)])
+        self.special = np.concatenate([self.special, *(_with(random[k], 0.0) for k in range(4))])
+        with mpmath.workdps(DIGITS):
+            self.exact = [self._exactly(point) for point in self.points]
+        self.values = function.values(self.points)
+
+    def _exactly(self, point: Any) -> list[Any]:
+        import mpmath
+
+        numbers = [mpmath.mpf(float(value)) for value in point]
+        try:
+            outputs = evaluate(self.function, numbers)
+        except (ArithmeticError, ValueError):
+            return [mpmath.nan] * self.function.m
+        return [entry for output in outputs for entry in np.asarray(output, dtype=object).ravel()]
+
+    def fault(self, form: Function, element: int) -> str:
+        """Return what is wrong with a form's values; empty if nothing is."""
+        import mpmath
+
+        values = form.values(self.points)[:, 0]
+        compared = 0
+        for k, (value, own) in enumerate(zip(values, self.values[:, element], strict=True)):
+            exact = self.exact[k][element]
+            if isinstance(exact, mpmath.mpc) or not mpmath.isfinite(exact) or not np.isfinite(own):
+                continue
+            compared += 1
+            unit = float(np.spacing(abs(float(exact)))) or 5e-324
+            with mpmath.workdps(DIGITS):
+                error = float(abs(mpmath.mpf(float(value)) - exact) / unit)
+                original = float(abs(mpmath.mpf(float(own)) - exact) / unit)
+            if not error <= ULPS + 2 * original:
+                at = self._text(self.points[k])
+                return f"its error is {error:.3g} ULP, and was {original:.3g}, at {at}"
+        return "" if compared else "the function is finite at none of the points tried"
+
+    def extended(self, form: Function, element: int) -> str:
+        """Return a point where the form has a value and the original has none; empty if none."""
+        own = self.function.values(self.special)[:, element]
+        found = np.isfinite(form.values(self.special)[:, 0]) & ~np.isfinite(own)
+        return self._text(self.special[int(np.argmax(found))]) if found.any() else ""
+
+    def _text(self, point: Any) -> str:
+        pairs = zip(self.function.inputs, point, strict=True)
+        return ", ".join(f"{name} = {value:.6g}" for name, value in pairs)
+
+
+def _with(point: Any, value: float) -> Any:
+    """Return the point with each coordinate in turn replaced."""
+    rows = np.repeat(point[None], len(point), axis=0)
+    np.fill_diagonal(rows, value)
+    return rows

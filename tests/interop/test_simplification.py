@@ -1,0 +1,75 @@
+"""What SymPy simplifies is shorter, has the same values, and is refused if it computes worse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.errors import UnsupportedError
+from difflab.interop import simplification
+from difflab.interop.simplification import simplified
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("-(1/(k*T)*(q*phi/(k*T))*k)", "-phi*q/(T^2*k)"),
+        ("sin(x)^2*y + y*cos(x)^2", "(y)"),
+        ("2*x*3*y", "6*x*y"),
+        ("x^2 - 2*x*y + y^2", "(x - y)^2"),
+        ("0.5*x/y*2", "x/y"),
+        ("where(x > 0, x^2/x, 0)*y/y", "where(x > 0, x, 0)"),
+    ],
+)
+def test_formulas_become_what_a_person_writes(text: str, shown: str) -> None:
+    f = dl.parse(text)
+    found = simplified(f).function
+    assert str(found).splitlines()[-1] == shown
+    assert found.inputs == f.inputs
+    point = np.linspace(0.3, 1.7, f.n)
+    assert float(found(*point)) == pytest.approx(float(f(*point)), rel=1e-14)
+
+
+def test_names_of_the_language_and_of_sympy_stay_variables() -> None:
+    f = dl.parse("e*S*e/e + I - gamma*0", variables=["e", "S", "I", "gamma"])
+    found = simplified(f).function
+    assert found.inputs == f.inputs
+    assert float(found(I=2.0, S=3.0, e=5.0, gamma=7.0)) == 17.0
+
+
+def test_outputs_and_shapes_remain() -> None:
+    f = dl.jacobian(dl.parse("[x^2*y/x, sin(y)^2 + cos(y)^2]"))
+    found = simplified(f).function
+    assert (found.output_shapes, found.output_names) == (f.output_shapes, f.output_names)
+    np.testing.assert_allclose(found(2.0, 3.0), [[3.0, 2.0], [0.0, 0.0]], atol=1e-15)
+
+
+def test_it_is_said_where_only_the_simplified_form_has_a_value() -> None:
+    assert simplified(dl.parse("(x^2 - 1)/(x - 1)")).extended == ("x = 1",)
+    assert simplified(dl.parse("x^2*y")).extended == ()
+
+
+@pytest.mark.parametrize("text", ["expm1(x)", "log1p(x)*y"])
+def test_a_form_that_computes_worse_is_refused_with_the_error_and_the_point(text: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"its error is \d.* ULP, and was .*, at x = "):
+        simplified(dl.parse(text))
+
+
+def test_a_form_that_sympy_does_not_prove_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = simplification._candidates
+
+    def planted(expression: object) -> object:
+        yield next(wrong(expression)) * 0 + 1
+
+    monkeypatch.setattr(simplification, "_candidates", planted)
+    with pytest.raises(UnsupportedError, match="SymPy does not prove it equal"):
+        simplified(dl.parse("x*y"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("x: [2]; sum(x)", "'x' is an array"), ("2 + 3", "no variable")]
+)
+def test_what_cannot_be_simplified(text: str, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
+        simplified(dl.parse(text))
