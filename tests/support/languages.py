@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ Runner = Callable[[Sequence[str], Sequence[Function], Sequence[Array], Path], li
 
 @dataclass(frozen=True)
 class Language:
-    """A printer, the program that its code needs, and how functions call0, call1, … are called.
+    """A printer, the program and version that its code needs, and how call0, call1, … are called.
 
     ``run(sources, functions, points, folder)`` returns the values of each function at its points
     (N, n), as an array (N, m).
@@ -35,11 +36,20 @@ class Language:
     printer: Printer
     program: str
     run: Runner
+    since: tuple[int, int] = (0, 0)
 
     @property
     def there(self) -> bool:
-        """Whether the program is installed."""
-        return shutil.which(self.program) is not None
+        """Whether the program is installed, in a version that is new enough."""
+        if shutil.which(self.program) is None:
+            return False
+        if self.since == (0, 0):
+            return True
+        said = subprocess.run(
+            [self.program, "--version"], capture_output=True, text=True, check=False
+        )
+        found = re.search(r"(\d+)\.(\d+)", said.stdout)
+        return found is not None and tuple(map(int, found.groups())) >= self.since
 
     def values(
         self, functions: Sequence[Function], points: Sequence[Any], folder: Path
@@ -173,7 +183,7 @@ def in_julia(
 
 LANGUAGES = [
     Language("Fortran", printers.fortran, "gfortran", in_fortran),
-    Language("Rust", printers.rust, "rustc", in_rust),
+    Language("Rust", printers.rust, "rustc", in_rust, since=(1, 77)),  # round_ties_even
     Language("CUDA", printers.cuda, "g++", in_cuda),
     Language("MATLAB", printers.matlab, "octave-cli", in_octave),
     Language("Julia", printers.julia, "julia", in_julia),

@@ -39,7 +39,7 @@ WITHOUT_GROWING_ARRAYS = {"CUDA"}
 def runs(language: Language) -> Language:
     """Return the language, if its compiler or interpreter is installed."""
     if not language.there:
-        pytest.skip(f"needs {language.program}")
+        pytest.skip(f"needs {language.program} {'.'.join(map(str, language.since))} or newer")
     return language
 
 
