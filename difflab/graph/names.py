@@ -32,6 +32,7 @@ def check_function_name(name: str, reserved: Container[str], language: str) -> N
     Traceback (most recent call last):
         ...
     difflab.errors.InputError: 'int' cannot be the name of a function in C
+    hint: use ASCII letters, digits and underscores, and no word of the language
     """
     if not _IDENTIFIER.fullmatch(name) or name in reserved:
         raise InputError(
