@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TextIO, TypedDict, TypeVar
 
 from difflab.core.files import check_destination, reason, write_whole
+from difflab.core.terminal_line import TerminalLine
 from difflab.errors import InputError, printable
 from difflab.report.ascii import ascii_text
 
@@ -130,18 +131,16 @@ class ProgressLine:
     """
 
     def __init__(self, patience: float = 2.0) -> None:
-        self._live = sys.stderr is not None and sys.stderr.isatty()
+        self._line = TerminalLine(sys.stderr, _show)
         self._next = monotonic() + patience
-        self._shown = False
 
     def __call__(self, done: int, total: int, label: str) -> None:
         """Show that `done` of `total` steps are done, and `label` is next."""
         if done < total and monotonic() < self._next:
             return
-        if self._live:
+        if self._line.live:
             if done < total:
-                _show(f"\r{f'{done}/{total} {_label(label)}'[:79]}\x1b[K")
-                self._shown = True
+                self._line.show(f"{done}/{total} {_label(label)}")
             else:
                 self.clear()
         elif done < total:
@@ -150,9 +149,7 @@ class ProgressLine:
 
     def clear(self) -> None:
         """Erase the line."""
-        if self._shown:
-            _show("\r\x1b[K")
-            self._shown = False
+        self._line.clear()
 
 
 def _show(text: str) -> None:

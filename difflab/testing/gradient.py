@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,9 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
+from difflab.graph.pytree import flatten
 from difflab.testing.components.dense import Names, decided, jacobian_of, point_of, report, value_of
+from difflab.testing.components.evaluations import evaluations_shown
 from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged, ImpureFunction
 from difflab.testing.components.mistakes import mistake_in
 from difflab.testing.components.truth import argument, traced
@@ -68,7 +71,8 @@ def check_gradient(
 
     With many components the derivative is compared along a few directions, from at most 20
     evaluations of a function that is smooth around the point, and 4 vectors of memory. A wrong
-    component is found by bisection, in about :math:`2\log_2 n` further evaluations.
+    component is found by bisection, in about :math:`2\log_2 n` further evaluations. A check that
+    takes more than two seconds counts its evaluations on standard error, if that is a terminal.
 
     Parameters
     ----------
@@ -148,11 +152,23 @@ def check_gradient(
     if x is None:
         raise InputError("the point is missing", hint="check_gradient(f, gradient, x)")
     allowed = Tolerance(rtol, atol)
-    if others:
-        check = of_several(f, gradient, (x, *others))
-        return check_tree(*check, allowed, unjudged, method)
-    if not is_module(f):
-        named_arguments(f, (x,))
+    arguments = (x, *others)
+    if is_module(f) and not others:  # its parameters are found by its type
+        return _checked(f, gradient, x, allowed, unjudged, method)
+    size = sum(prod(getattr(leaf, "shape", ())) for leaf in flatten(arguments)[0])
+    with evaluations_shown(f, "check_gradient", size) as shown:
+        if others:
+            check = of_several(shown, gradient, arguments)
+            return check_tree(*check, allowed, unjudged, method)
+        named_arguments(f, arguments)
+        return _checked(shown, gradient, x, allowed, unjudged, method)
+
+
+def _checked(
+    f: Callee, gradient: Any, x: Any, allowed: Tolerance, unjudged: str, method: str
+) -> None:
+    """Raise `GradientMismatch` unless `gradient` is right at one argument; see `check_gradient`."""
+    __tracebackhide__ = True
     if is_tree(x) or is_module(f):
         f, tree = prepared(f, x)
         return check_tree(f, gradient, tree, allowed, unjudged, method)

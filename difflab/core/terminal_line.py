@@ -1,0 +1,39 @@
+"""A line on a terminal that rewrites itself, for progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TextIO
+
+__all__ = ["TerminalLine"]
+
+_WIDTH = 79
+
+
+class TerminalLine:
+    """One line on a terminal; on any other stream it writes nothing.
+
+    Parameters
+    ----------
+    stream : text stream or None
+        Such as standard error.
+    write : callable
+        Writes a text to it, whatever its encoding, and without an error if it is gone.
+    """
+
+    def __init__(self, stream: TextIO | None, write: Callable[[str], None]) -> None:
+        self.live = stream is not None and stream.isatty()
+        self._write = write
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Write the line in place of what it said before."""
+        if self.live:
+            self._write(f"\r{text[:_WIDTH]}\x1b[K")
+            self._shown = True
+
+    def clear(self) -> None:
+        """Erase the line."""
+        if self._shown:
+            self._write("\r\x1b[K")
+            self._shown = False
