@@ -261,12 +261,8 @@ class Function(Views):
         PointError
             A value is missing, unknown or of the wrong shape.
         """
-        return [
-            checked_value(value, name, shape)
-            for value, name, shape in zip(
-                self.ordered(args, kwargs), self.inputs, self.input_shapes, strict=True
-            )
-        ]
+        values = self.ordered(args, kwargs)
+        return list(map(checked_value, values, self.inputs, self.input_shapes))
 
     def ordered(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return one value per input, as the call gives it.
