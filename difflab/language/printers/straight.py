@@ -23,9 +23,8 @@ from difflab.language.printers.array_loops import (
     Move,
     flat_index,
     moves,
-    product,
-    terms,
 )
+from difflab.language.printers.array_statements import ordered_sums, product_of_arrays
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import TemplateForm, make_form
@@ -275,10 +274,10 @@ class StraightLinePrinter(ExpressionPrinter):
             if self.forced[node] or sizes[node] > _LONGEST:
                 sizes[node] = 1
                 value = self.expression(node)
-                self.names[node] = self._name(node)
+                self.names[node] = self.result_name(node)
                 self.lines.append(self.indent + self.scalar(self.names[node], value, row))
 
-    def _name(self, node: int) -> str:
+    def result_name(self, node: int) -> str:
         """Return the name of a node in the program, or a new name."""
         return self.named.get(node) or self.fresh.numbered("t")
 
@@ -304,7 +303,7 @@ class StraightLinePrinter(ExpressionPrinter):
             self.names[node] = self._constants(node)
             return
         if isinstance(row.holds, PRINTED):
-            name = self._name(node)
+            name = self.result_name(node)
             self.add(self.array(name, math.prod(shape)))
             statements(self, row.holds, [self.expression(child) for child in children], name)
             self.names[node] = name if shape else self.element(name, 0)
@@ -314,19 +313,19 @@ class StraightLinePrinter(ExpressionPrinter):
             self.names[node] = below if shape else self.element(below, 0)
             return
         if row is sum_in_order:
-            self._in_order(node, children, shapes, shape)
+            ordered_sums(self, node, children, shapes, shape)
             return
         if row is matmul:
-            self._product(node, children, shapes, shape)
+            product_of_arrays(self, node, children, shapes, shape)
             return
         loops = moves(row, self.graph.params(node), shapes, shape)
         if row is index and not shape:
             self.names[node] = self.element(self.names[children[0]], loops[0].source[0])
             return
-        name = self._filled(loops, children, math.prod(shape), self._name(node))
+        name = self.filled(loops, children, math.prod(shape), self.result_name(node))
         self.names[node] = name if shape else self.element(name, 0)
 
-    def _filled(self, loops: Sequence[Move], children: Sequence[int], size: int, name: str) -> str:
+    def filled(self, loops: Sequence[Move], children: Sequence[int], size: int, name: str) -> str:
         """Write the loops that fill a new array, and return its name."""
         self.lines.append(self.indent + self.array(name, size))
         for move in loops:
@@ -345,42 +344,8 @@ class StraightLinePrinter(ExpressionPrinter):
         self.lines.append(self.indent + self.table(name, joined, len(values), places=places))
         return name
 
-    def _in_order(
-        self, node: int, children: Sequence[int], shapes: Sequence[Shape], shape: Shape
-    ) -> None:
-        """Write sums that add their terms in order."""
-        params, count = self.graph.params(node), math.prod(shape)
-        length = params["length"]
-        name = self.fresh.numbered("t")
-        self._filled(terms(params, shapes), children, count * length, name)
-        total = self._name(node)
-        self.lines.append(self.indent + self.array(total, count))
-        if count == 1:
-            term = self.element(name, "i")
-            self.loops([("i", length)], self.element(total, 0), "+=", term)
-        else:
-            loops = [("i0", count), ("i1", length)]
-            term = self.at(name, (0, (length, 1)), ["i0", "i1"])
-            self.loops(loops, self.element(total, "i0"), "+=", term)
-        self.names[node] = total if shape else self.element(total, 0)
-
-    def _product(
-        self, node: int, children: Sequence[int], shapes: Sequence[Shape], shape: Shape
-    ) -> None:
-        """Write a product of matrices or vectors."""
-        loops, name = product(shapes, shape), self._name(node)
-        counters = [f"i{axis}" for axis in range(len(loops.sizes))]
-        self.lines.append(self.indent + self.array(name, math.prod(shape)))
-        left, right = (
-            self.at(self.names[child], affine, counters)
-            for child, affine in zip(children, (loops.left, loops.right), strict=True)
-        )
-        target = self.at(name, loops.target, counters)
-        self.loops(list(zip(counters, loops.sizes, strict=True)), target, "+=", f"{left} * {right}")
-        self.names[node] = name if shape else self.element(name, 0)
-
     def _elementwise(self, node: int, row: Primitive, size: int) -> None:
-        name, children = self._name(node), self.view.children[node]
+        name, children = self.result_name(node), self.view.children[node]
         self.lines.append(self.indent + self.array(name, size, truths=row.boolean))
         arrays = {child for child in children if self.graph.shape(child)}
         names = {
