@@ -31,23 +31,26 @@ def _wrapped(text: str) -> str:
 def _halley(step: int) -> str:
     """Return the definition of the next value, from yₖ."""
     y, u = f"y{step}", f"u{step}"
-    change = f"(size < 0.5 ? erf({y}) - size : q - erfc({y})) * ({_ROOT!r} * exp({y} * {y}))"
+    gap = f"size < 0.5 ? erf({y}) - size : q - erfc({y})"
     return f"""\
-    const double {u} = {change};
+    const double {u} =
+        ({gap}) * ({_ROOT!r} * exp({y} * {y}));
     const double y{step + 1} = {y} - {u} / (1.0 + {y} * {u});"""
 
 
 ERFINV = f"""\
 static double erfinv(double x)
 {{
-    const double size = fabs(x), q = 1.0 - size;
-    if (!(size < 1.0)) return size == 1.0 ? x / q : NAN;
-    const double l = log(q * (1.0 + size)), t = {2 / (math.pi * _WINITZKI)!r} + 0.5 * l;
+    const double size = fabs(x);
+    const double q = 1.0 - size;
+    const double l = log(q * (1.0 + size));
+    const double t = {2 / (math.pi * _WINITZKI)!r} + 0.5 * l;
     const double far = sqrt(sqrt(t * t - l / {_WINITZKI!r}) - t);
     const double y0 = size < 0.1 ? {_ROOT!r} * size : far;
 {_halley(0)}
 {_halley(1)}
-    return x < 0.0 ? -y2 : y2;
+    const double y = x < 0.0 ? -y2 : y2;
+    return size < 1.0 ? y : size == 1.0 ? x / q : NAN;
 }}"""
 
 ERFINV_PYTHON = f"""\
@@ -70,24 +73,26 @@ def _fritsch(step: int) -> str:
     """Return the definition of the next value, from wₖ."""
     w, r, s, q = (f"{letter}{step}" for letter in "wrsq")
     return f"""\
-    const double {r} = log(x / {w}) - {w}, {s} = 1.0 + {w};
+    const double {r} = log(x / {w}) - {w};
+    const double {s} = 1.0 + {w};
     const double {q} = 2.0 * {s} * ({s} + {2 / 3!r} * {r});
     const double w{step + 1} = {w} * (1.0 + {r} / {s} * (({q} - {r}) / ({q} - 2.0 * {r})));"""
 
 
 def lambertw_c(branch: float, rest: float, near: float, series: Sequence[float]) -> str:
     """Return Lambert's W function in C, given the constants of its kernel."""
-    value = _wrapped(f"if (!(p >= {near!r})) return {_horner(series, 'p')};")
+    expansion = _wrapped(f"const double close = {_horner(series, 'p')};")
     return f"""\
 static double lambertw(double x)
 {{
     const double p = sqrt({2 * math.e!r} * ((x + {branch!r}) + {rest!r}));
-{value}
-    if (x == 0.0 || x > 1.7976931348623157e308) return x;
-    const double l = log1p(x), w0 = l * (1.0 - log1p(l) / (2.0 + l));
+{expansion}
+    const double l = log1p(x);
+    const double w0 = l * (1.0 - log1p(l) / (2.0 + l));
 {_fritsch(0)}
 {_fritsch(1)}
-    return w2;
+    const double far = x == 0.0 || x > 1.7976931348623157e308 ? x : w2;
+    return p >= {near!r} ? far : close;
 }}"""
 
 

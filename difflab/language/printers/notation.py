@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 _FUNCTION = re.compile(
     r"static double (?P<name>\w+)\((?P<parameters>[^)]*)\)\n\{\n(?P<body>.*)\}", re.DOTALL
 )
-_STATEMENT = re.compile(r"    (?:const double (?P<name>\w+) = |return )(?P<value>[^;]+);\n")
+_STATEMENT = re.compile(r"    (?:const double (?P<name>\w+) =\s+|return )(?P<value>[^;]+);\n")
 _BRACE = re.compile(r"\{(\d)\}|[{}]")
 """An argument's place, or a brace of the language, which a template has twice."""
 
@@ -255,5 +255,6 @@ class _Translation:
             "!=": unequal,
         }.get(operator, operator)
         least = _SUM if level == _COMPARISON else level
-        second = _ATOM if right.level == _SIGN else least + (operator in "-/")
+        # Regrouping would round otherwise, so that an operand of the same level keeps its own.
+        second = _ATOM if right.level == _SIGN else least + (operator in "+-*/")
         return _Operand(f"{left.within(least)} {symbol} {right.within(second)}", level, truth)
