@@ -127,18 +127,18 @@ def _cofactors(xp: ModuleType, a: Array) -> Array:
         return _singular_cofactors(xp, a)
     if xp.iscomplexobj(a):
         return found
-    condition = xp.abs(a).sum(axis=-1).max(axis=-1) * xp.abs(inverse).sum(axis=-1).max(axis=-1)
-    worse = condition > _CONDITION
-    if worse.any():
-        found[worse] = _singular_cofactors(xp, a[worse])
-    return found
+    size, other = (xp.max(xp.sum(xp.abs(part), axis=-1), axis=-1) for part in (a, inverse))
+    worse = size * other > _CONDITION
+    if not xp.any(worse):
+        return found
+    return xp.where(worse[..., None, None], _singular_cofactors(xp, a), found)
 
 
 def _singular_cofactors(xp: ModuleType, a: Array) -> Array:
     """Return det(U) det(V) U S Vᵀ, where S has the products of all other singular values."""
     left, sizes, right = xp.linalg.svd(a)
     keeps = xp.eye(sizes.shape[-1], dtype=bool)
-    others = xp.where(keeps, 1.0, sizes[..., None, :]).prod(axis=-1)
+    others = xp.prod(xp.where(keeps, 1.0, sizes[..., None, :]), axis=-1)
     sign = xp.linalg.det(left) * xp.linalg.det(right)
     return sign[..., None, None] * xp.matmul(left * others[..., None, :], right)
 

@@ -41,8 +41,9 @@ def _expm(xp: ModuleType, a: Array) -> Array:
         return np.where(fine, _expm(xp, np.where(fine, a, 0.0)), np.nan)
     if hasattr(xp.linalg, "matrix_exp"):  # PyTorch
         return xp.linalg.matrix_exp(a)
-    home = SPECIAL[xp.__name__].removesuffix("special") + "linalg"
-    return import_module(home).expm(a)
+    special = SPECIAL.get(xp.__name__)
+    home = import_module(special.removesuffix("special") + "linalg") if special else xp.linalg
+    return home.expm(a)
 
 
 def _expm_frechet(xp: ModuleType, a: Array, e: Array) -> Array:

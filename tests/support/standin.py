@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.special
 
 __all__ = ["ndarray"]
@@ -221,7 +222,8 @@ linalg = SimpleNamespace(
             *("inv", "det", "cholesky", "solve", "slogdet"),
             *("eigh", "qr", "svd", "pinv"),
         )
-    }
+    },
+    expm=_wrapped(scipy.linalg.expm),
 )
 special = SimpleNamespace(
     **{name: _wrapped(getattr(scipy.special, name)) for name in _SPECIAL.split()}
