@@ -88,7 +88,14 @@ DerivativeOption = Annotated[
     DerivativeKind | None,
     typer.Option("--of", help="By default the gradient; the Jacobian for several outputs."),
 ]
-FormatOption = Annotated[DerivativeFormat, typer.Option("--format", help="The output format.")]
+FormatOption = Annotated[
+    DerivativeFormat,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help=f"The output format: {', '.join(DerivativeFormat)}.",
+    ),
+]
 NameOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="What the function is called in code.  [default: f]"),

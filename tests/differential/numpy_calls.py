@@ -311,7 +311,7 @@ def _contracted(d: Draw) -> Drawn:
 
 
 def _cross(d: Draw) -> Drawn:
-    vectors = [k for k, v in enumerate(d.values) if np.shape(v)[-1:] == (3,)] or [0]
+    vectors = [k for k, v in enumerate(d.values) if np.shape(v)[-1:] == (3,)]
     return (Value(d.one(*vectors)), Value(d.one(*vectors))), {}, None
 
 
@@ -447,7 +447,9 @@ def programs(draw: Callable[..., Any]) -> Program:
     program = Program(shapes, points, draw(st.integers(0, 2**20)))
     values, calls = program.inputs(), []
     for _ in range(draw(st.integers(1, 3))):
-        name = draw(st.sampled_from(sorted(FUNCTIONS if points != "infinite" else WITH_INFINITIES)))
+        names = WITH_INFINITIES if points == "infinite" else FUNCTIONS
+        of_three = any(np.shape(v)[-1:] == (3,) for v in values)
+        name = draw(st.sampled_from(sorted({*names} - ({"cross"} if not of_three else set()))))
         arguments, keywords, part = FUNCTIONS[name](Draw(draw, values))
         call = Call(name, arguments, keywords, part)
         calls.append(call)
