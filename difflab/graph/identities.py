@@ -112,7 +112,7 @@ def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
 def _moved_again(
     builder: Builder, primitive: Primitive, node: int, params: dict[str, Any]
 ) -> int | None:
-    """Merge two reshapes or two transposes into one, or drop one that changes nothing."""
+    """Merge two reshapes or two transposes, drop one that changes nothing, pick an only number."""
     if builder.primitive(node) is primitive:
         (source,) = builder.arguments(node)
         if primitive is reshape:
@@ -122,7 +122,10 @@ def _moved_again(
             params["axes"] = tuple(inner[axis] for axis in params["axes"])
         return builder.emit(primitive, (source,), tuple(sorted(params.items())))
     if primitive is reshape:
-        return node if params["shape"] == builder.shape(node) else None
+        shape = builder.shape(node)
+        if params["shape"] == () != shape:
+            return _picked(builder, node, (0,) * len(shape))
+        return node if params["shape"] == shape else None
     return node if params["axes"] == tuple(range(-len(params["axes"]), 0)) else None
 
 

@@ -113,6 +113,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
         "iscomplexobj": torch.is_complex,
         "max": lambda x, axis, keepdims=False: torch.amax(x, axis, keepdims),
         "maximum": lambda a, b: torch.maximum(a, b if torch.is_tensor(b) else lifted(b)),
+        "minimum": lambda a, b: torch.minimum(a, b if torch.is_tensor(b) else lifted(b)),
         "min": lambda x, axis, keepdims=False: torch.amin(x, axis, keepdims),
         "mod": torch.remainder,
         "power": torch.pow,
