@@ -117,30 +117,34 @@ _CONDITION = 1e4
 
 
 def _cofactors(xp: ModuleType, a: Array) -> Array:
-    """Return det(A) A⁻ᵀ; of a matrix that is nearly singular by its singular values."""
+    """Return det(A) A⁻ᵀ; in NumPy, of a matrix that is nearly singular, by its singular values."""
+    if xp is not np or np.iscomplexobj(a):
+        return _scaled_inverse(xp, a)[0]
     try:
-        inverse = xp.linalg.inv(a)
-        found = xp.linalg.det(a)[..., None, None] * xp.swapaxes(inverse, -1, -2)
+        found, inverse = _scaled_inverse(np, a)
     except np.linalg.LinAlgError:
-        if a.ndim > 2 or xp.iscomplexobj(a):
+        if a.ndim > 2:
             raise
-        return _singular_cofactors(xp, a)
-    if xp.iscomplexobj(a):
-        return found
-    size, other = (xp.max(xp.sum(xp.abs(part), axis=-1), axis=-1) for part in (a, inverse))
+        return _by_singular_values(a)
+    size, other = (np.abs(part).sum(axis=-1).max(axis=-1) for part in (a, inverse))
     worse = size * other > _CONDITION
-    if not xp.any(worse):
-        return found
-    return xp.where(worse[..., None, None], _singular_cofactors(xp, a), found)
+    if worse.any():
+        found[worse] = _by_singular_values(a[worse])
+    return found
 
 
-def _singular_cofactors(xp: ModuleType, a: Array) -> Array:
+def _scaled_inverse(xp: ModuleType, a: Array) -> tuple[Array, Array]:
+    inverse = xp.linalg.inv(a)
+    return xp.linalg.det(a)[..., None, None] * xp.swapaxes(inverse, -1, -2), inverse
+
+
+def _by_singular_values(a: Array) -> Array:
     """Return det(U) det(V) U S Vᵀ, where S has the products of all other singular values."""
-    left, sizes, right = xp.linalg.svd(a)
-    keeps = xp.eye(sizes.shape[-1], dtype=bool)
-    others = xp.prod(xp.where(keeps, 1.0, sizes[..., None, :]), axis=-1)
-    sign = xp.linalg.det(left) * xp.linalg.det(right)
-    return sign[..., None, None] * xp.matmul(left * others[..., None, :], right)
+    left, sizes, right = np.linalg.svd(a)
+    keeps = np.eye(sizes.shape[-1], dtype=bool)
+    others = np.where(keeps, 1.0, sizes[..., None, :]).prod(axis=-1)
+    sign = np.linalg.det(left) * np.linalg.det(right)
+    return sign[..., None, None] * ((left * others[..., None, :]) @ right)
 
 
 _cofactor = each(_cofactors, lambda a: a.shape)

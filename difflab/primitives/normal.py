@@ -69,10 +69,10 @@ def _derfcx(xp: ModuleType, x: Any) -> Any:
     """
     value = special_function(xp, "erfcx")(x)
     far = xp.maximum(x, 1.0)
-    ratio = 0.0 * far
+    ratio = xp.minimum(far, 0.0)  # 0, also at infinity
     for level in range(LEVELS, 1, -1):
         ratio = 1.0 / (2.0 * far + 2.0 * level * ratio)
-    return xp.where(x > 1.0, -2.0 * ratio * value, 2.0 * x * value - SLOPE)
+    return xp.where(x > 1.0, -2.0 * ratio * value, 2.0 * xp.minimum(x, 1.0) * value - SLOPE)
 
 
 erfcx: Primitive = Primitive(
