@@ -4,7 +4,7 @@ Functions, from text and from Python
     parse                a formula or a program of the language, as a Function
     trace                Python code written with NumPy, as a Function
     Function             a graph with inputs; str(f), f.draw(), f.trace(at), f.passes() show it
-    from_sympy, from_latex, from_fpcore, from_onnx: of other formats, as Functions
+    from_sympy           a formula of SymPy, as a Function; from_latex, from_fpcore, from_onnx
     evaluate             a Function on values of any kind: arrays, SymPy, mpmath
     compile              a Function as fast Python, NumPy, machine code or CUDA
     apply                a compiled Function at the points of a file larger than memory

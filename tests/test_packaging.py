@@ -128,7 +128,7 @@ def test_every_import_is_declared(project):
 
 def test_all_holds_every_extra_for_users(project):
     extras = project["optional-dependencies"]
-    assert extras["all"] == ["difflab[native,gpu,dask,large,peers,web]"]
+    assert extras["all"] == ["difflab[native,gpu,dask,large,onnx,peers,web]"]
     assert set(extras["parquet"]) <= set(extras["large"])
     alone = {"enzyme-ad", "pytensor", "symforce", "tensorflow"}  # large, or at odds with others
     assert alone <= set(extras)

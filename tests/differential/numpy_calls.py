@@ -8,7 +8,9 @@ what is not finite, the modes to one another. What NumPy refuses is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -463,7 +465,7 @@ def programs(draw: Callable[..., Any]) -> Program:
 def _of_numpy(compute: Callable[[], Any]) -> Any:
     """Return an array of NumPy's, or the error that it raises."""
     try:
-        with np.errstate(all="ignore"):
+        with _silence():
             return np.asarray(compute())
     except (ValueError, TypeError, IndexError, ArithmeticError) as error:
         return error
@@ -471,6 +473,19 @@ def _of_numpy(compute: Callable[[], Any]) -> Any:
 
 def check(program: Program) -> None:
     """Hold the carriers to NumPy, and derivatives to differences or to one another."""
+    with _silence():
+        _check(program)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Ignore what NumPy warns of: values that are not finite are compared like all others."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _check(program: Program) -> None:
     inputs = program.inputs()
     wanted = _of_numpy(lambda: program.result(*inputs))
     carriers: Mapping[str, Callable[[], Any]] = {
@@ -487,19 +502,13 @@ def check(program: Program) -> None:
     if of_matrices and any(np.abs(v).max(initial=0) > LARGE for v in program.values(*inputs)):
         return  # of a nearly singular matrix: most digits are rounding errors
     for name, compute in carriers.items():
-        _check_near(_quiet(compute), wanted, name, 1e-9)
-    with np.errstate(all="ignore"):
-        _check_derivatives(program, inputs, of_matrices)
-
-
-def _quiet(compute: Callable[[], Any]) -> Any:
-    with np.errstate(all="ignore"):
-        return compute()
+        _check_near(compute(), wanted, name, 1e-9)
+    _check_derivatives(program, inputs, of_matrices)
 
 
 def _check_refusal(compute: Callable[[], Any], what: str) -> None:
     try:
-        found = _quiet(compute)
+        found = compute()
     except DifflabError:
         return
     raise AssertionError(f"{what}: not refused, but {found}")

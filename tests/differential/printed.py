@@ -120,7 +120,8 @@ def _at(value: Any, place: int) -> Any:
 
 def _numbers(result: Any) -> Array:
     parts = result if isinstance(result, tuple) else (result,)
-    return np.concatenate([np.ravel(np.array(part, dtype=float)) for part in parts])
+    arrays = [part.numpy() if hasattr(part, "numpy") else part for part in parts]  # PyTorch's
+    return np.concatenate([np.ravel(np.array(part, dtype=float)) for part in arrays])
 
 
 def check_arrays(case: Case, write: Callable[[Function], str], lift: Callable[..., Any]) -> None:

@@ -52,7 +52,8 @@ def _outside(value: Any) -> Any:
 
 def _wrapped(function: Any, plain: bool = False) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
-        result = function(*map(_inside, args), **{k: _inside(v) for k, v in kwargs.items()})
+        with np.errstate(all="ignore"):  # CuPy warns of nothing
+            result = function(*map(_inside, args), **{k: _inside(v) for k, v in kwargs.items()})
         return result if plain else _outside(result)
 
     return call
@@ -90,7 +91,8 @@ def _operator(name: str) -> Any:
             take = getattr(other, "__cupy_override_elementwise_kernel__", None)
             if take is not None:
                 return take(SimpleNamespace(name=_KERNELS[name]), self, other)
-        return _outside(getattr(self._held, name)(*map(_inside, others)))
+        with np.errstate(all="ignore"):
+            return _outside(getattr(self._held, name)(*map(_inside, others)))
 
     return method
 
