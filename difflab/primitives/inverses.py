@@ -25,6 +25,8 @@ BRANCH, REST = 0.36787944117144233, -1.2428753672788363e-17
 """1/e as a sum, from which x + 1/e has all its digits."""
 NEAR = 0.5
 """Below this p, W is the series in p = √(2(ex + 1)), which converges for p < √2."""
+TINY = 1e-300
+"""Up to here W(x) is x; some libraries take the logarithms of subnormal numbers to be 0."""
 
 
 def _branch_series(terms: int) -> list[float]:
@@ -52,7 +54,7 @@ def _lambertw(xp: ModuleType, x: Any) -> Any:
     near, series = xp.minimum(p, NEAR), 0.0
     for coefficient in reversed(SERIES):
         series = series * near + coefficient
-    regular = (p >= NEAR) & (x != 0) & (x < math.inf)
+    regular = (p >= NEAR) & (xp.abs(x) > TINY) & (x < math.inf)
     at = xp.where(regular, x, 1.0)
     logarithm = xp.log1p(at)
     w = logarithm * (1.0 - xp.log1p(logarithm) / (2.0 + logarithm))
