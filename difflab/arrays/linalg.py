@@ -78,7 +78,8 @@ def inv(a: Array) -> Array:
 def det(a: Array) -> Array:
     """Return the determinant of a square matrix.
 
-    At a singular matrix the first derivative, the cofactors, is finite; second ones are nan or inf.
+    At a singular matrix the first derivative, the cofactors, is finite; second ones are nan or inf,
+    and of a matrix that is singular but for rounding errors they have no right digits.
 
     Examples
     --------

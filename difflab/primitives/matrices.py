@@ -112,39 +112,16 @@ _inv = each(lambda xp, a: xp.linalg.inv(a), lambda a: a.shape)
 _cholesky = each(lambda xp, a: xp.linalg.cholesky(a), lambda a: a.shape)
 
 
-_CONDITION = 1e4
-"""Up to which condition number det(A) A⁻ᵀ is computed as such: it loses as many digits."""
-
-
 def _cofactors(xp: ModuleType, a: Array) -> Array:
-    """Return det(A) A⁻ᵀ; in NumPy, of a matrix that is nearly singular, by its singular values."""
-    if xp is not np or np.iscomplexobj(a):
-        return _scaled_inverse(xp, a)[0]
+    """Return det(A) A⁻ᵀ; of a singular matrix the limit, by its singular values."""
     try:
-        found, inverse = _scaled_inverse(np, a)
+        return xp.linalg.det(a)[..., None, None] * xp.swapaxes(xp.linalg.inv(a), -1, -2)
     except np.linalg.LinAlgError:
-        if a.ndim > 2:
+        if a.ndim > 2 or xp.iscomplexobj(a):
             raise
-        return _by_singular_values(a)
-    size, other = (np.abs(part).sum(axis=-1).max(axis=-1) for part in (a, inverse))
-    worse = size * other > _CONDITION
-    if worse.any():
-        found[worse] = _by_singular_values(a[worse])
-    return found
-
-
-def _scaled_inverse(xp: ModuleType, a: Array) -> tuple[Array, Array]:
-    inverse = xp.linalg.inv(a)
-    return xp.linalg.det(a)[..., None, None] * xp.swapaxes(inverse, -1, -2), inverse
-
-
-def _by_singular_values(a: Array) -> Array:
-    """Return det(U) det(V) U S Vᵀ, where S has the products of all other singular values."""
-    left, sizes, right = np.linalg.svd(a)
-    keeps = np.eye(sizes.shape[-1], dtype=bool)
-    others = np.where(keeps, 1.0, sizes[..., None, :]).prod(axis=-1)
-    sign = np.linalg.det(left) * np.linalg.det(right)
-    return sign[..., None, None] * ((left * others[..., None, :]) @ right)
+    left, sizes, right = xp.linalg.svd(a)
+    others = xp.where(xp.eye(len(sizes), dtype=bool), 1.0, sizes).prod(axis=-1)
+    return xp.linalg.det(left) * xp.linalg.det(right) * xp.matmul(left * others, right)
 
 
 _cofactor = each(_cofactors, lambda a: a.shape)
