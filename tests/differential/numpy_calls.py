@@ -438,7 +438,6 @@ FUNCTIONS: Mapping[str, Drawer] = {
     **dict.fromkeys(("linalg.trace", "linalg.matrix_norm", "linalg.diagonal"), _matrix()),
     "linalg.vector_norm": _reduced("keepdims"),
     "linalg.slogdet": _matrix(1),
-    "linalg.qr": _matrix(1),
     "linalg.matrix_power": _power,
 }
 
@@ -537,8 +536,8 @@ def _check_derivatives(program: Program, inputs: list[Any], of_matrices: bool) -
     along = [np.sin(1.0 + np.arange(x.size)).reshape(x.shape) for x in inputs]
     places = tuple(range(len(inputs)))
     value, slope = dl.jvp(program.total, inputs, along)
-    if not np.isfinite(value):
-        return
+    if not all(np.isfinite(each).all() for each in (value, *program.values(*inputs))):
+        return  # a slope through what is not finite is nan, also where a zero follows
     gradient = dl.grad(program.total, places)
     slopes = gradient(*inputs)
     leaves = [dl.tensor(x, requires_grad=True) for x in inputs]
@@ -548,8 +547,8 @@ def _check_derivatives(program: Program, inputs: list[Any], of_matrices: bool) -
     for leaf, wanted in zip(leaves, slopes, strict=True):
         eager = np.zeros(leaf.shape) if leaf.grad is None else leaf.grad
         _check_near(eager, wanted, "gradient of tensors", 1e-9)
-    if program.points in ("wild", "infinite"):
-        return
+    if program.points == "wild":
+        return  # a step beside 1e100 changes nothing
     reverse, scale = _along(slopes, along)
     if of_matrices and not np.isfinite(reverse):
         return  # singular

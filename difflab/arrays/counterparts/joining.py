@@ -219,14 +219,14 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     arr, along = _flat_unless("insert", arr, axis)
     size, rank = arr.shape[along], len(arr.shape)
     values = as_array(values)
-    if len(shape_of(values)) > rank:  # leading axes of size 1 are dropped, as in an assignment
-        values = arrays.squeeze(values, tuple(range(len(shape_of(values)) - rank)))
-    new = _with_rank(values, rank) if len(shape_of(values)) < rank else values
     places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
+    new = _with_rank(values, rank) if len(shape_of(values)) < rank else values
     if places.ndim == 0:
         new = move_axis(new, 0, along)
     marked = np.count_nonzero(places) if places.dtype == np.bool_ else places.size
-    count = shape_of(new)[along] if places.size == 1 else marked
+    count = shape_of(new)[along % rank] if places.size == 1 else marked
+    if len(shape_of(new)) > rank:  # leading axes of size 1 are dropped, as in an assignment
+        new = arrays.squeeze(new, tuple(range(len(shape_of(new)) - rank)))
     shape = list(arr.shape)
     shape[along] = count
     try:
