@@ -137,6 +137,8 @@ def derive(
     """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
     destination = None if output is None else check_destination(output)
     expression = formula(expression, latex=latex)
+    if name is not None and not form.code:
+        raise InputError("--name is the name of a function in code", hint="add --format c")
     if sparsity:
         if (
             wrt is not None
@@ -160,8 +162,6 @@ def derive(
         )
     if plot is not None:
         raise InputError("--plot draws the sparsity of a derivative", hint="add --sparsity")
-    if name is not None and not form.code:
-        raise InputError("--name is the name of a function in code", hint="add --format c")
     function = _subject(expression, at, wrt).function
     derived = derivative(function, wrt, order, of)
     if value and order:

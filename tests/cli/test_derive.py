@@ -142,6 +142,7 @@ def test_code_has_a_name_the_value_and_the_order_zero(difflab):
     ("arguments", "message"),
     [
         (["x", "--name", "energy"], "--name is the name of a function in code"),
+        (["x", "--sparsity", "--name", "energy"], "--name is the name of a function in code"),
         (["x", "--name", "a b", "--format", "rust"], "'a b' cannot be the name of a function"),
         (["x", "--order", "0", "--wrt", "x"], "--order 0 is the function itself"),
         (["[x*y, x]", "--sparsity", "--value"], "--sparsity shows the pattern"),

@@ -449,7 +449,7 @@ WITH_INFINITIES = [
 ]
 """NumPy's quantiles between an infinity and a number depend on how it interpolates."""
 OF_DEPENDENT = ["linalg.det", "linalg.slogdet", "linalg.trace", *["linalg.det"] * 4]
-"""What singular matrices have a derivative of, and slopes of which are refused as not finite."""
+"""Determinants and traces of singular matrices; what has no finite slope there is not compared."""
 
 
 @st.composite

@@ -98,12 +98,17 @@ def _quantiles(
         found = _at_computed(ordered, flat, size, missing)
     else:
         found = _at_known(name, ordered, flat, size, method)
-    if not missing:  # nan is last
-        last = cut(ordered, -1, -1)
-        found = where(not_equal(last, last), last, found)
+    if not missing:
+        found = _nan_if_any(ordered, found)
     rest = opened if keepdims else shape_of(lines)[:-1]
     moved = move_axis(found, -1, 0)
     return arrays.reshape(moved, (*shares, *rest))
+
+
+def _nan_if_any(ordered: Any, found: Any) -> Any:
+    """Return nan where sorted lines contain it: it is last."""
+    last = cut(ordered, -1, -1)
+    return where(not_equal(last, last), last, found)
 
 
 def _at_known(name: str, ordered: Any, q: Any, size: int, method: str) -> Any:
@@ -183,9 +188,8 @@ def _middle(name: str, a: Any, axis: Axis, keepdims: bool, missing: bool) -> Any
     else:
         low, high = (cut(ordered, -1, k, k + 1) for k in ((size - 1) // 2, size // 2))
     found = (low + high) / 2.0
-    if not missing:  # nan is last
-        last = cut(ordered, -1, -1)
-        found = where(not_equal(last, last), last, found)
+    if not missing:
+        found = _nan_if_any(ordered, found)
     return arrays.reshape(found, opened if keepdims else shape_of(lines)[:-1])
 
 
