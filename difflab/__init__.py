@@ -185,7 +185,7 @@ __all__ = [
     "while_loop",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "CustomFunction": "difflab.graph.custom.function",
