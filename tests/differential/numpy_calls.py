@@ -445,7 +445,8 @@ FUNCTIONS: Mapping[str, Drawer] = {
 
 
 WITH_INFINITIES = [
-    name for name in FUNCTIONS if not name.startswith("linalg.") and "ntile" not in name
+    *(name for name in FUNCTIONS if not name.startswith("linalg.") and "ntile" not in name),
+    *["median", "nanmedian"] * 4,
 ]
 """NumPy's quantiles between an infinity and a number depend on how it interpolates."""
 OF_DEPENDENT = ["linalg.det", "linalg.slogdet", "linalg.trace", *["linalg.det"] * 4]
