@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from copy import copy
 from typing import Annotated
 
 import typer
+from typer.models import CommandInfo
 
 from difflab.cli import INTERRUPTED, writing
 from difflab.cli import check as checked
@@ -54,6 +56,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
+"""The command with all of its subcommands."""
 
 
 def _version(requested: bool) -> None:
@@ -97,8 +100,8 @@ app.command()(doctor)
 def run(arguments: Sequence[str] | None) -> int:
     """Run a command and return its exit code; report any exception on standard error."""
     try:
-        words = None if arguments is None else list(arguments)
-        code = app(words, prog_name="difflab", standalone_mode=False)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        code = _reduced(words)(words, prog_name="difflab", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except (ReaderGone, BrokenPipeError):
@@ -112,6 +115,26 @@ def run(arguments: Sequence[str] | None) -> int:
     if code == INTERRUPTED:
         say("difflab: interrupted")
     return int(code or 0)
+
+
+def _reduced(words: Sequence[str]) -> typer.Typer:
+    """Return the application with the subcommand that the words begin with alone, if they do.
+
+    typer reads the signatures of all subcommands, which takes longer than to run some of them.
+    """
+    if not words:
+        return app
+    commands = [one for one in app.registered_commands if _name(one) == words[0]]
+    groups = [one for one in app.registered_groups if one.name == words[0]]
+    if not commands and not groups:
+        return app
+    reduced = copy(app)
+    reduced.registered_commands, reduced.registered_groups = commands, groups
+    return reduced
+
+
+def _name(command: CommandInfo) -> str | None:
+    return command.name or getattr(command.callback, "__name__", None)
 
 
 def _failed(error: Exception) -> int:

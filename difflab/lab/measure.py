@@ -38,6 +38,7 @@ __all__ = [
 
 SAMPLES = 15
 PREPARED = 5  # preparations that are timed if they are quick
+PREPARING = 0.05  # seconds of repeated preparations after which there is no other
 FIRST_CALL = "the time of a call is that of the first, which may include compilation"
 """The message of a row whose method is too slow for a second call."""
 
@@ -94,7 +95,9 @@ def prepare(
     """
     samples: list[float] = []
     quick = min(QUICK, problem.seconds_left() / 10)
-    while not samples or (len(samples) < most and sum(samples) < quick):
+    while not samples or (
+        len(samples) < most and sum(samples) < quick and sum(samples[1:]) < PREPARING
+    ):
         with Stopwatch() as watch:
             prepared = method.prepare(problem)
             samples.append(watch.seconds())

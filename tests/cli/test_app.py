@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 import pytest
+import typer
+from typer.utils import get_params_from_function
 
 from difflab.cli import app
 
@@ -32,6 +34,26 @@ def test_version(difflab):
     from difflab import __version__
 
     assert difflab("--version").out == f"difflab {__version__}\n"
+
+
+def test_a_subcommand_is_read_without_the_others(difflab, monkeypatch):
+    reading = []
+    signature = get_params_from_function
+    monkeypatch.setattr(
+        typer.main,
+        "get_params_from_function",
+        lambda function: reading.append(function.__name__) or signature(function),
+    )
+    assert difflab("doctor", "-h").code == 0
+    assert set(reading) == {"doctor", "_root", "_version"}
+    assert difflab("bench", "swell", "-h").code == 0
+    assert "compare" not in reading
+
+
+def test_a_misspelled_subcommand_is_looked_for_among_all(difflab):
+    result = difflab("comapre", "x")
+    assert result.code == 2
+    assert "Did you mean 'compare'?" in result.err
 
 
 @pytest.mark.parametrize(

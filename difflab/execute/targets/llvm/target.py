@@ -37,6 +37,7 @@ STAGED_BYTES = 2 << 20  # of the inputs of a block that are copied to contiguous
 SHORT_BATCH_BYTES = 128 << 10  # of inputs and outputs of a batch short enough to be copied
 WORTH_THREADS = 2_000_000  # scalar operations; fewer finish before a thread wakes up
 SMALL = 1_000  # operations that compile within milliseconds
+FEWEST = 200  # operations up to which the code of batches is compiled with that of one point
 FEW = 256  # points below which more than SMALL operations run point by point
 
 Array = NDArray[Any]
@@ -115,9 +116,9 @@ class NativeTarget:
         return len(self.code.ops)
 
     def prepare(self) -> None:
-        """Compile now instead of at the first call."""
+        """Compile now instead of at the first call; larger code for batches at the first batch."""
         self._point  # noqa: B018 - compiles
-        if self.operations <= SMALL:
+        if self.operations <= FEWEST:
             self._batch  # noqa: B018
 
     @property
