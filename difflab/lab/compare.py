@@ -114,12 +114,11 @@ def compare(
     _require_room(function, order, len(chosen))
     from difflab.diagnose.point_check import checked_point, packed
 
-    values, n, m = values_of(function), function.n, function.m
     point = checked_point(function, at, seed, on=interpreter_of(function))
     x = packed(function, point)
     judge = Judge(truth or function, x, order, timeout)
     many = timing if often is None else often
-    problem = Problem(values, n, m, function, order, timeout, target=target, often=many)
+    problem = Problem.of(function, order=order, timeout=timeout, target=target, often=many)
     effort = Effort(problem, x)
     chosen = [effort.stoppable(method) for method in chosen]
     start(chosen)
@@ -129,7 +128,7 @@ def compare(
         point=point,
         point_chosen=at is None,
         order=order,
-        value=np.asarray(values(x), dtype=float64),
+        value=np.asarray(problem.values(x), dtype=float64),
         reference=judge.row(),
         methods=tuple(rows),
         environment=environment_of(
@@ -295,10 +294,11 @@ def _judged(
 
     found = answer(method, problem, x)
     estimate, prepared = found.estimate, found.call.prepared
-    shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
     value = np.array(estimate.value, dtype=float64)
-    if value.shape != shape:
-        raise DifflabError(f"it returned an array of shape {value.shape} instead of {shape}")
+    if value.shape != problem.shape:
+        raise DifflabError(
+            f"it returned an array of shape {value.shape} instead of {problem.shape}"
+        )
     row = replace(
         judge.judged(blank, replace(estimate, value=value)),
         jacobian=value,

@@ -34,6 +34,7 @@ __all__ = [
     "in_turns",
     "prepare",
     "timed_call",
+    "wait_for",
 ]
 
 SAMPLES = 15
@@ -166,6 +167,24 @@ class MethodAnswer:
     call: MethodCall
 
 
+def wait_for(method: Method, order: int) -> None:
+    """Wait until a method can run, as one whose process is still starting.
+
+    Raises
+    ------
+    UnsupportedError
+        It cannot run in this environment, or has no derivatives of this order.
+    """
+    reason = method.missing()
+    if reason is not None:
+        raise UnsupportedError(reason)
+    if order not in method.orders:
+        raise UnsupportedError(f"the method has no derivatives of order {order}")
+    wait = getattr(method, "wait", None)
+    if wait is not None:
+        wait()
+
+
 def answer(
     method: Method, problem: Problem, x: NDArray[float64], preparations: int = PREPARED
 ) -> MethodAnswer:
@@ -187,14 +206,7 @@ def answer(
     DifflabError, or any exception
         The method cannot run in this environment or failed.
     """
-    reason = method.missing()
-    if reason is not None:
-        raise UnsupportedError(reason)
-    if problem.order not in method.orders:
-        raise UnsupportedError(f"the method has no derivatives of order {problem.order}")
-    wait = getattr(method, "wait", None)
-    if wait is not None:
-        wait()
+    wait_for(method, problem.order)
     x = x.copy()
     x.flags.writeable = False
     with Deadline(problem.timeout) as deadline:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import monotonic
-from types import TracebackType
 
 from difflab.errors import MethodTimeout
 
@@ -33,12 +32,7 @@ class Deadline:
         self._began = monotonic()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._left = self.remaining()
         self._began = None
 

@@ -75,6 +75,18 @@ class Problem:
     often: bool = False
     deadline: Deadline | None = None
 
+    @classmethod
+    def of(cls, function: Function, **settings: Any) -> Problem:
+        """Return the problem of a graph, whose long loops are machine code."""
+        from difflab.execute.long_loops import values_of
+
+        return cls(values_of(function), function.n, function.m, function, **settings)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the derivative: ``(m, n)``, or ``(n, n)`` for order 2."""
+        return (self.m if self.order == 1 else self.n), self.n
+
     def seconds_left(self) -> float:
         """Return the time limit of the next call, in seconds."""
         return self.timeout if self.deadline is None else self.deadline.remaining()

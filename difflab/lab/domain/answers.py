@@ -9,7 +9,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
+from difflab.errors import DifflabError, MethodTimeout
+from difflab.lab.measure import wait_for
 from difflab.lab.outcomes import Outcome, outcome
 from difflab.methods.protocol import Batched, Estimate, Family, Method, Prepared, Problem
 from difflab.methods.timer import Stopwatch
@@ -146,17 +147,9 @@ class Candidate:
 
 def prepared(method: Method, problem: Problem) -> Candidate:
     """Return a method prepared for a problem, or why it cannot be."""
-    shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
-    found = Candidate(method, shape)
+    found = Candidate(method, problem.shape)
     try:
-        reason = method.missing()
-        if reason is not None:
-            raise UnsupportedError(reason)
-        if problem.order not in method.orders:
-            raise UnsupportedError(f"the method has no derivatives of order {problem.order}")
-        wait = getattr(method, "wait", None)
-        if wait is not None:
-            wait()
+        wait_for(method, problem.order)
         with Stopwatch() as watch, np.errstate(all="ignore"):
             found.derivative = method.prepare(problem)
             seconds = watch.seconds()

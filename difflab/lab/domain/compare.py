@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from difflab.core.machine import require_memory
 from difflab.errors import InputError
 from difflab.execute import check_target
-from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab.compare import described, environment_of, parsed, start
 from difflab.lab.domain.answers import Answers, Candidate, prepared
@@ -115,8 +114,7 @@ def compare_domain(
     unit = evenly(len(box.moving), SCAN * points, seed)
     sample = box.points(unit[:points])
     start(chosen)
-    values, n, m = values_of(function), function.n, function.m
-    problem = Problem(values, n, m, function, order, timeout, target=target, often=True)
+    problem = Problem.of(function, order=order, timeout=timeout, target=target, often=True)
     effort = Effort(problem, sample[0])
     chosen = [effort.stoppable(method) for method in chosen]
     start(chosen)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -56,12 +55,7 @@ class Referees:
     def __enter__(self) -> Referees:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the processes, whatever they are doing."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for worker in self._workers:

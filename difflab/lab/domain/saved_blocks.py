@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from difflab.core.files import reason
@@ -47,24 +46,18 @@ class SavedBlocks:
         self._path = path
         self._question = json.loads(dumps(strict(question)))
         self._notify = notify or (lambda _: None)
-        self._lock = None if path is None else locked_file(path)
+        self._opened = ExitStack()
         self._file: Any = None
         self.blocks: dict[int, Block] = {}
 
     def __enter__(self) -> SavedBlocks:
-        if self._lock is not None:
-            self._file = self._lock.__enter__()
+        if self._path is not None:
+            self._file = self._opened.enter_context(locked_file(self._path))
             self._read()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._lock is not None:
-            self._lock.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
 
     def add(self, number: int, block: Block) -> None:
         """Keep a finished block."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from difflab.execute.long_loops import interpreter_of, values_of
+from difflab.execute.long_loops import interpreter_of
 from difflab.lab.effort import Effort
 from difflab.lab.measure import CallCost, MethodCall, answer, in_turns
 from difflab.lab.study.cases import Case
@@ -59,9 +59,8 @@ def timed(case: Case, names: Sequence[str]) -> dict[str, Times]:
 
     function = parse(case.text)
     x = packed(function, checked_point(function, case.point, on=interpreter_of(function)))
-    values, n, m = values_of(function), function.n, function.m
-    problem = Problem(
-        values, n, m, function, case.order, case.timeout, target=case.target, often=True
+    problem = Problem.of(
+        function, order=case.order, timeout=case.timeout, target=case.target, often=True
     )
     effort = Effort(problem, x)
     methods = {

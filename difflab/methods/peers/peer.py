@@ -126,8 +126,7 @@ class Peer:
         function = self.formula(problem.function, problem.timeout, problem.order)
         with refusals(self.title):
             call = self.derivative(function, problem.order)
-        rows = problem.m if problem.order == 1 else problem.n
-        return PeerDerivative(self, call, (rows, problem.n))
+        return PeerDerivative(self, call, problem.shape)
 
     def formula(self, function: Function | None, timeout: float, order: int = 1) -> Function:
         """Return the function to convert, with user-defined operations expanded."""

@@ -14,9 +14,9 @@ from difflab.core.optional import described
 from difflab.errors import DifflabError
 from difflab.graph.function import Function
 from difflab.language import parse
-from difflab.methods.protocol import Estimate, Family, Method, Problem
+from difflab.methods.protocol import Family, Method, Problem
 from difflab.referee.referee import Referee, Reference
-from difflab.referee.verdict import Judgement, Verdict, judge
+from difflab.referee.verdict import Verdict, judge
 from difflab.testing.fuzz.programs import Program
 
 __all__ = ["Finding", "Panel"]
@@ -129,16 +129,16 @@ class Panel:
         reference: Reference,
     ) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
         """Yield the name, verdict, reason and derivative of every method."""
+        problem = Problem.of(function, timeout=self.timeout)
         for name, method in self.methods.items():
-            problem = Problem(
-                function.values, function.n, function.m, function, timeout=self.timeout
-            )
             verdict, reason = _CRASH, ""
             found: tuple[str, ...] = ()
             try:
                 with np.errstate(all="ignore"):
                     estimate = method.prepare(problem)(packed.copy())
-                judgement = _judgement(estimate, reference, method.family, referee)
+                judgement = judge(
+                    estimate, reference, method.family, sensitivity=referee.sensitivity
+                )
                 verdict, reason = str(judgement.verdict), judgement.reason
                 found = tuple(repr(float(value)) for value in np.ravel(estimate.value))
             except DifflabError as error:
@@ -154,12 +154,6 @@ _CRASH, _REFUSED = "crash", "refused"
 
 def _kind(verdict: str) -> str:
     return _CRASH if verdict == _CRASH else str(Verdict.DISAGREE)
-
-
-def _judgement(
-    estimate: Estimate, reference: Reference, family: Family, referee: Referee
-) -> Judgement:
-    return judge(estimate, reference, family, sensitivity=referee.sensitivity)
 
 
 def _texts(reference: Reference) -> tuple[str, ...]:
