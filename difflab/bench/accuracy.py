@@ -26,6 +26,7 @@ from difflab.bench.pictures import (
     RED,
     CurveStyle,
     formula_at_point,
+    picture,
 )
 from difflab.core.quantities import error as error_text
 from difflab.execute.long_loops import values_of
@@ -36,11 +37,12 @@ from difflab.lab.outcomes import attempted
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
-from difflab.report.canvas import INK, Label, label_ends, saved, style, titled
+from difflab.report.canvas import INK, Label, label_ends, titled_figure
 from difflab.report.style import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "FORMULAS",
@@ -199,8 +201,7 @@ def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str
 
 def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
     """Measure a method that chooses its own step."""
-    function = case.function
-    problem = Problem(values_of(function), function.n, function.m, function, timeout=TIMEOUT)
+    problem = Problem.of(case.function, timeout=TIMEOUT)
     found = answer(method, problem, case.point).estimate.value
     return _errors(case, np.array(found, dtype=float64).reshape(case.jacobian.shape))
 
@@ -281,38 +282,22 @@ _FORMULA_STYLES = {
 }
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw the error of every difference formula against its step, slopes and floors marked.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `LAYOUT` of one function at one point.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
-    with style():
-        canvas = Figure(figsize=(11.5, 6.2))
-        titled(
-            canvas,
-            "error of the derivative against step size",
-            f"{formula_at_point(rows)} · "
-            "marks: the floor, where truncation and rounding errors are equal",
-        )
-        lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))
-        chosen = canvas.add_axes((0.845, 0.085, 0.02, 0.785), sharey=lines)
-        low = _lowest(rows)
-        _frame(lines, chosen, rows, low)
-        _formulas(lines, rows, low)
-        _own_steps(chosen, rows, low)
-        return saved(canvas, kind)
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw the error of every difference formula against its step, slopes and floors marked."""
+    canvas = titled_figure(
+        (11.5, 6.2),
+        "error of the derivative against step size",
+        f"{formula_at_point(rows)} · "
+        "marks: the floor, where truncation and rounding errors are equal",
+    )
+    lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))
+    chosen = canvas.add_axes((0.845, 0.085, 0.02, 0.785), sharey=lines)
+    low = _lowest(rows)
+    _frame(lines, chosen, rows, low)
+    _formulas(lines, rows, low)
+    _own_steps(chosen, rows, low)
+    return canvas
 
 
 def _lowest(rows: Sequence[SweepRow]) -> float:

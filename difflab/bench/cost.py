@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE, plot_curve
-from difflab.core.quantities import seconds
+from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE, picture, plot_curve
 from difflab.graph.counts import count
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import attempted
@@ -31,10 +30,9 @@ from difflab.report.canvas import (
     Label,
     beside,
     label_ends,
-    saved,
-    style,
+    seconds_tick,
     ticks,
-    titled,
+    titled_figure,
 )
 from difflab.report.style import clean, shorten
 
@@ -92,7 +90,7 @@ def tasks(
 def _cost(method: Method, n: int, m: int, timeout: float) -> dict[str, Cell]:
     """Measure one method on one shape."""
     function = parse(crossover(n, m))
-    problem = Problem(function.values, function.n, function.m, function, timeout=timeout)
+    problem = Problem.of(function, timeout=timeout)
     x = np.linspace(0.3, 0.7, function.n)
     found = measure.answer(method, problem, x)
     work = count(function).operations
@@ -154,44 +152,26 @@ _AXES = {"inputs": "inputs n", "outputs": "outputs m"}
 _QUANTITIES = {"operations": "operations of a Jacobian", "call_seconds": "time of a call"}
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw operations and time against inputs and outputs, with forward and reverse crossing.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `LAYOUT`.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
-    with style():
-        canvas = Figure(figsize=(11.5, 8.2))
-        titled(
-            canvas,
-            "cost of a Jacobian: forward mode grows with the inputs, reverse mode with the outputs",
-            f"left: m = {FIXED} outputs · right: n = {FIXED} inputs · "
-            "rings: where forward and reverse cross",
-        )
-        panels = canvas.subplots(2, 2, sharex=True, sharey="row")
-        canvas.subplots_adjust(
-            left=0.085, right=0.895, bottom=0.085, top=0.89, wspace=0.38, hspace=0.1
-        )
-        for across, along in enumerate(_AXES):
-            for down, column in enumerate(_QUANTITIES):
-                _panel(panels[down][across], rows, along, column)
-            panels[1][across].set_xlabel(_AXES[along])
-        for down, text in enumerate(_QUANTITIES.values()):
-            panels[down][0].set_ylabel(text)
-        canvas.align_ylabels(panels[:, 0])
-        _name_absent(canvas, rows)
-        return saved(canvas, kind)
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw operations and time against inputs and outputs, with forward and reverse crossing."""
+    canvas = titled_figure(
+        (11.5, 8.2),
+        "cost of a Jacobian: forward mode grows with the inputs, reverse mode with the outputs",
+        f"left: m = {FIXED} outputs · right: n = {FIXED} inputs · "
+        "rings: where forward and reverse cross",
+    )
+    panels = canvas.subplots(2, 2, sharex=True, sharey="row")
+    canvas.subplots_adjust(left=0.085, right=0.895, bottom=0.085, top=0.89, wspace=0.38, hspace=0.1)
+    for across, along in enumerate(_AXES):
+        for down, column in enumerate(_QUANTITIES):
+            _panel(panels[down][across], rows, along, column)
+        panels[1][across].set_xlabel(_AXES[along])
+    for down, text in enumerate(_QUANTITIES.values()):
+        panels[down][0].set_ylabel(text)
+    canvas.align_ylabels(panels[:, 0])
+    _name_absent(canvas, rows)
+    return canvas
 
 
 def _name_absent(canvas: Figure, rows: Sequence[SweepRow]) -> None:
@@ -213,7 +193,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], along: str, column: str) -> Non
     ticks(axes.xaxis, {size: f"{size:g}" for size in sizes})
     axes.tick_params(labelleft=True)
     if column == "call_seconds":
-        axes.yaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", "").replace(".0", ""))
+        axes.yaxis.set_major_formatter(seconds_tick)
     labels = []
     for name, points in curves.items():
         curve_style = METHOD_STYLES.get(name, OTHER_STYLE)

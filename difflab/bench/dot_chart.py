@@ -12,7 +12,7 @@ from difflab.report.style import clean
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["legend", "number", "panel"]
+__all__ = ["legend", "name_lines", "number", "panel"]
 
 # Colours of Okabe and Ito; each tool also has its own marker.
 _STYLES = {
@@ -78,6 +78,12 @@ def panel(
             zorder=3 if own else 2,
             clip_on=False,
         )
+
+
+def name_lines(axes: Axes, names: Sequence[str]) -> None:
+    """Write the names of the tasks beside their lines, from top to bottom."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
 
 
 def legend(axes: Axes, rows: Sequence[SweepRow]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.bench.pictures import BLUE, GREEN, PURPLE, RED
+from difflab.bench.pictures import BLUE, GREEN, PURPLE, RED, picture
 from difflab.core.quantities import bytes_text
 from difflab.eager import checkpoint_chain, tensor
 from difflab.errors import DifflabError
@@ -27,14 +27,13 @@ from difflab.report.canvas import (
     beside,
     label_ends,
     marker,
-    saved,
-    style,
     ticks,
-    titled,
+    titled_figure,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["LAYOUT", "LENGTHS", "SNAPSHOTS", "STATE_SIZE", "draw", "tasks"]
 
@@ -130,40 +129,24 @@ _LABELLED = (3, 4, 8, 16, 32, 64)
 """Numbers of snapshots labelled at the margin; their memory hardly depends on the length."""
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw the peak of memory against the number of steps run, a line for each length of chain.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `LAYOUT`.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw the peak of memory against the number of steps run, a line for each length of chain."""
     lengths = sorted({int(row["steps"] or 0) for row in rows})
     size = 8 * int(rows[0]["numbers"] or 0)
-    with style():
-        canvas = Figure(figsize=(10.0, 6.2))
-        titled(
-            canvas,
-            "memory against recomputation: the gradient of a chain",
-            f"peak of forward and backward · a state is {bytes_text(size)} ·"
-            " every gradient equals the plain one, bit for bit",
-        )
-        axes = canvas.add_axes((0.085, 0.085, 0.845, 0.785))
-        _frame(axes, rows)
-        for steps, colour in zip(lengths, _COLOURS, strict=False):
-            _chain(axes, [row for row in rows if row["steps"] == steps], colour)
-        _legend(axes)
-        label_ends(axes, _snapshots(axes, rows), gap=6)
-        return saved(canvas, kind)
+    canvas = titled_figure(
+        (10.0, 6.2),
+        "memory against recomputation: the gradient of a chain",
+        f"peak of forward and backward · a state is {bytes_text(size)} ·"
+        " every gradient equals the plain one, bit for bit",
+    )
+    axes = canvas.add_axes((0.085, 0.085, 0.845, 0.785))
+    _frame(axes, rows)
+    for steps, colour in zip(lengths, _COLOURS, strict=False):
+        _chain(axes, [row for row in rows if row["steps"] == steps], colour)
+    _legend(axes)
+    label_ends(axes, _snapshots(axes, rows), gap=6)
+    return canvas
 
 
 def _frame(axes: Axes, rows: Sequence[SweepRow]) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT
+from difflab.report.canvas import FAINT, saved, style
 from difflab.report.style import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "BLUE",
@@ -24,6 +26,7 @@ __all__ = [
     "SKY",
     "CurveStyle",
     "formula_at_point",
+    "picture",
     "plot_curve",
     "style_of",
 ]
@@ -70,6 +73,21 @@ _PEER_STYLES: Mapping[str, CurveStyle] = {
 """The styles of what `METHOD_STYLES` leaves out: methods that are not shown by default."""
 OTHER_STYLE = CurveStyle(FAINT, ".", ":")
 """The style of a method without an entry, such as a plug-in's."""
+
+
+def picture(figure: Callable[[Sequence[SweepRow]], Figure]) -> Callable[..., bytes]:
+    """Return the `draw` of a benchmark: from rows and a format to the bytes of a file.
+
+    The decorated function draws the rows of the benchmark's `LAYOUT` on a figure, in the style
+    of difflab's pictures. The format is the second argument: ``"svg"``, ``"png"`` or ``"pdf"``.
+    """
+
+    @wraps(figure)
+    def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+        with style():
+            return saved(figure(rows), kind)
+
+    return draw
 
 
 def style_of(method: str) -> CurveStyle:

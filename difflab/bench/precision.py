@@ -17,20 +17,20 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.accuracy import AccuracyCase, steps
-from difflab.bench.pictures import ORANGE, formula_at_point, style_of
+from difflab.bench.pictures import ORANGE, formula_at_point, picture, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
-from difflab.execute.long_loops import values_of
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import outcome
 from difflab.lab.sampling import spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
-from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
+from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
 from difflab.report.style import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["FORMULAS", "LAYOUT", "CentralFormula", "draw", "front", "tasks"]
 
@@ -169,10 +169,7 @@ class _Meter:
         return self._rows[name]
 
     def _measured(self) -> dict[str, dict[str, Cell]]:
-        function = self.case.function
-        problem = Problem(
-            values_of(function), function.n, function.m, function, timeout=self.timeout, often=True
-        )
+        problem = Problem.of(self.case.function, timeout=self.timeout, often=True)
         rows: dict[str, dict[str, Cell]] = {}
         calls: dict[str, measure.MethodCall] = {}
         for method in self.methods:
@@ -241,39 +238,21 @@ def front(points: Mapping[str, tuple[float, float]]) -> list[str]:
 # --- the picture -----------------------------------------------------------------------------
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw the error that every method reaches against the seconds that it spends.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `LAYOUT` of one function at one point.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
-    with style():
-        canvas = Figure(figsize=(12.2, 7.0))
-        titled(
-            canvas,
-            "work against precision",
-            f"{formula_at_point(rows)} · "
-            "filled: a call · hollow: preparing and one call · stepped: nothing is better in both",
-        )
-        axes = canvas.add_axes((0.07, 0.13, 0.69, 0.75))
-        _points(axes, rows)
-        absent = [row for row in rows if row["status"] != "ok"]
-        text = "\n".join(
-            shorten(clean(f"{row['method']}: {row['message']}"), 150) for row in absent
-        )
-        canvas.text(0.012, 0.008, text, fontsize=8, color=FAINT, va="bottom", parse_math=False)
-        return saved(canvas, kind)
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw the error that every method reaches against the seconds that it spends."""
+    canvas = titled_figure(
+        (12.2, 7.0),
+        "work against precision",
+        f"{formula_at_point(rows)} · "
+        "filled: a call · hollow: preparing and one call · stepped: nothing is better in both",
+    )
+    axes = canvas.add_axes((0.07, 0.13, 0.69, 0.75))
+    _points(axes, rows)
+    absent = [row for row in rows if row["status"] != "ok"]
+    text = "\n".join(shorten(clean(f"{row['method']}: {row['message']}"), 150) for row in absent)
+    canvas.text(0.012, 0.008, text, fontsize=8, color=FAINT, va="bottom", parse_math=False)
+    return canvas
 
 
 def _points(axes: Axes, rows: Sequence[SweepRow]) -> None:
@@ -287,7 +266,7 @@ def _points(axes: Axes, rows: Sequence[SweepRow]) -> None:
     axes.set_xlabel("time")
     axes.set_ylabel("relative error of the derivative")
     axes.grid(visible=True)
-    axes.xaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", "").replace(".0", ""))
+    axes.xaxis.set_major_formatter(seconds_tick)
     axes.yaxis.set_major_formatter(lambda e, _: error_text(e))
     formulas = [one.name for one in FORMULAS if one.name in answered]
     axes.plot([spent[n] for n in formulas], [reached[n] for n in formulas], "-", color=ORANGE, lw=1)

@@ -13,9 +13,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from difflab.autodiff import jacobian
-from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, CurveStyle, plot_curve
+from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, CurveStyle, picture, plot_curve
 from difflab.errors import DifflabError, MethodTimeout
-from difflab.execute.long_loops import values_of
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
@@ -25,11 +24,12 @@ from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic.method import SYMBOLIC, SymbolicDerivative
-from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
+from difflab.report.canvas import FAINT, INK, Label, label_ends, titled_figure
 from difflab.report.style import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["DEPTHS", "LAYOUT", "SERIES", "draw", "tasks", "tree_operations"]
 
@@ -149,10 +149,7 @@ class _Meters:
     def symbolic(self, depth: int, function: Function) -> SymbolicDerivative:
         """Return SymPy's derivative with its sizes."""
         if self.derivative is None or self.derivative[0] != depth:
-            problem = Problem(
-                values_of(function), function.n, function.m, function, timeout=self.timeout
-            )
-            prepared = SYMBOLIC.prepare(problem)
+            prepared = SYMBOLIC.prepare(Problem.of(function, timeout=self.timeout))
             assert isinstance(prepared, SymbolicDerivative)
             self.derivative = depth, prepared
         return self.derivative[1]
@@ -197,39 +194,23 @@ _SERIES_TITLES = {
 }
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw operations against depth, a panel for each family of functions.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `LAYOUT`.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw operations against depth, a panel for each family of functions."""
     families = list(dict.fromkeys(str(row["family"]) for row in rows))
-    with style():
-        several = len(families) > 1
-        canvas = Figure(figsize=(0.8 + 4.2 * len(families) if several else 8.4, 5.0))
-        titled(
-            canvas,
-            "expression swell: operations of the derivative against depth",
-            "written out: shared subexpressions repeated · after CSE and in both modes: "
-            "computed once · × SymPy timed out",
-        )
-        panels = canvas.subplots(1, len(families), squeeze=False)[0]
-        left, right = (0.04, 0.888) if several else (0.065, 0.77)
-        canvas.subplots_adjust(left=left, right=right, bottom=0.1, top=0.815, wspace=0.7)
-        for axes, family in zip(panels, families, strict=True):
-            _panel(axes, [row for row in rows if row["family"] == family])
-        return saved(canvas, kind)
+    several = len(families) > 1
+    canvas = titled_figure(
+        (0.8 + 4.2 * len(families) if several else 8.4, 5.0),
+        "expression swell: operations of the derivative against depth",
+        "written out: shared subexpressions repeated · after CSE and in both modes: "
+        "computed once · × SymPy timed out",
+    )
+    panels = canvas.subplots(1, len(families), squeeze=False)[0]
+    left, right = (0.04, 0.888) if several else (0.065, 0.77)
+    canvas.subplots_adjust(left=left, right=right, bottom=0.1, top=0.815, wspace=0.7)
+    for axes, family in zip(panels, families, strict=True):
+        _panel(axes, [row for row in rows if row["family"] == family])
+    return canvas
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from difflab.core.quantities import seconds
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ __all__ = [
     "label_ends",
     "marker",
     "saved",
+    "seconds_tick",
     "spread",
     "style",
     "ticks",
     "titled",
+    "titled_figure",
 ]
 
 Caption = tuple[float, str, float, str, str]
@@ -78,6 +81,15 @@ def titled(canvas: Figure, title: str, subtitle: str) -> None:
     captions(canvas, ((0.12, title, 13, INK, "bold"), (0.40, subtitle, 9.5, FAINT, "normal")))
 
 
+def titled_figure(size: tuple[float, float], title: str, subtitle: str) -> Figure:
+    """Return a figure of a width and a height in inches, with its title and subtitle."""
+    from matplotlib.figure import Figure
+
+    canvas = Figure(figsize=size)
+    titled(canvas, title, subtitle)
+    return canvas
+
+
 def captions(canvas: Figure, lines: Iterable[Caption], left: float = 0.012) -> None:
     """Write lines at distances in inches below the top of the picture."""
     inch = canvas.get_figheight()
@@ -110,6 +122,11 @@ def ticks(axis: Axis, positions: Mapping[float, str]) -> None:
     axis.set_major_formatter(FixedFormatter(list(positions.values())))
     axis.set_minor_locator(NullLocator())
     axis.grid(visible=True)
+
+
+def seconds_tick(value: float, _: object = None) -> str:
+    """Return a time as the label of a tick, without zeros behind the point."""
+    return seconds(value).replace(".00", "").replace(".0", "")
 
 
 def marker(label: str, shape: str, colour: str, edge: str, **options: Any) -> Line2D:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from difflab.bench.dot_chart import legend, number, panel
+from difflab.bench.dot_chart import legend, name_lines, number, panel
+from difflab.bench.pictures import picture
 from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import INK, saved, style, titled
+from difflab.report.canvas import INK, seconds_tick, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import draw as rendered
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["draw", "text"]
 
@@ -61,47 +66,28 @@ def _fastest(rows: Sequence[SweepRow]) -> dict[str, float]:
     return best
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw the times of Jacobians and their ratios to the objectives', a line per instance.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `difflab.bench.adbench.bench`.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw the times of Jacobians and their ratios to the objectives', a line per instance."""
     instances = list(dict.fromkeys(str(row["instance"]) for row in rows))
     height = 1.9 + 0.34 * len(instances)
-    with style():
-        canvas = Figure(figsize=(11.5, height))
-        titled(
-            canvas,
-            "ADBench: cost of a Jacobian",
-            "left: time of a Jacobian · right: that time over the objective's, the line at 4 ·"
-            " only tools with correct results are timed",
-        )
-        left, right = canvas.subplots(1, 2, sharey=True)
-        canvas.subplots_adjust(
-            left=0.255, right=0.985, top=1 - 1.05 / height, bottom=0.55 / height, wspace=0.06
-        )
-        for axes, column in ((left, "jacobian_seconds"), (right, "ratio")):
-            panel(axes, rows, instances, lambda row: str(row["instance"]), column)
-        left.set_yticks(
-            range(len(instances)), [clean(name.removesuffix(".txt")) for name in instances]
-        )
-        left.set_ylim(len(instances) - 0.5, -0.5)
-        left.xaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", ""))
-        left.set_xlabel("time of a Jacobian")
-        right.axvline(4, color=INK, lw=0.9, ls="--", zorder=1)
-        right.xaxis.set_major_formatter("{x:g}")
-        right.set_xlabel("Jacobian time / objective time")
-        legend(right, rows)
-        return saved(canvas, kind)
+    canvas = titled_figure(
+        (11.5, height),
+        "ADBench: cost of a Jacobian",
+        "left: time of a Jacobian · right: that time over the objective's, the line at 4 ·"
+        " only tools with correct results are timed",
+    )
+    left, right = canvas.subplots(1, 2, sharey=True)
+    canvas.subplots_adjust(
+        left=0.255, right=0.985, top=1 - 1.05 / height, bottom=0.55 / height, wspace=0.06
+    )
+    for axes, column in ((left, "jacobian_seconds"), (right, "ratio")):
+        panel(axes, rows, instances, lambda row: str(row["instance"]), column)
+    name_lines(left, [clean(name.removesuffix(".txt")) for name in instances])
+    left.xaxis.set_major_formatter(seconds_tick)
+    left.set_xlabel("time of a Jacobian")
+    right.axvline(4, color=INK, lw=0.9, ls="--", zorder=1)
+    right.xaxis.set_major_formatter("{x:g}")
+    right.set_xlabel("Jacobian time / objective time")
+    legend(right, rows)
+    return canvas

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from difflab.bench.dimensions.fits import PowerLaw
 from difflab.bench.dimensions.winners import Cost, costs, laws, size_of
-from difflab.bench.pictures import plot_curve, style_of
-from difflab.core.quantities import bytes_text, seconds
+from difflab.bench.pictures import picture, plot_curve, style_of
+from difflab.core.quantities import bytes_text
 from difflab.core.quantities import count as count_text
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, saved, style, ticks, titled
+from difflab.report.canvas import FAINT, INK, seconds_tick, ticks, titled_figure
 from difflab.report.style import clean, shorten
 
 if TYPE_CHECKING:
@@ -47,48 +47,32 @@ def exponent_text(law: PowerLaw) -> str:
     )
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw a family's costs against each size that varies, and maps of the cheapest method.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of the bench's layout, of one family.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw a family's costs against each size that varies, and maps of the cheapest method."""
     varying = [size for size in ("n", "m") if len({row[size] for row in rows}) > 1] or ["n"]
     lines = len(varying)
-    with style():
-        canvas = Figure(figsize=(15.0, 1.6 + 3.5 * lines + 3.4))
-        inch = 1 / canvas.get_figheight()
-        titled(
-            canvas,
-            "cost of a Jacobian against the sizes of the family",
-            f"{shorten(clean(str(rows[0]['family'])), 110)} · dashed and hatched: extrapolated "
-            "by the fitted power law, where the method timed out",
-        )
-        grid = canvas.add_gridspec(
-            lines, 4, left=_LEFT, right=_RIGHT, top=1 - 1.0 * inch, bottom=4.1 * inch,
-            wspace=0.33, hspace=0.3,
-        )  # fmt: skip
-        for down, size in enumerate(varying):
-            for across, column in enumerate(_FIGURES):
-                _panel(canvas.add_subplot(grid[down, across]), rows, size, column)
-        maps = canvas.add_gridspec(
-            1, 3, left=_LEFT, right=_RIGHT, top=3.1 * inch, bottom=0.65 * inch, wspace=0.2
-        )
-        for across, calls in enumerate(CALLS):
-            _map(canvas.add_subplot(maps[0, across]), costs(rows), calls)
-        _legend(canvas, rows)
-        return saved(canvas, kind)
+    canvas = titled_figure(
+        (15.0, 1.6 + 3.5 * lines + 3.4),
+        "cost of a Jacobian against the sizes of the family",
+        f"{shorten(clean(str(rows[0]['family'])), 110)} · dashed and hatched: extrapolated "
+        "by the fitted power law, where the method timed out",
+    )
+    inch = 1 / canvas.get_figheight()
+    grid = canvas.add_gridspec(
+        lines, 4, left=_LEFT, right=_RIGHT, top=1 - 1.0 * inch, bottom=4.1 * inch,
+        wspace=0.33, hspace=0.3,
+    )  # fmt: skip
+    for down, size in enumerate(varying):
+        for across, column in enumerate(_FIGURES):
+            _panel(canvas.add_subplot(grid[down, across]), rows, size, column)
+    maps = canvas.add_gridspec(
+        1, 3, left=_LEFT, right=_RIGHT, top=3.1 * inch, bottom=0.65 * inch, wspace=0.2
+    )
+    for across, calls in enumerate(CALLS):
+        _map(canvas.add_subplot(maps[0, across]), costs(rows), calls)
+    _legend(canvas, rows)
+    return canvas
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], size: str, column: str) -> None:
@@ -108,7 +92,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], size: str, column: str) -> None
         own = [row for row in chosen if row["method"] == name]
         _curve(axes, own, size, column, fitted.get(name))
     if column.endswith("seconds"):
-        axes.yaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", "").replace(".0", ""))
+        axes.yaxis.set_major_formatter(seconds_tick)
     elif column == "peak_bytes":
         axes.set_yscale("log", base=2)
         axes.yaxis.set_major_formatter(lambda b, _: bytes_text(int(b)) if b >= 1 else "")

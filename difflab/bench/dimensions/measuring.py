@@ -72,9 +72,7 @@ class FamilyMeter:
             require_memory(needed, f"a Jacobian of {shape} elements for every method")
         except (Exception, SystemExit) as error:  # the user's code may raise anything
             return {method.name: dict(outcome(error)._asdict()) for method in self.methods}
-        problem = Problem(
-            values_of(function), function.n, function.m, function, timeout=self.timeout, often=True
-        )
+        problem = Problem.of(function, timeout=self.timeout, often=True)
         judge, effort = _Judge.of(function, x), Effort(problem, x)
         rows: dict[str, Row] = {}
         calls: dict[str, measure.MethodCall] = {}

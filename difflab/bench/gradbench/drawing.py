@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from difflab.bench.dot_chart import legend, number, panel
+from difflab.bench.dot_chart import legend, name_lines, number, panel
+from difflab.bench.pictures import picture
 from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import saved, style, titled
+from difflab.report.canvas import seconds_tick, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import draw as rendered
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["draw", "text"]
 
@@ -60,44 +65,28 @@ def _place(row: SweepRow) -> tuple[str, str]:
     return str(row["eval"]), str(row["function"])
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the mean and the shortest times of every function, a line each.
 
     Published figures are hollow, and the subtitle names their source.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `difflab.bench.gradbench.bench`.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
     """
-    from matplotlib.figure import Figure
-
     places = list(dict.fromkeys(map(_place, rows)))
     height = 2.0 + 0.3 * len(places)
     sources = sorted({str(row["message"]) for row in rows if row["origin"] == "published"})
-    with style():
-        canvas = Figure(figsize=(11.5, height))
-        about = "sums over the workloads of a function; only accepted answers are timed"
-        if sources:
-            about += f" · hollow: published, other machine, {clean(', '.join(sources))}"
-        titled(canvas, "GradBench: time of an evaluation", about)
-        left, right = canvas.subplots(1, 2, sharey=True, sharex=True)
-        canvas.subplots_adjust(
-            left=0.16, right=0.985, top=1 - 1.1 / height, bottom=0.55 / height, wspace=0.06
-        )
-        for axes, column in ((left, "mean_seconds"), (right, "best_seconds")):
-            panel(axes, rows, places, _place, column)
-        left.set_yticks(range(len(places)), [clean(" ".join(place)) for place in places])
-        left.set_ylim(len(places) - 0.5, -0.5)
-        left.xaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", ""))
-        left.set_xlabel("mean of the runs")
-        right.set_xlabel("shortest run")
-        legend(right, rows)
-        return saved(canvas, kind)
+    about = "sums over the workloads of a function; only accepted answers are timed"
+    if sources:
+        about += f" · hollow: published, other machine, {clean(', '.join(sources))}"
+    canvas = titled_figure((11.5, height), "GradBench: time of an evaluation", about)
+    left, right = canvas.subplots(1, 2, sharey=True, sharex=True)
+    canvas.subplots_adjust(
+        left=0.16, right=0.985, top=1 - 1.1 / height, bottom=0.55 / height, wspace=0.06
+    )
+    for axes, column in ((left, "mean_seconds"), (right, "best_seconds")):
+        panel(axes, rows, places, _place, column)
+    name_lines(left, [clean(" ".join(place)) for place in places])
+    left.xaxis.set_major_formatter(seconds_tick)
+    left.set_xlabel("mean of the runs")
+    right.set_xlabel("shortest run")
+    legend(right, rows)
+    return canvas

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.bench.graders.corpus import DTYPES
 from difflab.bench.graders.faults import FAULTS
+from difflab.bench.pictures import picture
 from difflab.core.quantities import count, percent, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import INK, saved, style, titled
+from difflab.report.canvas import INK, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Share", "draw", "shares", "text"]
 
@@ -119,54 +121,38 @@ def _reason(rows: Sequence[SweepRow]) -> str:
     return next((str(row["message"]) for row in rows if row["message"]), "")
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw the share of faults found, by class, and the share of false alarms, by precision.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `difflab.bench.graders.bench`.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw the share of faults found, by class, and the share of false alarms, by precision."""
     graders = _by_grader(rows)
     height = 2.6 + 0.36 * len(graders)
-    with style():
-        canvas = Figure(figsize=(12.5, height))
-        about = "share of planted faults that a checker finds, and of right gradients it rejects"
-        titled(canvas, "gradient checkers, each with its defaults", about)
-        grid = canvas.add_gridspec(
-            1,
-            2,
-            width_ratios=(len(FAULTS) + len(DTYPES), len(DTYPES)),
-            left=0.15,
-            right=0.95,
-            top=1 - 2.2 / height,
-            bottom=0.2 / height,
-            wspace=0.04,
-        )
-        found, alarms = canvas.add_subplot(grid[0]), canvas.add_subplot(grid[1])
-        cells = [
-            [
-                *(shares(own, fault=fault, dtype="float64") for fault in FAULTS),
-                *(shares(own, fault=None, dtype=dtype) for dtype in DTYPES),
-            ]
-            for own in graders.values()
+    about = "share of planted faults that a checker finds, and of right gradients it rejects"
+    canvas = titled_figure((12.5, height), "gradient checkers, each with its defaults", about)
+    grid = canvas.add_gridspec(
+        1,
+        2,
+        width_ratios=(len(FAULTS) + len(DTYPES), len(DTYPES)),
+        left=0.15,
+        right=0.95,
+        top=1 - 2.2 / height,
+        bottom=0.2 / height,
+        wspace=0.04,
+    )
+    found, alarms = canvas.add_subplot(grid[0]), canvas.add_subplot(grid[1])
+    cells = [
+        [
+            *(shares(own, fault=fault, dtype="float64") for fault in FAULTS),
+            *(shares(own, fault=None, dtype=dtype) for dtype in DTYPES),
         ]
-        heads = [*FAULTS, *(f"all, {dtype}" for dtype in DTYPES)]
-        _panel(found, cells, heads, "#009E73")
-        found.set_yticks(range(len(graders)), [clean(name) for name in graders])
-        right = [[shares(own, fault="", dtype=d) for d in DTYPES] for own in graders.values()]
-        _panel(alarms, right, [f"alarms, {dtype}" for dtype in DTYPES], "#D55E00")
-        alarms.set_yticks([])
-        return saved(canvas, kind)
+        for own in graders.values()
+    ]
+    heads = [*FAULTS, *(f"all, {dtype}" for dtype in DTYPES)]
+    _panel(found, cells, heads, "#009E73")
+    found.set_yticks(range(len(graders)), [clean(name) for name in graders])
+    right = [[shares(own, fault="", dtype=d) for d in DTYPES] for own in graders.values()]
+    _panel(alarms, right, [f"alarms, {dtype}" for dtype in DTYPES], "#D55E00")
+    alarms.set_yticks([])
+    return canvas
 
 
 def _panel(axes: Axes, cells: Sequence[Sequence[Share]], heads: Sequence[str], colour: str) -> None:

@@ -15,13 +15,15 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from subprocess import TimeoutExpired, run
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from difflab.bench.dot_chart import legend, number, panel
+from difflab.bench.dot_chart import legend, name_lines, number, panel
 from difflab.bench.graphs.memory import ENVIRONMENT
 from difflab.bench.graphs.programs import MEASURES
 from difflab.bench.peers.bench import ratio_columns
+from difflab.bench.pictures import picture
 from difflab.core.quantities import bytes_text, seconds
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.lab import provenance
@@ -31,8 +33,11 @@ from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.peers.jax import double
 from difflab.methods.peers.peer import absence
 from difflab.methods.registry import peers
-from difflab.report.canvas import INK, saved, style, titled
+from difflab.report.canvas import INK, titled_figure
 from difflab.report.style import clean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["LAYOUT", "STEPS", "draw", "tasks"]
 
@@ -159,40 +164,23 @@ def _measured(strategy: str, tool: str, steps: int, timeout: float) -> tuple[int
 # --- the picture -----------------------------------------------------------------------------
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw each tool's time or memory over difflab's.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `LAYOUT`.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw each tool's time or memory over difflab's."""
     own = {str(row["measure"]): row for row in rows if row["tool"] == "difflab"}
     height = 1.9 + 0.4 * len(own)
-    with style():
-        canvas = Figure(figsize=(10.0, height))
-        titled(
-            canvas,
-            "Python code as graphs",
-            "time or memory over difflab's · results were equal before they were timed",
-        )
-        axes = canvas.add_axes((0.3, 0.55 / height, 0.66, 1 - 1.6 / height))
-        panel(axes, rows, list(own), lambda row: str(row["measure"]), "ratio")
-        axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
-        axes.set_yticks(range(len(own)), [_label(name, row) for name, row in own.items()])
-        axes.set_ylim(len(own) - 0.5, -0.5)
-        axes.xaxis.set_major_formatter("{x:g}")
-        legend(axes, rows)
-        return saved(canvas, kind)
+    canvas = titled_figure(
+        (10.0, height),
+        "Python code as graphs",
+        "time or memory over difflab's · results were equal before they were timed",
+    )
+    axes = canvas.add_axes((0.3, 0.55 / height, 0.66, 1 - 1.6 / height))
+    panel(axes, rows, list(own), lambda row: str(row["measure"]), "ratio")
+    axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
+    name_lines(axes, [_label(name, row) for name, row in own.items()])
+    axes.xaxis.set_major_formatter("{x:g}")
+    legend(axes, rows)
+    return canvas
 
 
 def _label(name: str, row: SweepRow) -> str:

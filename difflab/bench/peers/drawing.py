@@ -6,16 +6,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from difflab.bench.pictures import picture
 from difflab.core.quantities import ABSENT, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, beside, saved, style, ticks, titled
+from difflab.report.canvas import FAINT, INK, beside, ticks, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import Part
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw", "machine", "number", "points_text", "sizes", "table", "tables", "words"]
 
@@ -86,46 +88,30 @@ def _grid(rows: Sequence[SweepRow]) -> Table:
     return Table(_COLUMNS, lines, gap=0)
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw every peer's time over difflab's on a logarithmic axis, a panel per number of points.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `difflab.bench.peers.bench` of one function at one point.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw every peer's time over difflab's on a logarithmic axis, a panel per number of points."""
     shown = sizes(rows)
     names = list(dict.fromkeys(str(row["peer"]) for row in rows))
     height = 1.45 + 0.36 * len(names)
-    with style():
-        canvas = Figure(figsize=(1.6 + 4.0 * len(shown), height))
-        titled(
-            canvas,
-            "value and gradient: time over difflab's",
-            f"{shorten(clean(str(rows[0]['expression'])), 60)} · left of the line is faster than "
-            f"difflab, right is slower · {shorten(machine(rows[0]), 70)}",
-        )
-        panels = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
-        canvas.subplots_adjust(
-            left=1.35 / canvas.get_figwidth(),
-            right=0.985,
-            bottom=0.42 / height,
-            top=1 - 0.98 / height,
-            wspace=0.08,
-        )
-        for axes, points in zip(panels, shown, strict=True):
-            _panel(axes, [row for row in rows if row["points"] == points], names)
-            axes.set_title(points_text(points), loc="left", fontsize=10)
-        return saved(canvas, kind)
+    canvas = titled_figure(
+        (1.6 + 4.0 * len(shown), height),
+        "value and gradient: time over difflab's",
+        f"{shorten(clean(str(rows[0]['expression'])), 60)} · left of the line is faster than "
+        f"difflab, right is slower · {shorten(machine(rows[0]), 70)}",
+    )
+    panels = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    canvas.subplots_adjust(
+        left=1.35 / canvas.get_figwidth(),
+        right=0.985,
+        bottom=0.42 / height,
+        top=1 - 0.98 / height,
+        wspace=0.08,
+    )
+    for axes, points in zip(panels, shown, strict=True):
+        _panel(axes, [row for row in rows if row["points"] == points], names)
+        axes.set_title(points_text(points), loc="left", fontsize=10)
+    return canvas
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from difflab.bench.peers.drawing import machine, number, points_text, sizes, tables, words
-from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE
+from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, picture
 from difflab.core.quantities import ABSENT, count, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, beside, marker, saved, style, ticks, titled
+from difflab.report.canvas import FAINT, INK, beside, marker, ticks, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw", "table"]
 
@@ -83,51 +84,33 @@ def _pays(row: SweepRow) -> str:
     return "never" if math.isinf(calls) else count(int(calls))
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw the seconds of preparing and of a call of every way, a panel per number of points.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `difflab.bench.peers.execution` of one function at one point.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw the seconds of preparing and of a call of every way, a panel per number of points."""
     shown = sizes(rows)
     places = _places(rows)
     height = 1.75 + 0.3 * (max(places.values()) + 1)
-    with style():
-        canvas = Figure(figsize=(1.9 + 4.2 * len(shown), height))
-        titled(
-            canvas,
-            "one model, four ways of execution: seconds of a call and of preparing it",
-            f"value and gradient of {shorten(clean(str(rows[0]['expression'])), 50)} · after how"
-            f" many calls preparing pays, against define-by-run · {shorten(machine(rows[0]), 50)}",
-        )
-        panels = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
-        width = canvas.get_figwidth()
-        canvas.subplots_adjust(
-            left=1.65 / width, right=0.985, bottom=0.75 / height, top=1 - 0.95 / height, wspace=0.05
-        )
-        for axes, points in zip(panels, shown, strict=True):
-            _panel(axes, [row for row in rows if row["points"] == points], places)
-            axes.set_title(points_text(points), loc="left", fontsize=10)
-        handles = [marker(name, "o", colour, "white", ms=8) for name, colour in _COLOURS.items()]
-        handles += [
-            marker("preparing and the first call", "D", "white", INK, ms=5),
-            marker("against difflab's tensors", "$*$", INK, INK, ms=5),
-        ]
-        canvas.legend(
-            handles=handles, loc="lower left", ncols=len(handles), frameon=False, fontsize=9
-        )
-        return saved(canvas, kind)
+    canvas = titled_figure(
+        (1.9 + 4.2 * len(shown), height),
+        "one model, four ways of execution: seconds of a call and of preparing it",
+        f"value and gradient of {shorten(clean(str(rows[0]['expression'])), 50)} · after how"
+        f" many calls preparing pays, against define-by-run · {shorten(machine(rows[0]), 50)}",
+    )
+    panels = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    width = canvas.get_figwidth()
+    canvas.subplots_adjust(
+        left=1.65 / width, right=0.985, bottom=0.75 / height, top=1 - 0.95 / height, wspace=0.05
+    )
+    for axes, points in zip(panels, shown, strict=True):
+        _panel(axes, [row for row in rows if row["points"] == points], places)
+        axes.set_title(points_text(points), loc="left", fontsize=10)
+    handles = [marker(name, "o", colour, "white", ms=8) for name, colour in _COLOURS.items()]
+    handles += [
+        marker("preparing and the first call", "D", "white", INK, ms=5),
+        marker("against difflab's tensors", "$*$", INK, INK, ms=5),
+    ]
+    canvas.legend(handles=handles, loc="lower left", ncols=len(handles), frameon=False, fontsize=9)
+    return canvas
 
 
 def _places(rows: Sequence[SweepRow]) -> dict[str, float]:

@@ -9,18 +9,19 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING
 
-from difflab.bench.pictures import METHOD_STYLES, style_of
+from difflab.bench.pictures import METHOD_STYLES, picture, style_of
 from difflab.bench.problems.profiles import CALLS, RIGHT, Profiles, share
 from difflab.core.quantities import error, percent
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
-from difflab.report.canvas import Label, label_ends, saved, style, ticks, titled
+from difflab.report.canvas import Label, label_ends, ticks, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw", "page", "text"]
 
@@ -85,46 +86,30 @@ def _by_method(rows: Sequence[SweepRow]) -> dict[str, list[SweepRow]]:
 # --- the picture -----------------------------------------------------------------------------
 
 
-def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw performance profiles of one and of many derivatives, and the accuracy profile.
-
-    Parameters
-    ----------
-    rows : sequence of row
-        Rows of `difflab.bench.problems.bench`.
-    kind : {"svg", "png", "pdf"}
-        The format.
-
-    Returns
-    -------
-    bytes
-        The file.
-    """
-    from matplotlib.figure import Figure
-
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw performance profiles of one and of many derivatives, and the accuracy profile."""
     profiles = Profiles.of(rows)
-    with style():
-        canvas = Figure(figsize=(14.0, 5.6))
-        titled(
-            canvas,
-            "share of the problems that a method solves",
-            f"{shorten(_heading(rows), 130)} · left and middle: within a factor of the cheapest "
-            "right method (Dolan, Moré 2002)",
-        )
-        panels = canvas.subplots(1, 3, sharey=True)
-        canvas.subplots_adjust(left=0.04, right=0.925, bottom=0.1, top=0.8, wspace=0.36)
-        titles = ("one derivative, prepared and called", f"{CALLS:,} derivatives")
-        both = zip(panels[:2], titles, (profiles.once, profiles.often), strict=True)
-        for axes, title, curves in both:
-            _panel(axes, curves, 1.0, _MOST)
-            axes.set_title(title, loc="left", fontsize=10)
-            axes.set_xlabel("cost over the cheapest right method")
-            ticks(axes.xaxis, {10.0**k: f"{10**k:,}×" for k in range(6)})
-        _panel(panels[2], profiles.ulps, _LEAST_ULPS, _MOST_ULPS)
-        panels[2].set_title("error of the worst element", loc="left", fontsize=10)
-        panels[2].set_xlabel("ULP")
-        ticks(panels[2].xaxis, {10.0**k: f"$10^{{{k}}}$" if k else "1" for k in range(0, 17, 4)})
-        return saved(canvas, kind)
+    canvas = titled_figure(
+        (14.0, 5.6),
+        "share of the problems that a method solves",
+        f"{shorten(_heading(rows), 130)} · left and middle: within a factor of the cheapest "
+        "right method (Dolan, Moré 2002)",
+    )
+    panels = canvas.subplots(1, 3, sharey=True)
+    canvas.subplots_adjust(left=0.04, right=0.925, bottom=0.1, top=0.8, wspace=0.36)
+    titles = ("one derivative, prepared and called", f"{CALLS:,} derivatives")
+    both = zip(panels[:2], titles, (profiles.once, profiles.often), strict=True)
+    for axes, title, curves in both:
+        _panel(axes, curves, 1.0, _MOST)
+        axes.set_title(title, loc="left", fontsize=10)
+        axes.set_xlabel("cost over the cheapest right method")
+        ticks(axes.xaxis, {10.0**k: f"{10**k:,}×" for k in range(6)})
+    _panel(panels[2], profiles.ulps, _LEAST_ULPS, _MOST_ULPS)
+    panels[2].set_title("error of the worst element", loc="left", fontsize=10)
+    panels[2].set_xlabel("ULP")
+    ticks(panels[2].xaxis, {10.0**k: f"$10^{{{k}}}$" if k else "1" for k in range(0, 17, 4)})
+    return canvas
 
 
 def _panel(axes: Axes, curves: Mapping[str, Sequence[float]], low: float, high: float) -> None:

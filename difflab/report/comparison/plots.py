@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.core.quantities import count, seconds
 from difflab.lab.record import MethodRow
-from difflab.report.canvas import INK, beside, marker, saved, style, ticks
+from difflab.report.canvas import INK, beside, marker, saved, seconds_tick, style, ticks
 from difflab.report.canvas import titled as write_title
 from difflab.report.comparison.labels import place_labels
 from difflab.report.comparison.view import view
@@ -168,7 +168,7 @@ def _time_axis(axes: Axes, label: str) -> None:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     step = max(1, math.ceil((last - first) / 6))
     decades = [10.0**power for power in range(first, last + 1, step)]
-    ticks(axes.xaxis, {t: seconds(t).replace(".00", "").replace(".0", "") for t in decades})
+    ticks(axes.xaxis, {t: seconds_tick(t) for t in decades})
     axes.set_xlim(low, high)
     axes.set_xlabel(label)
 
