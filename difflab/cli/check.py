@@ -17,7 +17,7 @@ import typer
 from difflab.cli.checked import CheckFormat, Outcome
 from difflab.cli.functions import Parameters, load_function, user_code
 from difflab.cli.options import OutputOption, parse_point
-from difflab.cli.output import check_destination, deliver, emit
+from difflab.cli.output import deliver, emit
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def check(
     form: Annotated[
         CheckFormat, typer.Option("--format", help="The output format.")
     ] = CheckFormat.TEXT,
-    output: OutputOption = None,
+    destination: OutputOption = None,
 ) -> int:
     """Check a gradient that you wrote in Python, or a certificate.
 
@@ -79,7 +79,6 @@ def check(
     scalars or arrays under the names in --at and returns the pair (value, gradient):
     one gradient for one parameter, or a sequence of one per parameter, in order.
     """
-    destination = None if output is None else check_destination(output)
     if certificate is not None:
         if destination is not None or form is not CheckFormat.TEXT:
             raise InputError("--format and -o are for the check of a gradient", hint="omit them")

@@ -24,8 +24,6 @@ from difflab.cli.options import (
 )
 from difflab.cli.output import (
     ProgressLine,
-    check_destination,
-    check_picture,
     deliver,
     report_format,
     screen,
@@ -103,7 +101,7 @@ def compare(
     at: PointOption = None,
     methods: MethodsOption = None,
     form: FormatOption = None,
-    output: OutputOption = None,
+    destination: OutputOption = None,
     plot: PlotOption = None,
     order: Annotated[int, typer.Option(min=1, max=2, help="2 compares Hessians.")] = 1,
     target: TargetOption = "auto",
@@ -126,18 +124,18 @@ def compare(
         given |= {"--explain-nan": explain_nan, "--stabilise": stabilise, "--latex": latex}
         options = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
         options |= {"target": target, "timing": not no_timing}
-        return _each(expression, at or [], options, form, output, given)
+        return _each(expression, at or [], options, form, destination, given)
     expression = formula(expression, latex=latex)
     if over or points is not None or scale:
         from difflab.cli.domain import DomainRequest, compare_over
 
-        request = DomainRequest(expression, over or [], points, scale, at or [], form, output, plot)
+        request = DomainRequest(
+            expression, over or [], points, scale, at or [], form, destination, plot
+        )
         options = {"methods": names, "order": order, "timeout": timeout}
         options |= {"target": target, "seed": seed}
         unused = {"--explain-nan": explain_nan, "--stabilise": stabilise, "--no-timing": no_timing}
         return compare_over(request, options, [name for name, given in unused.items() if given])
-    destination = None if output is None else check_destination(output)
-    picture_file = None if plot is None else check_picture(plot)
     subject = Subject.of(expression, at)
     point = subject.place
     chosen = report_format(form, destination, ComparisonFormat)
@@ -153,7 +151,7 @@ def compare(
     compared = subject.text if subject.traced is None else subject.traced
     result = _compared(compared, point, stabilise, options)
     report = written(result, chosen, to_file=destination is not None)
-    _deliver(result, report, destination, picture_file)
+    _deliver(result, report, destination, plot)
     return 0 if result.agreed else 1
 
 
@@ -162,13 +160,12 @@ def _each(
     at: list[str],
     options: CompareOptions,
     form: ComparisonFormat | None,
-    output: str | None,
+    destination: Path | None,
     given: dict[str, Any],
 ) -> int:
     """Compare every formula of a text, and write the records together."""
     from difflab.cli.several import subjects, together
 
-    destination = None if output is None else check_destination(output)
     chosen = report_format(form, destination, ComparisonFormat)
     given["--format html"] = chosen is ComparisonFormat.HTML
     for name, value in given.items():
@@ -188,30 +185,24 @@ def _compared(
 ) -> Comparison | SideBySide:
     from difflab.lab.compare import compare
 
-    progress = ProgressLine(patience=1.0)
-    try:
+    with ProgressLine(patience=1.0) as progress:
         if stabilise:
             from difflab.lab.side_by_side import compare_stabilised
 
             return compare_stabilised(expression, point, progress=progress, **options)
         return compare(expression, point, progress=progress, **options)
-    finally:
-        progress.clear()
 
 
 def _deliver(
-    result: Comparison | SideBySide,
-    report: str,
-    destination: Path | None,
-    picture_file: Path | None,
+    result: Comparison | SideBySide, report: str, destination: Path | None, plot: Path | None
 ) -> None:
     """Write the report and, if requested, the picture."""
     files: dict[Path, bytes] = {}
-    if picture_file is not None:
+    if plot is not None:
         from difflab.report.comparison.plots import picture
 
         shown = getattr(result, "stabilised", result)
-        files[picture_file] = picture(shown, picture_file.suffix[1:].lower())
+        files[plot] = picture(shown, plot.suffix[1:].lower())
     deliver(report, destination, files)
 
 

@@ -17,8 +17,9 @@ from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
     PlotOption,
+    ShapesOption,
 )
-from difflab.cli.output import check_destination, deliver, say
+from difflab.cli.output import deliver, say
 from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError
 
@@ -70,13 +71,6 @@ class DerivativeFormat(StrEnum):
 _FOR_READERS = (DerivativeFormat.TEXT, DerivativeFormat.LATEX, DerivativeFormat.MATHML)
 
 
-PointOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="x1=2,x2=5",
-        help="Numbers, [1,2,3] or @file.npy with the shapes of module:function's arguments.",
-    ),
-]
 VariableOption = Annotated[
     str | None,
     typer.Option(
@@ -119,7 +113,7 @@ SimplifyOption = Annotated[
 
 def derive(
     expression: ExpressionArgument,
-    at: PointOption = None,
+    at: ShapesOption = None,
     wrt: VariableOption = None,
     order: Annotated[
         int, typer.Option(min=0, help="The order of the derivative; 0 is the function.")
@@ -130,12 +124,11 @@ def derive(
     name: NameOption = None,
     sparsity: SparsityOption = False,
     plot: PlotOption = None,
-    output: OutputOption = None,
+    destination: OutputOption = None,
     latex: LatexOption = False,
     simplify: SimplifyOption = False,
 ) -> int:
     """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
-    destination = None if output is None else check_destination(output)
     expression = formula(expression, latex=latex)
     if name is not None and not form.code:
         raise InputError("--name is the name of a function in code", hint="add --format c")

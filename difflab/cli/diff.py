@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from difflab.cli.options import OutputOption
-from difflab.cli.output import check_destination, deliver, report_format, screen
+from difflab.cli.output import deliver, report_format, screen
 
 __all__ = ["EXAMPLES", "diff"]
 
@@ -40,10 +40,9 @@ def diff(
         DiffFormat | None,
         typer.Option("--format", help="By default the ending of -o's name, else a table."),
     ] = None,
-    output: OutputOption = None,
+    destination: OutputOption = None,
 ) -> int:
     """Report what became wrong, less accurate or slower; exit with 1 if anything did."""
-    destination = None if output is None else check_destination(output)
     chosen = report_format(form, destination, DiffFormat)
     from difflab.lab.diff.difference import Difference, difference
     from difflab.lab.diff.sides import load

@@ -12,8 +12,6 @@ from difflab.cli.functions import Subject
 from difflab.cli.options import parse_names, parse_point
 from difflab.cli.output import (
     ProgressLine,
-    check_destination,
-    check_picture,
     deliver,
     report_format,
     say,
@@ -51,8 +49,8 @@ class DomainRequest:
     scale: str | None
     at: Sequence[str]
     form: StrEnum | None
-    output: str | None
-    plot: str | None
+    destination: Path | None
+    plot: Path | None
 
 
 def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequence[str] = ()) -> int:
@@ -65,8 +63,7 @@ def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequenc
         raise InputError("--points and --scale are for a domain", hint="--over x1=0.1:10")
     if unused:
         raise InputError(f"{unused[0]} is for one point, and --over gives a domain")
-    destination = None if request.output is None else check_destination(request.output)
-    picture_file = None if request.plot is None else check_picture(request.plot)
+    destination, plot = request.destination, request.plot
     over = parse_ranges(request.over)
     subject = Subject.of(request.expression, request.at)
     form = None if request.form is None else DomainFormat(request.form)
@@ -85,10 +82,10 @@ def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequenc
         at = {name: value for name, value in at.items() if name not in over}
     result = _compared(subject, over, at, {**common, **options})
     files: dict[Path, bytes] = {}
-    if picture_file is not None:
+    if plot is not None:
         from difflab.report.domain.plots import picture
 
-        files[picture_file] = picture(result, picture_file.suffix[1:].lower())
+        files[plot] = picture(result, plot.suffix[1:].lower())
     deliver(_written(result, chosen, to_file=destination is not None), destination, files)
     return 0 if result.agreed else 1
 
@@ -130,12 +127,9 @@ def _compared(
 ) -> DomainComparison:
     from difflab.lab.domain.compare import compare_domain
 
-    progress = ProgressLine(patience=1.0)
     expression = subject.text if subject.traced is None else subject.traced
-    try:
+    with ProgressLine(patience=1.0) as progress:
         return compare_domain(expression, over, at, progress=progress, notify=say, **options)
-    finally:
-        progress.clear()
 
 
 def _scales(text: str | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.functions import Subject
-from difflab.cli.options import DerivativeKind, ExpressionArgument
+from difflab.cli.options import DerivativeKind, ExpressionArgument, ShapesOption
 from difflab.cli.output import ProgressLine, say
 from difflab.core.wording import counted
 from difflab.errors import InputError
@@ -35,13 +35,6 @@ ResultOption = Annotated[
     str,
     typer.Option(
         "--output", "-o", metavar="FILE", help="The results: .npy, .zarr, .csv or .parquet."
-    ),
-]
-ShapesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="x1=2,x2=5",
-        help="Numbers, [1,2,3] or @file.npy with the shapes of module:function's arguments.",
     ),
 ]
 
@@ -80,15 +73,8 @@ def evaluate(
     kinds = [kind for kind, wanted in requested.items() if wanted]
     function = _result(Subject.of(expression, at).function, kinds, value)
     compiled = compile(function, target, threads, packed=True)
-    progress = ProgressLine()
-    try:
+    with ProgressLine(stopped="the same command goes on where this one stops") as progress:
         apply(compiled, points, output, chunk, progress=progress)
-    except KeyboardInterrupt:
-        progress.clear()
-        say("the same command goes on where this one stops")
-        raise
-    finally:
-        progress.clear()
     say(f"wrote {output}")
     return 0
 

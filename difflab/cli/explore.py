@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,17 +20,23 @@ difflab explore model:loss --at "w=[0.5,1],x=2" -o page.html
 """
 
 PageOption = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE", help="Write the page to this file.")
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        parser=check_destination,
+        metavar="FILE",
+        help="Write the page to this file.",
+    ),
 ]
 
 
 def explore(
     expression: ExpressionArgument,
-    output: PageOption,
+    destination: PageOption,
     at: PointOption = None,
 ) -> int:
     """Write a page that steps through EXPR and its derivative; it needs no network."""
-    destination = check_destination(output)
     subject = Subject.of(expression, at)
     if subject.place is None and subject.function.inputs:
         say("no --at: a point inside the domain was chosen")

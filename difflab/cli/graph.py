@@ -16,7 +16,7 @@ from difflab.cli.options import (
     OutputOption,
     StabiliseOption,
 )
-from difflab.cli.output import check_destination, deliver, say, screen
+from difflab.cli.output import deliver, say, screen
 from difflab.core.wording import names_problem, without_comments
 from difflab.errors import InputError
 
@@ -95,14 +95,13 @@ def graph(
     depth: DepthOption = 0,
     opened: OpenOption = None,
     form: FormatOption = None,
-    output: OutputOption = None,
+    destination: OutputOption = None,
     passes: PassesFlag = False,
     stabilise: StabiliseOption = False,
     memory: MemoryFlag = False,
     latex: LatexOption = False,
 ) -> int:
     """Draw the computational graph of EXPR, or of its derivative."""
-    destination = None if output is None else check_destination(output)
     expression = formula(expression, latex=latex)
     table = "--passes" if passes else "--memory" if memory else ""
     if passes and memory:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
 from math import isfinite
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from difflab.cli.output import check_destination, check_picture
 from difflab.cli.program_text import read_expression
 from difflab.core.place import SourceLocation
 from difflab.errors import InputError, ParseError, PointError
@@ -31,6 +32,7 @@ __all__ = [
     "OutputOption",
     "PlotOption",
     "PointOption",
+    "ShapesOption",
     "StabiliseOption",
     "TimeoutOption",
     "one_of",
@@ -54,11 +56,24 @@ PointOption = Annotated[
         " .txt (lines name=value), .json or .npz. By default one is chosen.",
     ),
 ]
+ShapesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="x1=2,x2=5",
+        help="Numbers, [1,2,3] or @file.npy with the shapes of module:function's arguments.",
+    ),
+]
 OutputOption = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")
+    Path | None,
+    typer.Option(
+        "--output", "-o", parser=check_destination, metavar="FILE", help="Write to this file."
+    ),
 ]
 PlotOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
+    Path | None,
+    typer.Option(
+        parser=check_picture, metavar="FILE", help="Also draw a picture: .svg, .png or .pdf."
+    ),
 ]
 StabiliseOption = Annotated[
     bool,

@@ -128,11 +128,22 @@ class ProgressLine:
     ----------
     patience : float
         Seconds before anything is shown; shorter work shows no progress.
+    stopped : str
+        What is said after Ctrl-C: what is kept, and how to resume.
     """
 
-    def __init__(self, patience: float = 2.0) -> None:
+    def __init__(self, patience: float = 2.0, stopped: str = "") -> None:
         self._line = TerminalLine(sys.stderr, _show)
         self._next = monotonic() + patience
+        self._stopped = stopped
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.clear()
+        if kind is KeyboardInterrupt and self._stopped:
+            say(self._stopped)
 
     def __call__(self, done: int, total: int, label: str) -> None:
         """Show that `done` of `total` steps are done, and `label` is next."""

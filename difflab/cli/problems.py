@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.options import OutputOption, parse_names
-from difflab.cli.output import check_destination, deliver, report_format, screen, write_files
+from difflab.cli.output import deliver, report_format, screen, write_files
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def problems(
         ProblemsFormat | None,
         typer.Option("--format", help="By default the ending of -o's name, else a table."),
     ] = None,
-    output: OutputOption = None,
+    destination: OutputOption = None,
     export: Annotated[
         Path | None,
         typer.Option("--export", metavar="DIR", help="Copy the problems' files to this folder."),
@@ -68,7 +68,6 @@ def problems(
 
     Without a filter the table lists the sets. Wherever a formula is taken, problem:SET/NAME is.
     """
-    destination = None if output is None else check_destination(output)
     chosen = report_format(form, destination, ProblemsFormat)
     filtered = bool(sets or kinds or inputs)
     if name is not None and filtered:
@@ -86,7 +85,7 @@ def problems(
     elif name is not None:
         deliver(_shown(found[0], chosen), destination)
     else:
-        deliver(_listed(found, chosen, filtered, to_file=output is not None), destination)
+        deliver(_listed(found, chosen, filtered, to_file=destination is not None), destination)
 
 
 def _shown(one: Problem, form: ProblemsFormat) -> str:

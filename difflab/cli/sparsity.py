@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from difflab.cli.functions import Subject
-from difflab.cli.output import check_picture, deliver, screen
+from difflab.cli.output import deliver, screen
 from difflab.core.wording import without_comments
 from difflab.errors import InputError
 
@@ -13,7 +13,7 @@ __all__ = ["show_sparsity"]
 
 
 def show_sparsity(
-    subject: Subject, hessian: bool | None, destination: Path | None, plot: str | None
+    subject: Subject, hessian: bool | None, destination: Path | None, plot: Path | None
 ) -> int:
     """Write the pattern of the Jacobian or Hessian and the savings; return the exit code.
 
@@ -28,7 +28,6 @@ def show_sparsity(
     plot : str, optional
         The file of the picture.
     """
-    picture_file = None if plot is None else check_picture(plot)
     from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
     from difflab.report import spy
 
@@ -38,9 +37,7 @@ def show_sparsity(
     second = function.m == 1 if hessian is None else hessian
     derivative = sparse_hessian(function) if second else sparse_jacobian(function)
     title = f"{'Hessian' if second else 'Jacobian'} of {without_comments(subject.text).strip()}"
-    files: dict[Path, bytes] = {}
-    if picture_file is not None:
-        files[picture_file] = spy.picture(derivative, title, picture_file.suffix[1:].lower())
+    files = {plot: spy.picture(derivative, title, plot.suffix[1:].lower())} if plot else {}
     width = screen(to_file=destination is not None, usual=88)["width"]
     deliver(spy.text(derivative, title, width), destination, files)
     return 0

@@ -127,18 +127,12 @@ def _run(store: Store, planned: Plan, cluster: Cluster | None) -> None:
     """Run a study with progress; after Ctrl-C, report what is kept and how to resume."""
     from difflab.lab.study.run import run
 
-    progress = ProgressLine()
-    try:
+    stopped = f"stopped; the records are kept in {store.path}; run the same command again to resume"
+    with ProgressLine(stopped=stopped) as progress:
         if cluster is None:
             run(store, planned, progress, say)
         else:
             cluster.run(store, planned, progress, say)
-    except KeyboardInterrupt:
-        progress.clear()
-        say(f"stopped; the records are kept in {store.path}; run the same command again to resume")
-        raise
-    finally:
-        progress.clear()
 
 
 def _counted(planned: Plan, path: Path) -> str:

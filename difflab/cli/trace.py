@@ -15,7 +15,7 @@ from difflab.cli.options import (
     OutputOption,
     PointOption,
 )
-from difflab.cli.output import check_destination, deliver, report_format, say, screen
+from difflab.cli.output import deliver, report_format, say, screen
 
 if TYPE_CHECKING:
     from difflab.report.trace.steps import EvaluationTrace
@@ -64,12 +64,11 @@ def trace(
         TraceFormat | None,
         typer.Option("--format", help="By default the ending of -o's name, else a table."),
     ] = None,
-    output: OutputOption = None,
+    destination: OutputOption = None,
     explain_nan: ExplainNan = False,
     latex: LatexOption = False,
 ) -> int:
     """Show how EXPR and its derivative are evaluated, step by step."""
-    destination = None if output is None else check_destination(output)
     expression = formula(expression, latex=latex)
     chosen = report_format(form, destination, TraceFormat)
     subject = Subject.of(expression, at)

@@ -14,7 +14,7 @@ import typer
 from difflab.cli.check import GradientOption, PackedGradient, PointOption
 from difflab.cli.functions import load_function, user_code
 from difflab.cli.options import OutputOption, parse_point
-from difflab.cli.output import check_destination, deliver, say
+from difflab.cli.output import deliver, say
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def write_test(
     points: Annotated[
         int, typer.Option(min=1, max=1000, help="The number of points, the first that of --at.")
     ] = 3,
-    output: OutputOption = None,
+    destination: OutputOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed for choosing points.")] = 0,
 ) -> int:
     """Write a pytest file that checks a gradient.
@@ -50,7 +50,6 @@ def write_test(
     value, which difflab then differentiates. The checks are run once before the file
     is written.
     """
-    destination = None if output is None else check_destination(output)
     subject = _Subject.of(target, gradient, at or [], seed)
     with user_code(target):
         chosen = subject.points(points, seed)

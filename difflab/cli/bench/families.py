@@ -13,11 +13,9 @@ from difflab.cli.bench.running import (
     MethodsOption,
     PictureFormat,
     QuickOption,
-    measured,
     run,
 )
 from difflab.cli.options import TimeoutOption, parse_names
-from difflab.cli.output import emit, write_files
 from difflab.cli.program_text import expression_key, read_expression
 from difflab.errors import InputError
 
@@ -55,10 +53,7 @@ def dimensions(
     chosen.try_smallest(ranges)
     tasks = module.tasks(chosen.family, ranges, select(parse_names(methods) or "all"), timeout)
     with chosen.running():
-        rows = measured(output / "dimensions.csv", module, tasks)
-    path, html = output / f"dimensions.{form}", output / "dimensions.html"
-    write_files({path: module.draw(rows, form), html: module.page(rows).encode()})
-    emit("".join(f"{file}\n" for file in (path, html, path.with_suffix(".csv"))))
+        run("dimensions", module, tasks, output, form, pages={".html": module.page})
 
 
 def swell(

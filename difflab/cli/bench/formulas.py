@@ -16,12 +16,10 @@ from difflab.cli.bench.running import (
     PictureFormat,
     QuickOption,
     RowTimeoutOption,
-    drawn,
-    measured,
     run,
 )
 from difflab.cli.options import PointOption, TimeoutOption, parse_names
-from difflab.cli.output import emit, say, screen
+from difflab.cli.output import say, screen
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -119,9 +117,9 @@ def peers(
     # `--quick` means fewer points and less time; the time limit is recorded in the rows.
     sizes, timeout = (sizes[:2], min(timeout, 1.0)) if quick else (sizes, timeout)
     tasks = module.tasks(case, contenders, sizes, timeout)
-    rows = measured(output / f"{name}.csv", module, tasks)
-    emit(module.table(rows, **screen()) + "\n")
-    drawn(output / f"{name}.{form}", module, rows)
+    rows = run(
+        name, module, tasks, output, form, lambda found: module.table(found, **screen()) + "\n"
+    )
     return int(any(row["status"] == "disagree" for row in rows))
 
 

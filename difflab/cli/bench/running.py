@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +24,6 @@ __all__ = [
     "PictureFormat",
     "QuickOption",
     "RowTimeoutOption",
-    "drawn",
     "measured",
     "run",
 ]
@@ -61,21 +61,45 @@ def measured(path: Path, module: BenchmarkModule, tasks: Iterable[Task]) -> list
     """Run a sweep with progress; after Ctrl-C, report what is kept and how to resume."""
     from difflab.lab.sweep import run
 
-    progress = ProgressLine()
-    try:
+    stopped = f"stopped; what is measured is kept in {path}; run the same command again to resume"
+    with ProgressLine(stopped=stopped) as progress:
         return run(path, module.LAYOUT, tasks, progress, say)
-    except KeyboardInterrupt:
-        progress.clear()
-        say(f"stopped; what is measured is kept in {path}; run the same command again to resume")
-        raise
 
 
-def drawn(path: Path, module: BenchmarkModule, rows: Sequence[SweepRow]) -> None:
-    """Write the picture; name it and its CSV file on standard output."""
-    write_files({path: module.draw(rows, path.suffix[1:])})
-    emit(f"{path}\n{path.with_suffix('.csv')}\n")
+def run(
+    name: str,
+    module: BenchmarkModule,
+    tasks: Iterable[Task],
+    output: Path,
+    form: str,
+    show: Callable[[Sequence[SweepRow]], str] | None = None,
+    pages: Mapping[str, Callable[[Sequence[SweepRow]], str]] = MappingProxyType({}),
+) -> list[SweepRow]:
+    """Measure the rows of a benchmark; write them and their picture, and name the files.
 
-
-def run(name: str, module: BenchmarkModule, tasks: Iterable[Task], output: Path, form: str) -> None:
-    """Measure the rows of a benchmark and write them and their picture."""
-    drawn(output / f"{name}.{form}", module, measured(output / f"{name}.csv", module, tasks))
+    Parameters
+    ----------
+    name : str
+        The stem of the files.
+    module : BenchmarkModule
+        The benchmark.
+    tasks : iterable of Task
+        What is measured.
+    output : Path
+        The folder of the files.
+    form : str
+        The format of the picture.
+    show : callable, optional
+        Returns the rows as text for standard output.
+    pages : mapping
+        Further files: by ending a callable that returns their text.
+    """
+    path = output / f"{name}.{form}"
+    rows = measured(path.with_suffix(".csv"), module, tasks)
+    if show is not None:
+        emit(show(rows))
+    files = {path: module.draw(rows, form)}
+    files |= {path.with_suffix(ending): page(rows).encode() for ending, page in pages.items()}
+    write_files(files)
+    emit("".join(f"{file}\n" for file in (*files, path.with_suffix(".csv"))))
+    return rows

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,13 +16,15 @@ from difflab.cli.bench.running import (
     FormatOption,
     PictureFormat,
     QuickOption,
-    drawn,
-    measured,
+    run,
 )
 from difflab.cli.options import TimeoutOption, parse_names
-from difflab.cli.output import emit, screen, write_files
+from difflab.cli.output import screen
 from difflab.cli.problems import chosen_problems
 from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.lab.sweep import SweepRow
 
 __all__ = ["adbench", "gradbench", "graders", "problems"]
 
@@ -48,12 +52,12 @@ def adbench(
     instances = module.chosen(data, parse_names(problems) or [], large=large)
     others = parse_names(peers or None) or []
     tools = ["difflab", *(name for name in others if name != "difflab")]
-    rows = measured(output / "adbench.csv", module, module.tasks(data, instances, tools))
-    emit(text(rows, **screen(usual=110)))
-    path = output / f"adbench.{form}"
-    document = json.dumps(module.document(rows), indent=1, allow_nan=False) + "\n"
-    write_files({path: module.draw(rows, form), path.with_suffix(".json"): document.encode()})
-    emit("".join(f"{path.with_suffix(suffix)}\n" for suffix in (path.suffix, ".json", ".csv")))
+    tasks = module.tasks(data, instances, tools)
+
+    def document(rows: Sequence[SweepRow]) -> str:
+        return json.dumps(module.document(rows), indent=1, allow_nan=False) + "\n"
+
+    rows = run("adbench", module, tasks, output, form, _table(text), {".json": document})
     if any(row["status"] == "wrong" for row in rows):
         raise typer.Exit(1)
 
@@ -91,9 +95,7 @@ def gradbench(
     found = Checkout.of(checkout, names)
     chosen = module.chosen_tools(found, parse_names(tools))
     tasks = module.tasks(found, names, chosen, published, quick=quick, timeout=timeout)
-    rows = measured(output / "gradbench.csv", module, tasks)
-    emit(text(rows, **screen(usual=110)))
-    drawn(output / f"gradbench.{form}", module, rows)
+    rows = run("gradbench", module, tasks, output, form, _table(text))
     own = [row for row in rows if row["tool"] == "difflab" and row["origin"] == "measured"]
     return int(any(row["status"] != "ok" for row in own))
 
@@ -112,10 +114,7 @@ def graders(
     from difflab.bench.graders import bench as module
     from difflab.bench.graders.drawing import text
 
-    tasks = module.tasks(quick=quick, every=every)
-    rows = measured(output / "graders.csv", module, tasks)
-    emit(text(rows, **screen(usual=110)))
-    drawn(output / f"graders.{form}", module, rows)
+    run("graders", module, module.tasks(quick=quick, every=every), output, form, _table(text))
 
 
 def problems(
@@ -142,10 +141,10 @@ def problems(
 
     found = chosen_problems(sets, kinds, inputs)
     tasks = module.tasks(found, parse_names(methods), quick=quick, timeout=timeout)
-    rows = measured(output / "problems.csv", module, tasks)
-    emit(module.text(rows, **screen(usual=110)))
-    path = output / "problems.html"
-    write_files({path: module.page(rows).encode()})
-    emit(f"{path}\n")
-    drawn(output / f"problems.{form}", module, rows)
+    rows = run("problems", module, tasks, output, form, _table(module.text), {".html": module.page})
     return int(any(row["verdict"] == "disagree" for row in rows))
+
+
+def _table(text: Callable[..., str]) -> Callable[[Sequence[SweepRow]], str]:
+    """Return `text` for the terminal; its tables are wide, so that a pipe gets more than 80."""
+    return partial(text, **screen(usual=110))
