@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -210,22 +210,22 @@ def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file:
     """Return a comparison, or two side by side, in one of the formats."""
     if form is ComparisonFormat.JSON:
         return result.to_json() + "\n"
-    module, function = _WRITERS[form]
-    if hasattr(result, "stabilised"):
-        module = "side_by_side"
-    # The other formats are not loaded: they draw.
-    write = getattr(import_module(f"difflab.report.comparison.{module}"), function)
-    if form is ComparisonFormat.TABLE:
-        write = partial(write, **screen(to_file=to_file))
-    report: str = write(result)
-    return report
+    from difflab.lab.side_by_side import SideBySide
+    from difflab.report.comparison import csv, formats, side_by_side
 
-
-_WRITERS = {
-    ComparisonFormat.CSV: ("csv", "csv"),
-    ComparisonFormat.MD: ("markdown", "markdown"),
-    ComparisonFormat.LATEX: ("latex", "latex"),
-    ComparisonFormat.HTML: ("html", "page"),
-    ComparisonFormat.TABLE: ("table", "table"),
-}
-"""The module of each format in `difflab.report.comparison`, and its function."""
+    writers: dict[ComparisonFormat, Callable[..., str]] = {
+        ComparisonFormat.CSV: csv.csv,
+        ComparisonFormat.MD: formats.markdown,
+        ComparisonFormat.LATEX: formats.latex,
+        ComparisonFormat.HTML: formats.page,
+        ComparisonFormat.TABLE: partial(formats.table, **screen(to_file=to_file)),
+    }
+    if isinstance(result, SideBySide):
+        writers = {
+            ComparisonFormat.CSV: side_by_side.csv,
+            ComparisonFormat.MD: side_by_side.markdown,
+            ComparisonFormat.LATEX: side_by_side.latex,
+            ComparisonFormat.HTML: side_by_side.page,
+            ComparisonFormat.TABLE: partial(side_by_side.table, **screen(to_file=to_file)),
+        }
+    return writers[form](result)

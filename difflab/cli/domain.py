@@ -147,16 +147,14 @@ def _written(result: DomainComparison, form: DomainFormat, *, to_file: bool) -> 
     """Return the result in one of the formats."""
     if form is DomainFormat.JSON:
         return result.to_json() + "\n"
+    from difflab.report.domain import data, formats
+
     if form is DomainFormat.HTML:
-        from difflab.report.domain.html import page
-
-        return page(result)
-    from difflab.report.domain import data, markdown, table
-
+        return formats.page(result)
     if form is DomainFormat.PARQUET:
         return data.parquet(result)
     if form is DomainFormat.CSV:
         return data.csv(result)
     if form is DomainFormat.MD:
-        return markdown.markdown(result)
-    return table.table(result, **screen(to_file=to_file))
+        return formats.markdown(result)
+    return formats.table(result, **screen(to_file=to_file))

@@ -10,17 +10,17 @@ from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
-from typing import TextIO, TypedDict, TypeVar
+from typing import TextIO, TypeVar
 
 from difflab.core.files import check_destination, reason, write_whole
 from difflab.core.terminal_line import TerminalLine
 from difflab.errors import InputError, printable
 from difflab.report.ascii import ascii_text
+from difflab.report.terminal import Screen
 
 __all__ = [
     "ProgressLine",
     "ReaderGone",
-    "Screen",
     "check_destination",
     "check_picture",
     "coloured",
@@ -37,14 +37,6 @@ _Formats = TypeVar("_Formats", bound=StrEnum)
 _SEEN = 500  # characters of either end of a label that can be shown
 _NARROWEST, _WIDEST = 20, 160
 _BEYOND_ASCII = "v̄₋₁ ∂ ≤ … µ −"  # characters in tables
-
-
-class Screen(TypedDict):
-    """The keyword arguments by which tables are fitted to a terminal."""
-
-    colour: bool
-    width: int
-    plain: bool
 
 
 def screen(*, to_file: bool = False, usual: int = 80) -> Screen:

@@ -52,7 +52,7 @@ def report(
             hint=f'difflab compare "sin(x)" -o {directory}/sin.json',
         )
     destination = check_destination(output or str(folder / "index.html"))
-    from difflab.report.comparison.html import index
+    from difflab.report.comparison.formats import index
 
     saved: list[tuple[str, Comparison]] = []
     faults: dict[str, str] = {}

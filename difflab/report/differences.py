@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from itertools import groupby
+from typing import Unpack
 
 from difflab.core.quantities import error, seconds
 from difflab.core.table import Cell, Column, Table
@@ -12,7 +13,7 @@ from difflab.lab.diff.difference import Change, Difference, Kind
 from difflab.report import html as pages
 from difflab.report import markdown as marks
 from difflab.report.style import clean, shorten
-from difflab.report.terminal import WIDTH, Part, draw
+from difflab.report.terminal import Part, Screen, draw
 
 __all__ = ["html", "markdown", "table"]
 
@@ -40,16 +41,14 @@ def summary(found: Difference) -> str:
     )
 
 
-def table(
-    found: Difference, *, colour: bool = False, width: int = WIDTH, plain: bool = False
-) -> str:
+def table(found: Difference, **screen: Unpack[Screen]) -> str:
     """Return a difference as tables that fit the terminal."""
     parts: list[Part] = []
     for kind, rows in _sections(found):
         style = "disagree" if kind.worse else "label"
         parts.append([Cell(f"{_TITLES[kind]}: {len(rows.rows)}", style), rows])
     parts.append(Cell(summary(found), "label"))
-    return draw(parts, colour=colour, width=width, plain=plain)
+    return draw(parts, **screen)
 
 
 def markdown(found: Difference) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from difflab.core.quantities import count
 from difflab.core.table import Cell, Column, Table, facts
@@ -16,7 +16,7 @@ from difflab.lab.pipeline import PassStep, run
 from difflab.report import html
 from difflab.report.heading import READABLE
 from difflab.report.style import clean, shorten
-from difflab.report.terminal import WIDTH, Part, draw
+from difflab.report.terminal import WIDTH, Part, Screen, draw
 
 if TYPE_CHECKING:
     from difflab.execute.lower.plan import BufferPlan
@@ -73,10 +73,7 @@ def passes(function: Function) -> PassesReport:
 def passes_table(
     steps: Sequence[PassStep],
     stabilised: Stabilised | None = None,
-    *,
-    colour: bool = False,
-    width: int = WIDTH,
-    plain: bool = False,
+    **screen: Unpack[Screen],
 ) -> str:
     """Return a table of the passes, and below it the changes of each.
 
@@ -93,7 +90,7 @@ def passes_table(
     parts += [_change(step) for step in steps if _is_readable(step)]
     if stabilised is not None:
         parts.append(rewrites_text(stabilised))
-    return draw(parts, colour=colour, width=width, plain=plain)
+    return draw(parts, **screen)
 
 
 def _table(steps: Sequence[PassStep]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from difflab.core.table import Cell, Table
 from difflab.report.ascii import ascii_text
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-__all__ = ["WIDTH", "Part", "draw"]
+__all__ = ["WIDTH", "Part", "Screen", "draw"]
 
 Part = str | Cell | Table | Sequence["Part"]
 """A text, a table, or parts without an empty line between them."""
@@ -28,6 +28,14 @@ _READABLE = 12
 
 _WORD = 16
 """The longest word that such a column keeps whole."""
+
+
+class Screen(TypedDict, total=False):
+    """The keyword arguments by which tables are fitted to a terminal."""
+
+    colour: bool
+    width: int
+    plain: bool
 
 
 def draw(

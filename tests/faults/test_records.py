@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from difflab.core.strict_json import long_integers
 from difflab.errors import InputError
 from difflab.lab.saved import from_json
-from difflab.report.comparison.html import index
+from difflab.report.comparison.formats import index
 
 SEED = json.loads((Path(__file__).parents[1] / "report" / "seed.json").read_text("utf-8"))
 TEXTS = ("", "nan", "inf", "<script>alert(1)</script>", "\x1b[2J", "\ud800", "=1+1", "a" * 10_000)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import difflab as dl
-from difflab.report.comparison.latex import latex
+from difflab.report.comparison.formats import latex
 from difflab.report.latex import literal
 from difflab.report.trace.text import as_latex
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from difflab.bench.pictures import picture
 from difflab.core.quantities import ABSENT, error, ratio, seconds
@@ -12,7 +12,7 @@ from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT, INK, beside, ticks, titled_figure
 from difflab.report.style import clean, shorten
-from difflab.report.terminal import Part
+from difflab.report.terminal import Part, Screen
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
@@ -30,19 +30,17 @@ ratio: time over difflab's, measured in turns: median (middle half)
 prepare: until the first result; difflab may load its machine code from its cache"""
 
 
-def table(
-    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 80, plain: bool = False
-) -> str:
+def table(rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
     """Return a table for every number of points, then the reasons of missing times.
 
     Parameters
     ----------
     rows : sequence of row
         Rows of `difflab.bench.peers.bench` of one function at one point.
-    colour, width, plain
+    screen
         As for `difflab.report.terminal.draw`.
     """
-    return rendered([*tables(rows, _grid, "peer"), _NOTE], colour=colour, width=width, plain=plain)
+    return rendered([*tables(rows, _grid, "peer"), _NOTE], **screen)
 
 
 def tables(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from difflab.bench.peers.drawing import machine, number, points_text, sizes, tables, words
 from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, picture
@@ -13,6 +13,7 @@ from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT, INK, beside, marker, ticks, titled_figure
 from difflab.report.style import clean, shorten
+from difflab.report.terminal import Screen
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
@@ -34,20 +35,18 @@ pays after: with its preparation, so many calls take no longer than define-by-ru
 * no define-by-run mode: compared with difflab's tensors"""
 
 
-def table(
-    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 80, plain: bool = False
-) -> str:
+def table(rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
     """Return a table for every number of points, then the reasons of missing times.
 
     Parameters
     ----------
     rows : sequence of row
         Rows of `difflab.bench.peers.execution` of one function at one point.
-    colour, width, plain
+    screen
         As for `difflab.report.terminal.draw`.
     """
     parts = [*tables(rows, _grid, "way"), _NOTE]
-    return rendered(parts, colour=colour, width=width, plain=plain)
+    return rendered(parts, **screen)
 
 
 _COLUMNS = (

@@ -16,8 +16,7 @@ from difflab.lab.problems.library import problem
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide, compare_stabilised
-from difflab.report.comparison import side_by_side
-from difflab.report.comparison import table as tables
+from difflab.report.comparison import formats, side_by_side
 from difflab.report.terminal import WIDTH
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class Result(Comparison):
 
     def table(self, *, width: int = WIDTH) -> str:
         """Return the table that ``difflab compare`` prints."""
-        return tables.table(self, width=width)
+        return formats.table(self, width=width)
 
     def recommendation(self) -> str:
         """Return one sentence: the method to use for this function, and the evidence."""
@@ -73,9 +72,7 @@ class Result(Comparison):
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks display."""
-        from difflab.report.comparison.html import fragment
-
-        return fragment(self)
+        return formats.fragment(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

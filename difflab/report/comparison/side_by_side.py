@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from typing import Unpack
 
 from difflab.core.quantities import error
 from difflab.core.table import Cell, Column, Table, facts
@@ -12,11 +13,11 @@ from difflab.report import html
 from difflab.report import latex as tex
 from difflab.report import markdown as md
 from difflab.report.comparison import csv as spreadsheets
-from difflab.report.comparison.html import summary
 from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.passes import SHOWN_REWRITES, position, remarks, rewrites_text
 from difflab.report.style import clean
-from difflab.report.terminal import WIDTH, Part, draw
+from difflab.report.summary import html_lines
+from difflab.report.terminal import Part, Screen, draw
 from difflab.stabilisation.proof import Stabilised
 
 __all__ = ["csv", "fragment", "latex", "markdown", "page", "table"]
@@ -25,9 +26,7 @@ _ULP = Column("ULP", right=True, format=error)
 _COLUMNS = (Column("method", wrap=True), Column("plain"), _ULP, Column("stabilised"), _ULP)
 
 
-def table(
-    both: SideBySide, *, colour: bool = False, width: int = WIDTH, plain: bool = False
-) -> str:
+def table(both: SideBySide, **screen: Unpack[Screen]) -> str:
     """Return both as one table, with the rewrites below it.
 
     Parameters
@@ -41,13 +40,13 @@ def table(
     parts: list[Part] = [facts(_facts(*pair)), _methods(*pair), rewrites_text(both.rewriting)]
     if pair[1].sentence:
         parts.append(Cell(f"Stabilised: {pair[1].sentence}", "label"))
-    return draw(parts, colour=colour, width=width, plain=plain)
+    return draw(parts, **screen)
 
 
 def _facts(plain: ComparisonView, stable: ComparisonView) -> list[tuple[str, str]]:
     """Return the labelled lines above the table."""
     values = [("value", f"{plain.value} plain"), ("", f"{stable.value} stabilised")]
-    own = plain.facts
+    own = list(plain.facts)
     if plain.value != stable.value:
         place = own.index(("value", plain.value))
         own[place : place + 1] = values
@@ -109,7 +108,7 @@ def _body(both: SideBySide) -> list[str]:
     parts += [html.labelled(_facts(plain, stable)), html.table(_methods(plain, stable))]
     parts.append("<h2>Rewrites</h2>")
     parts += [f'<p class="note">{line}</p>' for line in _rewrites(both.rewriting)]
-    parts += ["<h2>Plain</h2>", *summary(plain), "<h2>Stabilised</h2>", *summary(stable)]
+    parts += ["<h2>Plain</h2>", *html_lines(plain), "<h2>Stabilised</h2>", *html_lines(stable)]
     return [*parts, "</main>"]
 
 

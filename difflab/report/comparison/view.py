@@ -28,6 +28,7 @@ from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Var
 from difflab.methods.protocol import Size
 from difflab.report.point import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
+from difflab.report.summary import Summary
 
 __all__ = ["ComparisonView", "view"]
 
@@ -49,50 +50,27 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class ComparisonView:
-    """The content of the reports about one comparison, as text that is safe to print."""
+@dataclass(frozen=True, kw_only=True)
+class ComparisonView(Summary):
+    """The content of the reports about one comparison.
 
-    expression: str
+    Attributes
+    ----------
+    point, value : str
+        The point and the value there.
+    derivative_name : str
+        ``"gradient"``, ``"Jacobian"`` or ``"Hessian"``.
+    referee : str
+        The status and the accuracy of the reference.
+    rows : sequence of MethodRow
+        The methods.
+    """
+
     point: str
-    chosen: bool
     value: str
     derivative_name: str
-    derivative: Sequence[str]
     referee: str
     rows: Sequence[MethodRow]
-    notes: Sequence[tuple[str, str]]
-    sentence: str
-    environment: Sequence[tuple[str, str]]
-
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """The labelled texts above the table: the point, the value, the derivative, the referee."""
-        pairs = [("at", self.point)]
-        if self.chosen:
-            pairs.append(("", "a point chosen inside the domain; --at sets another"))
-        pairs.append(("value", self.value))
-        names = [self.derivative_name, *[""] * (len(self.derivative) - 1)]
-        pairs += zip(names, self.derivative, strict=False)
-        return [*pairs, ("referee", self.referee)]
-
-    @property
-    def table(self) -> Table:
-        """The table of all methods."""
-        rows = [
-            (
-                *(Cell(row.name, row.family), Cell(row.outcome, row.outcome)),
-                *(row.max_abs_error, row.max_ulp_error, row.size, row.operations),
-                *(row.prepare_seconds, row.call_seconds),
-            )
-            for row in self.rows
-        ]
-        return Table(_COLUMNS, rows)
-
-    @property
-    def agreed(self) -> bool:
-        """Whether no method is wrong."""
-        return all(row.outcome != "disagree" for row in self.rows)
 
 
 def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
@@ -105,19 +83,41 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
         replace(row, name=clean(row.name), message=clean(row.message)) for row in comparison.methods
     )
     name, entries = _derivative(comparison)
+    point = point_text(comparison.point)
+    value = _abbreviated([exact(value) for value in comparison.value])
+    referee = _referee(comparison.reference)
+    facts = [("at", point)]
+    if comparison.point_chosen:
+        facts.append(("", "a point chosen inside the domain; --at sets another"))
+    facts += [("value", value), *zip([name, *[""] * len(entries)], entries, strict=False)]
     return ComparisonView(
+        heading=f"{name.capitalize()} of",
         expression=shorten(clean(comparison.expression.text), SHOWN_EXPRESSION),
-        point=point_text(comparison.point),
-        chosen=comparison.point_chosen,
-        value=_abbreviated([exact(value) for value in comparison.value]),
-        derivative_name=name,
-        derivative=entries,
-        referee=_referee(comparison.reference),
-        rows=rows,
+        facts=[*facts, ("referee", referee)],
+        table=_table(rows),
         notes=_notes(rows),
         sentence=clean(recommend(comparison)),
         environment=_environment(comparison.environment),
+        agreed=all(row.outcome != "disagree" for row in rows),
+        point=point,
+        value=value,
+        derivative_name=name,
+        referee=referee,
+        rows=rows,
     )
+
+
+def _table(rows: Sequence[MethodRow]) -> Table:
+    """Return the table of all methods."""
+    lines = [
+        (
+            *(Cell(row.name, row.family), Cell(row.outcome, row.outcome)),
+            *(row.max_abs_error, row.max_ulp_error, row.size, row.operations),
+            *(row.prepare_seconds, row.call_seconds),
+        )
+        for row in rows
+    ]
+    return Table(_COLUMNS, lines)
 
 
 def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:

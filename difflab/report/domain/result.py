@@ -8,7 +8,7 @@ from pathlib import Path
 from difflab.core.files import write_whole
 from difflab.errors import InputError
 from difflab.lab.domain.record import DomainComparison
-from difflab.report.domain import table as tables
+from difflab.report.domain import formats
 from difflab.report.terminal import WIDTH
 
 __all__ = ["DomainResult"]
@@ -28,7 +28,7 @@ class DomainResult(DomainComparison):
 
     def table(self, *, width: int = WIDTH) -> str:
         """Return the table that ``difflab compare --over`` prints."""
-        return tables.table(self, width=width)
+        return formats.table(self, width=width)
 
     def plot(self, path: str | Path) -> None:
         """Draw verdicts and errors over the domain.
@@ -77,6 +77,4 @@ class DomainResult(DomainComparison):
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks display."""
-        from difflab.report.domain.html import fragment
-
-        return fragment(self)
+        return formats.fragment(self)

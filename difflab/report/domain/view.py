@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from difflab.core.quantities import ABSENT, error, exact, percent, seconds
 from difflab.core.table import Cell, Column, Table
@@ -12,30 +11,19 @@ from difflab.lab.domain.record import LEVELS, UNANSWERED, DomainComparison, Doma
 from difflab.referee.verdict import Verdict
 from difflab.report.point import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
+from difflab.report.summary import Summary
 
-__all__ = ["DomainView", "domain_text", "view"]
+__all__ = ["Summary", "domain_text", "view"]
 
 
 _ALWAYS = ("agree", "disagree")
 """The verdicts that always have a column."""
 
 
-@dataclass(frozen=True)
-class DomainView:
-    """The content of the reports, as text that is safe to print."""
-
-    expression: str
-    facts: Sequence[tuple[str, str]]
-    table: Table
-    notes: Sequence[tuple[str, str]]
-    sentence: str
-    environment: Sequence[tuple[str, str]]
-    agreed: bool
-
-
-def view(result: DomainComparison) -> DomainView:
+def view(result: DomainComparison) -> Summary:
     """Return the view of a comparison over a domain."""
-    return DomainView(
+    return Summary(
+        heading="Over a domain",
         expression=shorten(clean(result.expression.text), SHOWN_EXPRESSION),
         facts=_facts(result),
         table=_table(result.methods),

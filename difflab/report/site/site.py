@@ -21,13 +21,13 @@ from difflab.lab.study.domains import domain_of
 from difflab.lab.study.store import Record, unpacked_json
 from difflab.lab.study.versions import command
 from difflab.report import html
-from difflab.report.comparison.html import summary
 from difflab.report.comparison.view import view
 from difflab.report.point import point_text
 from difflab.report.site.domain import domain_summary
 from difflab.report.site.pictures import times, verdicts
 from difflab.report.site.sorting import SCRIPT
 from difflab.report.style import clean, shorten
+from difflab.report.summary import html_lines
 
 __all__ = ["site"]
 
@@ -173,7 +173,7 @@ def _page(records: Sequence[Record]) -> str:
         methods = tuple(row for comparison in saved for row in comparison.methods)
         shown = view(replace(saved[0], methods=methods))
         body.append(f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>")
-        body += summary(shown)
+        body += html_lines(shown)
     else:
         body += [f"<pre>{escape(clean(records[0]['text']))}</pre>"]
     body.append("<h2>Repeat</h2>")

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from difflab.report.comparison.html import fragment, index, page
+from difflab.report.comparison.formats import fragment, index, page
 
 VOID = {"meta", "img", "br", "path", "use", "rect"}
 

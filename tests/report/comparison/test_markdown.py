@@ -2,7 +2,7 @@
 
 import re
 
-from difflab.report.comparison.markdown import markdown
+from difflab.report.comparison.formats import markdown
 
 
 def test_the_table_has_a_row_per_method(seed):

@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from difflab.lab.saved import from_dict
-from difflab.report.comparison.table import table
+from difflab.report.comparison.formats import table
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 

@@ -15,7 +15,7 @@ from difflab.errors import InputError
 from difflab.lab.domain.compare import compare_domain
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.record import Expression, Variable
-from difflab.report.domain import data, html, markdown, table
+from difflab.report.domain import data, formats
 from difflab.report.domain.plots import picture
 from difflab.report.domain.result import DomainResult
 from difflab.report.domain.shades import HUES, colours
@@ -113,12 +113,12 @@ def test_hostile_names_are_escaped(two: DomainComparison) -> None:
     hostile = replace(
         two, expression=Expression(HOSTILE, inputs, two.expression.outputs), methods=(row, row)
     )
-    for text in (table.table(hostile), markdown.markdown(hostile), html.page(hostile)):
+    for text in (formats.table(hostile), formats.markdown(hostile), formats.page(hostile)):
         assert "\x1b" not in text
         assert "\x07" not in text
-    assert "<script>" not in html.page(hostile)
-    assert "<img" not in html.page(hostile)
-    assert "<img" not in markdown.markdown(hostile)
+    assert "<script>" not in formats.page(hostile)
+    assert "<img" not in formats.page(hostile)
+    assert "<img" not in formats.markdown(hostile)
     assert "\x1b" not in data.csv(hostile)
     assert "'@plug" in data.csv(hostile)
     assert picture(hostile, "svg").startswith(b"<?xml")
@@ -126,7 +126,7 @@ def test_hostile_names_are_escaped(two: DomainComparison) -> None:
 
 def test_the_pages_policy_shows_the_maps(two: DomainComparison) -> None:
     """The maps are images in the page itself, which a browser refuses unless the policy says so."""
-    text = html.page(two)
+    text = formats.page(two)
     assert "data:image/png" in text
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', text)
     assert "img-src data:" in policy.split("; ")

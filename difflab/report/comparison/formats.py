@@ -1,61 +1,52 @@
-"""A comparison as one HTML page without network access, and as a part of a notebook.
+"""A comparison as a table, Markdown, LaTeX, an HTML page and a part of a notebook.
 
-All text is escaped; the picture is part of the page.
+A comparison is a record or its dictionary. All text is escaped; pages need no network.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Unpack
 
 from difflab.core.quantities import seconds
 from difflab.core.wording import counted
-from difflab.report import html
+from difflab.report import html, summary
 from difflab.report.comparison.plots import inline_svg
 from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.style import shorten
+from difflab.report.terminal import Screen
 
-__all__ = ["fragment", "index", "page", "summary"]
+__all__ = ["fragment", "index", "latex", "markdown", "page", "table"]
+
+_PICTURE = "accuracy against cost"
+
+
+def table(comparison: Any, **screen: Unpack[Screen]) -> str:
+    """Return a comparison as a table that fits the terminal, as `difflab.report.terminal.draw`."""
+    return summary.table(view(comparison), **screen)
+
+
+def markdown(comparison: Any) -> str:
+    """Return a comparison as Markdown."""
+    return summary.markdown(view(comparison))
+
+
+def latex(comparison: Any) -> str:
+    """Return a comparison as LaTeX."""
+    return summary.latex(view(comparison))
 
 
 def page(comparison: Any) -> str:
-    """Return a comparison as a whole HTML page.
-
-    Parameters
-    ----------
-    comparison : Comparison or mapping
-        The record of a comparison, or its dictionary.
-    """
+    """Return a comparison as a whole HTML page."""
     shown = view(comparison)
-    return html.document(
-        f"{shown.derivative_name} of {shown.expression}", _whole(comparison, shown)
-    )
+    title = f"{shown.derivative_name} of {shown.expression}"
+    return html.document(title, summary.html_page(shown, inline_svg(comparison), _PICTURE))
 
 
 def fragment(comparison: Any) -> str:
-    """Return a comparison as a part of another page, such as a notebook.
-
-    Parameters
-    ----------
-    comparison : Comparison or mapping
-        The record of a comparison, or its dictionary.
-    """
-    return html.fragment(_whole(comparison, view(comparison)))
-
-
-def _whole(comparison: Any, shown: ComparisonView) -> list[str]:
-    """Return the texts and the picture of one comparison."""
-    return [
-        f"<main{'' if shown.agreed else ' class=wrong'}>",
-        f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>",
-        *summary(shown),
-        '<figure style="margin:0" role="img" aria-label="accuracy against cost">',
-        inline_svg(comparison),
-        "</figure>",
-        f"<footer>{escape(' · '.join(map(' '.join, shown.environment)))}</footer>",
-        "</main>",
-    ]
+    """Return a comparison as a part of another page, such as a notebook."""
+    return html.fragment(summary.html_page(view(comparison), inline_svg(comparison), _PICTURE))
 
 
 def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> str:
@@ -79,7 +70,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
             f"<details{'' if shown.agreed else ' open class=wrong'}>",
             f"<summary><code>{escape(shorten(shown.expression, 90))}</code> "
             f'<span class="note">{escape(_in_short(shown))} · {escape(name)}</span></summary>',
-            *summary(shown),
+            *summary.html_lines(shown),
             "</details>",
         ]
     if faults:
@@ -100,15 +91,3 @@ def _in_short(shown: ComparisonView) -> str:
         return text
     call, name = min(timed)
     return f"{text}, fastest {name} ({seconds(call)})"
-
-
-def summary(shown: ComparisonView) -> list[str]:
-    """Return all but the picture."""
-    parts = [f"<pre>{escape(shown.expression)}</pre>"]
-    parts += [html.labelled(shown.facts), html.table(shown.table)]
-    parts += [
-        f'<p class="note">{escape(name)}: {escape(message)}</p>' for name, message in shown.notes
-    ]
-    if shown.sentence:
-        parts.append(f'<p class="sentence">{escape(shown.sentence)}</p>')
-    return parts
