@@ -161,7 +161,7 @@ class PackedGradient:
     @property
     def described(self) -> str:
         """The point in one line."""
-        from difflab.report.point import point_text
+        from difflab.report.heading import point_text
 
         return point_text(self.point)
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.explaining import ExplainNan, explain_point
+from difflab.cli.explain import ExplainNan, explain_point
 from difflab.cli.functions import Subject
-from difflab.cli.notation import LatexOption, formula
 from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
@@ -28,6 +27,7 @@ from difflab.cli.output import (
     report_format,
     screen,
 )
+from difflab.cli.program_text import LatexOption, formula
 from difflab.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.functions import Subject
-from difflab.cli.notation import LatexOption, formula
 from difflab.cli.options import (
     DerivativeKind,
     ExpressionArgument,
@@ -20,6 +19,7 @@ from difflab.cli.options import (
     ShapesOption,
 )
 from difflab.cli.output import deliver, say
+from difflab.cli.program_text import LatexOption, formula
 from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError
 

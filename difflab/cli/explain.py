@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,14 +10,14 @@ import typer
 
 from difflab.cli.functions import Subject
 from difflab.cli.options import ExpressionArgument, PointOption, parse_names
-from difflab.cli.output import emit
+from difflab.cli.output import emit, say
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.diagnose.divergence import Derivative
     from difflab.graph.function import Function
 
-__all__ = ["EXAMPLES", "explain"]
+__all__ = ["EXAMPLES", "ExplainNan", "explain", "explain_point"]
 
 EXAMPLES = """\b
 difflab explain "1 + log(x - 3)" --at x=2
@@ -86,3 +87,28 @@ def _derivative(name: str, function: Function, point: Any) -> Derivative:
     value = np.asarray(found.value, dtype=np.float64).reshape(shape)
     error = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
     return Derivative(value, np.nan_to_num(error, nan=np.inf))
+
+
+ExplainNan = Annotated[
+    bool,
+    typer.Option(
+        "--explain-nan",
+        help="First name the operations that produce nan, inf, overflow or cancellation, and"
+        " the inputs without a gradient.",
+    ),
+]
+
+
+def explain_point(function: Function, point: Mapping[str, Any], *, aside: bool) -> None:
+    """Report anomalies in the value and the gradient of a function at a point.
+
+    The report goes to standard output ahead of the result or, with `aside`, to standard error,
+    where standard output is machine-readable.
+    """
+    from difflab.diagnose import explain
+
+    report = f"{explain(function, point)}\n"
+    if aside:
+        say(report)
+    else:
+        emit(f"{report}\n")

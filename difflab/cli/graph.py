@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.functions import Subject
-from difflab.cli.notation import LatexOption, formula
 from difflab.cli.options import (
     DerivativeKind,
     ExpressionArgument,
@@ -17,6 +16,7 @@ from difflab.cli.options import (
     StabiliseOption,
 )
 from difflab.cli.output import deliver, say, screen
+from difflab.cli.program_text import LatexOption, formula
 from difflab.core.wording import names_problem, without_comments
 from difflab.errors import InputError
 

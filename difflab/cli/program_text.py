@@ -1,16 +1,18 @@
-"""The text of a program, from an argument, a file or standard input."""
+"""The text of a program, from an argument, a file or standard input, or in LaTeX."""
 
 from __future__ import annotations
 
 import sys
 from hashlib import sha256
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
+
+import typer
 
 from difflab.core.files import open_regular
 from difflab.core.quantities import bytes_text
 from difflab.errors import InputError
 
-__all__ = ["expression_key", "read_expression"]
+__all__ = ["LatexOption", "expression_key", "formula", "read_expression"]
 
 _START = 200  # characters of a long formula in the rows of a bench
 _LONGEST_KEY = 2000  # characters of a formula written out in them; a longer one is hashed
@@ -78,3 +80,28 @@ def expression_key(text: str) -> str:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{text[:_START]}… {len(text):,} characters, SHA-256 {digest}…"
+
+
+LatexOption = Annotated[
+    bool, typer.Option("--latex", help="EXPR is a formula in LaTeX, such as '\\frac{x}{y}'.")
+]
+
+
+def formula(argument: str, *, latex: bool) -> str:
+    r"""Return the argument EXPR in difflab's language.
+
+    Raises
+    ------
+    InputError
+        It is LaTeX that difflab does not read; the error has the place in it.
+
+    Examples
+    --------
+    >>> formula(r"\frac{x}{y}", latex=True), formula("x/y", latex=False)
+    ('(x/y)', 'x/y')
+    """
+    if not latex:
+        return argument
+    from difflab.interop.formats.latex import program_of_latex
+
+    return program_of_latex(read_expression(argument))

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difflab.cli.explaining import ExplainNan, explain_point
+from difflab.cli.explain import ExplainNan, explain_point
 from difflab.cli.functions import Subject
-from difflab.cli.notation import LatexOption, formula
 from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
     PointOption,
 )
 from difflab.cli.output import deliver, report_format, say, screen
+from difflab.cli.program_text import LatexOption, formula
 
 if TYPE_CHECKING:
     from difflab.report.trace.steps import EvaluationTrace

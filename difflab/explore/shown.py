@@ -18,7 +18,7 @@ from difflab.graph.function import Function
 from difflab.lab.compare import compare, parsed
 from difflab.lab.record import Comparison, MethodRow
 from difflab.report.comparison.view import ComparisonView, view
-from difflab.report.point import point_text
+from difflab.report.heading import point_text
 
 __all__ = ["TIMEOUT", "ExplorePage", "explore", "filled", "row_texts", "verdicts"]
 

@@ -14,7 +14,7 @@ from difflab.errors import DifflabError, DomainError, InputError, PointError, Un
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import missing_values
-from difflab.methods.numeric.repeated import Repeated
+from difflab.methods.numeric.compiled_stencil import Repeated
 from difflab.methods.numeric.rules import DifferenceRule
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find

@@ -1,10 +1,17 @@
-"""A function as a heading: its text, unless it is long."""
+"""A function and a point as headings: in full, unless they are long."""
 
 from __future__ import annotations
 
-from difflab.graph.function import Function
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["READABLE", "heading"]
+import numpy as np
+
+from difflab.core.quantities import exact, shape_text, significant
+from difflab.graph.function import Function
+from difflab.report.style import clean
+
+__all__ = ["READABLE", "heading", "point_text"]
 
 READABLE = 400
 """Most nodes of a graph whose text is shown."""
@@ -26,3 +33,28 @@ def heading(function: Function) -> str:
     from difflab.language.printers import text
 
     return text(function, whole=True, calls=True)
+
+
+_SHOWN = 6
+
+
+def point_text(point: Mapping[str, Any]) -> str:
+    """Return the values of the first inputs and of the last, in one line."""
+    names = list(point)
+    texts = [f"{clean(name)} = {_values(point[name])}" for name in names[:_SHOWN]]
+    if len(names) > _SHOWN:
+        last = names[-1]
+        texts[-1] = f"…, {clean(last)} = {_values(point[last])}  ({len(names)} inputs)"
+    return ", ".join(texts)
+
+
+def _values(value: Any) -> str:
+    """Return a scalar in full, an array as its first entries and its shape."""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return exact(array.item())
+    first = array.reshape(-1, array.shape[-1])[0] if array.size else array.ravel()
+    if array.ndim == 1 and array.size <= _SHOWN:
+        return f"[{', '.join(map(exact, first))}]"
+    shown = ", ".join(map(significant, first[:3].tolist()))
+    return f"{'[' * array.ndim}{shown}, … shape {shape_text(array.shape)}]"

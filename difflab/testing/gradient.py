@@ -15,7 +15,7 @@ from difflab.errors import InputError
 from difflab.graph.pytree import flatten
 from difflab.testing.components.dense import Names, decided, jacobian_of, point_of, report, value_of
 from difflab.testing.components.evaluations import evaluations_shown
-from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged, ImpureFunction
+from difflab.testing.components.message import GradientMismatch, GradientUnjudged, ImpureFunction
 from difflab.testing.components.mistakes import mistake_in
 from difflab.testing.components.truth import argument, traced
 from difflab.testing.components.verdict import Tolerance

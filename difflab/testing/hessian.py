@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten
 from difflab.testing.components.dense import point_of
-from difflab.testing.components.mismatch import GradientMismatch
+from difflab.testing.components.message import GradientMismatch
 from difflab.testing.gradient import check_gradient
 from difflab.testing.jacobian import check_jacobian
 from difflab.testing.lines.directions import at_random

@@ -10,7 +10,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.testing.components.dense import point_of
-from difflab.testing.components.mismatch import GradientMismatch
+from difflab.testing.components.message import GradientMismatch
 from difflab.testing.gradient import check_gradient
 from difflab.testing.lines.trees import GradientCheck
 from difflab.testing.trees.arguments import Point, prepared

@@ -11,8 +11,12 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
-from difflab.testing.components.message import Component, table_of
-from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.components.message import (
+    Component,
+    GradientMismatch,
+    GradientUnjudged,
+    table_of,
+)
 from difflab.testing.components.truth import TRUSTED
 from difflab.testing.components.verdict import Tolerance
 from difflab.testing.lines.directions import at_random, neighbours

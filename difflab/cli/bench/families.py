@@ -72,7 +72,7 @@ def swell(
 ) -> None:
     """Run the benchmark of the size of expressions against the depth."""
     from difflab.bench import swell as module
-    from difflab.bench.recurrence import recurrence
+    from difflab.bench.swell import recurrence
     from difflab.cli.bench.sizes import integers
 
     if repeat is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from difflab.cli.bench.points import formula_at_point
 from difflab.cli.bench.running import (
     REPORTS,
     FolderOption,
@@ -18,14 +18,21 @@ from difflab.cli.bench.running import (
     RowTimeoutOption,
     run,
 )
+from difflab.cli.functions import Subject, code_digest, load_function
 from difflab.cli.options import PointOption, TimeoutOption, parse_names
 from difflab.cli.output import say, screen
+from difflab.cli.program_text import expression_key
+from difflab.core.quantities import shape_text
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from difflab.bench.accuracy import AccuracyCase
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["accuracy", "peers", "precision"]
+    from difflab.bench.accuracy import AccuracyCase
+    from difflab.graph.function import Function
+
+__all__ = ["FormulaAtPoint", "accuracy", "formula_at_point", "peers", "point_key", "precision"]
 
 # Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
 _FIGURE_3 = "64*x*(1 - x)*(1 - 2*x)^2*(1 - 8*x + 8*x*x)^2"
@@ -149,3 +156,55 @@ def accuracy_case(expression: str, at: Sequence[str] | None) -> AccuracyCase:
             hint="choose another point with --at",
         )
     return AccuracyCase(found.function, found.x, truth.jacobian, found.text, found.where)
+
+
+_MOST_ELEMENTS = 16  # of an input written out in a row's key; a larger input is hashed
+
+
+class FormulaAtPoint(NamedTuple):
+    """A function and the packed point at which it is measured, with the texts of both."""
+
+    function: Function
+    x: NDArray[np.float64]
+    text: str
+    where: str
+
+
+def formula_at_point(
+    expression: str, at: Sequence[str] | None, default: tuple[str, Mapping[str, float]]
+) -> FormulaAtPoint:
+    """Return the function of an argument EXPR and its point, from ``--at`` or chosen.
+
+    Parameters
+    ----------
+    expression : str
+        A formula, a problem or ``module:function``; empty for the default.
+    at : sequence of str or None
+        The options ``--at``.
+    default : (str, mapping)
+        The formula and the point if none is given.
+    """
+    from difflab.diagnose.point_check import checked_point, packed
+
+    subject = Subject.of(expression or default[0], at)
+    usual = None if expression else default[1]
+    point = checked_point(subject.function, subject.place or usual)
+    key = expression_key(subject.text)
+    if subject.traced is not None:
+        key += f" ({code_digest(load_function(expression))})"
+    return FormulaAtPoint(subject.function, packed(subject.function, point), key, point_key(point))
+
+
+def point_key(point: Mapping[str, Any]) -> str:
+    """Return the text that identifies a point in the key of its rows."""
+    import numpy as np
+
+    return ", ".join(f"{name} = {_exact_text(np.asarray(value))}" for name, value in point.items())
+
+
+def _exact_text(value: NDArray[np.float64]) -> str:
+    """Return every digit of a small array; the shape and a hash of a large one."""
+    if value.size <= _MOST_ELEMENTS:
+        return str(value.tolist())
+    digest = sha256(value.tobytes()).hexdigest()[:16]
+    return f"{shape_text(value.shape)} numbers, SHA-256 {digest}…"

@@ -14,7 +14,7 @@ from difflab.explore.shown import TIMEOUT, filled, row_texts, verdicts
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.language import parse
-from difflab.report.point import point_text
+from difflab.report.heading import point_text
 
 __all__ = ["EXAMPLE", "LONGEST", "POLICY", "Request", "page_of", "refusal", "rows_of"]
 

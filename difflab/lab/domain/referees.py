@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from difflab.graph.function import Function
 from difflab.lab.domain.answers import Answers
-from difflab.lab.domain.judging import Judged
-from difflab.lab.domain.referee_worker import RefereeSession
+from difflab.lab.domain.judging import Judged, judged, truths
 from difflab.lab.environment import environment
-from difflab.methods.process.worker import UnsentError, Worker
+from difflab.methods.process.worker import Handlers, ReportProgress, UnsentError, Worker
 
-__all__ = ["Referees"]
+__all__ = ["RefereeSession", "Referees", "handlers"]
 
 FEW = 300
 """Points up to which starting processes takes longer than the work."""
@@ -44,7 +43,7 @@ class Referees:
         self._here = RefereeSession()
         self._here.begin(function, order, timeout)
         count = int(environment()["threads"] or 1) if points > FEW else 0
-        self._workers = [Worker("difflab.lab.domain.referee_worker") for _ in range(count)]
+        self._workers = [Worker("difflab.lab.domain.referees") for _ in range(count)]
         self._free: SimpleQueue[Worker] = SimpleQueue()
         for worker in self._workers:
             self._free.put(worker)
@@ -96,3 +95,26 @@ class Referees:
             return here(*arguments)
         finally:
             self._free.put(worker)
+
+
+def handlers(report: ReportProgress) -> Handlers:
+    """Return the handlers of this process."""
+    session = RefereeSession()
+    return {"begin": session.begin, "judge": session.judge, "truths": session.truths}
+
+
+class RefereeSession:
+    """The function that this process judges."""
+
+    def begin(self, function: Function, order: int, timeout: float) -> None:
+        """Set the function, the order and the referee's time limit at a point."""
+        self._function, self._order, self._timeout = function, order, timeout
+
+    def judge(self, points: NDArray[float64], methods: Sequence[Answers]) -> Judged:
+        """Return `judged` at points."""
+        with np.errstate(all="ignore"):
+            return judged(self._function, points, methods, self._order, self._timeout)
+
+    def truths(self, points: NDArray[float64]) -> NDArray[float64]:
+        """Return `truths` at points."""
+        return truths(self._function, points, self._order)

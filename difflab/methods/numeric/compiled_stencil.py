@@ -33,7 +33,7 @@ from difflab.methods.numeric.stencil import LEAD, lead_points, noise_of, scale_o
 from difflab.methods.numeric.wide_search import SUSPECT
 from difflab.primitives import add, equal, logical_and, logical_or, not_equal, pack, where
 
-__all__ = ["CompiledStencil", "stencil_function", "suits"]
+__all__ = ["CALLS", "CompiledStencil", "Repeated", "stencil_function", "suits"]
 
 Array = NDArray[np.float64]
 
@@ -282,3 +282,37 @@ def _left(change: Node, before: Node, noise: Node) -> Node:
     left = change * ratio / (1.0 - where(ratio < 0.9, ratio, 0.9))
     result: Node = where(change > noise, SAFETY * left, 0.0)
     return result
+
+
+CALLS = 200
+"""Calls before compilation, which takes as long as two to three times this number of calls."""
+
+
+class Repeated:
+    """The derivatives of one function by one rule, compiled after `CALLS` calls.
+
+    Parameters
+    ----------
+    function : Function
+        The function to differentiate.
+    rule : DifferenceRule or None
+        The difference rule; None if the method uses none.
+
+    Attributes
+    ----------
+    compiled : CompiledStencil or None
+        The compiled first pass, once there is one.
+    """
+
+    def __init__(self, function: Function, rule: DifferenceRule | None) -> None:
+        self.compiled: CompiledStencil | None = None
+        self._rule = rule if rule is not None and suits(function, rule) else None
+        self._calls = 0
+
+    def count(self, function: Function) -> CompiledStencil | None:
+        """Count a call; return the compiled first pass, None if the method itself is faster."""
+        self._calls += 1
+        if self._rule is not None and self._calls > CALLS:
+            self.compiled = CompiledStencil.of(function, self._rule)
+            self._rule = None
+        return self.compiled

@@ -26,7 +26,7 @@ from difflab.core.table import Cell, Column, Table
 from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Variable
 from difflab.methods.protocol import Size
-from difflab.report.point import point_text
+from difflab.report.heading import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Summary
 

@@ -22,7 +22,7 @@ from difflab.lab.study.store import Record, unpacked_json
 from difflab.lab.study.versions import command
 from difflab.report import html
 from difflab.report.comparison.view import view
-from difflab.report.point import point_text
+from difflab.report.heading import point_text
 from difflab.report.site.domain import domain_summary
 from difflab.report.site.pictures import times, verdicts
 from difflab.report.site.sorting import SCRIPT

@@ -18,7 +18,7 @@ from difflab.core.strict_json import dumps
 from difflab.core.table import Cell, Column, Table, facts
 from difflab.drawing.order import short
 from difflab.report import html, latex, markdown
-from difflab.report.paper import pages
+from difflab.report.canvas import pages
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import WIDTH, Part, draw
 from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep

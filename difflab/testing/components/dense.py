@@ -12,9 +12,14 @@ from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.errors import DomainError, PointError
-from difflab.testing.components.guesses import guesses
-from difflab.testing.components.message import Component, describe, diagnose
-from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.components.message import (
+    Component,
+    GradientMismatch,
+    GradientUnjudged,
+    describe,
+    diagnose,
+)
+from difflab.testing.components.mistakes import guesses
 from difflab.testing.components.observed import observed
 from difflab.testing.components.truth import Truth, argument, estimated, refereed, rounds, traced
 from difflab.testing.components.verdict import Tolerance, Verdicts, doubt, judged

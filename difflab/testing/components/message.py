@@ -1,4 +1,4 @@
-"""The message of a failed gradient check: the wrong components and the likely mistake."""
+"""A failed gradient check: its message, with wrong components and the likely mistake; errors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.table import Column, Table
+from difflab.errors import DifflabError
 from difflab.referee.ulp import ulp_distance
 
 if TYPE_CHECKING:
     from difflab.testing.components.verdict import Tolerance
 
-__all__ = ["Component", "describe", "diagnose", "table_of"]
+__all__ = [
+    "Component",
+    "GradientMismatch",
+    "GradientUnjudged",
+    "ImpureFunction",
+    "describe",
+    "diagnose",
+    "table_of",
+]
 
 _SHOWN = 10
 _ALIKE = 1e-6
@@ -186,3 +195,42 @@ def _alike(
     """Whether values are the same within their error bars, which must not hide them."""
     near = np.abs(a - b) <= np.maximum(_ALIKE * np.abs(a), np.minimum(room, _ROUGH * np.abs(a)))
     return bool(np.all(near)) and bool(np.any(a != 0))
+
+
+class GradientMismatch(DifflabError, AssertionError):
+    """The gradient disagrees with numeric differentiation; the message lists the components.
+
+    Attributes
+    ----------
+    components : tuple of Component
+        The wrong components: both values and the error bar of the numeric value.
+    unjudged : tuple of Component
+        The components that could not be judged.
+    """
+
+    __module__ = "difflab.testing.gradient"  # the name in tracebacks, beside `check_gradient`
+
+    def __init__(
+        self,
+        message: str,
+        components: tuple[Component, ...] = (),
+        unjudged: tuple[Component, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.components = components
+        self.unjudged = unjudged
+
+
+class GradientUnjudged(GradientMismatch):
+    """No component is wrong, but some could not be judged; the message lists them."""
+
+    __module__ = "difflab.testing.gradient"
+
+
+class ImpureFunction(GradientMismatch):
+    """The function changes its argument, or two calls at one point differ; the message says why.
+
+    Its derivative cannot be judged.
+    """
+
+    __module__ = "difflab.testing.gradient"

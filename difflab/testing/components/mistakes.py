@@ -1,8 +1,12 @@
-"""Which operation was differentiated wrongly, found by differentiating each one wrongly."""
+"""Common mistakes in gradients: in one operation, and in what becomes of a right gradient.
+
+Which operation was differentiated wrongly is found by differentiating each one wrongly.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 from numpy import float64
@@ -17,7 +21,7 @@ from difflab.graph.rewritten import rewritten
 from difflab.primitives.arithmetic import add, multiply, subtract
 from difflab.primitives.movement import stop_gradient
 
-__all__ = ["mistake_in"]
+__all__ = ["factor_text", "guesses", "mistake_in"]
 
 Array = NDArray[float64]
 
@@ -110,3 +114,59 @@ def _rule(target: int, inner: int, factor: float) -> Rule:
         return builder.emit(add, (still, scaled))
 
     return rule
+
+
+def guesses(yours: Array, shape: tuple[int, ...], *, complex_: bool) -> Iterator[tuple[str, Array]]:
+    """Yield what the gradient of one array would be right for, with the mistake in words.
+
+    Parameters
+    ----------
+    yours : ndarray (size,)
+        The gradient under test, flattened; with real and imaginary parts if complex.
+    shape : tuple of int
+        The shape of the array.
+    complex_ : bool
+        Whether the array is complex.
+
+    Examples
+    --------
+    >>> [text for text, right in guesses(np.arange(4.0), (2, 2), complex_=False)][:2]
+    ['a sign error: yours is minus the numeric value', 'transposed: axes 0 and 1 are exchanged']
+    """
+    yield "a sign error: yours is minus the numeric value", -yours
+    if complex_:
+        conjugate = yours.copy()
+        conjugate[1::2] *= -1.0
+        yield "the other convention of complex gradients: yours is the conjugate", conjugate
+        return
+    array = yours.reshape(shape)
+    if len(shape) == 2 and min(shape) > 1:
+        text = "transposed: axes 0 and 1 are exchanged"
+        yield text, array.T.ravel()
+        if shape[0] != shape[1]:  # transposed, and then reshaped
+            yield text, array.reshape(shape[::-1]).T.ravel()
+    for axis, size in enumerate(shape):
+        if size > 2:
+            where = f" along axis {axis}" if len(shape) > 1 else ""
+            for shift in (1, -1):
+                moved = np.roll(array, shift, axis).ravel()
+                yield f"off by one index{where}: yours is shifted by {-shift:+d}", moved
+            yield f"reversed{where}", np.flip(array, axis).ravel()
+
+
+def factor_text(ratio: float, sizes: dict[str, int]) -> str:
+    """Return a factor in words: a fraction, or the number of elements that a mean divides by.
+
+    Examples
+    --------
+    >>> factor_text(0.5, {}), factor_text(32.0, {"the number of elements of x": 32})
+    ('1/2', '32, the number of elements of x')
+    """
+    near = Fraction(ratio).limit_denominator(16)
+    text = str(near) if near and abs(ratio / near - 1) < 1e-6 else f"{ratio:.6g}"
+    for name, size in sizes.items():
+        if size > 2 and abs(ratio / size - 1) < 1e-6:
+            return f"{size}, {name}"
+        if size > 2 and abs(ratio * size - 1) < 1e-6:
+            return f"1/{size}, 1 over {name}"
+    return text

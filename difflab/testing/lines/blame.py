@@ -10,9 +10,13 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.components.guesses import factor_text, guesses
-from difflab.testing.components.message import Component, table_of
-from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.components.message import (
+    Component,
+    GradientMismatch,
+    GradientUnjudged,
+    table_of,
+)
+from difflab.testing.components.mistakes import factor_text, guesses
 from difflab.testing.lines.directions import Directional, at_random, judged_along
 from difflab.testing.lines.line import slope_in
 from difflab.testing.lines.locate import Place, located

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import DomainError, InputError, PointError
 from difflab.graph.pytree import LEAF, flatten, leaf_paths, unflatten
-from difflab.testing.components.mismatch import GradientMismatch
+from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, library_of, of_leaf
 
 __all__ = ["Outputs", "Point", "is_module", "is_tree", "parameter_name", "prepared"]

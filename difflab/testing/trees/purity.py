@@ -15,7 +15,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.components.mismatch import ImpureFunction
+from difflab.testing.components.message import ImpureFunction
 from difflab.testing.trees.arguments import Outputs, Point
 
 __all__ = ["cause", "check_repeatable", "pure_values", "remembered", "spread_of"]

@@ -12,7 +12,7 @@ import numpy as np
 from difflab.core.wording import counted
 from difflab.errors import InputError
 from difflab.graph.function import Function
-from difflab.testing.components.mismatch import GradientMismatch
+from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.arguments import Point, is_module, is_tree
 
 __all__ = ["OfSeveral", "named_arguments", "of_several"]

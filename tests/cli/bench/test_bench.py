@@ -14,7 +14,7 @@ from time import sleep
 import numpy as np
 import pytest
 
-from difflab.cli.bench.points import point_key
+from difflab.cli.bench.formulas import point_key
 
 ROOT = Path(__file__).parents[3]
 
