@@ -78,8 +78,8 @@ def locked_file(path: Path, notify: Callable[[str], None] | None = None) -> Iter
 def lapsed(path: Path) -> bool:
     """Return whether no process holds the lock of a file, and remove the file if so.
 
-    An absent file is nobody's. The file is removed while it is locked, so that a process that has
-    just created it notices, and creates another.
+    No process holds an absent file. The file is removed while it is locked, so that a process
+    that has just created it notices, and creates another.
 
     Examples
     --------

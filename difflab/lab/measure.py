@@ -191,7 +191,7 @@ def answer(
     """Prepare a method and call it at `x`, within ``problem.timeout`` seconds together.
 
     The calls by which it is timed later have as many seconds again: what is left after preparing
-    and the first call, which compile, would not tell whether a call is slow.
+    and the first call, which compile, would not show whether a call is slow.
 
     A quick preparation is repeated, `preparations` times in all, to be timed.
 

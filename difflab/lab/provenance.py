@@ -23,9 +23,9 @@ from difflab.lab.environment import environment, package_version
 from difflab.lab.sweep import Cell, CellType, SweepLayout
 from difflab.methods.registry import entry_point
 
-__all__ = ["layout", "packages", "source"]
+__all__ = ["MACHINE", "layout", "packages", "source"]
 
-_SOURCE: Mapping[str, CellType] = {
+MACHINE: Mapping[str, CellType] = {
     "difflab": str,
     "code": str,
     "python": str,
@@ -36,10 +36,9 @@ _SOURCE: Mapping[str, CellType] = {
     "system": str,
     "cpu": str,
     "threads": int,
-    "target": str,
-    "timeout": float,
-    "seed": int,
 }
+"""The columns of what produces a row, apart from its settings."""
+_SOURCE = {**MACHINE, "target": str, "timeout": float, "seed": int}
 _ABOUT: Mapping[str, CellType] = {"date": str, "repetitions": int, "spread": float}
 _HERE = ("difflab", "python", "numpy", "scipy", "llvmlite", "system", "cpu", "threads")
 _CODE = tuple(suffix for suffix in all_suffixes() if suffix != ".pyc")

@@ -190,7 +190,7 @@ class ExactValues:
         return math.prod(self._program.shapes[slot]) if self._arrays else 1
 
     def seconds(self) -> float:
-        """Return about how long one evaluation takes at the least, as far as sizes tell."""
+        """Return about how long one evaluation takes at the least, as far as sizes determine it."""
         return _ELEMENT * sum(self._sizes.values())
 
     def _check_time(self, elements: int) -> None:

@@ -36,7 +36,7 @@ _QUIET = 1.2
 _FEWEST_ROUNDS = 3  # of a block
 _FEWEST_BLOCKS = 3
 _FINEST = 0.004  # standard deviation that the logarithms of two blocks have at least
-_MANY = 8  # records whose ratios tell the noise
+_MANY = 8  # records whose ratios show the noise
 _BATCH = 3  # rounds of a batch, which stands for a block where there is no yardstick
 
 

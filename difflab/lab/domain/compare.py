@@ -25,7 +25,7 @@ from difflab.lab.domain.judging import Judged
 from difflab.lab.domain.losing import losing_node
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
-from difflab.lab.domain.rows import Gathered, Suspects, gathered, row_of
+from difflab.lab.domain.rows import Suspects, gathered, row_of
 from difflab.lab.domain.saved_blocks import SavedBlocks
 from difflab.lab.domain.search import Search
 from difflab.lab.effort import Effort
@@ -225,7 +225,7 @@ class _Work:
         return Suspects(points, gathered(blocks, len(methods))), search.evaluated
 
     def comparison(
-        self, found: Gathered, suspects: Suspects, searched: int, environment: Mapping[str, Any]
+        self, found: Block, suspects: Suspects, searched: int, environment: Mapping[str, Any]
     ) -> DomainComparison:
         """Return the rows of all methods."""
         rows = []

@@ -21,7 +21,7 @@ __all__ = ["losing_node"]
 
 LARGEST = 5_000
 """Nodes of a graph up to which the operation is searched."""
-TOLD = 1e-11
+LEAST = 1e-11
 """The least relative error whose origin is searched; a smaller one is rounding."""
 
 
@@ -39,7 +39,7 @@ def losing_node(method: Method, problem: Problem, worst: WorstPoint) -> LosingNo
     """
     function = problem.function
     size = worst.max_rel_error
-    small = worst.verdict == "agree" and (size is None or size < TOLD)
+    small = worst.verdict == "agree" and (size is None or size < LEAST)
     if function is None or problem.order != 1 or small or len(function.graph) > LARGEST:
         return None
     point = packed(function, {name: np.asarray(x) for name, x in worst.point.items()})

@@ -19,17 +19,9 @@ from difflab.lab.domain.record import UNANSWERED, DomainRow, Silence, WorstPoint
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
 
-__all__ = ["Gathered", "Suspects", "gathered", "row_of"]
+__all__ = ["Suspects", "gathered", "row_of"]
 
 Points = NDArray[float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """All blocks as one."""
-
-    referred: Referred
-    methods: Sequence[MethodBlock]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +29,10 @@ class Suspects:
     """The points that the search found, and the verdicts there."""
 
     points: Points
-    found: Gathered
+    found: Block
 
 
-def gathered(blocks: Mapping[int, Block], methods: int) -> Gathered:
+def gathered(blocks: Mapping[int, Block], methods: int) -> Block:
     """Return the blocks, in the order of their numbers, as one."""
     parts = [blocks[number] for number in sorted(blocks)]
     starts = np.cumsum([0, *(len(part.referred.status) for part in parts)]).tolist()
@@ -49,7 +41,7 @@ def gathered(blocks: Mapping[int, Block], methods: int) -> Gathered:
         _joined([part.referred.proved for part in parts], bool),
         _shifted([part.referred.contradictions for part in parts], starts),
     )
-    return Gathered(
+    return Block(
         referred, [_method([part.methods[k] for part in parts], starts) for k in range(methods)]
     )
 
@@ -88,7 +80,7 @@ def row_of(
     candidate: Candidate,
     index: int,
     sample: Points,
-    found: Gathered,
+    found: Block,
     suspects: Suspects,
 ) -> DomainRow:
     """Return the row of one method."""

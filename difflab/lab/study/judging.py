@@ -12,7 +12,7 @@ from difflab.lab.compare import compare
 from difflab.lab.environment import now
 from difflab.lab.measure import FIRST_CALL
 from difflab.lab.outcomes import Outcome, outcome
-from difflab.lab.provenance import source
+from difflab.lab.provenance import MACHINE, source
 from difflab.lab.record import Comparison, MethodRow, Status
 from difflab.lab.study.cases import Case, digest
 from difflab.lab.study.domains import domain_json, judged_over, rows_over, single_over
@@ -143,16 +143,12 @@ def records(
                 **_figures(row, found.failure),
                 "blocks": packed_json(times[name].blocks if name in times else []),
                 "comparison": single,
-                **{column: known[name][column] for column in _SOURCE},
+                **{column: known[name][column] for column in MACHINE},
             }
         )
     return made
 
 
-_SOURCE = (
-    *("difflab", "code", "python", "numpy", "scipy", "llvmlite"),
-    *("packages", "system", "cpu", "threads"),
-)
 _FIGURES = (
     *("verdict", "max_abs_error", "max_rel_error", "max_ulp_error", "error_estimate"),
     *("operations", "function_evaluations", "prepare_seconds", "call_seconds", "peak_bytes"),

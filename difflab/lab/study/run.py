@@ -126,7 +126,7 @@ def unclaimed(
     Those that another process has claimed come last: each is claimed when that process ends
     without it, and `idle` is called until then.
     """
-    pending, told = list(works), False
+    pending, notified = list(works), False
     while pending:
         others = []
         for work in pending:
@@ -136,9 +136,9 @@ def unclaimed(
             elif missing:
                 yield work, missing
         if others and len(others) == len(pending):
-            if not told:
+            if not notified:
                 notify("another process computes the rest; waiting for it (Ctrl-C to stop)")
-                told = True
+                notified = True
             idle()
         pending = others
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 from difflab.core.strict_json import dumps, long_integers
 from difflab.errors import InputError
 from difflab.lab.alone import lapsed, locked_file
+from difflab.lab.provenance import MACHINE
 
 __all__ = ["COLUMNS", "Owner", "Record", "Store"]
 
@@ -55,16 +56,7 @@ COLUMNS: Mapping[str, type] = {
     "prepare_seconds": float,
     "call_seconds": float,
     "peak_bytes": int,
-    "difflab": str,
-    "code": str,
-    "python": str,
-    "numpy": str,
-    "scipy": str,
-    "llvmlite": str,
-    "packages": str,
-    "system": str,
-    "cpu": str,
-    "threads": int,
+    **MACHINE,
     "timeout": float,
     "repeats": int,
     "date": str,

@@ -201,7 +201,7 @@ def _attributes(owner: Any) -> dict[str, Any]:
 
 
 def _fingerprint(value: Any) -> bytes:
-    """Return bytes that differ if the value differs; empty if it cannot be told."""
+    """Return bytes that differ if the value differs; empty if that is unknown."""
     if isinstance(value, ModuleType | type | FunctionType):
         return b""
     try:
