@@ -43,25 +43,17 @@ def dot(picture: Diagram) -> str:
         '  labelloc=t; rankdir=LR; fontname="Helvetica"; bgcolor="white";',
         '  node [fontname="Helvetica", penwidth=1.4];',
         f'  edge [fontname="Helvetica", fontsize=10, color="{LIGHT["line"]}"];',
-        *_body(picture, "n"),
+        *picture.lines("n", _node, _edge),
     ]
     for number, (heading, part) in enumerate(picture.panels(), 1):
         lines += [
             f"  subgraph cluster_{number} {{",
             f"  label={_quoted(heading, part.subtitle)};",
             f'  style="dashed,rounded"; color="{LIGHT["coarse line"]}";',
-            *_body(part, f"p{number}n"),
+            *part.lines(f"p{number}n", _node, _edge),
             "  }",
         ]
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _body(picture: Diagram, stem: str) -> list[str]:
-    """Return the lines of boxes and arrows; the names of boxes begin with `stem`."""
-    return [
-        *(_node(f"{stem}{number}", box) for number, box in enumerate(picture.boxes)),
-        *(_edge(edge, picture.boxes[edge.source], stem) for edge in picture.edges),
-    ]
 
 
 def _quoted(*lines: str) -> str:

@@ -42,11 +42,14 @@ def mermaid(picture: Diagram) -> str:
         f"title: {json.dumps(printable(picture.title), ensure_ascii=False)}",
         "---",
         "flowchart LR",
-        *_body(picture, "n"),
+        *picture.lines("n", _node, _edge),
     ]
     panels = picture.panels()
     for number, (heading, part) in enumerate(panels, 1):
-        lines += [f'    subgraph p{number}["{_escaped(heading)}"]', *_body(part, f"p{number}n")]
+        lines += [
+            f'    subgraph p{number}["{_escaped(heading)}"]',
+            *part.lines(f"p{number}n", _node, _edge),
+        ]
         lines.append("    end")
     boxes = [box for each in (picture, *(part for _, part in panels)) for box in each.boxes]
     for kind in sorted({box.kind for box in boxes}):
@@ -54,14 +57,6 @@ def mermaid(picture: Diagram) -> str:
         dashes = ",stroke-dasharray:4 3" if kind is BoxKind.CONSTANT else ""
         lines.append(f"    classDef {kind} fill:{fill},stroke:{stroke},color:{ink}{dashes}")
     return "\n".join(lines) + "\n"
-
-
-def _body(picture: Diagram, stem: str) -> list[str]:
-    """Return the lines of boxes and arrows; the names of boxes begin with `stem`."""
-    return [
-        *(_node(f"{stem}{number}", box) for number, box in enumerate(picture.boxes)),
-        *(_edge(edge, picture.boxes[edge.source], stem) for edge in picture.edges),
-    ]
 
 
 def _escaped(text: str) -> str:

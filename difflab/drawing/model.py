@@ -6,6 +6,7 @@ function agree.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -83,6 +84,18 @@ class Diagram:
     late: tuple[int, ...] = ()
     legend: str = ""
     parts: tuple[tuple[str, Diagram], ...] = ()
+
+    def lines(
+        self,
+        stem: str,
+        node: Callable[[str, Box], str],
+        edge: Callable[[DiagramEdge, Box, str], str],
+    ) -> list[str]:
+        """Return the lines of boxes and arrows in a language; names of boxes begin with `stem`."""
+        return [
+            *(node(f"{stem}{number}", box) for number, box in enumerate(self.boxes)),
+            *(edge(each, self.boxes[each.source], stem) for each in self.edges),
+        ]
 
     def panels(self) -> list[tuple[str, Diagram]]:
         """Return the opened functions and those opened inside them, in reading order."""

@@ -35,22 +35,10 @@ def _component(model: Model, rng: Generator, factor: float) -> Term:
     return _scaled(model, factors)
 
 
-def _sign(model: Model, rng: Generator, size: float) -> Term:
-    return _scaled(model, -1.0)
-
-
-def _factor_two(model: Model, rng: Generator, size: float) -> Term:
-    return _scaled(model, float(rng.choice((0.5, 2.0))))
-
-
 def _missing_term(model: Model, rng: Generator, size: float) -> Term | None:
     if len(model.parts) == 1:
         return None
     return model.without(int(rng.integers(len(model.parts))))
-
-
-def _transposed(model: Model, rng: Generator, size: float) -> Term | None:
-    return model.transposed
 
 
 def _off_by_one(model: Model, rng: Generator, size: float) -> Term:
@@ -58,14 +46,6 @@ def _off_by_one(model: Model, rng: Generator, size: float) -> Term:
         return xp.roll(model.gradient(xp, x), 1)
 
     return wrong
-
-
-def _inner_derivative(model: Model, rng: Generator, size: float) -> Term | None:
-    return model.inner
-
-
-def _detached_part(model: Model, rng: Generator, size: float) -> Term | None:
-    return None if model.detached is None else model.without(model.detached)
 
 
 def _stale_value(model: Model, rng: Generator, size: float) -> Term:
@@ -76,10 +56,6 @@ def _stale_value(model: Model, rng: Generator, size: float) -> Term:
         return model.gradient(xp, x + constant(xp, moved, x))
 
     return wrong
-
-
-def _wrong_branch(model: Model, rng: Generator, size: float) -> Term | None:
-    return model.branch
 
 
 def _small_error(model: Model, rng: Generator, size: float) -> Term:
@@ -98,15 +74,17 @@ def _unwritten(model: Model, rng: Generator, size: float) -> Term:
 
 
 FAULTS: Mapping[str, Fault] = {
-    "sign": _sign,
-    "factor of two": _factor_two,
+    "sign": lambda model, rng, size: _scaled(model, -1.0),
+    "factor of two": lambda model, rng, size: _scaled(model, float(rng.choice((0.5, 2.0)))),
     "missing term": _missing_term,
-    "transposed": _transposed,
+    "transposed": lambda model, rng, size: model.transposed,
     "off by one index": _off_by_one,
-    "inner derivative missing": _inner_derivative,
-    "detached part": _detached_part,
+    "inner derivative missing": lambda model, rng, size: model.inner,
+    "detached part": lambda model, rng, size: (
+        None if model.detached is None else model.without(model.detached)
+    ),
     "stale value": _stale_value,
-    "wrong branch": _wrong_branch,
+    "wrong branch": lambda model, rng, size: model.branch,
     "small relative error": _small_error,
     "one component": _one_component,
     "unwritten component": _unwritten,

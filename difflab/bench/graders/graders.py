@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -127,11 +128,8 @@ def _torch(fast: bool) -> Callable[[GradientCase, Judgement], None]:
         rule = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         claimed: Any = type("Claimed", (torch.autograd.Function,), rule)
         x = torch.tensor(case.x, requires_grad=True)
-        try:
-            checker.gradcheck(claimed.apply, (x,), fast_mode=fast)
-        except checker.GradcheckError:
-            return
-        found.accepted = True
+        check = partial(checker.gradcheck, claimed.apply, (x,), fast_mode=fast)
+        found.accepted = _passes(check, checker.GradcheckError)
 
     return judge
 
@@ -148,7 +146,8 @@ def _jax(case: GradientCase, found: Judgement) -> None:
 
     f.defjvp(rule)
     with jax.enable_x64(case.dtype == "float64"):
-        _asserted(lambda: check_grads(f, (xp.asarray(case.x),), order=1), found)
+        check = partial(check_grads, f, (xp.asarray(case.x),), order=1)
+        found.accepted = _passes(check, AssertionError)
 
 
 def _autograd(case: GradientCase, found: Judgement) -> None:
@@ -159,16 +158,16 @@ def _autograd(case: GradientCase, found: Judgement) -> None:
     f = extend.primitive(lambda x: value(xp, x))
     extend.defvjp(f, lambda y, x: lambda y_bar: y_bar * case.gradient(xp, x))
     extend.defjvp(f, lambda x_dot, y, x: xp.sum(case.gradient(xp, x) * x_dot))
-    _asserted(lambda: check_grads(f)(case.x), found)
+    found.accepted = _passes(partial(check_grads(f), case.x), AssertionError)
 
 
-def _asserted(check: Callable[[], object], found: Judgement) -> None:
-    """Run a check that raises an `AssertionError` where the gradient is wrong."""
+def _passes(check: Callable[[], object], mismatch: type[Exception]) -> bool:
+    """Return whether a check passes, which raises `mismatch` where the gradient is wrong."""
     try:
         check()
-    except AssertionError:
-        return
-    found.accepted = True
+    except mismatch:
+        return False
+    return True
 
 
 def _flat(case: GradientCase, found: Judgement) -> tuple[Any, Any, Any]:
@@ -221,11 +220,8 @@ def _pytensor(case: GradientCase, found: Judgement) -> None:
 
     f = made(_counted(case.f, found), scalar=True, pullback=pullback)
     rng = np.random.default_rng(case.number)
-    try:
-        checker.verify_grad(f, [case.x], rng=rng, mode=mode)
-    except checker.GradientError:
-        return
-    found.accepted = True
+    check = partial(checker.verify_grad, f, [case.x], rng=rng, mode=mode)
+    found.accepted = _passes(check, checker.GradientError)
 
 
 def _difflab(case: GradientCase, found: Judgement) -> None:
