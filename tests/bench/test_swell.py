@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from difflab.bench import swell
-from difflab.bench.swell import recurrence
-from difflab.bench.swell import LAYOUT, SERIES, draw, tasks, tree_operations
+from difflab.bench.swell import LAYOUT, SERIES, draw, recurrence, tasks, tree_operations
 from difflab.errors import InputError
 from difflab.graph.counts import count
 from difflab.lab.problems import FAMILIES
