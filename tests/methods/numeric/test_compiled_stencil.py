@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.errors import PointError
-from difflab.methods.numeric import compiled_stencil, repeated
+from difflab.methods.numeric import compiled_stencil
 from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits
 from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
 from difflab.methods.numeric.richardson import RICHARDSON
@@ -121,7 +121,7 @@ def test_python_runs_it_without_llvmlite(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_rows_without_machine_code_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated, "CALLS", 2)
+    monkeypatch.setattr(compiled_stencil, "CALLS", 2)
     f = dl.parse("gamma(x)*y")
     for _ in range(5):
         found = dl.differentiate(f, np.array([2.5, 1.5]))
@@ -142,7 +142,7 @@ class Doubled(dl.CustomFunction):
 
 
 def test_user_functions_are_differentiated_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated, "CALLS", 2)
+    monkeypatch.setattr(compiled_stencil, "CALLS", 2)
     f = dl.trace(lambda x, y: Doubled.apply(x) * y, 1.0, 1.0)
     for _ in range(5):
         found = dl.differentiate(f, np.array([2.0, 3.0]))
@@ -165,8 +165,8 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> list[dl.Function]:
         seen.append(function)
         return CompiledStencil.of(function, rule)
 
-    monkeypatch.setattr(repeated, "CALLS", 3)
-    monkeypatch.setattr(repeated, "CompiledStencil", SimpleNamespace(of=of))
+    monkeypatch.setattr(compiled_stencil, "CALLS", 3)
+    monkeypatch.setattr(compiled_stencil, "CompiledStencil", SimpleNamespace(of=of))
     return seen
 
 
