@@ -23,6 +23,7 @@ from difflab.primitives.recurrences import (
 __all__ = [
     "add",
     "cbrt",
+    "dcbrt",
     "dhypot",
     "divide",
     "dpower",
@@ -206,7 +207,7 @@ sqrt: Primitive = Primitive(
 cbrt: Primitive = Primitive(
     name="cbrt",
     kernel=kernels.cbrt,
-    rule=elementwise(lambda t, y, x: t / (3 * (y * y))),
+    rule=elementwise(lambda t, y, x: t * dcbrt(x)),
     sympy=lambda sympy, x: sympy.sign(x) * sympy.cbrt(sympy.Abs(x)),
     mpmath=lambda mp, x: mp.sign(x) * mp.cbrt(abs(x)),
     flint="cbrt",
@@ -216,6 +217,16 @@ cbrt: Primitive = Primitive(
     ufunc="cbrt",
     samples=(POSITIVE,),
     convention="infinite slope at 0",
+)
+# Its derivative is divided by x, so that those at 0 are the limits from the right, without 0·∞.
+dcbrt: Primitive = Primitive(
+    name="dcbrt",
+    kernel=kernels.cbrt_derivative,
+    rule=elementwise(lambda t, y, x: t * (y * (-2 / 3) / x)),
+    c="(1.0 / (3.0 * (cbrt({0}) * cbrt({0}))))",
+    glyph="cbrt′",
+    samples=(POSITIVE,),
+    expansion=lambda x: 1 / (3 * (cbrt(x) * cbrt(x))),
 )
 hypot: Primitive = Primitive(
     name="hypot",

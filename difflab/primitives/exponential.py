@@ -200,11 +200,11 @@ dlog1mexp: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * (y * (1 - y))),
     python_function="""\
 def dlog1mexp(x):
-    return exp(x) / expm1(x) if x <= 0.0 else nan""",
+    return exp(x) / expm1(x) if x < 0.0 else -inf if x == 0.0 else nan""",
     c_function="""\
 static double dlog1mexp(double x)
 {
-    return x <= 0.0 ? exp(x) / expm1(x) : NAN;
+    return x < 0.0 ? exp(x) / expm1(x) : x == 0.0 ? -INFINITY : NAN;
 }""",
     samples=((-3.0, -0.2),),
     defined="x < 0",

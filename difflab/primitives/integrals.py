@@ -17,7 +17,7 @@ from difflab.primitives.exponential import exp
 from difflab.primitives.special import gamma
 from difflab.primitives.special_kernels import special_function
 
-__all__ = ["de1", "dgammainc", "e1", "ei", "gammainc", "gammaincc"]
+__all__ = ["de1", "dei", "dgammainc", "e1", "ei", "gammainc", "gammaincc"]
 
 LARGE, VANISHED = 100.0, 750.0
 """Above them, of a and x, Γ(a) and powers are taken by their logarithms."""
@@ -73,7 +73,7 @@ ei: Primitive = Primitive(
     names=("ei", "expi"),
     reserved=False,
     kernel="special.expi",
-    rule=elementwise(lambda t, y, x: t * (exp(x) / x)),
+    rule=elementwise(lambda t, y, x: t * dei(x)),
     sympy="Ei",
     mpmath="ei",
     c="",
@@ -82,6 +82,15 @@ ei: Primitive = Primitive(
     samples=((0.6, 3.0),),
     defined="x not 0",
     analytic=False,  # SciPy's loses small imaginary parts
+)
+# Its derivative is one quotient, so that at 0 no infinities of both signs meet.
+dei: Primitive = Primitive(
+    name="dei",
+    kernel=lambda xp, x: xp.exp(x) / x,
+    rule=elementwise(lambda t, y, x: t * (y * ((x - 1) / x))),
+    c="(exp({0}) / {0})",
+    samples=((0.6, 3.0),),
+    expansion=lambda x: exp(x) / x,
 )
 gammainc: Primitive = Primitive(
     name="gammainc",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -18,13 +19,15 @@ from difflab.primitives.printed_inverses import (
 from difflab.primitives.special import derf
 from difflab.primitives.special_kernels import special_function
 
-__all__ = ["erfcinv", "erfinv", "lambertw"]
+__all__ = ["derfcinv", "derfinv", "erfcinv", "erfinv", "lambertw"]
 
 
 BRANCH, REST = 0.36787944117144233, -1.2428753672788363e-17
 """1/e as a sum, from which x + 1/e has all its digits."""
 NEAR = 0.5
 """Below this p, W is the series in p = √(2(ex + 1)), which converges for p < √2."""
+RECIPROCAL = math.sqrt(math.pi) / 2
+"""1/erf′(0)."""
 TINY = 1e-300
 """Up to here W(x) is x; some libraries take the logarithms of subnormal numbers to be 0."""
 
@@ -66,11 +69,21 @@ def _lambertw(xp: ModuleType, x: Any) -> Any:
     return xp.where(p < NEAR, series, xp.where(regular, w, xp.where(p >= NEAR, x, xp.nan)))
 
 
+def _reciprocal_slope(inverse: str) -> Callable[..., Any]:
+    """Return 1/erf′(y), where y is an inverse function of SciPy's."""
+
+    def kernel(xp: ModuleType, x: Any) -> Any:
+        y = special_function(xp, inverse)(x)
+        return RECIPROCAL * xp.exp(y * y)
+
+    return kernel
+
+
 erfinv: Primitive = Primitive(
     name="erfinv",
     reserved=False,
     kernel="special.erfinv",
-    rule=elementwise(lambda t, y, x: t / derf(y)),
+    rule=elementwise(lambda t, y, x: t * derfinv(x)),
     c_function=ERFINV,
     python_function=ERFINV_PYTHON,
     latex="\\operatorname{{erf}}^{{-1}}\\left({0}\\right)",
@@ -78,11 +91,30 @@ erfinv: Primitive = Primitive(
     defined="-1 < x < 1",
     analytic=False,  # SciPy's function of real numbers only
 )
+# Of g = 1/erf′(y), where y is the inverse, the derivative 2y·g² is infinite at the edges, not 0·∞.
+derfinv: Primitive = Primitive(
+    name="derfinv",
+    kernel=_reciprocal_slope("erfinv"),
+    rule=elementwise(lambda t, y, x: t * (2 * (erfinv(x) * (y * y)))),
+    c_function=f"""\
+static double derfinv(double x)
+{{
+    const double y = erfinv(x);
+    return {RECIPROCAL!r} * exp(y * y);
+}}""",
+    python_function=f"""\
+def derfinv(x):
+    y = erfinv(x)
+    return {RECIPROCAL!r} * exp(y * y)""",
+    samples=((-0.8, 0.8),),
+    expansion=lambda x: 1 / derf(erfinv(x)),
+    analytic=False,
+)
 erfcinv: Primitive = Primitive(
     name="erfcinv",
     reserved=False,
     kernel="special.erfcinv",
-    rule=elementwise(lambda t, y, x: -(t / derf(y))),
+    rule=elementwise(lambda t, y, x: -(t * derfcinv(x))),
     sympy=lambda library, x: library.erfinv(1 - x),
     mpmath=lambda mp, x: mp.erfinv(1 - x),
     flint="erfcinv",
@@ -90,6 +122,15 @@ erfcinv: Primitive = Primitive(
     latex="\\operatorname{{erfc}}^{{-1}}\\left({0}\\right)",
     samples=((0.2, 1.8),),
     defined="0 < x < 2",
+    analytic=False,
+)
+derfcinv: Primitive = Primitive(
+    name="derfcinv",
+    kernel=_reciprocal_slope("erfcinv"),
+    rule=elementwise(lambda t, y, x: -(t * (2 * (erfcinv(x) * (y * y))))),
+    c="",
+    samples=((0.2, 1.8),),
+    expansion=lambda x: 1 / derf(erfcinv(x)),
     analytic=False,
 )
 # dW/dx = 1/(x + exp(W)): W·exp(W) = x, and where W is large the error of exp(W) has a weight 1/W.

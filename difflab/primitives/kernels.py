@@ -25,6 +25,12 @@ def cbrt(xp: ModuleType, x: Array) -> Array:
     return side * (side * x) ** (1 / 3)
 
 
+def cbrt_derivative(xp: ModuleType, x: Array) -> Array:
+    """1/(3 ∛x²)."""
+    root = cbrt(xp, x)
+    return 1.0 / (3.0 * (root * root))
+
+
 def hypot(xp: ModuleType, x: Array, y: Array) -> Array:
     """√(x² + y²) without overflow or underflow of the squares."""
     if not (xp.iscomplexobj(x) or xp.iscomplexobj(y)):
@@ -76,7 +82,7 @@ def log1mexp(xp: ModuleType, x: Array) -> Array:
 
 def log1mexp_derivative(xp: ModuleType, x: Array) -> Array:
     """−eˣ/(1 − eˣ), and nan where log(1 − eˣ) is undefined."""
-    return -log_derivative(xp, xp.expm1(-x))
+    return -log_derivative(xp, xp.expm1(0.0 - x))  # at 0 not of -0, from the other side
 
 
 def logcosh(xp: ModuleType, x: Array) -> Array:

@@ -15,7 +15,18 @@ from difflab.primitives.exponential import exp
 from difflab.primitives.special import SLOPE, derf
 from difflab.primitives.special_kernels import special_function
 
-__all__ = ["derfcx", "derfi", "dlog_ndtr", "dndtr", "erfcx", "erfi", "log_ndtr", "ndtr", "ndtri"]
+__all__ = [
+    "derfcx",
+    "derfi",
+    "dlog_ndtr",
+    "dndtr",
+    "dndtri",
+    "erfcx",
+    "erfi",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+]
 
 ROOT = math.sqrt(0.5)
 SCALE = 1 / math.sqrt(2 * math.pi)
@@ -150,7 +161,7 @@ ndtri: Primitive = Primitive(
     name="ndtri",
     reserved=False,
     kernel="special.ndtri",
-    rule=elementwise(lambda t, y, x: t / dndtr(y)),
+    rule=elementwise(lambda t, y, x: t * dndtri(x)),
     sympy=lambda sympy, x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1),
     mpmath=lambda mp, x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
     flint="ndtri",
@@ -160,6 +171,15 @@ ndtri: Primitive = Primitive(
     notation="ndtri",
     samples=((0.1, 0.9),),
     defined="0 < x < 1",
+    analytic=False,
+)  # The derivative of 1/φ(y) is y/φ(y)², products, which are infinite at the edges.
+dndtri: Primitive = Primitive(
+    name="dndtri",
+    kernel=lambda xp, x: _exp_square(xp, special_function(xp, "ndtri")(x), 0.5) / SCALE,
+    rule=elementwise(lambda t, y, x: t * (ndtri(x) * (y * y))),
+    c="",
+    samples=((0.1, 0.9),),
+    expansion=lambda x: 1 / dndtr(ndtri(x)),
     analytic=False,
 )
 log_ndtr: Primitive = Primitive(

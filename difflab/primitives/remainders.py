@@ -148,7 +148,8 @@ def _log(xp: ModuleType, k: int, j: int, x: Array) -> Array:
     far = xp.where(inside, 4.0, x)
     parts = _log_numerators(xp.log1p(far), k, j, far)
     near = sign * first * xp.where(x < 0, left, right)
-    return xp.where(inside, near, _leibniz(k, j, far, parts))
+    value = xp.where(inside, near, _leibniz(k, j, far, parts))
+    return xp.where(x == -1, sign * inf, value)  # where infinities of both signs would meet
 
 
 def _log_numerators(logarithm: Array, k: int, j: int, x: Array) -> list[Array]:

@@ -42,7 +42,7 @@ EDGES = [0.0, 1.0, 0.5, 2.5, 3.0, 40.0, 700.0, 800.0, 1e-160, 1e160, 1e300, TINY
 EDGES = [*EDGES, *(-x for x in EDGES), math.nan]
 PAIRS = 3000
 """Drawn where there are more combinations of edges."""
-ULPS = {"erfc": 8.0, "gamma": 16.0, "dpower_exponent": 8.0, "e1": 16.0, "ei": 16.0}
+ULPS = {"erfc": 8.0, "gamma": 16.0, "dcbrt": 8.0, "dpower_exponent": 8.0, "e1": 16.0, "ei": 16.0}
 ULPS |= {"besselj": 16.0, "bessely": 16.0, "besseli": 32.0, "besselk": 16.0}
 ULPS |= {"gammainc": 512.0, "gammaincc": 512.0, "dgammainc": 32.0}
 ULPS |= dict.fromkeys(("airyai", "airyaiprime", "airybi", "airybiprime"), 2048.0)

@@ -30,13 +30,13 @@ NO_MACHINE_CODE = {"polygamma", "zeta", *airy.__all__}
 NO_CUDA_CODE = {
     *("digamma", "polygamma"),
     *(name for each in (*_SCIPYS, entropies) for name in each.__all__),
-} - {"de1", "derfi", "dlogit", "dndtr", "lambertw"}
+} - {"de1", "dei", "derfi", "dlogit", "dndtr", "lambertw"}
 """Rows that CUDA code does not compute."""
 
 UNSPELLED = {
     *("digamma", "polygamma"),
     *(name for each in (*_SCIPYS, remainders) for name in each.__all__),
-} - {"erfinv", "lambertw"}
+} - {"dei", "derfinv", "erfinv", "lambertw"}
 """Rows that C99 and Python's math have no function for."""
 
 NOT_IN_CUPY = frozenset({"erfi", *airy.__all__, *bessel.__all__})
