@@ -13,6 +13,7 @@ _RULES = tuple(
         (r"\bdouble ", ""),
         (r"\bfabs\b", "abs"),
         (r"\bNAN\b", "NaN"),
+        (r"\bINFINITY\b", "Infinity"),
     )
 )
 

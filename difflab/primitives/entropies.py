@@ -67,7 +67,6 @@ entr: Primitive = Primitive(
     flint=lambda fl, x: -x * fl.log(x),
     c="({0} > 0.0 ? -{0} * log({0}) : {0} == 0.0 ? 0.0 : {0} < 0.0 ? -INFINITY : {0})",
     python="(-{0} * log({0}) if {0} > 0.0 else -inf if {0} < 0.0 else abs({0}))",
-    javascript="({0} > 0.0 ? -{0} * log({0}) : {0} == 0.0 ? 0.0 : {0} < 0.0 ? -Infinity : {0})",
     latex="-{0} \\ln\\left({0}\\right)",
     samples=(POSITIVE,),
     defined="x > 0",
