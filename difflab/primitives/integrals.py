@@ -14,6 +14,7 @@ import numpy as np
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
 from difflab.primitives.exponential import exp
+from difflab.primitives.printed_integrals import E1, E1_PYTHON, EI, EI_PYTHON
 from difflab.primitives.special import gamma
 from difflab.primitives.special_kernels import special_function
 
@@ -54,7 +55,9 @@ e1: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * de1(x)),
     sympy=lambda library, x: library.expint(1, x),
     mpmath="e1",
-    c="",
+    c_function=E1,
+    python_function=E1_PYTHON,
+    inexact=True,
     latex="E_1\\left({0}\\right)",
     glyph="E₁",
     samples=((0.4, 4.0),),
@@ -64,7 +67,8 @@ de1: Primitive = Primitive(
     name="de1",
     kernel=_de1,
     rule=elementwise(lambda t, y, x: -(t * (y + y / x))),
-    c="",
+    c="({0} < 0.0 ? NAN : -exp(-{0}) / {0})",
+    python="(nan if {0} < 0.0 else -exp(-{0}) / {0})",
     samples=((0.4, 4.0),),
     expansion=lambda x: -(exp(-x) / x),
 )
@@ -76,7 +80,9 @@ ei: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * dei(x)),
     sympy="Ei",
     mpmath="ei",
-    c="",
+    c_function=EI,
+    python_function=EI_PYTHON,
+    inexact=True,
     latex="\\operatorname{{Ei}}\\left({0}\\right)",
     glyph="Ei",
     samples=((0.6, 3.0),),

@@ -10,7 +10,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["ERFINV", "ERFINV_PYTHON", "lambertw_c", "lambertw_python"]
+__all__ = ["ERFINV", "ERFINV_PYTHON", "lambertw_c", "lambertw_python", "wrapped"]
 
 _ROOT = math.sqrt(math.pi) / 2
 _WINITZKI = 0.147
@@ -24,7 +24,8 @@ def _horner(coefficients: Sequence[float], x: str) -> str:
     return text
 
 
-def _wrapped(text: str) -> str:
+def wrapped(text: str) -> str:
+    """Return a statement over several lines, indented as in the body of a function."""
     return textwrap.fill(text, 96, initial_indent="    ", subsequent_indent="        ")
 
 
@@ -81,7 +82,7 @@ def _fritsch(step: int) -> str:
 
 def lambertw_c(branch: float, rest: float, near: float, series: Sequence[float]) -> str:
     """Return Lambert's W function in C, given the constants of its kernel."""
-    expansion = _wrapped(f"const double close = {_horner(series, 'p')};")
+    expansion = wrapped(f"const double close = {_horner(series, 'p')};")
     return f"""\
 static double lambertw(double x)
 {{
@@ -98,7 +99,7 @@ static double lambertw(double x)
 
 def lambertw_python(branch: float, rest: float, near: float, series: Sequence[float]) -> str:
     """Return Lambert's W function in Python, given the constants of its kernel."""
-    value = _wrapped(f"    return ({_horner(series, 'p')})")
+    value = wrapped(f"    return ({_horner(series, 'p')})")
     return f"""\
 def lambertw(x):
     square = {2 * math.e!r} * ((x + {branch!r}) + {rest!r})

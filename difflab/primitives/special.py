@@ -8,6 +8,7 @@ from typing import Any
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import javascript, kernels
 from difflab.primitives.exponential import exp
+from difflab.primitives.printed_integrals import DIGAMMA, DIGAMMA_PYTHON
 
 __all__ = ["derf", "digamma", "erf", "erfc", "gamma", "loggamma", "polygamma"]
 
@@ -87,7 +88,9 @@ digamma: Primitive = Primitive(
     latex="\\psi\\left({0}\\right)",
     ufunc="psi",
     glyph="ψ",
-    c="",
+    c_function=DIGAMMA,
+    python_function=DIGAMMA_PYTHON,
+    inexact=True,
     samples=(POSITIVE,),
     defined="x not 0, -1, -2, …",
 )

@@ -51,8 +51,8 @@ ULPS |= {"beta": 8192.0, "betaln": 4096.0}  # of parameters of some hundreds
 OTHER_ULPS = 4.0
 FEW_DIGITS = {"bessely": 60, "besselk": 60}
 """Instead of `DIGITS`, for which mpmath takes ten seconds a value of an integer order."""
-LOGGAMMA_ATOL = 2.0**-49
-"""Near its zeros at 1, 2 and between the negative integers only the absolute error is small."""
+NEAR_ZEROS, NEAR_ZEROS_ATOL = {"loggamma", "digamma", "ei"}, 2.0**-49
+"""Near the zeros of these, such as 1 and 2, only the absolute error is small."""
 
 SPELLED = {
     name: row
@@ -84,8 +84,8 @@ def assert_spelled(row: Primitive, at: Array, found: Sequence[float], what: str)
     expected, got = kernel(row, at), np.asarray(found, dtype=float)
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     allowed = ULPS.get(row.name, OTHER_ULPS) * np.spacing(np.abs(expected))
-    if row.name == "loggamma":
-        allowed = np.maximum(allowed, LOGGAMMA_ATOL)
+    if row.name in NEAR_ZEROS:
+        allowed = np.maximum(allowed, NEAR_ZEROS_ATOL)
     with np.errstate(all="ignore"):
         wrong = np.flatnonzero(~(same | (np.abs(got - expected) <= allowed)))
     told = [f"{at[k].tolist()}: {got[k]}, not {expected[k]}" for k in wrong[:6]]
