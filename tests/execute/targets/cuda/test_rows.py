@@ -31,6 +31,7 @@ NEAR_ZERO = {"gammaln": 1e-15, "loggamma": 1e-15}  # absolute, where terms of si
 LOOSE = {"log_remainder": 12}  # a quotient of differences of log1p, which libraries round apart
 ONE = standin.asarray(np.ones(2))
 ULPS, GPU_ULPS = 4, 12  # CUDA's gamma errs by up to 10, compositions by more than their parts
+EXTRA_ULPS = {"dcbrt": 8}  # the square of a cube root
 
 
 def assert_same(found: Array, expected: Array, points: Any, what: str, ulps: float) -> None:
@@ -88,7 +89,9 @@ def test_rows_agree_with_the_evaluator_and_in_the_signs_of_zero(xp: Any) -> None
         warm(partial(fast, *[ONE] * fast.function.n) for fast in compiled.values())
     for name, fast in compiled.items():
         inside, edge = samples(SAMPLED[name], 300), edges(fast.function)
-        ulps = ULPS if xp is standin or name in NO_CUDA_CODE else GPU_ULPS
+        ulps = max(
+            EXTRA_ULPS.get(name, 0), ULPS if xp is standin or name in NO_CUDA_CODE else GPU_ULPS
+        )
         for points in (inside, edge):
             found = fast(*map(xp.asarray, points.T)).get()
             expected = np.asarray(fast.function(*points.T))
