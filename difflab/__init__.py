@@ -4,7 +4,8 @@ Functions, from text and from Python
     parse                a formula or a program of the language, as a Function
     trace                Python code written with NumPy, as a Function
     Function             a graph with inputs; str(f), f.draw(), f.trace(at), f.passes() show it
-    from_sympy           a formula of SymPy, as a Function; from_latex, from_fpcore, from_onnx
+    from_sympy           a formula of SymPy, as a Function; from_latex, from_fpcore, from_onnx,
+                         from_jax, from_casadi
     evaluate             a Function on values of any kind: arrays, SymPy, mpmath
     compile              a Function as fast Python, NumPy, machine code or CUDA
     apply                a compiled Function at the points of a file larger than memory
@@ -108,7 +109,9 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function, evaluate
     from difflab.graph.passes.batch_norm import fold_batch_norm
     from difflab.graph.trace import trace
+    from difflab.interop.formats.casadi import from_casadi
     from difflab.interop.formats.fpcore import from_fpcore
+    from difflab.interop.formats.jaxpr import from_jax
     from difflab.interop.formats.latex import from_latex
     from difflab.interop.formats.onnx import from_onnx
     from difflab.interop.formats.sympy import from_sympy
@@ -143,7 +146,9 @@ __all__ = [
     "explain",
     "fold_batch_norm",
     "fori_loop",
+    "from_casadi",
     "from_fpcore",
+    "from_jax",
     "from_latex",
     "from_onnx",
     "from_sympy",
@@ -207,7 +212,9 @@ _HOMES = {
     "explain": "difflab.diagnose",
     "fold_batch_norm": "difflab.graph.passes.batch_norm",
     "fori_loop": "difflab.autodiff.control.loops",
+    "from_casadi": "difflab.interop.formats.casadi",
     "from_fpcore": "difflab.interop.formats.fpcore",
+    "from_jax": "difflab.interop.formats.jaxpr",
     "from_latex": "difflab.interop.formats.latex",
     "from_onnx": "difflab.interop.formats.onnx",
     "from_sympy": "difflab.interop.formats.sympy",

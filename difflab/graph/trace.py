@@ -28,7 +28,7 @@ from difflab.graph.point_values import PointValues
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
 
-__all__ = ["TraceBuilder", "trace"]
+__all__ = ["TraceBuilder", "is_leaf", "trace"]
 
 
 def trace(function: Callable[..., Any], *examples: Any) -> Function:
@@ -76,7 +76,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
         )
     leaves, trees = [], []
     for example in examples:
-        found, tree = ([example], LEAF) if _is_leaf(example) else flatten(example)
+        found, tree = ([example], LEAF) if is_leaf(example) else flatten(example)
         leaves += found
         trees.append(tree)
     arguments = Arguments(tuple(_names(function, len(examples))), tuple(trees))
@@ -205,7 +205,7 @@ class TraceBuilder(Builder):
         return node
 
 
-def _is_leaf(example: Any) -> bool:
+def is_leaf(example: Any) -> bool:
     """Whether an example is one input: an array, a number, or a list of plain numbers."""
     if not is_container(example) or example is None:
         return True

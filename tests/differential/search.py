@@ -31,6 +31,7 @@ FAMILIES = (
     "numeric",
     "jit",
     "dtypes",
+    "jax_reader",
 )
 """The modules of this folder that define a `FAMILY`."""
 

@@ -1,0 +1,235 @@
+"""CasADi's functions, by the instructions of their virtual machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from difflab import arrays
+from difflab import primitives as rows
+from difflab.core.optional import require
+from difflab.errors import InputError
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.names import FreshNames
+from difflab.graph.node import Node
+from difflab.interop.formats.inputs import cleaned_name
+from difflab.language.placing import listed
+
+__all__ = ["from_casadi"]
+
+EXTRA = "peers"
+"""The extra of difflab that installs CasADi."""
+_WITHOUT_CALLS = "difflab reads functions without solvers, integrators and interpolants"
+
+
+def from_casadi(f: Any) -> Function:
+    """Return the function that a ``casadi.Function`` computes.
+
+    It is read instruction by instruction, as CasADi's virtual machine runs it on scalars; one over
+    MX is expanded first. Elements that are structural zeros in CasADi are constants 0.
+
+    Parameters
+    ----------
+    f : casadi.Function
+        Over SX, or over MX of operations that CasADi can expand: no solvers and integrators.
+
+    Returns
+    -------
+    Function
+        Its inputs and outputs have CasADi's names. A 1 × 1 matrix is a scalar, a column a vector,
+        and every other matrix an array of two axes.
+
+    Raises
+    ------
+    InputError
+        `f` is no such function, or has free variables, or an instruction has no counterpart; the
+        message names it.
+    MissingDependencyError
+        CasADi is not installed.
+
+    Examples
+    --------
+    >>> import casadi, difflab as dl  # doctest: +SKIP
+    >>> x = casadi.SX.sym("x", 2)  # doctest: +SKIP
+    >>> f = from_casadi(casadi.Function("f", [x], [casadi.sin(x[0]) * x[1]]))  # doctest: +SKIP
+    >>> dl.gradient(f)([0.0, 3.0]).tolist()  # doctest: +SKIP
+    [3.0, 0.0]
+    """
+    casadi = require("casadi", EXTRA)
+    if not isinstance(f, casadi.Function):
+        raise InputError(
+            f"from_casadi takes a casadi.Function, not {type(f).__name__}",
+            hint='an expression is one by casadi.Function("f", [x], [expression])',
+        )
+    return _Reader(casadi, _of_scalars(f)).function()
+
+
+def _of_scalars(f: Any) -> Any:
+    """Return the function over SX."""
+    if f.has_free():
+        raise InputError(f"the function has the free variables {', '.join(f.get_free())}")
+    if f.is_a("SXFunction"):
+        return f
+    try:
+        return f.expand()
+    except RuntimeError as error:
+        raise InputError(
+            f"CasADi cannot expand {f.name()} ({f.class_name()}) to operations on scalars",
+            hint=_WITHOUT_CALLS,
+        ) from error
+
+
+class _Reader:
+    """The values of CasADi's work vector, as nodes."""
+
+    def __init__(self, casadi: Any, f: Any) -> None:
+        self.casadi = casadi
+        self.f = f
+        self.builder = Builder()
+        self.inputs: list[int] = []
+        self.elements = [self._input(k, name) for k, name in enumerate(self._names(f.name_in()))]
+        self.work: list[Any] = [None] * f.sz_w()
+        self.results: list[list[Any]] = [[None] * f.nnz_out(k) for k in range(f.n_out())]
+
+    def function(self) -> Function:
+        """Return the function of all instructions."""
+        casadi, f, work = self.casadi, self.f, self.work
+        rules = _rules()
+        for k in range(f.n_instructions()):
+            code, to = f.instruction_id(k), f.instruction_output(k)
+            given = f.instruction_input(k)
+            if code == casadi.OP_INPUT:
+                work[to[0]] = self.elements[given[0]][given[1]]
+            elif code == casadi.OP_CONST:
+                work[to[0]] = self._constant(f.instruction_constant(k))
+            elif code == casadi.OP_OUTPUT:
+                self.results[to[0]][to[1]] = work[given[0]]
+            elif code in rules:
+                work[to[0]] = rules[code](*[work[place] for place in given])
+            else:
+                raise InputError(
+                    f"difflab does not read CasADi's {_name(casadi, code)}", hint=_WITHOUT_CALLS
+                )
+        outputs = [self._output(k).id for k in range(f.n_out())]
+        labels = self._names(f.name_out(), self.builder.names.values())
+        return Function.build(self.builder, self.inputs, outputs, labels)
+
+    def _names(self, given: Any, taken: Any = ()) -> list[str]:
+        names = FreshNames(taken)
+        return [names.fresh(cleaned_name(name)) for name in given]
+
+    def _constant(self, value: float) -> Node:
+        exact = int(value) if value.is_integer() and abs(value) < 2**53 else value
+        return Node(self.builder, self.builder.constant(value if value == 0 else exact))
+
+    def _input(self, place: int, name: str) -> list[Node]:
+        """Return the nodes of the elements that CasADi stores, column by column."""
+        sparsity = self.f.sparsity_in(place)
+        shape = _shape(sparsity)
+        self.inputs.append(self.builder.input(name, shape))
+        whole = Node(self.builder, self.inputs[-1])
+        if not shape:
+            return [whole] * sparsity.nnz()
+        return [whole[cell[: len(shape)]] for cell in _cells(sparsity)]
+
+    def _output(self, place: int) -> Node:
+        sparsity = self.f.sparsity_out(place)
+        shape = _shape(sparsity)
+        zero = self._constant(0.0)
+        if not shape:
+            return self.results[place][0] if sparsity.nnz() else zero
+        if 0 in shape:
+            raise InputError(f"the output {self.f.name_out(place)} has no elements")
+        _, columns = sparsity.shape
+        listing = [zero] * (sparsity.shape[0] * columns)
+        for (row, column), value in zip(_cells(sparsity), self.results[place], strict=True):
+            listing[row * columns + column] = value
+        found: Node = arrays.reshape(listed(listing), shape)
+        return found
+
+
+def _shape(sparsity: Any) -> tuple[int, ...]:
+    count, columns = sparsity.shape
+    if columns == 1:
+        return () if count == 1 else (count,)
+    return count, columns
+
+
+def _cells(sparsity: Any) -> list[tuple[int, int]]:
+    """Return the row and the column of each stored element."""
+    return list(zip(sparsity.row(), sparsity.get_col(), strict=True))
+
+
+def _name(casadi: Any, code: int) -> str:
+    names = (name for name in dir(casadi) if name.startswith("OP_"))
+    return next((name for name in names if getattr(casadi, name) == code), f"instruction {code}")
+
+
+def _same(x: Node) -> Node:
+    return x
+
+
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "ACOS": rows.acos,
+    "ACOSH": rows.acosh,
+    "ADD": rows.add,
+    "AND": rows.logical_and,
+    "ASIN": rows.asin,
+    "ASINH": rows.asinh,
+    "ASSIGN": _same,
+    "ATAN": rows.atan,
+    "ATAN2": rows.atan2,
+    "ATANH": rows.atanh,
+    "CEIL": rows.ceil,
+    "CONSTPOW": rows.power,
+    "COPYSIGN": np.copysign,
+    "COS": rows.cos,
+    "COSH": rows.cosh,
+    "DIV": rows.divide,
+    "EQ": rows.equal,
+    "ERF": rows.erf,
+    "ERFINV": rows.erfinv,
+    "EXP": rows.exp,
+    "EXPM1": rows.expm1,
+    "FABS": rows.absolute,
+    "FLOOR": rows.floor,
+    "FMAX": rows.maximum,
+    "FMIN": rows.minimum,
+    "FMOD": np.fmod,
+    "HYPOT": rows.hypot,
+    "IF_ELSE_ZERO": lambda holds, x: rows.where(holds, x, 0),
+    "INV": lambda x: 1 / x,
+    "LE": rows.less_equal,
+    "LIFT": lambda x, _: x,
+    "LOG": rows.log,
+    "LOG1P": rows.log1p,
+    "LT": rows.less,
+    "MUL": rows.multiply,
+    "NE": rows.not_equal,
+    "NEG": rows.negative,
+    "NOT": rows.logical_not,
+    "OR": rows.logical_or,
+    "POW": rows.power,
+    "REMAINDER": lambda x, y: x - y * np.round(x / y),
+    "SIGN": rows.sign,
+    "SIN": rows.sin,
+    "SINH": rows.sinh,
+    "SQ": lambda x: x * x,
+    "SQRT": rows.sqrt,
+    "SUB": rows.subtract,
+    "TAN": rows.tan,
+    "TANH": rows.tanh,
+    "TWICE": lambda x: 2 * x,
+}
+"""CasADi's operations on scalars, by name."""
+
+
+@cache
+def _rules() -> Mapping[int, Callable[..., Any]]:
+    """Return the operations by CasADi's numbers."""
+    casadi = require("casadi", EXTRA)
+    return {getattr(casadi, f"OP_{name}"): compute for name, compute in _OPERATIONS.items()}
