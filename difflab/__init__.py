@@ -5,7 +5,7 @@ Functions, from text and from Python
     trace                Python code written with NumPy, as a Function
     Function             a graph with inputs; str(f), f.draw(), f.trace(at), f.passes() show it
     from_sympy           a formula of SymPy, as a Function; from_latex, from_fpcore, from_onnx,
-                         from_jax, from_casadi
+                         from_jax, from_casadi; to_onnx is the way back
     evaluate             a Function on values of any kind: arrays, SymPy, mpmath
     compile              a Function as fast Python, NumPy, machine code or CUDA
     apply                a compiled Function at the points of a file larger than memory
@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from difflab.interop.formats.fpcore import from_fpcore
     from difflab.interop.formats.jaxpr import from_jax
     from difflab.interop.formats.latex import from_latex
-    from difflab.interop.formats.onnx import from_onnx
+    from difflab.interop.formats.onnx import from_onnx, to_onnx
     from difflab.interop.formats.sympy import from_sympy
     from difflab.interop.large import apply
     from difflab.lab.problems import problem, problems
@@ -182,6 +182,7 @@ __all__ = [
     "stop_gradient",
     "taylor",
     "tensor",
+    "to_onnx",
     "trace",
     "value_and_grad",
     "value_and_gradient",
@@ -244,6 +245,7 @@ _HOMES = {
     "stop_gradient": "difflab.autodiff",
     "taylor": "difflab.autodiff",
     "tensor": "difflab.eager",
+    "to_onnx": "difflab.interop.formats.onnx",
     "trace": "difflab.graph.trace",
     "value_and_grad": "difflab.autodiff",
     "value_and_gradient": "difflab.autodiff",

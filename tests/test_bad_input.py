@@ -109,6 +109,7 @@ REST = (
     "stabilise",
     "stop_gradient",
     "tensor",
+    "to_onnx",
     "trace",
     "while_loop",
 )

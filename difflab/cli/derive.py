@@ -36,6 +36,7 @@ difflab derive "exp(-q*V/(k*T))" --wrt T --simplify
 difflab derive "[x*y, x+y]" --of jacobian --format python
 difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
 difflab derive "x*exp(x*y)" --value --format fortran --name energy
+difflab derive "x*exp(x*y)" --value --format onnx -o gradient.onnx
 difflab derive model:loss --at "w=[0.5,1],x=2" --format c
 """
 
@@ -61,6 +62,7 @@ class DerivativeFormat(StrEnum):
     JAX = "jax"
     TORCH = "torch"
     MATHML = "mathml"
+    ONNX = "onnx"
 
     @property
     def code(self) -> bool:
@@ -129,6 +131,8 @@ def derive(
     simplify: SimplifyOption = False,
 ) -> int:
     """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
+    if form is DerivativeFormat.ONNX and destination is None:
+        raise InputError("a model in ONNX's format is a binary file", hint="add -o FILE.onnx")
     expression = formula(expression, latex=latex)
     if name is not None and not form.code:
         raise InputError("--name is the name of a function in code", hint="add --format c")
@@ -161,7 +165,12 @@ def derive(
         derived = after_value(function, derived)
     if simplify:
         derived = _simplified(derived)
-    deliver(_written(derived, form, name or "f"), destination)
+    if form is DerivativeFormat.ONNX:
+        from difflab.interop.formats.onnx import to_onnx
+
+        deliver(to_onnx(derived, name or "f").SerializeToString(), destination)
+    else:
+        deliver(_written(derived, form, name or "f"), destination)
     return 0
 
 

@@ -28,7 +28,7 @@ from difflab.graph.point_values import PointValues
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
 
-__all__ = ["TraceBuilder", "is_leaf", "trace"]
+__all__ = ["TraceBuilder", "example_shape", "is_leaf", "trace"]
 
 
 def trace(function: Callable[..., Any], *examples: Any) -> Function:
@@ -80,7 +80,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
         leaves += found
         trees.append(tree)
     arguments = Arguments(tuple(_names(function, len(examples))), tuple(trees))
-    shapes = list(map(_shape, leaves))
+    shapes = list(map(example_shape, leaves))
     return without_draws(function, lambda: _traced(function, arguments, shapes))
 
 
@@ -216,7 +216,14 @@ def is_leaf(example: Any) -> bool:
     )
 
 
-def _shape(example: Any) -> Shape:
+def example_shape(example: Any) -> Shape:
+    """Return the shape of an example.
+
+    Raises
+    ------
+    InputError
+        It is neither a number nor an array of numbers.
+    """
     if isinstance(example, Node):
         return example.shape
     if not hasattr(example, "shape"):

@@ -12,7 +12,7 @@ from difflab.core.optional import require
 from difflab.errors import InputError, TraceError
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
-from difflab.graph.trace import is_leaf, trace
+from difflab.graph.trace import example_shape, is_leaf, trace
 from difflab.interop.formats.inputs import cleaned_name
 from difflab.interop.formats.jaxpr.evaluation import evaluated
 
@@ -124,6 +124,8 @@ def _evaluated(jax: Any, closed: Any, args: Sequence[Any]) -> list[Any]:
 
 def _example(jax: Any, example: Any) -> Any:
     """Return an example whose leaves are arrays of float64."""
-    if is_leaf(example):
-        return np.asarray(example, np.float64)
-    return jax.tree_util.tree_map(lambda leaf: np.asarray(leaf, np.float64), example)
+
+    def zeros(leaf: Any) -> Any:
+        return np.zeros(example_shape(leaf))
+
+    return zeros(example) if is_leaf(example) else jax.tree_util.tree_map(zeros, example)

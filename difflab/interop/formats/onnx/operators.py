@@ -93,9 +93,8 @@ def _clip(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
 
 
 def _mod(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
-    if given.get("fmod"):
-        raise UnsupportedError("difflab has no remainder with the sign of the dividend (fmod)")
-    return rows.mod(*map(model.value, inputs))
+    remainder: Callable[..., Any] = np.fmod if given.get("fmod") else rows.mod
+    return remainder(*map(model.value, inputs))
 
 
 def _gemm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
@@ -225,6 +224,15 @@ def _reduction(compute: Callable[..., Any]) -> Rule:
     return rule
 
 
+def _argmax(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    x, axis = model.value(inputs[0]), given.get("axis", 0)
+    if given.get("select_last_index"):
+        found = x.shape[axis] - 1 - arrays.argmax(np.flip(x, axis), axis)
+    else:
+        found = arrays.argmax(x, axis)
+    return np.expand_dims(found, axis) if given.get("keepdims", 1) else found
+
+
 def _normalized(compute: Callable[..., Any]) -> Rule:
     def rule(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
         x = model.value(inputs[0])
@@ -297,6 +305,7 @@ OPERATORS: Mapping[str, Rule] = {
     "Abs": _row(rows.absolute),
     "Add": _row(rows.add),
     "And": _row(rows.logical_and),
+    "ArgMax": _argmax,
     "BatchNormalization": _batch_norm,
     "Cast": _unchanged,
     "Celu": _shaped(_celu, alpha=1.0),
@@ -364,4 +373,5 @@ OPERATORS: Mapping[str, Rule] = {
     "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
     "Where": _row(rows.where),
+    "Xor": _row(np.logical_xor),
 }

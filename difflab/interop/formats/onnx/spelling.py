@@ -1,0 +1,402 @@
+"""Difflab's rows in ONNX's operators.
+
+A spelling is called with the model, the names of the arguments, their shapes, the shape of the
+result, and the parameters of the row. It returns the name of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from difflab.core.primitive import Shape
+from difflab.errors import UnsupportedError
+from difflab.primitives.movement import indices
+from difflab.primitives.structure import decoded
+
+__all__ = ["SPELLINGS", "Model"]
+
+
+class Model(Protocol):
+    """What a spelling asks of the model that is written."""
+
+    def operator(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Append an operator, and return the name of its result."""
+
+    def number(self, value: float) -> str:
+        """Return the name of a stored number."""
+
+    def places(self, values: Any) -> str:
+        """Return the name of stored integers."""
+
+    def array(self, values: Any) -> str:
+        """Return the name of a stored array."""
+
+    def shaped(self, value: str, shape: Shape) -> str:
+        """Return a value in another shape."""
+
+
+Names = Sequence[str]
+Spelling = Callable[..., str]
+DOUBLE = 11
+"""ONNX's number of the type float64."""
+
+
+class _Value:
+    """A value in a formula: Python's operators append ONNX's."""
+
+    def __init__(self, model: Model, name: str) -> None:
+        self.model = model
+        self.name = name
+
+    def of(self, kind: str, *others: _Value | float) -> _Value:
+        """Return an operator of this value and others."""
+        names = [
+            other.name if isinstance(other, _Value) else self.model.number(other)
+            for other in others
+        ]
+        return _Value(self.model, self.model.operator(kind, self.name, *names))
+
+    def __add__(self, other: _Value | float) -> _Value:
+        return self.of("Add", other)
+
+    def __sub__(self, other: _Value | float) -> _Value:
+        return self.of("Sub", other)
+
+    def __mul__(self, other: _Value | float) -> _Value:
+        return self.of("Mul", other)
+
+    def __truediv__(self, other: _Value | float) -> _Value:
+        return self.of("Div", other)
+
+    def __neg__(self) -> _Value:
+        return self.of("Neg")
+
+    def __gt__(self, other: _Value | float) -> _Value:
+        return self.of("Greater", other)
+
+    def __lt__(self, other: _Value | float) -> _Value:
+        return self.of("Less", other)
+
+    def equals(self, other: _Value | float) -> _Value:
+        """Return where the values are equal."""
+        return self.of("Equal", other)
+
+    def choose(self, yes: _Value | float, no: _Value | float) -> _Value:
+        """Return `yes` where this truth value holds, else `no`."""
+        return self.of("Where", yes, no)
+
+
+def _operator(kind: str, **attributes: Any) -> Spelling:
+    """Return the spelling of a row that is one operator."""
+    return lambda model, names, *_, **__: model.operator(kind, *names, **attributes)
+
+
+def _formula(compute: Callable[..., _Value]) -> Spelling:
+    """Return the spelling of an elementwise row by a formula of its values."""
+    return lambda model, names, *_, **__: compute(*[_Value(model, name) for name in names]).name
+
+
+# --- what ONNX lacks, as accurately ------------------------------------------------------------
+
+
+def _expm1(x: _Value) -> _Value:
+    """W. Kahan's formula, in which the errors of both factors cancel."""
+    y = x.of("Exp")
+    below = y - 1.0
+    near = below * x / y.of("Log")
+    plain = x.of("Abs") > 1.0
+    return y.equals(1.0).choose(x, plain.choose(below, near))
+
+
+def _log1p(x: _Value) -> _Value:
+    """W. Kahan's formula, in which the errors of both factors cancel."""
+    above = x + 1.0
+    near = x * (above.of("Log") / (above - 1.0))
+    return above.equals(1.0).choose(x, (x > 1.0).choose(above.of("Log"), near))
+
+
+def _cbrt(x: _Value) -> _Value:
+    """A power, and one step of Newton's method for the digits that it lacks."""
+    size = x.of("Abs")
+    rough = size.of("Pow", 1 / 3)
+    better = rough - (rough - size / rough / rough) / 3.0
+    plain = size.equals(0.0).of("Or", size.equals(math.inf))
+    return plain.choose(x, x.of("Sign") * better)
+
+
+def _hypot(a: _Value, b: _Value) -> _Value:
+    a, b = a.of("Abs"), b.of("Abs")
+    large, small = a.of("Max", b), a.of("Min", b)
+    ratio = small / large
+    infinite = a.equals(math.inf).of("Or", b.equals(math.inf))
+    found = large.equals(0.0).choose(large, large * (ratio * ratio + 1.0).of("Sqrt"))
+    return infinite.choose(math.inf, found)
+
+
+def _atan2(y: _Value, x: _Value) -> _Value:
+    """The arc tangent, turned where x is negative; ONNX has no sign of a zero x."""
+    below = (y < 0.0).of("Or", y.of("Reciprocal") < 0.0)  # -0.0, too
+    angle = (y / x).of("Atan")
+    turned = angle + below.choose(-math.pi, math.pi)
+    upright = y.of("Sign") * (math.pi / 2) + x * 0.0  # x is 0, or nan
+    found = (x > 0.0).choose(angle, (x < 0.0).choose(turned, upright))
+    diagonal = y.of("Sign") * (x > 0.0).choose(math.pi / 4, 3 * math.pi / 4)
+    infinite = x.of("Abs").equals(math.inf).of("And", y.of("Abs").equals(math.inf))
+    return infinite.choose(diagonal, found)
+
+
+def _logaddexp(a: _Value, b: _Value) -> _Value:
+    large = a.of("Max", b)
+    return a.equals(b).choose(a + math.log(2), large + _log1p((-(a - b).of("Abs")).of("Exp")))
+
+
+def _mod(x: _Value, y: _Value) -> _Value:
+    """The remainder with the sign of the divisor, from that with the sign of the dividend."""
+    rest = _Value(x.model, x.model.operator("Mod", x.name, y.name, fmod=1))
+    other = (rest < 0.0).of("Xor", y < 0.0).of("And", rest.equals(0.0).of("Not"))
+    return other.choose(rest + y, rest)
+
+
+def _heaviside(x: _Value) -> _Value:
+    step = (x > 0.0).choose(1.0, (x < 0.0).choose(0.0, 0.5))
+    return x.equals(x).choose(step, x)
+
+
+def _sech(x: _Value) -> _Value:
+    """By exponentials, which onnxruntime has in 64 bits, unlike cosh."""
+    decay = (-x.of("Abs")).of("Exp")
+    return decay * 2.0 / (decay * decay + 1.0)
+
+
+def _halved_sine(x: _Value) -> _Value:
+    """1 - cos(x), which would cancel."""
+    sine = (x * 0.5).of("Sin")
+    return sine * sine * 2.0
+
+
+# --- shapes ------------------------------------------------------------------------------------
+
+
+def _reshape(model: Model, names: Names, _: Any, out: Shape, **__: Any) -> str:
+    return model.shaped(names[0], out)
+
+
+def _broadcast(model: Model, names: Names, _: Any, out: Shape, **__: Any) -> str:
+    return model.operator("Expand", names[0], model.places(out))
+
+
+def _constant(model: Model, *_: Any, shape: Shape, values: bytes) -> str:
+    return model.array(np.frombuffer(values, dtype=np.float64).reshape(shape))
+
+
+def _transpose(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any) -> str:
+    return model.operator("Transpose", names[0], perm=[axis % len(axes) for axis in axes])
+
+
+def _concatenate(model: Model, names: Names, shapes: Any, _: Any, *, axis: int, rank: int) -> str:
+    return model.operator("Concat", *names, axis=axis + rank)
+
+
+def _index(model: Model, names: Names, shapes: Any, out: Shape, *, key: Any, rank: int) -> str:
+    """Cut slices, and drop the axes of integers."""
+    (source,) = shapes
+    spans = [
+        range(*entry.indices(size)) if isinstance(entry, slice) else range(entry, entry + 1)
+        for entry, size in zip(decoded(key), source, strict=True)
+    ]
+    # Backwards, an end in front of the first element is one far below all indices.
+    ends = [span.stop if span.step > 0 or span.stop >= 0 else -(2**62) for span in spans]
+    parts = [[span.start for span in spans], ends, range(len(spans)), [s.step for s in spans]]
+    found = model.operator("Slice", names[0], *map(model.places, parts))
+    return found if len(out) == len(source) else model.shaped(found, out)
+
+
+def _take(
+    model: Model, names: Names, shapes: Any, _: Any, *, places: Any, axis: int, rank: int
+) -> str:
+    return model.operator("Gather", names[0], model.places(indices(places)), axis=axis + rank)
+
+
+def _diagonal(model: Model, names: Names, shapes: Any, out: Shape) -> str:
+    cells = _cells(shapes[0])
+    flat = model.shaped(names[0], (-1,))
+    return model.operator("Gather", flat, model.places(np.diagonal(cells, axis1=-2, axis2=-1)))
+
+
+def _pack(model: Model, names: Names, *_: Any, **__: Any) -> str:
+    return model.operator("Concat", *[model.shaped(name, (-1,)) for name in names], axis=0)
+
+
+def _cells(shape: Shape) -> Any:
+    """Return the positions of the elements of an array in memory."""
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
+def _scatter(model: Model, names: Names, shapes: Any, out: Shape, *, keys: Any, **_: Any) -> str:
+    cells = _cells(out)
+    places = [np.ravel(cells[decoded(key)]) for key in keys]
+    return _placed(model, names, np.concatenate(places), out)
+
+
+def _put(
+    model: Model, names: Names, shapes: Any, out: Shape, *, places: Any, axis: int, **_: Any
+) -> str:
+    return _placed(model, names, np.take(_cells(out), indices(places), axis), out)
+
+
+def _diag(model: Model, names: Names, shapes: Any, out: Shape) -> str:
+    return _placed(model, names, np.diagonal(_cells(out), axis1=-2, axis2=-1), out)
+
+
+def _placed(model: Model, names: Names, places: Any, shape: Shape) -> str:
+    """Return zeros to which the elements of values are added, each at its place.
+
+    Each addend takes one element for every place: the first that belongs there, the second, …
+    """
+    flat = [model.array(np.zeros(1)), *[model.shaped(name, (-1,)) for name in names]]
+    source = model.operator("Concat", *flat, axis=0)
+    places = places.reshape(-1)
+    order = np.argsort(places, kind="stable")
+    arranged = places[order]
+    turn = np.arange(len(places)) - np.searchsorted(arranged, arranged)
+    total = ""
+    for number in range(turn.max(initial=0) + 1):
+        chosen = order[turn == number]
+        taken = np.zeros(math.prod(shape), dtype=np.int64)
+        taken[places[chosen]] = 1 + chosen
+        part = model.operator("Gather", source, model.places(taken.reshape(shape)))
+        total = model.operator("Add", total, part) if total else part
+    return total
+
+
+# --- reductions --------------------------------------------------------------------------------
+
+
+def _reduced(kind: str) -> Spelling:
+    def spell(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
+        return model.operator(kind, names[0], model.places(_counted(axes, rank)), keepdims=0)
+
+    return spell
+
+
+def _counted(axes: Sequence[int], rank: int) -> list[int]:
+    return [axis % rank for axis in axes]
+
+
+def _normalized(kind: str) -> Spelling:
+    def spell(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
+        return model.operator(kind, names[0], axis=_single(kind, axes, rank))
+
+    return spell
+
+
+def _single(what: str, axes: Sequence[int], rank: int) -> int:
+    if len(axes) != 1:
+        raise UnsupportedError(f"ONNX's {what} is along one axis, not along {len(axes)}")
+    return axes[0] % rank
+
+
+def _argmax(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
+    found = model.operator("ArgMax", names[0], axis=_single("ArgMax", axes, rank), keepdims=0)
+    return model.operator("Cast", found, to=DOUBLE)
+
+
+def _is_maximum(
+    model: Model, names: Names, shapes: Any, out: Shape, *, axes: Any, rank: int
+) -> str:
+    """Return where the last of the largest elements is."""
+    (x,) = names
+    rest = [size for axis, size in enumerate(out) if axis - rank not in axes]
+    if len(axes) > 1 and rest:
+        raise UnsupportedError("ONNX's ArgMax is along one axis, or of the whole array")
+    axis, flat = (0, (math.prod(out),)) if len(axes) > 1 else (axes[0] % rank, out)
+    x = model.shaped(x, flat) if len(axes) > 1 else x
+    last = model.operator("ArgMax", x, axis=axis, keepdims=1, select_last_index=1)
+    counted = np.arange(flat[axis]).reshape([-1 if k == axis else 1 for k in range(len(flat))])
+    found = model.operator("Equal", model.places(counted), last)
+    return model.shaped(found, out) if len(axes) > 1 else found
+
+
+def _running_sum(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
+    return model.operator("CumSum", names[0], model.places(_single("CumSum", axes, rank)))
+
+
+_OPERATORS = {
+    "absolute": "Abs",
+    "add": "Add",
+    "det": "Det",
+    "divide": "Div",
+    "equal": "Equal",
+    "greater": "Greater",
+    "greater_equal": "GreaterOrEqual",
+    "less": "Less",
+    "less_equal": "LessOrEqual",
+    "logical_and": "And",
+    "logical_not": "Not",
+    "logical_or": "Or",
+    "matmul": "MatMul",
+    "maximum": "Max",
+    "minimum": "Min",
+    "multiply": "Mul",
+    "negative": "Neg",
+    "power": "Pow",
+    "stop_gradient": "Identity",
+    "subtract": "Sub",
+    "where": "Where",
+    **{
+        name: name.capitalize()
+        for name in (
+            *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf"),
+            *("exp", "floor", "log", "relu", "round", "sigmoid", "sign", "sin", "sinh"),
+            *("softplus", "sqrt", "tan", "tanh"),
+        )
+    },
+}
+SPELLINGS: Mapping[str, Spelling] = {
+    **{name: _operator(kind) for name, kind in _OPERATORS.items()},
+    "argmax": _argmax,
+    "as_number": _operator("Cast", to=DOUBLE),
+    "atan2": _formula(_atan2),
+    "broadcast": _broadcast,
+    "cbrt": _formula(_cbrt),
+    "clip": _formula(lambda x, low, high: x.of("Max", low).of("Min", high)),
+    "concatenate": _concatenate,
+    "constant_array": _constant,
+    "cumsum": _running_sum,
+    "diag": _diag,
+    "diagonal": _diagonal,
+    "exp2": _formula(lambda x: _Value(x.model, x.model.number(2.0)).of("Pow", x)),
+    "expm1": _formula(_expm1),
+    "heaviside": _formula(_heaviside),
+    "hypot": _formula(_hypot),
+    "index": _index,
+    "is_maximum": _is_maximum,
+    "log10": _formula(lambda x: x.of("Log") / math.log(10)),
+    "log1p": _formula(_log1p),
+    "log2": _formula(lambda x: x.of("Log") / math.log(2)),
+    "log_softmax": _normalized("LogSoftmax"),
+    "logaddexp": _formula(_logaddexp),
+    "logsumexp": _reduced("ReduceLogSumExp"),
+    "max": _reduced("ReduceMax"),
+    "min": _reduced("ReduceMin"),
+    "mod": _formula(_mod),
+    "norm": _reduced("ReduceL2"),
+    "not_equal": _formula(lambda a, b: a.equals(b).of("Not")),
+    "pack": _pack,
+    "prod": _reduced("ReduceProd"),
+    "put": _put,
+    "reshape": _reshape,
+    "scatter": _scatter,
+    "sech": _formula(_sech),
+    "softmax": _normalized("Softmax"),
+    "square_difference": _formula(lambda a, b: (a - b) * (a + b)),
+    "sum": _reduced("ReduceSum"),
+    "take": _take,
+    "transpose": _transpose,
+    "versine": _formula(_halved_sine),
+}
+"""What is written, by the name of the row."""
