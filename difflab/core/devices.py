@@ -83,8 +83,11 @@ def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -
             module = module_of(value)
             found = found if module is np else module
     if found is not np:
-        places = {device_name(value) for value in values if getattr(value, "ndim", 0)}
-        if len(places) > 1:
+        arrays = [value for value in values if getattr(value, "ndim", 0)]
+        libraries = {module_of(value).__name__ for value in arrays}
+        # JAX's tracers, such as the arguments that `jax.grad` differentiates by, have no device.
+        places = {device_name(value) for value in arrays if hasattr(value, "device")}
+        if len(libraries) > 1 or len(places) > 1:
             raise device_mismatch(values, doing, names)
     return found
 

@@ -6,7 +6,7 @@ these the same again. All are Functions, so each is an operation of one kind.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -22,8 +22,9 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.repetition import LARGE, rolled
 from difflab.graph.rewritten import selected
+from difflab.graph.values import check_shape
 
-__all__ = ["CompiledOperation", "aligned_shape", "operation"]
+__all__ = ["CompiledOperation", "aligned_shape", "operation", "wrapped"]
 
 Sources = tuple[int, ...]
 
@@ -164,6 +165,44 @@ def operation(f: Function | Compiled, what: str) -> CompiledOperation:
         settings = compile(f)
     plain = replace(settings.function, structure=None, arguments=None)
     return CompiledOperation(plain, settings)
+
+
+def wrapped(
+    f: Function | Compiled,
+    what: str,
+    converted: Callable[[Sequence[Any]], list[Any]],
+    apply: Callable[[CompiledOperation, list[Any]], Any],
+) -> Callable[..., Any]:
+    """Return a function as an operation of another library.
+
+    Parameters
+    ----------
+    f : Function or compiled Function
+        What to compute.
+    what : str
+        The public function that was called, for messages.
+    converted : callable
+        Returns arguments as arrays of that library, of one dtype.
+    apply : callable
+        ``apply(operation, arrays)`` returns the results as arrays of that library.
+
+    Raises
+    ------
+    InputError
+        `f` is not a Function, or takes packed points.
+    """
+    value = operation(f, what)
+    function = f.function if isinstance(f, Compiled) else f
+
+    def difflab_function(*args: Any, **kwargs: Any) -> Any:
+        values = converted(function.ordered(args, kwargs))
+        for array, name, shape in zip(values, function.inputs, function.input_shapes, strict=True):
+            check_shape(tuple(array.shape), name, shape)
+        return function.returned(apply(value, values))
+
+    difflab_function.__qualname__ = difflab_function.__name__
+    difflab_function.__doc__ = f"{function!r}, computed by difflab."
+    return difflab_function
 
 
 def aligned_shape(shape: Shape, core: Shape, rank: int) -> Shape:

@@ -12,8 +12,7 @@ from difflab.core.optional import require
 from difflab.errors import PointError
 from difflab.execute.compiled import Compiled
 from difflab.graph.function import Function
-from difflab.graph.values import check_shape
-from difflab.interop.derivatives import CompiledOperation, aligned_shape, operation
+from difflab.interop.derivatives import CompiledOperation, aligned_shape, wrapped
 
 __all__ = ["wrap"]
 
@@ -64,19 +63,13 @@ def wrap(f: Function | Compiled) -> Callable[..., Any]:
     >>> jax.grad(f, argnums=1)(2.0, 0.0)  # doctest: +SKIP
     Array(2., dtype=float32, weak_type=True)
     """
-    value = operation(f, "difflab.interop.jax.wrap")
-    function = f.function if isinstance(f, Compiled) else f
     primitive = _primitive()
-
-    def wrapped(*args: Array, **kwargs: Array) -> Any:
-        values = _of_one_dtype(function.ordered(args, kwargs))
-        for array, name, shape in zip(values, function.inputs, function.input_shapes, strict=True):
-            check_shape(array.shape, name, shape)
-        return function.returned(primitive.bind(*values, op=value))
-
-    wrapped.__name__ = wrapped.__qualname__ = "difflab_function"
-    wrapped.__doc__ = f"{function!r}, computed by difflab."
-    return wrapped
+    return wrapped(
+        f,
+        "difflab.interop.jax.wrap",
+        _of_one_dtype,
+        lambda operation, values: primitive.bind(*values, op=operation),
+    )
 
 
 def _of_one_dtype(values: Sequence[Any]) -> list[Array]:

@@ -12,8 +12,7 @@ from difflab.core.optional import require
 from difflab.errors import DeviceError, PointError
 from difflab.execute.compiled import Compiled
 from difflab.graph.function import Function
-from difflab.graph.values import check_shape
-from difflab.interop.derivatives import CompiledOperation, aligned_shape, operation
+from difflab.interop.derivatives import CompiledOperation, aligned_shape, wrapped
 
 __all__ = ["wrap"]
 
@@ -66,19 +65,13 @@ def wrap(f: Function | Compiled) -> Callable[..., Any]:
     >>> y.grad  # doctest: +SKIP
     tensor(2.)
     """
-    value = operation(f, "difflab.interop.torch.wrap")
-    function = f.function if isinstance(f, Compiled) else f
     apply = _autograd_function().apply
-
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        values = _of_one_dtype(function.ordered(args, kwargs))
-        for tensor, name, shape in zip(values, function.inputs, function.input_shapes, strict=True):
-            check_shape(tuple(tensor.shape), name, shape)
-        return function.returned(apply(value, *values))
-
-    wrapped.__name__ = wrapped.__qualname__ = "difflab_function"
-    wrapped.__doc__ = f"{function!r}, computed by difflab."
-    return wrapped
+    return wrapped(
+        f,
+        "difflab.interop.torch.wrap",
+        _of_one_dtype,
+        lambda operation, values: apply(operation, *values),
+    )
 
 
 def _of_one_dtype(values: Sequence[Any]) -> list[Tensor]:

@@ -172,4 +172,4 @@ def _same(found: Any, expected: Any, what: str, program: Program) -> None:
     )
 
 
-FAMILY = Family("jax_reader", PROGRAMS, check, fixed=150, fresh=25)
+FAMILY = Family("jax_reader", PROGRAMS, check, fixed=60, fresh=10)

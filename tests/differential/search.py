@@ -32,6 +32,7 @@ FAMILIES = (
     "jit",
     "dtypes",
     "jax_reader",
+    "wrapped",
 )
 """The modules of this folder that define a `FAMILY`."""
 

@@ -181,3 +181,10 @@ def test_what_is_refused() -> None:
             call(jnp.ones(3))
         with pytest.raises(PointError, match="complex"):
             call(jnp.ones(3) * 1j, jnp.ones(3))
+
+
+def test_a_function_is_differentiated_by_some_of_several_arrays() -> None:
+    """JAX's tracers have no device, unlike the arrays beside them."""
+    f = dl.parse("x: [2]; y: [2]; sum(x*y)")
+    x, y = jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])
+    assert jax.grad(lambda a: f(a, y))(x).tolist() == [3.0, 4.0]
