@@ -278,13 +278,11 @@ def _placed(model: Model, names: Names, places: Any, shape: Shape) -> str:
 
 def _reduced(kind: str) -> Spelling:
     def spell(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
-        return model.operator(kind, names[0], model.places(_counted(axes, rank)), keepdims=0)
+        return model.operator(
+            kind, names[0], model.places([axis % rank for axis in axes]), keepdims=0
+        )
 
     return spell
-
-
-def _counted(axes: Sequence[int], rank: int) -> list[int]:
-    return [axis % rank for axis in axes]
 
 
 def _normalized(kind: str) -> Spelling:
