@@ -12,6 +12,7 @@ Examples
 """
 
 from difflab.arrays import (
+    complex_array,
     convolution,
     factors,
     linalg,
@@ -23,6 +24,7 @@ from difflab.arrays import (
     shapes,
     trigonometric,
 )
+from difflab.arrays.complex_array import *
 from difflab.arrays.convolution import *
 from difflab.arrays.factors import *
 from difflab.arrays.given import Axis
@@ -37,6 +39,7 @@ from difflab.arrays.trigonometric import *
 
 __all__ = ["Axis"]
 # Spelled out, because this is the form that type checkers can follow.
+__all__ += complex_array.__all__
 __all__ += convolution.__all__
 __all__ += factors.__all__
 __all__ += linalg.__all__

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays import numpy_linalg
+from difflab.arrays import numpy_fft, numpy_linalg
 from difflab.arrays.counterparts import (
     calculus,
     joining,
@@ -48,6 +48,7 @@ FAMILIES = (calculus, joining, layout, ordering, products, selection, statistics
 # A call with unsupported NumPy parameters fails to bind.
 ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     **{getattr(np, name): getattr(arrays, name) for name in SAME},
+    **numpy_fft.FFT,
     **numpy_linalg.LINALG,
     **{getattr(np, name): own for family in FAMILIES for name, own in family.FUNCTIONS.items()},
     np.amax: arrays.max,

@@ -12,6 +12,7 @@ import numpy as np
 from difflab.balls import (
     distributions,
     elementary,
+    fourier,
     matrices,
     orders,
     piecewise,
@@ -41,6 +42,7 @@ HOMES: tuple[ModuleType, ...] = (
     reductions,
     orders,
     matrices,
+    fourier,
     random,
 )
 

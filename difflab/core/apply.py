@@ -11,12 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.core.devices import array_module
 from difflab.core.place import at_users_line
-from difflab.errors import DifflabError, InputError, ShapeError
+from difflab.errors import DifflabError, InputError, ShapeError, TraceError
 
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
 
-__all__ = ["apply"]
+__all__ = ["OtherCarrierError", "apply"]
+
+
+class OtherCarrierError(TraceError):
+    """An operand belongs to another kind of carrier, which records the operation."""
+
+    def __init__(self, carrier: Any) -> None:
+        super().__init__(
+            "a traced or complex value cannot be written into a tensor",
+            hint="compute a new value: np.where(mask, new, t), or t + x for t += x",
+        )
+        self.carrier = carrier
 
 
 def apply(primitive: Primitive, *args: Any, **params: Any) -> Any:

@@ -263,6 +263,9 @@ class Primitive:
         Whether the order of the two arguments does not matter.
     shape : callable or None
         ``(shapes, **params) -> shape``; None for broadcasting.
+    arithmetic : callable or None
+        ``(shapes, **params) -> int``, the scalar operations of a row of arrays; None for those
+        that `difflab.graph.counts.Counts` states.
     unbatched : callable or None
         ``(xp, **params) -> kernel`` for values without batch axes, if there is a faster one.
     holds : object or None
@@ -308,6 +311,7 @@ class Primitive:
     structural: bool = False
     commutative: bool = False
     shape: Callable[..., Shape] | None = None
+    arithmetic: Callable[..., int] | None = None
     unbatched: Callable[..., Callable[..., Any]] | None = None
     holds: Any = None
     workspace: Callable[[], int] | None = None

@@ -15,7 +15,7 @@ from difflab.graph.checks import require_function
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
-from difflab.primitives import matmul, put, scatter
+from difflab.primitives import put, scatter
 
 __all__ = ["LONG", "Counts", "count", "may_be_long", "node_arithmetic", "operation_count"]
 
@@ -45,7 +45,8 @@ class Counts:
         Distinct operations.
     arithmetic : int
         Scalar operations that these require: n for an elementwise operation on n elements,
-        n - 1 for a sum of n, the products and sums of a matrix product, and the additions
+        n - 1 for a sum of n, the products and sums of a matrix product, 5 n log₂ n for a Fourier
+        transform of n complex numbers and half of it for one of real numbers, and the additions
         where parts of arrays overlap. Other operations on whole arrays, such as a solver, count
         one for each element of the operands or of the result, whichever are more.
     """
@@ -192,8 +193,8 @@ def _of_arrays(graph: Graph, node: int) -> int:
         return _turns(row) * _within(row).arithmetic
     shapes = [graph.shape(arg) for arg in graph.arguments(node)]
     operands, result = sum(map(math.prod, shapes)), math.prod(graph.shape(node))
-    if row is matmul:
-        return result * (2 * shapes[0][-1] - 1)
+    if row.arithmetic is not None:
+        return row.arithmetic(tuple(shapes), **graph.params(node))
     if not row.structural:
         return max(operands - result, result)
     if row is put or (row is scatter and len(shapes) > 1):

@@ -14,6 +14,7 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
+from difflab.core.apply import OtherCarrierError
 from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError, TraceError
@@ -83,12 +84,20 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
 
     def applied(self: Node, other: Any) -> Node:
         builder = self._builder_with(other)
-        ids = (_leaf(builder, self), _leaf(builder, other))
+        try:
+            ids = (_leaf(builder, self), _leaf(builder, other))
+        except OtherCarrierError as found:
+            result: Node = found.carrier.__difflab_apply__(primitive, (self, other), {})
+            return result
         return Node(builder, builder.emit(primitive, ids))
 
     def reflected(self: Node, other: Any) -> Node:
         builder = self._builder_with(other)
-        ids = (_leaf(builder, other), _leaf(builder, self))
+        try:
+            ids = (_leaf(builder, other), _leaf(builder, self))
+        except OtherCarrierError as found:
+            result: Node = found.carrier.__difflab_apply__(primitive, (other, self), {})
+            return result
         return Node(builder, builder.emit(primitive, ids))
 
     return applied, reflected
@@ -146,7 +155,11 @@ class Node(Idioms):
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
     ) -> Node:
         builder = _innermost(args)
-        ids = tuple([_leaf(builder, value) for value in args])
+        try:
+            ids = tuple([_leaf(builder, value) for value in args])
+        except OtherCarrierError as found:
+            result: Node = found.carrier.__difflab_apply__(primitive, args, params)
+            return result
         return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
 
     def _builder_with(self, other: Any) -> Builder:
@@ -340,6 +353,9 @@ def _leaf(builder: Builder, value: Any) -> int:
         value = float(value)
     if isinstance(value, int | float):
         return builder.constant(value)
+    if arrays.is_complex(value):
+        own = isinstance(value, arrays.ComplexArray)
+        raise OtherCarrierError(value if own else arrays.ComplexArray(value.real, value.imag))
     lifted = builder.lift(value)
     if lifted is not None:
         return lifted

@@ -62,8 +62,12 @@ def is_container(value: Any) -> bool:
 
 
 def _is_users_dataclass(kind: type) -> bool:
-    """Whether instances are trees; difflab's own dataclasses, such as `Function`, are values."""
-    return hasattr(kind, "__dataclass_fields__") and not kind.__module__.startswith("difflab.")
+    """Whether instances are trees; difflab's own dataclasses, such as `Function`, are values.
+
+    An exception is the one that says it is a tree, `difflab.arrays.ComplexArray`.
+    """
+    own = kind.__module__.startswith("difflab.") and not hasattr(kind, "__difflab_tree__")
+    return hasattr(kind, "__dataclass_fields__") and not own
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:

@@ -19,6 +19,7 @@ from difflab.errors import ShapeError
 from difflab.graph.node import Node
 from difflab.language import placing
 from difflab.language.factored import FACTORED
+from difflab.language.fourier import TRANSFORMS
 from difflab.language.keys import RawKey
 from difflab.primitives import maximum, minimum, random_keys, random_normal, random_uniform
 
@@ -184,6 +185,13 @@ def _random(row: Primitive) -> ArrayCall:
     )
 
 
+def _transform(name: str, compute: Compute) -> ArrayCall:
+    """Return a Fourier transform, of an axis and whether it is transposed."""
+    return ArrayCall(
+        name, lambda nodes, static: compute(nodes[0], static.integers), 1, 1, "the axis"
+    )
+
+
 def _last(compute: Compute) -> Callable[[Sequence[Node], Statics], Any]:
     """Return a function that works along one axis, the last one by default."""
 
@@ -242,6 +250,7 @@ CALLS: Mapping[str, ArrayCall] = _table(
     ArrayCall("put_along", _put_along, 2, 2, "the axis and its size", True),
     _plain("convolve", arrays.convolve, 2),
     _plain("correlate", arrays.correlate, 2),
+    *(_transform(row.name, compute) for row, compute in TRANSFORMS.items()),
     _normalization("softmax", arrays.softmax),
     _normalization("log_softmax", arrays.log_softmax),
     _plain("dot", arrays.dot, 2),

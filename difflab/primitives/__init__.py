@@ -20,6 +20,7 @@ from difflab.primitives import (
     exponential,
     factors,
     filters,
+    fourier,
     integrals,
     inverses,
     matrices,
@@ -46,6 +47,7 @@ from difflab.primitives.entropies import *
 from difflab.primitives.exponential import *
 from difflab.primitives.factors import *
 from difflab.primitives.filters import *
+from difflab.primitives.fourier import *
 from difflab.primitives.integrals import *
 from difflab.primitives.inverses import *
 from difflab.primitives.matrices import *
@@ -86,6 +88,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     orders,
     matrices,
     filters,
+    fourier,
     factors,
     matrix_functions,
     random,
@@ -114,6 +117,7 @@ __all__ += entropies.__all__
 __all__ += exponential.__all__
 __all__ += factors.__all__
 __all__ += filters.__all__
+__all__ += fourier.__all__
 __all__ += integrals.__all__
 __all__ += inverses.__all__
 __all__ += matrices.__all__

@@ -10,7 +10,7 @@ forward and reverse mode algorithmic differentiation* (2008); of cholesky: I. Mu
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import comb
+from math import comb, prod
 from types import ModuleType
 from typing import Any
 
@@ -73,6 +73,10 @@ def _matmul_shape(shapes: tuple[Shape, ...], *, ranks: Ranks) -> Shape:
     left = a[:-1]
     right = b[-1:] if ranks[1] > 1 else ()
     return left + right
+
+
+def _matmul_arithmetic(shapes: tuple[Shape, ...], *, ranks: Ranks) -> int:
+    return prod(_matmul_shape(shapes, ranks=ranks)) * (2 * shapes[0][-1] - 1)
 
 
 def _left(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
@@ -242,6 +246,7 @@ matmul: Primitive = Primitive(
     sympy=lambda sympy, a, b, *, ranks: _matmul(np, a, b, ranks=ranks),
     mpmath=None,
     notation="matmul",
+    arithmetic=_matmul_arithmetic,
     shape=_matmul_shape,
     unbatched=lambda xp, *, ranks: xp.matmul,
 )

@@ -227,6 +227,9 @@ linalg = SimpleNamespace(
     },
     expm=_wrapped(scipy.linalg.expm),
 )
+fft = SimpleNamespace(
+    **{name: _wrapped(getattr(np.fft, name)) for name in ("fft", "ifft", "rfft", "irfft")}
+)
 special = SimpleNamespace(
     **{name: _wrapped(getattr(scipy.special, name)) for name in _SPECIAL.split()}
 )

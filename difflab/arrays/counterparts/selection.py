@@ -119,6 +119,12 @@ def _decided(truth: Any) -> Any:
     return truth if known is None else bool(known)
 
 
+def _angle(z: Any, deg: bool = False) -> Any:
+    """Return the angle of complex values; of real ones 0 or π."""
+    found = atan2(z.imag, z.real)
+    return found * (180 / math.pi) if deg else found
+
+
 def _full_like(a: Any, fill_value: Any) -> Any:
     if isinstance(fill_value, int | float):
         return a.filled(float(fill_value))
@@ -128,6 +134,7 @@ def _full_like(a: Any, fill_value: Any) -> Any:
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "all": truths.all,
     "allclose": _allclose,
+    "angle": _angle,
     "any": truths.any,
     "argmin": lambda a, axis=None: arrays.argmax(-as_array(a), axis),
     "around": rounded,
@@ -136,12 +143,12 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "count_nonzero": truths.count,
     "fix": lambda x: _truncated(x),
     "full_like": _full_like,
-    "imag": lambda val: val.filled(0.0),
+    "imag": lambda val: val.imag,
     "isclose": _isclose,
     "isneginf": lambda x: equal(x, -math.inf),
     "isposinf": lambda x: equal(x, math.inf),
     "nan_to_num": _nan_to_num,
-    "real": unchanged,
+    "real": lambda val: val.real,
     "round": rounded,
     "select": _select,
     "take": taken,
@@ -188,7 +195,7 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
     "bitwise_and": truths.bitwise_and,
     "bitwise_or": truths.bitwise_or,
     "bitwise_xor": truths.bitwise_xor,
-    "conjugate": unchanged,
+    "conjugate": lambda x: x.conj(),
     "copysign": lambda a, b: where(_signbit(b), -absolute(a), absolute(a)),
     "deg2rad": lambda x: x * (math.pi / 180),
     "degrees": lambda x: x * (180 / math.pi),

@@ -237,7 +237,8 @@ class DependenceEdges:
         kept = tuple(1 if a - rank in axes else size for a, size in enumerate(operand.shape))
         hubs = self._fresh(kept)
         self._link(operand, hubs)
-        self._link(hubs if out.ndim == rank else hubs.reshape((1,) * out.ndim), out)
+        # The axes that only one of the two has are mixed, and the last ones.
+        self._link(hubs.reshape((kept + (1,) * out.ndim)[: out.ndim]), out)
 
 
 def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | None:
@@ -281,8 +282,8 @@ def _layers(kernel: Callable[..., Any], given: Sequence[Feeds], shapes: Shapes) 
 
 
 def _single(moved: Ids) -> bool:
-    """Whether no two ids were added."""
-    return moved.size == 0 or int(moved.max()) < 2 * ONE
+    """Whether ids were only moved: no two were added, and none was multiplied by a number."""
+    return moved.size == 0 or (moved.dtype.kind != "f" and int(moved.max()) < 2 * ONE)
 
 
 def _passing(row: Primitive) -> Sequence[Any] | None:

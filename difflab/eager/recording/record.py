@@ -9,6 +9,8 @@ from weakref import ref
 
 import numpy as np
 
+from difflab.arrays import ComplexArray, is_complex
+from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
@@ -22,12 +24,11 @@ from difflab.eager.recording.tape import (
     mark_inference,
     storage_of,
 )
-from difflab.errors import InputError, ShapeError, TraceError
+from difflab.errors import InputError, ShapeError
 from difflab.primitives import reshape, stop_gradient
 
 __all__ = [
     "FLOAT64",
-    "OtherCarrierError",
     "TapeOperation",
     "TapedArray",
     "apply_one",
@@ -75,17 +76,6 @@ class TapedArray:
     def __difflab_unchanged__(self) -> Any:
         shape = self._data.shape
         return record(reshape, (self,), {"shape": shape, "rank": len(shape)})
-
-
-class OtherCarrierError(TraceError):
-    """An operand belongs to another kind of carrier, a trace, which records the operation."""
-
-    def __init__(self, carrier: Any) -> None:
-        super().__init__(
-            "a traced value cannot be written into a tensor",
-            hint="compute a new value: np.where(mask, new, t), or t + x for t += x",
-        )
-        self.carrier = carrier
 
 
 class TapeOperation:
@@ -336,6 +326,8 @@ def _operand(value: Any) -> Any:
         raise InputError(
             "operands of tensor operations cannot be lists of different lengths"
         ) from None
+    if is_complex(array):
+        raise OtherCarrierError(ComplexArray(array.real, array.imag))
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"operands of tensor operations must be numbers, not {type(value).__name__}"

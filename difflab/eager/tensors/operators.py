@@ -18,12 +18,12 @@ from difflab.arrays.given import as_array, shape_of
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.arrays.updates import Updates
+from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import (
-    OtherCarrierError,
     TapedArray,
     TapeOperation,
     apply_one,

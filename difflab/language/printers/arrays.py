@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.language.fourier import TRANSFORMS, written_integers
 from difflab.language.keys import IndexKey
 from difflab.language.printers.forms import ANYTHING, ATOM
 from difflab.language.printers.view import PrintedGraph
@@ -111,6 +112,8 @@ class ArrayForms:
         """Return the integers in brackets after the arguments; empty if they are the default."""
         params = self.graph.params(node)
         rank = params.get("rank", 0)
+        if row in TRANSFORMS:
+            return written_integers(row, params)
         if "axes" in params:
             axes = params["axes"]
             if row is transpose:

@@ -1,0 +1,223 @@
+"""Counterparts of the functions of `numpy.fft`, on real carriers and on `ComplexArray`.
+
+Each is rows of `difflab.primitives.fourier` along its axes, with NumPy's sizes and norms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.arrays.complex_array import ComplexArray, is_complex
+from difflab.arrays.counterparts import layout
+from difflab.arrays.given import (
+    as_array,
+    as_integer,
+    as_integers,
+    brief_repr,
+    mismatch,
+    normalized_axis,
+    shape_of,
+)
+from difflab.arrays.shapes import pad, stack
+from difflab.core.apply import apply
+from difflab.core.place import at_users_line
+from difflab.errors import TraceError
+from difflab.primitives import fft, irfft, rfft
+
+__all__ = ["FFT"]
+
+Norm = str | None
+INVERSE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+"""The norm that scales the opposite direction as this one scales its own."""
+
+
+# --- along one axis ---------------------------------------------------------------------------
+
+
+def _scale(name: str, norm: Norm, n: int) -> float:
+    """Return what a norm multiplies a forward transform by."""
+    if norm not in INVERSE:
+        raise mismatch(
+            f"norm of {name} is None, 'backward', 'ortho' or 'forward', not {brief_repr(norm)}"
+        )
+    return {"ortho": 1 / math.sqrt(n), "forward": 1 / n}.get(norm or "backward", 1.0)
+
+
+def _length(name: str, n: int | None, size: int) -> int:
+    """Return the number of points of a transform, by default `size`."""
+    found = size if n is None else as_integer(name, "n", n)
+    if found < 1:
+        raise mismatch(f"{name} needs at least one point, not {found}")
+    return found
+
+
+def _fitted(x: Any, n: int, axis: int) -> Any:
+    """Crop an array along an axis, or append zeros."""
+    shape = shape_of(x)
+    if n < shape[axis]:
+        return x[(slice(None),) * (len(shape) + axis) + (slice(n),)]
+    if n == shape[axis]:
+        return x
+    ends = [(0, 0)] * len(shape)
+    ends[axis] = (0, n - shape[axis])
+    return pad(x, ends)
+
+
+def _packed(z: Any) -> Any:
+    """Return the parts along a new last axis."""
+    imag = z.imag if isinstance(z, ComplexArray) else np.zeros(shape_of(z))
+    return stack([z.real, imag], -1)
+
+
+def _complex(parts: Any, scale: float) -> ComplexArray:
+    """Return the values whose parts lie along the last axis."""
+    parts = parts if scale == 1.0 else parts * scale
+    return ComplexArray(parts[..., 0], parts[..., 1])
+
+
+def _of_all(name: str, a: Any, n: int | None, axis: int, norm: Norm, inverse: bool) -> Any:
+    a = as_array(a)
+    along = normalized_axis(name, axis, shape_of(a))
+    n = _length(name, n, shape_of(a)[along])
+    scale = _scale(name, INVERSE.get(norm, norm) if inverse else norm, n)
+    parts = _packed(_fitted(a, n, along))
+    rank = len(shape_of(parts))
+    return _complex(apply(fft, parts, axes=(along - 1, -1), rank=rank, transposed=inverse), scale)
+
+
+def _fft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
+    found: ComplexArray = _of_all("fft", a, n, axis, norm, inverse=False)
+    return found
+
+
+def _ifft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
+    found: ComplexArray = _of_all("ifft", a, n, axis, norm, inverse=True)
+    return found
+
+
+def _rfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
+    if is_complex(a):
+        raise at_users_line(TraceError, "rfft takes real values", "write np.fft.fft(z)")
+    a = as_array(a)
+    along = normalized_axis("rfft", axis, shape_of(a))
+    n = _length("rfft", n, shape_of(a)[along])
+    x, rank = _fitted(a, n, along), len(shape_of(a))
+    scale = _scale("rfft", norm, n)
+    return _complex(apply(rfft, x, axes=(along,), rank=rank, transposed=False), scale)
+
+
+def _irfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> Any:
+    a = as_array(a)
+    along = normalized_axis("irfft", axis, shape_of(a))
+    n = _length("irfft", n, 2 * (shape_of(a)[along] - 1))
+    parts = _packed(_fitted(a, n // 2 + 1, along))
+    axes, rank = (along - 1, -1), len(shape_of(parts))
+    found = apply(irfft, parts, axes=axes, rank=rank, size=n, transposed=False)
+    scale = _scale("irfft", INVERSE.get(norm, norm), n) * n
+    return found if scale == 1.0 else found * scale
+
+
+def _hfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> Any:
+    """Return the real spectrum of what half of a Hermitian array says."""
+    a = as_array(a)
+    return _irfft(a.conj(), n, axis, INVERSE.get(norm, norm))
+
+
+def _ihfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
+    return _rfft(a, n, axis, INVERSE.get(norm, norm)).conj()
+
+
+# --- along several axes -----------------------------------------------------------------------
+
+Sizes = Sequence[int] | None
+
+
+def _sizes_and_axes(name: str, a: Any, s: Sizes, axes: Sizes) -> list[tuple[int | None, int]]:
+    """Return the number of points and the axis of each transform."""
+    rank = len(shape_of(a))
+    if axes is None:
+        count = rank if s is None else len(as_integers(name, "s", s))
+        found: tuple[int, ...] = tuple(range(-count, 0))
+    else:
+        found = as_integers(name, "axes", axes)
+    sizes: Sequence[int | None] = (None,) * len(found)
+    if s is not None:
+        sizes = [None if size == -1 else size for size in as_integers(name, "s", s)]
+    if len(sizes) != len(found) or not found:
+        raise mismatch(f"{name} needs as many sizes as axes, at least one: {s} and {axes}")
+    return list(zip(sizes, found, strict=True))
+
+
+def _several(name: str, compute: Callable[..., Any], axes_of: Sizes) -> Callable[..., Any]:
+    """Return a transform along several axes, the last one first, as in NumPy."""
+
+    def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
+        for n, axis in reversed(_sizes_and_axes(name, a, s, axes)):
+            a = compute(a, n, axis, norm)
+        return a
+
+    return computed
+
+
+def _real_forward(name: str, axes_of: Sizes) -> Callable[..., Any]:
+    """Return a transform of real values, real along the last axis and complex along the others."""
+
+    def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
+        *rest, (n, axis) = _sizes_and_axes(name, a, s, axes)
+        found = _rfft(a, n, axis, norm)
+        for n, axis in reversed(rest):
+            found = _fft(found, n, axis, norm)
+        return found
+
+    return computed
+
+
+def _real_inverse(name: str, axes_of: Sizes) -> Callable[..., Any]:
+    """Return the inverse of such a transform."""
+
+    def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
+        *rest, (n, axis) = _sizes_and_axes(name, a, s, axes)
+        for size, other in rest:
+            a = _ifft(a, size, other, norm)
+        return _irfft(a, n, axis, norm)
+
+    return computed
+
+
+# --- orders of frequencies --------------------------------------------------------------------
+
+
+def _shifted(name: str, half: Callable[[int], int]) -> Callable[..., Any]:
+    def shift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+        shape = shape_of(x)
+        along = tuple(range(len(shape))) if axes is None else as_integers(name, "axes", axes)
+        steps = tuple(half(shape[normalized_axis(name, axis, shape)]) for axis in along)
+        return layout.FUNCTIONS["roll"](x, steps, along)
+
+    return shift
+
+
+LAST = (-2, -1)
+FFT: Mapping[Callable[..., Any], Callable[..., Any]] = {
+    np.fft.fft: _fft,
+    np.fft.ifft: _ifft,
+    np.fft.rfft: _rfft,
+    np.fft.irfft: _irfft,
+    np.fft.hfft: _hfft,
+    np.fft.ihfft: _ihfft,
+    np.fft.fft2: _several("fft2", _fft, LAST),
+    np.fft.ifft2: _several("ifft2", _ifft, LAST),
+    np.fft.fftn: _several("fftn", _fft, None),
+    np.fft.ifftn: _several("ifftn", _ifft, None),
+    np.fft.rfft2: _real_forward("rfft2", LAST),
+    np.fft.rfftn: _real_forward("rfftn", None),
+    np.fft.irfft2: _real_inverse("irfft2", LAST),
+    np.fft.irfftn: _real_inverse("irfftn", None),
+    np.fft.fftshift: _shifted("fftshift", lambda size: size // 2),
+    np.fft.ifftshift: _shifted("ifftshift", lambda size: -(size // 2)),
+}
+"""The counterparts by NumPy's function."""

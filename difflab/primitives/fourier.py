@@ -1,0 +1,197 @@
+r"""Rows of discrete Fourier transforms along one axis, as linear maps of real arrays.
+
+A complex array is a real array whose last axis holds its real and its imaginary parts. With
+:math:`\omega = 2\pi/n` and :math:`m = \lfloor n/2 \rfloor + 1`,
+
+- `fft` is :math:`Y_k = \sum_j X_j e^{-i\omega jk}`, of n complex numbers;
+- `rfft` is the same of n real numbers, without the conjugates: m complex numbers;
+- `irfft` is the inverse of `rfft`: m complex numbers give `size` = n real ones.
+
+Each row takes the parameter `transposed`: the transpose of the matrix of that real linear map. So
+the rows are closed under differentiation: `fft` transposed is
+:math:`\sum_k Y_k e^{+i\omega jk}`, and the transposes of `rfft` and `irfft` are each other's
+kernels with weights: 1 where a number is its own conjugate (k = 0, and k = n/2 for even n), and 2
+elsewhere.
+
+`axes` are the axis and, where the operand is complex, −1 for the parts, counted from the end;
+`rank` is the number of the operand's axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, log2, prod
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive, Shape, linear
+from difflab.primitives.fourier_sums import (
+    complex_form,
+    inverse_form,
+    mpmath_angle,
+    real_form,
+    sympy_angle,
+)
+
+__all__ = ["fft", "irfft", "rfft"]
+
+Array = Any
+Axes = tuple[int, ...]
+
+
+# --- kernels ----------------------------------------------------------------------------------
+
+
+def _transforms(xp: ModuleType) -> Any:
+    """Return a library's transforms; SciPy's compute several lines at once, NumPy's do not."""
+    if xp is np:
+        import scipy.fft
+
+        return scipy.fft
+    return xp.fft
+
+
+def _joined(xp: ModuleType, x: Array) -> Array:
+    """Return the complex numbers whose parts lie along the last axis."""
+    if xp is np:
+        dtype = np.result_type(x.dtype, np.complex64)
+        return np.ascontiguousarray(x, dtype=dtype.char.lower()).view(dtype)[..., 0]
+    return x[..., 0] + 1j * x[..., 1]
+
+
+def _parts(xp: ModuleType, z: Array) -> Array:
+    """Return the real and imaginary parts along a new last axis."""
+    if xp is np:
+        return np.ascontiguousarray(z).view(z.dtype.char.lower()).reshape(*z.shape, 2)
+    return xp.stack([z.real, z.imag], axis=-1)
+
+
+def _weights(xp: ModuleType, x: Array, n: int, inner: float, after: int) -> Array:
+    """Return 1 for numbers that are their own conjugates and `inner` for others, in x's dtype."""
+    weights = np.full(n // 2 + 1, inner)
+    weights[0] = 1.0
+    if n % 2 == 0:
+        weights[-1] = 1.0
+    return xp.asarray(weights.reshape(-1, *(1,) * after), dtype=x.dtype)
+
+
+def _by_parts(kernel: Callable[..., Array]) -> Callable[..., Array]:
+    """Apply a real linear map to complex values, as complex steps do, part by part."""
+
+    def computed(xp: ModuleType, x: Array, **params: Any) -> Array:
+        if xp.iscomplexobj(x):
+            return kernel(xp, x.real, **params) + 1j * kernel(xp, x.imag, **params)
+        return kernel(xp, x, **params)
+
+    return computed
+
+
+def _fft(xp: ModuleType, x: Array, *, axes: Axes, rank: int, transposed: bool) -> Array:
+    library, axis = _transforms(xp), axes[0] + 1
+    if transposed:
+        return _parts(xp, library.ifft(_joined(xp, x), axis=axis, norm="forward"))
+    return _parts(xp, library.fft(_joined(xp, x), axis=axis))
+
+
+def _rfft(xp: ModuleType, x: Array, *, axes: Axes, rank: int, transposed: bool) -> Array:
+    library, (axis,) = _transforms(xp), axes
+    if not transposed:
+        return _parts(xp, library.rfft(x, axis=axis))
+    found = library.rfft(x, axis=axis, norm="forward")
+    return _parts(xp, found * _weights(xp, x, x.shape[axis], 2.0, -1 - axis))
+
+
+def _irfft(
+    xp: ModuleType, x: Array, *, axes: Axes, rank: int, size: int, transposed: bool
+) -> Array:
+    library, axis = _transforms(xp), axes[0] + 1
+    z = _joined(xp, x)
+    if not transposed:
+        return library.irfft(z, size, axis=axis)
+    return library.irfft(z * _weights(xp, x, size, 0.5, -1 - axis), size, axis=axis, norm="forward")
+
+
+# --- the rows ---------------------------------------------------------------------------------
+
+
+def _columns(form: Callable[..., Array]) -> dict[str, Any]:
+    """Return the row's forms on the numbers of mpmath and SymPy."""
+    return {
+        "mpmath": lambda mp, x, **params: form(mpmath_angle(mp), x, **params),
+        "sympy": lambda sympy, x, **params: form(sympy_angle(sympy), x, **params),
+    }
+
+
+def _operations(real: bool) -> Callable[..., int]:
+    """Return the count 5 n log₂ n of a complex transform, half of it of a real one.
+
+    It is that of the radix-2 algorithm, by which libraries of transforms are compared: M. Frigo
+    and S. G. Johnson, *The design and implementation of FFTW3* (2005).
+    """
+
+    def counted(shapes: tuple[Shape, ...], *, axes: Axes, size: int = 0, **_: Any) -> int:
+        (shape,) = shapes
+        n = size or shape[axes[0]]
+        lines = prod(shape) // (shape[axes[0]] * (2 if len(axes) == 2 else 1))
+        return ceil((2.5 if real else 5.0) * lines * n * log2(n))
+
+    return counted
+
+
+def _rfft_shape(shapes: tuple[Shape, ...], *, axes: Axes, **_: Any) -> Shape:
+    shape = list(shapes[0])
+    shape[axes[0]] = shape[axes[0]] // 2 + 1
+    return (*shape, 2)
+
+
+def _irfft_shape(shapes: tuple[Shape, ...], *, axes: Axes, size: int, **_: Any) -> Shape:
+    shape = list(shapes[0])
+    shape[axes[0]] = size
+    return tuple(shape[:-1])
+
+
+fft: Primitive = Primitive(
+    name="fft",
+    kernel=_by_parts(_fft),
+    rule=linear(
+        lambda t, position, shapes, *, axes, rank, transposed: fft(
+            t, axes=axes, rank=rank, transposed=not transposed
+        )
+    ),
+    flint="fft",
+    arithmetic=_operations(real=False),
+    shape=lambda shapes, **_: shapes[0],
+    **_columns(complex_form),
+)
+rfft: Primitive = Primitive(
+    name="rfft",
+    kernel=_by_parts(_rfft),
+    rule=linear(
+        lambda t, position, shapes, *, axes, rank, transposed: irfft(
+            t,
+            axes=(axes[0] - 1, -1),
+            rank=rank + 1,
+            size=shapes[0][axes[0]],
+            transposed=not transposed,
+        )
+    ),
+    flint="rfft",
+    arithmetic=_operations(real=True),
+    shape=_rfft_shape,
+    **_columns(real_form),
+)
+irfft: Primitive = Primitive(
+    name="irfft",
+    kernel=_by_parts(_irfft),
+    rule=linear(
+        lambda t, position, shapes, *, axes, rank, size, transposed: rfft(
+            t, axes=(axes[0] + 1,), rank=rank - 1, transposed=not transposed
+        )
+    ),
+    flint="irfft",
+    arithmetic=_operations(real=True),
+    shape=_irfft_shape,
+    **_columns(inverse_form),
+)
