@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.arrays.counterparts.fourier_cases import FOURIER
+
 __all__ = ["OF_DIFFERENCES", "OF_JAX", "Code"]
 
 Code = Callable[..., Any]
@@ -307,7 +309,7 @@ NUMPY_ONLY: dict[str, tuple[Code, tuple[Any, ...]]] = {
 }
 """What JAX does not have."""
 
-OF_JAX = STATISTICS | SELECTION | FLAT | PRODUCTS | CALCULUS | ORDERING
+OF_JAX = STATISTICS | SELECTION | FLAT | PRODUCTS | CALCULUS | ORDERING | FOURIER
 """What is compared with JAX's derivatives."""
 
 OF_DIFFERENCES = LAYOUT | JOINING | NUMPY_ONLY
