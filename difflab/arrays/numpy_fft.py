@@ -136,7 +136,9 @@ def _ihfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> C
 Sizes = Sequence[int] | None
 
 
-def _sizes_and_axes(name: str, a: Any, s: Sizes, axes: Sizes) -> list[tuple[int | None, int]]:
+def _sizes_and_axes(
+    name: str, a: Any, s: Sizes, axes: Sizes, least: int = 0
+) -> list[tuple[int | None, int]]:
     """Return the number of points and the axis of each transform."""
     rank = len(shape_of(a))
     if axes is None:
@@ -147,8 +149,8 @@ def _sizes_and_axes(name: str, a: Any, s: Sizes, axes: Sizes) -> list[tuple[int 
     sizes: Sequence[int | None] = (None,) * len(found)
     if s is not None:
         sizes = [None if size == -1 else size for size in as_integers(name, "s", s)]
-    if len(sizes) != len(found) or not found:
-        raise mismatch(f"{name} needs as many sizes as axes, at least one: {s} and {axes}")
+    if len(sizes) != len(found) or len(found) < least:
+        raise mismatch(f"{name} needs as many sizes as axes, not {s} and {axes}")
     return list(zip(sizes, found, strict=True))
 
 
@@ -167,7 +169,7 @@ def _real_forward(name: str, axes_of: Sizes) -> Callable[..., Any]:
     """Return a transform of real values, real along the last axis and complex along the others."""
 
     def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
-        *rest, (n, axis) = _sizes_and_axes(name, a, s, axes)
+        *rest, (n, axis) = _sizes_and_axes(name, a, s, axes, least=1)
         found = _rfft(a, n, axis, norm)
         for n, axis in reversed(rest):
             found = _fft(found, n, axis, norm)
@@ -180,7 +182,7 @@ def _real_inverse(name: str, axes_of: Sizes) -> Callable[..., Any]:
     """Return the inverse of such a transform."""
 
     def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
-        *rest, (n, axis) = _sizes_and_axes(name, a, s, axes)
+        *rest, (n, axis) = _sizes_and_axes(name, a, s, axes, least=1)
         for size, other in rest:
             a = _ifft(a, size, other, norm)
         return _irfft(a, n, axis, norm)
@@ -195,6 +197,8 @@ def _shifted(name: str, half: Callable[[int], int]) -> Callable[..., Any]:
     def shift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
         shape = shape_of(x)
         along = tuple(range(len(shape))) if axes is None else as_integers(name, "axes", axes)
+        if not along:
+            raise mismatch(f"{name} needs an axis")
         steps = tuple(half(shape[normalized_axis(name, axis, shape)]) for axis in along)
         return layout.FUNCTIONS["roll"](x, steps, along)
 

@@ -84,7 +84,10 @@ class Shapes(tuple[Shape, ...]):
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A linear primitive, its own tangent map.
+    """A linear primitive that moves and adds elements, its own tangent map.
+
+    One that multiplies them by other numbers, such as a Fourier transform, is a `Transpose`: sums
+    of masks could cancel.
 
     ``transpose(t, position, shapes, **params)`` gives the cotangent of one argument, where
     `shapes` are the arguments' shapes.

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, Shape, linear
+from difflab.core.primitive import Primitive, Shape, Transpose, tangent
 from difflab.primitives.fourier_sums import (
     complex_form,
     inverse_form,
@@ -155,9 +155,11 @@ def _irfft_shape(shapes: tuple[Shape, ...], *, axes: Axes, size: int, **_: Any) 
 fft: Primitive = Primitive(
     name="fft",
     kernel=_by_parts(_fft),
-    rule=linear(
-        lambda t, position, shapes, *, axes, rank, transposed: fft(
-            t, axes=axes, rank=rank, transposed=not transposed
+    rule=tangent(
+        Transpose(
+            lambda t, x, *, axes, rank, transposed: fft(
+                t, axes=axes, rank=rank, transposed=not transposed
+            )
         )
     ),
     flint="fft",
@@ -168,13 +170,15 @@ fft: Primitive = Primitive(
 rfft: Primitive = Primitive(
     name="rfft",
     kernel=_by_parts(_rfft),
-    rule=linear(
-        lambda t, position, shapes, *, axes, rank, transposed: irfft(
-            t,
-            axes=(axes[0] - 1, -1),
-            rank=rank + 1,
-            size=shapes[0][axes[0]],
-            transposed=not transposed,
+    rule=tangent(
+        Transpose(
+            lambda t, x, *, axes, rank, transposed: irfft(
+                t,
+                axes=(axes[0] - 1, -1),
+                rank=rank + 1,
+                size=x.shape[axes[0]],
+                transposed=not transposed,
+            )
         )
     ),
     flint="rfft",
@@ -185,9 +189,11 @@ rfft: Primitive = Primitive(
 irfft: Primitive = Primitive(
     name="irfft",
     kernel=_by_parts(_irfft),
-    rule=linear(
-        lambda t, position, shapes, *, axes, rank, size, transposed: rfft(
-            t, axes=(axes[0] + 1,), rank=rank - 1, transposed=not transposed
+    rule=tangent(
+        Transpose(
+            lambda t, x, *, axes, rank, size, transposed: rfft(
+                t, axes=(axes[0] + 1,), rank=rank - 1, transposed=not transposed
+            )
         )
     ),
     flint="irfft",

@@ -46,31 +46,61 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Made:
+    """An argument that is made of an array of the program."""
+
+    of: Value
+    kind: str
+
+    def fill(self, values: list[Any]) -> Any:
+        """Return the argument on the values so far."""
+        x = values[self.of.number]
+        return x + 1j * (x * x) if self.kind == "complex" else x + np.swapaxes(x, -1, -2)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({self.of})"
+
+
+PARTS: Mapping[str, Callable[[Any], Any]] = {
+    "absolute": lambda z: np.abs(z),
+    "imag": lambda z: np.imag(z),
+    "real": lambda z: np.real(z),
+    "power": lambda z: np.real(z * np.conj(z)),
+}
+"""Real values of complex results."""
+
+
+@dataclass(frozen=True)
 class Call:
     """One call of a function, and the part of its result that is used."""
 
     name: str
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any]
-    part: int | None = None
+    part: int | str | None = None
 
     def run(self, values: list[Any], xp: Any) -> Any:
         """Return the result on the values so far, by functions of an array module."""
         function = reduce(getattr, self.name.split("."), xp)
         found = function(*_filled(self.arguments, values), **_filled(self.keywords, values))
-        found = found if self.part is None else found[self.part]
+        if isinstance(self.part, str):
+            found = PARTS[self.part](found)
+        elif self.part is not None:
+            found = found[self.part]
         return _indexed(values, found) if self.name == "argsort" else found
 
     def __repr__(self) -> str:
         words = [repr(a) for a in self.arguments]
         words += [f"{name}={value!r}" for name, value in self.keywords.items()]
-        part = "" if self.part is None else f"[{self.part}]"
+        part = "" if self.part is None else f"[{self.part!r}]"
         return f"{self.name}({', '.join(words)}){part}"
 
 
 def _filled(tree: Any, values: list[Any]) -> Any:
     if isinstance(tree, Value):
         return values[tree.number]
+    if isinstance(tree, Made):
+        return tree.fill(values)
     if isinstance(tree, dict):
         return {key: _filled(item, values) for key, item in tree.items()}
     if isinstance(tree, list | tuple):
@@ -190,7 +220,7 @@ class Draw:
         return self.last if len(self.shape) >= 2 and self.shape[-1] == self.shape[-2] else None
 
 
-Drawn = tuple[tuple[Any, ...], Mapping[str, Any], int | None]
+Drawn = tuple[tuple[Any, ...], Mapping[str, Any], int | str | None]
 Drawer = Callable[[Draw], Drawn]
 
 
@@ -386,6 +416,45 @@ def _power(d: Draw) -> Drawn:
     return (d.last, d.whole(-3, 4)), {}, None
 
 
+def _symmetric(d: Draw) -> Drawn:
+    return (Made(d.last, "symmetric"),), {}, None
+
+
+def _triangular(d: Draw) -> Drawn:
+    mode = d.one("reduced", "r")
+    return (d.last,), {"mode": mode}, d.whole(0, 1) if mode == "reduced" else None
+
+
+NORMS = (None, "backward", "ortho", "forward")
+
+
+def _transformed(real: bool) -> Drawer:
+    """Draw a Fourier transform along an axis, whose result is real or complex."""
+
+    def drawn(d: Draw) -> Drawn:
+        x = d.one(d.last, Made(d.last, "complex"))
+        settings = d.any(n=d.whole(0, 9), axis=d.axis(), norm=d.one(*NORMS))
+        return (x,), settings, None if real else d.one(*PARTS)
+
+    return drawn
+
+
+def _transformed_along_several(real: bool) -> Drawer:
+    def drawn(d: Draw) -> Drawn:
+        x = d.one(d.last, Made(d.last, "complex"))
+        axes = d.one((0, 1), (-1, -2), (1,), (0, -1), (2, 0))
+        sizes = tuple(d.whole(-1, 5) for _ in axes)
+        settings = d.any(axes=axes, norm=d.one(*NORMS)) | d.any(s=sizes)
+        return (x,), settings, None if real else d.one(*PARTS)
+
+    return drawn
+
+
+def _recentred(d: Draw) -> Drawn:
+    x, part = d.one((d.last, None), (Made(d.last, "complex"), d.one(*PARTS)))
+    return (x,), d.any(axes=d.axes()), part
+
+
 FUNCTIONS: Mapping[str, Drawer] = {
     **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d", "ravel", "transpose"), _alone),
     **dict.fromkeys(("fliplr", "flipud", "matrix_transpose", "squeeze", "nan_to_num"), _alone),
@@ -441,11 +510,23 @@ FUNCTIONS: Mapping[str, Drawer] = {
     "linalg.vector_norm": _reduced("keepdims"),
     "linalg.slogdet": _matrix(1),
     "linalg.matrix_power": _power,
+    "linalg.eigvalsh": _symmetric,
+    "linalg.qr": _triangular,
+    **dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.ihfft"), _transformed(real=False)),
+    **dict.fromkeys(("fft.irfft", "fft.hfft"), _transformed(real=True)),
+    **dict.fromkeys(
+        ("fft.fft2", "fft.ifft2", "fft.fftn", "fft.ifftn", "fft.rfft2", "fft.rfftn"),
+        _transformed_along_several(real=False),
+    ),
+    **dict.fromkeys(("fft.irfft2", "fft.irfftn"), _transformed_along_several(real=True)),
+    **dict.fromkeys(("fft.fftshift", "fft.ifftshift"), _recentred),
 }
 
 
+WILD = [name for name in FUNCTIONS if not name.startswith("fft.")]
+"""Which results of a transform are nan depends on the order in which it adds."""
 WITH_INFINITIES = [
-    *(name for name in FUNCTIONS if not name.startswith("linalg.") and "ntile" not in name),
+    *(name for name in WILD if not name.startswith("linalg.") and "ntile" not in name),
     *["median", "nanmedian"] * 4,
 ]
 """NumPy's quantiles between an infinity and a number depend on how it interpolates."""
@@ -462,7 +543,8 @@ def programs(draw: Callable[..., Any]) -> Program:
     program = Program(shapes, points, draw(st.integers(0, 2**20)))
     values, calls = program.inputs(), []
     for _ in range(draw(st.integers(1, 3))):
-        names = {"infinite": WITH_INFINITIES, "dependent": OF_DEPENDENT}.get(points, [*FUNCTIONS])
+        chosen = {"infinite": WITH_INFINITIES, "dependent": OF_DEPENDENT, "wild": WILD}
+        names = chosen.get(points, [*FUNCTIONS])
         of_three = any(np.shape(v)[-1:] == (3,) for v in values)
         name = draw(st.sampled_from([name for name in names if name != "cross" or of_three]))
         arguments, keywords, part = FUNCTIONS[name](Draw(draw, values))

@@ -82,6 +82,21 @@ CASES: dict[str, list[Case]] = {
     ],
     "convolve": [((VECTOR, RIGHT), {}), ((RIGHT[:1], VECTOR), {})],
     "correlate": [((VECTOR, RIGHT), {}), ((RIGHT, RIGHT[::-1].copy()), {})],
+    "fft": [
+        ((MATRIX.T.copy(),), {"axes": (-2, -1), "rank": 2, "transposed": False}),
+        ((MATRIX.reshape(3, 1, 2),), {"axes": (-3, -1), "rank": 3, "transposed": True}),
+    ],
+    "rfft": [
+        ((VECTOR,), {"axes": (-1,), "rank": 1, "transposed": False}),
+        ((MATRIX.T.copy(),), {"axes": (-2,), "rank": 2, "transposed": True}),
+    ],
+    "irfft": [
+        ((MATRIX.T.copy(),), {"axes": (-2, -1), "rank": 2, "size": 4, "transposed": False}),
+        (
+            (MATRIX.reshape(3, 1, 2),),
+            {"axes": (-3, -1), "rank": 3, "size": 5, "transposed": True},
+        ),
+    ],
     "take_along": [((VECTOR,), {"axis": -1, "rank": 1}), ((MATRIX,), {"axis": -2, "rank": 2})],
     "put_along": [
         ((VECTOR,), {"axis": -1, "rank": 1, "size": 4}),

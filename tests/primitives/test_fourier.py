@@ -179,3 +179,17 @@ def test_higher_derivatives_follow() -> None:
     _, series = dl.jet(lambda x: np.sum(np.fft.irfft(np.fft.rfft(x) ** 3, 5)), (x,), ([direction],))
     assert series[0] == pytest.approx(3 * total**2 * along, rel=1e-13)
     np.testing.assert_allclose(dl.hessian(f)(x), np.full((5, 5), 6 * total), rtol=1e-12)
+
+
+def test_a_branch_that_is_not_taken_does_not_hide_others() -> None:
+    """Frequencies at which the transform of what a branch selects is zero have derivatives too."""
+
+    def f(x: Any) -> Any:
+        return np.sin(np.fft.irfft(np.where(x > 2.0, np.sqrt(x - 2.0), x * x)))
+
+    x, direction = np.array([0.125, -0.25]), np.array([0.75, 1.0])
+    slope = 2 * x * direction
+    z = np.fft.irfft(x * x)
+    _, found = dl.jvp(f, (x,), (direction,))
+    np.testing.assert_allclose(found, np.cos(z) * np.fft.irfft(slope), rtol=1e-14)
+    np.testing.assert_allclose(dl.jacrev(f)(x) @ direction, found, rtol=1e-14)

@@ -49,18 +49,6 @@ MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
     "diag": [((VECTOR,), {}), ((MATRIX,), {})],
     "diagonal": [(((3, 3),), {}), (((2, 2, 2),), {})],
     "cumsum": [((VECTOR,), {"axes": (-1,), "rank": 1}), ((MATRIX,), {"axes": (-2,), "rank": 2})],
-    "fft": [
-        (((4, 2),), {"axes": (-2, -1), "rank": 2, "transposed": False}),
-        (((4, 1, 2),), {"axes": (-3, -1), "rank": 3, "transposed": True}),
-    ],
-    "rfft": [
-        (((4,),), {"axes": (-1,), "rank": 1, "transposed": False}),
-        (((4, 2),), {"axes": (-2,), "rank": 2, "transposed": True}),
-    ],
-    "irfft": [
-        (((3, 2),), {"axes": (-2, -1), "rank": 2, "size": 4, "transposed": False}),
-        (((3, 2, 2),), {"axes": (-3, -1), "rank": 3, "size": 4, "transposed": True}),
-    ],
     "sum_in_order": [
         (((2,), (1,)), {"places": ((0, 3, 2), (1, 2, 1)), "length": 3}),
         ((MATRIX, (2, 1)), {"places": ((1, 4, 1), (0, 1, 1)), "length": 4}),

@@ -185,7 +185,8 @@ class DependenceEdges:
             if isinstance(entry, Transpose) and "ranks" in dict(params):
                 self._link_product(place, dict(params)["ranks"], operand, out)
             elif entry is None or isinstance(entry, Transpose):
-                self._link_mixed(operand, out, tuple(range(-operand.ndim, 0)))
+                axes = dict(params).get("axes", tuple(range(-operand.ndim, 0)))
+                self._link_mixed(operand, out, axes)
             else:
                 recorded = recorded_tangent(entry, place, params, shapes, out.shape)
                 tangent = recorded.input_nodes[0]
@@ -282,8 +283,8 @@ def _layers(kernel: Callable[..., Any], given: Sequence[Feeds], shapes: Shapes) 
 
 
 def _single(moved: Ids) -> bool:
-    """Whether ids were only moved: no two were added, and none was multiplied by a number."""
-    return moved.size == 0 or (moved.dtype.kind != "f" and int(moved.max()) < 2 * ONE)
+    """Whether no two ids were added."""
+    return moved.size == 0 or int(moved.max()) < 2 * ONE
 
 
 def _passing(row: Primitive) -> Sequence[Any] | None:
