@@ -137,20 +137,22 @@ Sizes = Sequence[int] | None
 
 
 def _sizes_and_axes(
-    name: str, a: Any, s: Sizes, axes: Sizes, least: int = 0
-) -> list[tuple[int | None, int]]:
-    """Return the number of points and the axis of each transform."""
-    rank = len(shape_of(a))
+    name: str, a: Any, s: Sizes, axes: Sizes, least: int = 0, doubled: bool = False
+) -> list[tuple[int, int]]:
+    """Return the number of points and the axis of each transform; the last may double its own."""
+    shape = shape_of(a)
     if axes is None:
-        count = rank if s is None else len(as_integers(name, "s", s))
+        count = len(shape) if s is None else len(as_integers(name, "s", s))
         found: tuple[int, ...] = tuple(range(-count, 0))
     else:
         found = as_integers(name, "axes", axes)
-    sizes: Sequence[int | None] = (None,) * len(found)
-    if s is not None:
-        sizes = [None if size == -1 else size for size in as_integers(name, "s", s)]
+    sizes = [-1] * len(found) if s is None else list(as_integers(name, "s", s))
     if len(sizes) != len(found) or len(found) < least:
         raise mismatch(f"{name} needs as many sizes as axes, not {s} and {axes}")
+    lengths = [shape[normalized_axis(name, axis, shape)] for axis in found]
+    sizes = [old if new == -1 else new for new, old in zip(sizes, lengths, strict=True)]
+    if doubled and s is None:
+        sizes[-1] = 2 * (lengths[-1] - 1)
     return list(zip(sizes, found, strict=True))
 
 
@@ -182,7 +184,7 @@ def _real_inverse(name: str, axes_of: Sizes) -> Callable[..., Any]:
     """Return the inverse of such a transform."""
 
     def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
-        *rest, (n, axis) = _sizes_and_axes(name, a, s, axes, least=1)
+        *rest, (n, axis) = _sizes_and_axes(name, a, s, axes, least=1, doubled=True)
         for size, other in rest:
             a = _ifft(a, size, other, norm)
         return _irfft(a, n, axis, norm)
