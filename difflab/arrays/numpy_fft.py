@@ -69,8 +69,7 @@ def _fitted(x: Any, n: int, axis: int) -> Any:
 
 def _packed(z: Any) -> Any:
     """Return the parts along a new last axis."""
-    imag = z.imag if isinstance(z, ComplexArray) else np.zeros(shape_of(z))
-    return stack([z.real, imag], -1)
+    return stack([z.real, z.imag], -1)
 
 
 def _complex(parts: Any, scale: float) -> ComplexArray:

@@ -62,12 +62,12 @@ class Made:
 
 
 PARTS: Mapping[str, Callable[[Any], Any]] = {
-    "absolute": lambda z: np.abs(z),
+    "absolute": lambda z: np.abs(z + (0.25 + 0.5j)),
     "imag": lambda z: np.imag(z),
     "real": lambda z: np.real(z),
     "power": lambda z: np.real(z * np.conj(z)),
 }
-"""Real values of complex results."""
+"""Real values of complex results; absolute values away from 0, where they have a kink."""
 
 
 @dataclass(frozen=True)
