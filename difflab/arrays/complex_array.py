@@ -62,7 +62,7 @@ class ComplexArray:
     >>> import difflab as dl
     >>> z = np.fft.rfft(dl.tensor([1.0, 2.0, 4.0]))
     >>> z
-    ComplexArray(real=tensor([ 7., -2.]), imag=tensor([0.    , 1.7321]))
+    ComplexArray(real=tensor([ 7., -2.]), imag=tensor([0.        , 1.73205081]))
     >>> np.abs(z) ** 2
     tensor([49.,  7.])
     >>> np.asarray(1j * z)

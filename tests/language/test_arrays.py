@@ -38,6 +38,11 @@ def normal(x: Any, axes: Any) -> Any:
     return centred / np.sqrt((centred**2).mean(axis=axes, keepdims=True) + 1e-5)
 
 
+def parts(z: Any) -> Any:
+    """Return the real and the imaginary part along a last axis."""
+    return np.stack([z.real, z.imag], axis=-1)
+
+
 def correlated(x: Any, w: Any) -> Any:
     """Convolve by the definition."""
     out = np.zeros((2, 2, 2))
@@ -88,6 +93,10 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ),
     ("convolve(M[0], M[1])", lambda M, **_: np.convolve(M[0], M[1])),
     ("correlate(M[0], M[1, :2])", lambda M, **_: np.correlate(M[0], M[1, :2])),
+    ("rfft(M)", lambda M, **_: parts(np.fft.rfft(M))),
+    ("rfft(M, [0])", lambda M, **_: parts(np.fft.rfft(M, axis=0))),
+    ("fft(rfft(M), [0])", lambda M, **_: parts(np.fft.fft(np.fft.rfft(M), axis=0))),
+    ("irfft(rfft(x), [0, 3])", lambda x, **_: np.fft.irfft(np.fft.rfft(x), 3)),
     ("cumsum(M)", lambda M, **_: M.cumsum()),
     ("linear_recurrence(v[1:], v)", lambda v, **_: recurrence(np, v[1:], v)),
     ("linear_recurrence(M[1:], M, [0])", lambda M, **_: recurrence(np, M[1:], M)),
@@ -366,3 +375,18 @@ def test_a_gradient_by_arrays_is_text_that_the_language_reads(code: str) -> None
         for name, shape in zip(slope.inputs, slope.input_shapes, strict=True)
     }
     assert np.allclose(again(**{name: point[name] for name in again.inputs}), slope(**point))
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("fft(x)", "fft takes real and imaginary parts along the last axis"),
+        ("rfft(x, [1])", "rfft along axis 1 of the shape"),
+        ("rfft(x, [0, 2])", "rfft takes the axis, and 1 for the transposed map"),
+        ("irfft(rfft(x))", "irfft takes the axis and the size"),
+        ("irfft(rfft(x), [0, 8])", "irfft of 2 complex values gives 2 or 3 real ones, not 8"),
+    ],
+)
+def test_wrong_integers_of_transforms_are_named(code: str, message: str) -> None:
+    with pytest.raises((ParseError, ShapeError), match=message):
+        parse(DECLARED + code)
