@@ -46,19 +46,18 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Made:
-    """An argument that is made of an array of the program."""
+class Complex:
+    """An argument with an imaginary part, which depends on an array of the program."""
 
     of: Value
-    kind: str
 
     def fill(self, values: list[Any]) -> Any:
         """Return the argument on the values so far."""
         x = values[self.of.number]
-        return x + 1j * (x * x) if self.kind == "complex" else x + np.swapaxes(x, -1, -2)
+        return x + 1j * (x * x)
 
     def __repr__(self) -> str:
-        return f"{self.kind}({self.of})"
+        return f"complex({self.of})"
 
 
 PARTS: Mapping[str, Callable[[Any], Any]] = {
@@ -99,7 +98,7 @@ class Call:
 def _filled(tree: Any, values: list[Any]) -> Any:
     if isinstance(tree, Value):
         return values[tree.number]
-    if isinstance(tree, Made):
+    if isinstance(tree, Complex):
         return tree.fill(values)
     if isinstance(tree, dict):
         return {key: _filled(item, values) for key, item in tree.items()}
@@ -416,15 +415,6 @@ def _power(d: Draw) -> Drawn:
     return (d.last, d.whole(-3, 4)), {}, None
 
 
-def _symmetric(d: Draw) -> Drawn:
-    return (Made(d.last, "symmetric"),), {}, None
-
-
-def _triangular(d: Draw) -> Drawn:
-    mode = d.one("reduced", "r")
-    return (d.last,), {"mode": mode}, d.whole(0, 1) if mode == "reduced" else None
-
-
 NORMS = (None, "backward", "ortho", "forward")
 
 
@@ -432,7 +422,7 @@ def _transformed(real: bool) -> Drawer:
     """Draw a Fourier transform along an axis, whose result is real or complex."""
 
     def drawn(d: Draw) -> Drawn:
-        x = d.one(d.last, Made(d.last, "complex"))
+        x = d.one(d.last, Complex(d.last))
         settings = d.any(n=d.whole(0, 9), axis=d.axis(), norm=d.one(*NORMS))
         return (x,), settings, None if real else d.one(*PARTS)
 
@@ -441,7 +431,7 @@ def _transformed(real: bool) -> Drawer:
 
 def _transformed_along_several(real: bool) -> Drawer:
     def drawn(d: Draw) -> Drawn:
-        x = d.one(d.last, Made(d.last, "complex"))
+        x = d.one(d.last, Complex(d.last))
         axes = d.one((0, 1), (-1, -2), (1,), (0, -1), (2, 0))
         sizes = tuple(d.whole(-1, 5) for _ in axes)
         settings = d.any(axes=axes, norm=d.one(*NORMS)) | d.any(s=sizes)
@@ -451,7 +441,7 @@ def _transformed_along_several(real: bool) -> Drawer:
 
 
 def _recentred(d: Draw) -> Drawn:
-    x, part = d.one((d.last, None), (Made(d.last, "complex"), d.one(*PARTS)))
+    x, part = d.one((d.last, None), (Complex(d.last), d.one(*PARTS)))
     return (x,), d.any(axes=d.axes()), part
 
 
@@ -510,8 +500,6 @@ FUNCTIONS: Mapping[str, Drawer] = {
     "linalg.vector_norm": _reduced("keepdims"),
     "linalg.slogdet": _matrix(1),
     "linalg.matrix_power": _power,
-    "linalg.eigvalsh": _symmetric,
-    "linalg.qr": _triangular,
     **dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.ihfft"), _transformed(real=False)),
     **dict.fromkeys(("fft.irfft", "fft.hfft"), _transformed(real=True)),
     **dict.fromkeys(
