@@ -165,7 +165,7 @@ class Idioms:
     def astype(self, dtype: DTypeLike) -> Any:
         """Return the values as another dtype; cotangents return in the dtype of this value.
 
-        Of tensors that is any floating dtype; traced values are float64 or truth values.
+        Of tensors that is any floating dtype; traced values are float64, float32 or truth values.
         """
         try:
             wanted = np.dtype(dtype)
@@ -177,8 +177,11 @@ class Idioms:
             return not_equal(self, 0)
         if self.dtype == np.bool_ and wanted == np.float64:
             return as_number(self)
+        cast: Any = NotImplemented
         if wanted.kind == "f" and hasattr(self, "__difflab_cast__"):
-            return self.__difflab_cast__(wanted)
+            cast = self.__difflab_cast__(wanted)
+        if cast is not NotImplemented:
+            return cast
         raise at_users_line(
             InputError,
             f"a conversion from {self.dtype} to {wanted} has no derivative",

@@ -11,6 +11,7 @@ from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable, require_flag
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.precision import precision_of, settled
 from difflab.graph.pytree import Structure, flatten, unflatten
 
 __all__ = [
@@ -86,6 +87,7 @@ class ActiveArguments:
         self.fun, self.args, self.kwargs, self.what = fun, list(args), dict(kwargs), what
         self.positions, self.single = argument_positions(argnums, len(args), what)
         leaves, self.structure = flatten(tuple(args[position] for position in self.positions))
+        self.precisions = list(map(precision_of, leaves))
         self.values = [as_real(leaf, f"a differentiated argument of {what}") for leaf in leaves]
 
     def record(self, has_aux: bool) -> Recording:
@@ -99,11 +101,15 @@ class ActiveArguments:
                 args[position] = tree
             return self.fun(*args, **self.kwargs)
 
-        return record(call, [value.shape for value in self.values], has_aux, self.values)
+        shapes = [value.shape for value in self.values]
+        return record(call, shapes, has_aux, self.values, self.precisions)
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """Return values structured as the arguments: one for an integer `argnums`, else a tuple."""
-        trees = unflatten(self.structure, leaves)
+        """Return cotangents, in the structure and dtypes of the arguments.
+
+        One for an integer `argnums`, else a tuple.
+        """
+        trees = unflatten(self.structure, list(map(settled, leaves, self.precisions)))
         return trees[0] if self.single else trees
 
     @property

@@ -24,6 +24,7 @@ from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.point_values import PointValues
+from difflab.graph.precision import DOUBLE, Precision, precision_of, settled
 from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
 from difflab.graph.values import first_carrier
@@ -57,6 +58,10 @@ class Recording:
     auxiliary : tuple
         The leaves of the auxiliary data, with the position of an output in place of each
         traced one, and their structure.
+    precisions : list of Precision
+        Of the outputs: transforms return them in its dtype.
+    in_double : bool
+        Whether the code computed anything in float64.
     """
 
     function: Function
@@ -64,6 +69,12 @@ class Recording:
     structure: Structure
     captured: list[Any]
     auxiliary: tuple[list[Any], Structure]
+    precisions: list[Precision]
+    in_double: bool
+
+    def settled(self, outputs: Sequence[Any]) -> list[Any]:
+        """Return outputs, or values for them such as tangents, in the dtypes of the code."""
+        return list(map(settled, outputs, self.precisions))
 
     def derived(self, transform: Callable[..., T], *details: Any, **more: Any) -> T:
         """Return ``transform(function, *details)``, cached by the graph's contents."""
@@ -139,6 +150,7 @@ def record(
     shapes: Sequence[Shape],
     has_aux: bool,
     values: Sequence[Any] | None = None,
+    precisions: Sequence[Precision] = (),
 ) -> Recording:
     """Run `call` on traced values of the given shapes.
 
@@ -153,6 +165,8 @@ def record(
     values : sequence, optional
         The value of each leaf, if the recording is for this point alone: the code may then branch
         on traced values.
+    precisions : sequence of Precision, optional
+        Of each leaf, float64 by default.
 
     Raises
     ------
@@ -165,18 +179,21 @@ def record(
         if values is not None:
             known = dict(zip(inputs, values, strict=True))
             trace.values = PointValues(trace, ChainMap(known, trace.captured))
-        result = call([Node(trace, node) for node in inputs])
+        kinds = precisions or [DOUBLE] * len(inputs)
+        result = call([Node(trace, node, kind) for node, kind in zip(inputs, kinds, strict=True)])
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TraceError("with has_aux=True the function returns a pair (result, aux)")
             result, aux = result
         leaves, structure = flatten(result)
         outputs = [_output(trace, leaf) for leaf in leaves]
+        found = list(map(precision_of, leaves))
         aux_leaves, aux_structure = flatten(aux)
         for index, leaf in enumerate(aux_leaves):
             if isinstance(leaf, Node) and leaf.builder is trace:
                 aux_leaves[index] = AuxOutput(len(outputs))
                 outputs.append(leaf.id)
+                found.append(leaf.precision)
     function = Function.build(
         trace,
         [*inputs, *trace.captured],
@@ -184,7 +201,12 @@ def record(
         [f"y{k + 1}" for k in range(len(outputs))],
     )
     captured = list(trace.captured.values())
-    return Recording(function, len(leaves), structure, captured, (aux_leaves, aux_structure))
+    in_double = trace.in_double or DOUBLE in (*found, *kinds, *map(precision_of, captured))
+    for value in (*(values or ()), *captured):
+        if in_double and isinstance(value, Node):
+            value.builder.in_double = True
+    auxiliary = aux_leaves, aux_structure
+    return Recording(function, len(leaves), structure, captured, auxiliary, found, in_double)
 
 
 def _output(trace: TraceBuilder, leaf: Any) -> int:

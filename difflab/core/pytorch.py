@@ -85,6 +85,11 @@ def asarray(value: Any, dtype: Any = None) -> Array:
     return torch.tensor(np.array(value), dtype=dtype)
 
 
+def astype(x: Array, dtype: Any) -> Array:
+    """Return a tensor of another dtype."""
+    return x.to(dtype)
+
+
 def result_type(*dtypes: Any) -> Any:
     """Return the dtype to which all others promote."""
     return reduce(torch.promote_types, dtypes)

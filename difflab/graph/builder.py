@@ -94,6 +94,7 @@ class Builder:
         self.boolean: list[bool] = [False, False]
         self.reducible_opcodes: list[bool] = [False, True]
         self.has_truths = False
+        self.in_double = False  # whether an operation of traced code is of float64
         self.param_table: list[Params] = [()]
         self.param_index: dict[Params, int] = {(): 0}
         self.shape_table: list[Shape] = [()]

@@ -27,7 +27,7 @@ from difflab.graph.names import missing_values, shortened
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, unflatten
 from difflab.graph.rewrite import rewrite
-from difflab.graph.values import are_numbers, checked_value, first_carrier
+from difflab.graph.values import are_numbers, checked_value, first_carrier, in_dtype_of
 from difflab.graph.views import Views
 
 __all__ = ["Function", "evaluate", "evaluate_all", "inline"]
@@ -142,7 +142,7 @@ class Function(Views):
         values = self.arranged(args, kwargs)
         interpreter = interpreter_for(values, self.inputs)
         if isinstance(interpreter, ArrayInterpreter):
-            results = self._computed(values, interpreter)
+            results = in_dtype_of((args, kwargs), self._computed(values, interpreter))
         else:
             carrier = first_carrier(values)
             whole = hasattr(carrier, "__difflab_function__")
@@ -363,7 +363,7 @@ def evaluate(
     traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
     if interpreter is None and traced is not None:
         builder, nodes = traced
-        return [Node(builder, node) for node in inline(function, builder, nodes)]
+        return in_dtype_of(given, [Node(builder, k) for k in inline(function, builder, nodes)])
     chosen = interpreter or interpreter_for(given)
     return fold(function.graph, environment, function.outputs, chosen)
 

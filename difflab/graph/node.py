@@ -21,6 +21,7 @@ from difflab.errors import ShapeError, TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.keys import picked
+from difflab.graph.precision import DOUBLE, SINGLE, Precision, joint
 from difflab.primitives import (
     absolute,
     add,
@@ -28,6 +29,7 @@ from difflab.primitives import (
     constant_array,
     divide,
     equal,
+    float32,
     greater,
     greater_equal,
     less,
@@ -44,8 +46,7 @@ from difflab.primitives import (
 
 __all__ = ["AssignedError", "Node", "innermost_trace"]
 
-BOOL, FLOAT = np.dtype(np.bool_), np.dtype(np.float64)
-
+BOOL = np.dtype(np.bool_)
 
 INSTEAD = (
     "np.stack([a, b]) makes an array of traced values, as in"
@@ -89,7 +90,7 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
         except OtherCarrierError as found:
             result: Node = found.carrier.__difflab_apply__(primitive, (self, other), {})
             return result
-        return Node(builder, builder.emit(primitive, ids))
+        return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
 
     def reflected(self: Node, other: Any) -> Node:
         builder = self._builder_with(other)
@@ -98,7 +99,7 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
         except OtherCarrierError as found:
             result: Node = found.carrier.__difflab_apply__(primitive, (other, self), {})
             return result
-        return Node(builder, builder.emit(primitive, ids))
+        return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
 
     return applied, reflected
 
@@ -115,12 +116,13 @@ class Node(Idioms):
     <primitive add>
     """
 
-    __slots__ = ("builder", "id")
+    __slots__ = ("builder", "id", "precision")
     __hash__ = None  # type: ignore[assignment]  # == builds a comparison node
 
-    def __init__(self, builder: Builder, id: int) -> None:
+    def __init__(self, builder: Builder, id: int, precision: Precision = DOUBLE) -> None:
         self.builder = builder
         self.id = id
+        self.precision = precision
 
     @property
     def shape(self) -> Shape:
@@ -129,9 +131,13 @@ class Node(Idioms):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype: float64 or bool."""
+        """The NumPy dtype: float64, float32 or bool."""
         builder = self.builder
-        return BOOL if builder.boolean[builder.opcode[self.id]] else FLOAT
+        return BOOL if builder.boolean[builder.opcode[self.id]] else self.precision.dtype
+
+    def of_precision(self, precision: Precision) -> Node:
+        """Return the same value with another dtype."""
+        return Node(self.builder, self.id, precision)
 
     def holds_truths(self) -> bool:
         """Whether all elements are known to be truth values; inputs are assumed to be."""
@@ -140,7 +146,7 @@ class Node(Idioms):
     def filled(self, value: float) -> Node:
         """Return an array of this shape filled with `value`."""
         builder = self.builder
-        return Node(builder, builder.spread(builder.constant(value), self.shape))
+        return Node(builder, builder.spread(builder.constant(value), self.shape), self.precision)
 
     def copy(self) -> Node:
         """Return the same values; nothing changes a traced value."""
@@ -160,7 +166,8 @@ class Node(Idioms):
         except OtherCarrierError as found:
             result: Node = found.carrier.__difflab_apply__(primitive, args, params)
             return result
-        return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
+        node = builder.emit(primitive, ids, tuple(sorted(params.items())))
+        return _result(builder, node, primitive, args)
 
     def _builder_with(self, other: Any) -> Builder:
         """Return the builder that an operation with `other` belongs to."""
@@ -188,16 +195,17 @@ class Node(Idioms):
         return product
 
     def __neg__(self) -> Node:
-        return Node(self.builder, self.builder.emit(negative, (self.id,)))
+        return Node(self.builder, self.builder.emit(negative, (self.id,)), self.precision)
 
     def __abs__(self) -> Node:
-        return Node(self.builder, self.builder.emit(absolute, (self.id,)))
+        return Node(self.builder, self.builder.emit(absolute, (self.id,)), self.precision)
 
     def __getitem__(self, key: Any) -> Node:
         if type(key) is int:  # fast path: loops index vectors very often
             shape = self.shape
             if len(shape) == 1 and -shape[0] <= key < shape[0]:
-                return Node(self.builder, self.builder.element(self.id, key % shape[0]))
+                element = self.builder.element(self.id, key % shape[0])
+                return Node(self.builder, element, self.precision)
         chosen: Node = picked(self, key)
         return chosen
 
@@ -208,6 +216,12 @@ class Node(Idioms):
             "build a new value: x = x.at[key].set(new), np.where(mask, new, x), np.stack or"
             " np.concatenate; or run the code on difflab.tensor, which can be changed in place",
         )
+
+    def __difflab_cast__(self, dtype: np.dtype[Any]) -> Any:
+        """Return the value rounded to float32, or as it is; others are no dtypes of a graph."""
+        if dtype == SINGLE.dtype:
+            return float32(as_number(self) if self.dtype == BOOL else self)
+        return self.of_precision(DOUBLE) if dtype == DOUBLE.dtype else NotImplemented
 
     def __difflab_value__(self) -> Any:
         return self.builder.known_value(self.id)
@@ -277,6 +291,14 @@ class Node(Idioms):
 
     def __repr__(self) -> str:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
+
+
+def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]) -> Node:
+    """Return the node of an operation with its dtype."""
+    precision = joint(row, operands)
+    if precision is DOUBLE:
+        builder.in_double = True
+    return Node(builder, node, precision)
 
 
 def _branch_error() -> TraceError:

@@ -25,6 +25,7 @@ from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
 from difflab.graph.point_values import PointValues
+from difflab.graph.precision import Precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
 
@@ -74,25 +75,29 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
             f"trace takes Python code to run, not {type(function).__name__}",
             hint="text is a function by dl.parse(text)",
         )
-    leaves, trees = [], []
+    leaves: list[Any] = []
+    trees = []
     for example in examples:
         found, tree = ([example], LEAF) if is_leaf(example) else flatten(example)
         leaves += found
         trees.append(tree)
     arguments = Arguments(tuple(_names(function, len(examples))), tuple(trees))
-    shapes = list(map(example_shape, leaves))
-    return without_draws(function, lambda: _traced(function, arguments, shapes))
+    shapes, kinds = list(map(example_shape, leaves)), list(map(precision_of, leaves))
+    return without_draws(function, lambda: _traced(function, arguments, shapes, kinds))
 
 
 def _traced(
-    function: Callable[..., Any], arguments: Arguments, shapes: Sequence[Shape]
+    function: Callable[..., Any],
+    arguments: Arguments,
+    shapes: Sequence[Shape],
+    kinds: Sequence[Precision],
 ) -> Function:
-    """Run the code once on nodes of these shapes."""
+    """Run the code once on nodes of these shapes and precisions."""
     trees = arguments.trees
     with TraceBuilder(calls=True) as builder:
         names = arguments.inputs()
         inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
-        values = [Node(builder, node) for node in inputs]
+        values = [Node(builder, node, kind) for node, kind in zip(inputs, kinds, strict=True)]
         groups = zip(trees, arguments.groups(), strict=True)
         result = function(*(unflatten(tree, [values[k] for k in group]) for tree, group in groups))
         outputs, structure = _outputs(builder, result)

@@ -15,6 +15,7 @@ from difflab.primitives import (
     arithmetic,
     bessel,
     beta_functions,
+    casts,
     cumulative,
     entropies,
     exponential,
@@ -42,6 +43,7 @@ from difflab.primitives.airy import *
 from difflab.primitives.arithmetic import *
 from difflab.primitives.bessel import *
 from difflab.primitives.beta_functions import *
+from difflab.primitives.casts import *
 from difflab.primitives.cumulative import *
 from difflab.primitives.entropies import *
 from difflab.primitives.exponential import *
@@ -80,6 +82,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     entropies,
     zeta_function,
     piecewise,
+    casts,
     structure,
     movement,
     reductions,
@@ -111,6 +114,7 @@ __all__ = ["FAMILIES", "TABLE", "by_spelling"]
 __all__ += airy.__all__
 __all__ += arithmetic.__all__
 __all__ += bessel.__all__
+__all__ += casts.__all__
 __all__ += cumulative.__all__
 __all__ += beta_functions.__all__
 __all__ += entropies.__all__

@@ -1,13 +1,16 @@
 """Random programs of float32 and float64: dtypes as NumPy's, gradients in the dtype of their leaf.
 
-A program runs on NumPy's arrays and on tensors, whose values must have NumPy's dtypes; its
-gradients are held to PyTorch's, in dtype and, within the rounding of float32, in value. Without its
-casts it is traced and compiled for float32, and held to NumPy in float32 and to itself in float64.
+A program runs on NumPy's arrays, on tensors and traced, whose values must have NumPy's dtypes. Its
+gradients are held to PyTorch's on tensors, and to JAX's under transforms and `jit`, in dtype and,
+within the rounding of float32, in value. With its casts it is printed, parsed and compiled; without
+them it is compiled for float32, and held to NumPy in float32 and to itself in float64.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ ROUNDED = 2e-5
 bounded slopes."""
 SIZES = (3, 70)
 KINDS = (np.float32, np.float64)
+JAX = find_spec("jax") is not None
 TARGETS = ("numpy", "native", "auto") if installed("llvmlite") else ("numpy", "auto")
 
 CASTS = {"to float32": np.float32, "to float64": np.float64}
@@ -53,6 +57,7 @@ class Program:
     size: int
     seed: int
     target: str
+    jax: bool = False
 
     def leaves(self) -> list[np.ndarray[Any, Any]]:
         draw = np.random.default_rng(self.seed)
@@ -69,6 +74,9 @@ class Program:
             else:
                 values.append(x.astype(CASTS[name]) if casts else x)
         return values
+
+    def total(self, xp: Any, *given: Any) -> Any:
+        return xp.sum(self.values(xp, list(given))[-1])
 
 
 def near(found: Any, wanted: Any, what: str) -> None:
@@ -118,9 +126,83 @@ def check_compiled(program: Program) -> None:
         near(batch[2], wanted, f"a batch of {program.target} in float32: {fast.reason}")
 
 
+def check_traced(program: Program) -> None:
+    """Hold the dtype of every traced value to NumPy's, and the casts of a graph to themselves."""
+    leaves = program.leaves()
+    found = dl.vmap(lambda *nodes: program.values(np, list(nodes)))(
+        *(leaf[None] for leaf in leaves)
+    )
+    for value, wanted in zip(found, program.values(np, leaves), strict=True):
+        assert value.dtype == wanted.dtype, f"{value.dtype} traced for {wanted.dtype}"
+        near(value[0], wanted, "a traced value")
+    function = dl.trace(lambda *nodes: program.values(np, list(nodes))[-1], *leaves)
+    double = [leaf.astype(np.float64) for leaf in leaves]
+    wanted = function(*double)
+    np.testing.assert_array_equal(
+        dl.parse(str(function))(**dict(zip(function.inputs, double, strict=True))), wanted
+    )
+    near(dl.compile(function, program.target)(*double), wanted, f"{program.target} with casts")
+
+
+def check_transforms(program: Program) -> None:
+    """Hold derivatives of mixed precision to those of the tape, in dtype and value."""
+    leaves, numbers = program.leaves(), tuple(range(len(program.kinds)))
+    tensors = [dl.tensor(leaf, requires_grad=True) for leaf in leaves]
+    result = program.total(np, *tensors)
+    result.backward()
+    zeros = [np.zeros_like(leaf) for leaf in leaves]
+    slopes = tuple(
+        zero if t.grad is None else t.grad.numpy() for t, zero in zip(tensors, zeros, strict=True)
+    )
+    wanted = result.detach().numpy(), slopes
+    pushed = sum(np.vdot(leaf, slope) for leaf, slope in zip(leaves, slopes, strict=True))
+    check_all(program, numbers, wanted, (wanted[0], np.asarray(pushed, wanted[0].dtype)))
+
+
+def check_jax(program: Program) -> None:
+    """Hold values and derivatives of mixed precision to JAX's, in dtype and value."""
+    import jax
+    import jax.numpy as jnp
+
+    numbers = tuple(range(len(program.kinds)))
+    total = partial(program.total, jnp)
+    with jax.enable_x64(True):
+        given = tuple(jnp.asarray(leaf) for leaf in program.leaves())
+        wanted = jax.value_and_grad(total, numbers)(*given)
+        pushed = jax.jvp(total, given, given)
+    check_all(program, numbers, wanted, pushed)
+
+
+def check_all(program: Program, numbers: tuple[int, ...], wanted: Any, pushed: Any) -> None:
+    """Compare the transforms with value and gradient, and with the value and its tangent."""
+    leaves, total = program.leaves(), partial(program.total, np)
+    slopes = dl.value_and_grad(total, numbers)
+    alike(slopes(*leaves), wanted, "value_and_grad")
+    alike(dl.jvp(total, leaves, leaves), pushed, "jvp")
+    value, pull = dl.vjp(total, *leaves)
+    alike((value, pull(np.float32(1.0))), wanted, "vjp")
+    value, grads = dl.jit(slopes, target=program.target)(*leaves)
+    alike((np.asarray(value, wanted[0].dtype), grads), wanted, "jit")
+
+
+def alike(found: Any, wanted: Any, what: str) -> None:
+    """Compare trees of two levels, in dtype and value."""
+    pairs = list(zip(found, wanted, strict=True))
+    for one, other in pairs:
+        if isinstance(other, tuple):
+            alike(one, other, what)
+        else:
+            assert one.dtype == other.dtype, f"{what}: {one.dtype} for {other.dtype}"
+            near(one, other, what)
+
+
 def check(program: Program) -> None:
-    """Check a program on tensors and compiled."""
+    """Check a program on tensors, traced, under transforms and compiled."""
     check_tensors(program)
+    check_traced(program)
+    check_transforms(program)
+    if JAX and program.jax:
+        check_jax(program)
     check_compiled(program)
 
 
@@ -133,6 +215,7 @@ PROGRAMS = st.builds(
     size=st.sampled_from(SIZES[:1] * 4 + SIZES[1:]),
     seed=st.integers(0, 1000),
     target=st.sampled_from(TARGETS),
+    jax=st.integers(0, 19).map(lambda number: number == 10),
 )
 
 FAMILY = Family("dtypes", PROGRAMS, check, fixed=40, fresh=10)

@@ -192,7 +192,11 @@ def defined(row: Primitive, point: Sequence[float], value: float) -> bool:
     return not (math.isnan(value) and (at_kink or row.expansion is not None))
 
 
-EXACT = [name for name, row in TABLE.items() if row.shape is None and row.samples]
+EXACT = [
+    name
+    for name, row in TABLE.items()
+    if row.shape is None and row.samples and name != "float32"  # refused: no true derivative
+]
 
 
 @pytest.mark.parametrize("name", EXACT)

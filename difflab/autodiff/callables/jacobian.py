@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
+from itertools import product
 from typing import Any, overload
 
 import numpy as np
@@ -24,6 +25,7 @@ from difflab.core.devices import array_module
 from difflab.errors import InputError
 from difflab.graph.checks import require_callable, require_flag, require_function
 from difflab.graph.function import Function
+from difflab.graph.precision import settled
 from difflab.graph.pytree import unflatten
 from difflab.graph.values import first_carrier
 
@@ -232,8 +234,13 @@ def _jacobian_of(
             n = sum(math.prod(value.shape) for value in chosen.values)
             ahead = _goes_forward(run.function, n, sum(sizes))
         blocks = _blocks(run, values, len(chosen.values), forward=ahead)
+        pairs = product(run.precisions[: run.results], chosen.precisions)
+        blocks = [
+            settled(block, out if ahead else into)
+            for block, (out, into) in zip(blocks, pairs, strict=True)
+        ]
         tree = unflatten(composed(run.structure, chosen.shown), blocks)
-        return (tree, run.aux(computed(run.function, values))) if has_aux else tree
+        return (tree, run.aux(run.settled(computed(run.function, values)))) if has_aux else tree
 
     return jacobian
 

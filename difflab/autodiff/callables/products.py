@@ -74,9 +74,9 @@ def jvp(
     run = chosen.record(has_aux)
     push = run.derived(pushed, *_selection(chosen, run))
     parts = computed(push, [*chosen.values, *run.captured, *directions])
-    outputs = parts[: len(run.function.outputs)]
+    outputs = run.settled(parts[: len(run.function.outputs)])
     result = unflatten(run.structure, outputs[: run.results])
-    tangent = unflatten(run.structure, parts[len(outputs) :])
+    tangent = unflatten(run.structure, run.settled(parts[len(outputs) :]))
     return (result, tangent, run.aux(outputs)) if has_aux else (result, tangent)
 
 
@@ -190,7 +190,7 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     def jvp_fn(*tangents: Any) -> Any:
         """Return the tangent of the result."""
         dots = vectors(tangents, chosen.structure, chosen.values, "the tangents of linearize")
-        return unflatten(structure, apply(dots))
+        return unflatten(structure, run.settled(apply(dots)))
 
     result = unflatten(structure, results[: run.results])
     return (result, jvp_fn, run.aux(results)) if has_aux else (result, jvp_fn)
@@ -266,7 +266,7 @@ def _prepared(
     )
     parts = computed(prepare, values)
     count = len(run.function.outputs)
-    outputs, residuals = parts[:count], parts[count:]
+    outputs, residuals = run.settled(parts[:count]), parts[count:]
     return outputs, lambda vectors: computed(linear, [*residuals, *vectors])
 
 

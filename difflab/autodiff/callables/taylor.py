@@ -15,6 +15,7 @@ from difflab.autodiff.functions.series import (
 from difflab.autodiff.recording import computed
 from difflab.errors import InputError
 from difflab.graph.function import Function
+from difflab.graph.precision import settled
 from difflab.graph.pytree import unflatten
 
 __all__ = ["jet", "taylor"]
@@ -70,9 +71,12 @@ def jet(
     push = run.derived(derivatives_along, sources, tuple(range(run.results)), order)
     inputs = [*chosen.values, *run.captured, *(term for curve in curves for term in curve)]
     found = computed(push, inputs)
-    result = unflatten(run.structure, found[: run.results])
+    result = unflatten(run.structure, run.settled(found[: run.results]))
     rest = found[len(run.function.outputs) :]
-    lists = [rest[start : start + order] for start in range(0, len(rest), order)]
+    lists = [
+        [settled(term, precision) for term in rest[k * order : (k + 1) * order]]
+        for k, precision in enumerate(run.precisions)
+    ]
     return result, unflatten(run.structure, lists)
 
 
@@ -137,7 +141,8 @@ def taylor(fun: AnyCallable, x: Any = None, order: int = 1, direction: Any = Non
     run = chosen.record(False)
     sources, outputs = tuple(range(len(chosen.values))), tuple(range(run.results))
     series = run.derived(coefficients, sources, outputs, order, unit=not along)
-    return unflatten(run.structure, computed(series, [*chosen.values, *run.captured, *along]))
+    found = computed(series, [*chosen.values, *run.captured, *along])
+    return unflatten(run.structure, run.settled(found))
 
 
 def _curves(chosen: ActiveArguments, series: Any) -> list[list[Any]]:

@@ -14,6 +14,7 @@ from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.node import Node
+from difflab.graph.precision import precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, token_keys, unflatten
 from difflab.graph.values import first_carrier
 
@@ -24,7 +25,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
     """Return `fun` mapped over axes of its arguments, all examples computed at once.
 
     The function is traced once, on one example, and the recorded operations are evaluated on
-    stacks of examples. Values are float64.
+    stacks of examples.
 
     Parameters
     ----------
@@ -85,11 +86,13 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
             example_args, example_kwargs = unflatten(structure, filled)
             return fun(*example_args, **example_kwargs)
 
-        run = record(call, [stack.shape[1:] for stack in stacks], has_aux=False)
+        kinds = [precision_of(leaves[position]) for position in mapped_leaves]
+        shapes = [stack.shape[1:] for stack in stacks]
+        run = record(call, shapes, has_aux=False, precisions=kinds)
         result_axes = _axes(out_axes, run.structure, "out_axes")
         if None in result_axes:
             _require_shared(run, len(stacks), result_axes)
-        results = _computed(run, stacks, size)
+        results = run.settled(_computed(run, stacks, size))
         return unflatten(
             run.structure,
             [_from_front(result, axis) for result, axis in zip(results, result_axes, strict=True)],

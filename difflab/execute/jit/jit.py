@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from difflab.autodiff.recording import as_value, record
+from difflab.autodiff.recording import Recording, as_value, record
 from difflab.core.place import user_location
 from difflab.core.wording import counted
-from difflab.errors import InputError
+from difflab.errors import InputError, UnsupportedError
 from difflab.execute.compiled import Compiled, check_dtype, check_target, compile
 from difflab.execute.jit.reads import Reads
 from difflab.execute.jit.signature import MISS, Call, LeafType, matcher
-from difflab.execute.lower.ops import FLOAT, SINGLE
+from difflab.execute.lower.ops import FLOAT
 from difflab.graph.checks import require_callable
 from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
+from difflab.graph.precision import SINGLE, Precision, settled
+from difflab.graph.pytree import flatten, unflatten
 
 __all__ = ["JitTrace", "Jitted", "jit"]
 
@@ -35,7 +37,7 @@ def jit(
     fn: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
     target: str = "auto",
-    dtype: DTypeLike = np.float64,
+    dtype: DTypeLike | None = None,
 ) -> Jitted:
     r"""Return `fn` compiled: it is traced at its first call, and again when it must be.
 
@@ -56,8 +58,10 @@ def jit(
         a loop. They need a hash.
     target : {"auto", "python", "numpy", "native", "cupy", "exact"}
         As in `compile`.
-    dtype : {float64, float32}
+    dtype : {float64, float32}, optional
         The dtype in which values are computed, whatever that of the arguments; as in `compile`.
+        By default that of the code: float32 if all that it computes is, as for float32 arguments;
+        else float64, and what is float32 in NumPy is rounded.
 
     Returns
     -------
@@ -76,7 +80,8 @@ def jit(
 
     Notes
     -----
-    Results are of `dtype`, those of shape () Python floats. What a function can read is searched
+    Results are of the dtype of the code, or of `dtype`; those of shape () are Python floats, and
+    scalars among the arguments are taken as such. What a function can read is searched
     when it is traced, in its code and in that of the functions it can call; code of installed
     packages is assumed constant. Arrays among it are compared by their elements at each call:
     pass large ones as arguments.
@@ -102,7 +107,8 @@ def jit(
         raise InputError(
             f"static_argnums of jit must be an integer or a tuple of them, not {static_argnums!r}"
         )
-    return Jitted(fn, tuple(positions), target, check_dtype("jit", dtype))
+    chosen = None if dtype is None else check_dtype("jit", dtype)
+    return Jitted(fn, tuple(positions), target, chosen)
 
 
 @dataclass(eq=False)
@@ -132,7 +138,16 @@ class JitTrace:
     captured: list[Any]
     reads: Reads
     match: Callable[[Any, Any], Any]
+    precisions: Sequence[Precision] = ()
     calls: int = field(default=0)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Return the results, in the dtypes of the code."""
+        results = self.compiled(*leaves, *self.captured)
+        if not self.precisions:
+            return results
+        values, structure = flatten(results)
+        return unflatten(structure, list(map(_settled, values, self.precisions)))
 
     def __str__(self) -> str:
         place = f" ({self.where})" if self.where else ""
@@ -143,6 +158,15 @@ class JitTrace:
             f"{counted(operations, 'operation')}, {counted(self.calls, 'call')}; "
             f"{self.compiled.reason}"
         )
+
+
+def _settled(result: Any, precision: Precision) -> Any:
+    """Return a result in its dtype; a Python float is rounded to it."""
+    return (
+        float(settled(np.float64(result), precision))
+        if type(result) is float
+        else settled(result, precision)
+    )
 
 
 class Jitted:
@@ -159,7 +183,7 @@ class Jitted:
         fn: Callable[..., Any],
         static: tuple[int, ...],
         target: str,
-        dtype: np.dtype[Any] = FLOAT,
+        dtype: np.dtype[Any] | None = None,
     ) -> None:
         self._dtype = dtype
         functools.update_wrapper(self, fn)
@@ -178,7 +202,7 @@ class Jitted:
             leaves = latest.match(args, kwargs)
             if leaves is not MISS and latest.reads.unchanged():
                 latest.calls += 1
-                return latest.compiled(*leaves, *latest.captured)
+                return latest.run(leaves)
         return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -193,10 +217,12 @@ class Jitted:
         self._latest = trace
         trace.calls += 1
         leaves = [
-            leaf if getattr(leaf, "dtype", None) == SINGLE else as_value(leaf, "an argument of jit")
+            leaf
+            if getattr(leaf, "dtype", None) == SINGLE.dtype
+            else as_value(leaf, "an argument of jit")
             for leaf in call.leaves
         ]
-        return trace.compiled(*leaves, *trace.captured)
+        return trace.run(leaves)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         for position in self._static:
@@ -241,21 +267,35 @@ class Jitted:
             args, kwargs = call.with_leaves(nodes)
             return self._fn(*args, **kwargs)
 
-        shapes = [kind.shape for kind in types]
-        recording = without_draws(self._fn, lambda: record(run, shapes, has_aux=False))
+        shapes, kinds = [kind.shape for kind in types], [kind.precision for kind in types]
+        recording = without_draws(
+            self._fn, lambda: record(run, shapes, has_aux=False, precisions=kinds)
+        )
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
         function = replace(recording.function, structure=recording.structure)
+        compiled = self._compiled(function, recording)
+        mixed = self._dtype is None and compiled.dtype == FLOAT
         return JitTrace(
             function,
-            compile(function, self._target, dtype=self._dtype),
+            compiled,
             cause,
             where,
             call.shown(types),
             recording.captured,
             reads,
             matcher(call, types),
+            recording.precisions if mixed and SINGLE in recording.precisions else (),
         )
+
+    def _compiled(self, function: Function, recording: Recording) -> Compiled:
+        """Compile a function in the dtype that was asked for, or that of its code."""
+        if self._dtype is None and not recording.in_double and SINGLE in recording.precisions:
+            try:
+                return compile(function, self._target, dtype=np.float32)
+            except UnsupportedError:  # the target, or a function, has no float32
+                pass
+        return compile(function, self._target, dtype=self._dtype or FLOAT)
 
     def _drop(self, trace: JitTrace) -> None:
         for same in self._by_key.values():

@@ -11,6 +11,7 @@ import numpy as np
 
 from difflab.errors import InputError
 from difflab.graph.ir import Shape
+from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision
 from difflab.graph.pytree import flatten, leaf_paths, token_keys, unflatten
 
 __all__ = ["MISS", "Call", "LeafType", "matcher"]
@@ -32,6 +33,13 @@ class LeafType(NamedTuple):
 
     shape: Shape
     dtype: str
+
+    @property
+    def precision(self) -> Precision:
+        """The precision of the traced value; scalars are taken as Python numbers."""
+        if self.dtype == "float32":
+            return SINGLE
+        return DOUBLE if self.shape and self.dtype != "bool" else WEAK
 
     def __str__(self) -> str:
         return f"{self.dtype} {self.shape or 'scalar'}"
@@ -168,8 +176,8 @@ def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
 def matcher(call: Call, types: Sequence[LeafType]) -> Callable[[Any, Any], Any]:
     """Return a function of `args` and `kwargs` that gives the leaves, or MISS.
 
-    It is generated code that accepts arguments like those of `call`, if its leaves are float64
-    arrays and Python numbers; it answers MISS to everything that needs a conversion.
+    It is generated code that accepts arguments like those of `call`, if its leaves are arrays of
+    float64 or float32 and Python numbers; it answers MISS to everything that needs a conversion.
 
     Examples
     --------
@@ -181,7 +189,7 @@ def matcher(call: Call, types: Sequence[LeafType]) -> Callable[[Any, Any], Any]:
     True
     """
     scope: dict[str, Any] = {"MISS": MISS, "ndarray": np.ndarray, "float64": np.dtype(np.float64)}
-    scope["scalar"] = np.float64
+    scope |= {"float32": np.dtype(np.float32), "scalar": np.float64}
     lines = [f"if len(args) != {len(call.args)}: return MISS"]
     for position in call.static:
         scope[f"s{position}"] = value = call.args[position]
@@ -213,7 +221,8 @@ def matcher(call: Call, types: Sequence[LeafType]) -> Callable[[Any, Any], Any]:
 def _leaf_test(number: int, source: str, kind: LeafType) -> list[str]:
     name = f"a{number}"
     if kind.shape:
-        test = f"{name}.__class__ is ndarray and {name}.dtype is float64"
+        dtype = "float32" if kind.dtype == "float32" else "float64"
+        test = f"{name}.__class__ is ndarray and {name}.dtype is {dtype}"
         return [
             f"{name} = {source}",
             f"if not ({test} and {name}.shape == {kind.shape}): return MISS",

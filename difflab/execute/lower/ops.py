@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.graph.ir import Shape
+from difflab.primitives.casts import ROUNDING
 
 __all__ = [
     "BOOL",
@@ -165,11 +166,15 @@ class NumpyProgram:
         return len(self.input_shapes)
 
     def computed_in(self, real: np.dtype[Any]) -> NumpyProgram:
-        """Return the same operations on numbers of another dtype."""
+        """Return the same operations on numbers of another dtype; float32 needs no casts to it."""
         made = {
             number: op._replace(dtype=real) if op.dtype == self.real else op
             for number, op in self.made.items()
         }
+        if real == SINGLE:
+            for number, op in made.items():
+                if op.detail is ROUNDING:
+                    made[number] = op._replace(detail=np.positive)
         return replace(self, made=made, real=real)
 
     @property

@@ -10,6 +10,7 @@ from difflab.errors import InputError
 from difflab.graph.custom.call import CustomCall
 from difflab.graph.custom.rows import applied
 from difflab.graph.node import Node, innermost_trace
+from difflab.graph.precision import precision_of
 
 __all__ = ["CustomFunction"]
 
@@ -103,7 +104,9 @@ class CustomFunction:
             outputs, single = carrier.__difflab_custom__(call, arrays)
         elif (traced := innermost_trace(arrays)) is not None:
             builder, nodes = traced
-            outputs, single = applied(call, [Node(builder, node) for node in nodes])
+            kinds = map(precision_of, arrays)
+            operands = [Node(builder, *pair) for pair in zip(nodes, kinds, strict=True)]
+            outputs, single = applied(call, operands)
         else:
             ran = call.run(arrays)
             outputs, single = [_own(output) for output in ran.outputs], ran.single

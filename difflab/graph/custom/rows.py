@@ -25,6 +25,7 @@ from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
+from difflab.graph.precision import WEAK, precision_of
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.graph.trace import TraceBuilder
@@ -320,6 +321,7 @@ def _on(builder: Builder, value: Any) -> Node:
         return value
     shape = shape_of(value)
     if shape:
-        node: Node = broadcast(Node(builder, builder.constant(0)), shape=shape, rank=0) + value
+        zero = Node(builder, builder.constant(0), WEAK)
+        node: Node = broadcast(zero, shape=shape, rank=0) + value
         return node
-    return Node(builder, builder.constant(float(value)))
+    return Node(builder, builder.constant(float(value)), precision_of(value))

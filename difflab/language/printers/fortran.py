@@ -64,6 +64,7 @@ _NOTATION = Notation(
         "atan2": "atan2({0}, {1})",
         "fmod": "mod({0}, {1})",
         "copysign": "sign({0}, {1})",
+        "float32": "dble(real({0}, kind(1.0)))",
     },
     define=_defined,
     renamed={"modulo": "floored_modulo"},

@@ -62,6 +62,7 @@ _NOTATION = Notation(
         "atan2": "atan({0}, {1})",
         "copysign": "copysign({0}, {1})",
         "fabs": "abs({0})",
+        "float32": "Float64(Float32({0}))",
         "fmod": "remainder_or_nan({0}, {1})",
         "hypot": "hypot({0}, {1})",
         "pow": "power_or_nan({0}, {1})",

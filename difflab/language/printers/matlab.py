@@ -125,6 +125,7 @@ _NOTATION = Notation(
         "exp2": "real_power(2, {0})",
         "fabs": "abs({0})",
         "fmod": "exact_remainder({0}, {1})",
+        "float32": "double(single({0}))",
         "hypot": "hypot({0}, {1})",
         "lgamma": "log_gamma({0})",
         "pow": "real_power({0}, {1})",

@@ -172,7 +172,8 @@ class _Translation:
                 self._operand(match)
             before_operand = bool(match["call"])
         self._reduce(0)
-        return self.operands.pop().text
+        whole = self.operands.pop().text
+        return None if self.operands else whole  # a cast of C, which is no operation here
 
     def _operand(self, match: re.Match[str]) -> None:
         text = match[0].strip()

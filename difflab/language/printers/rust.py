@@ -83,6 +83,7 @@ _NOTATION = Notation(
         "atan2": "f64::atan2({0}, {1})",
         "copysign": "f64::copysign({0}, {1})",
         "fmod": "{0} % {1}",
+        "float32": "f64::from({0} as f32)",
         **{name: f"{name}({{0}})" for name in _C_FUNCTIONS},
     },
     define=_defined,

@@ -128,8 +128,12 @@ def test_names_are_those_of_the_language(runs: Language, tmp_path: Path) -> None
 
 @PRINTED
 def test_every_row_is_spelled(printer: Printer) -> None:
-    for row in SPELLED.values():
-        assert printer(function_of(row), "f")
+    for name, row in SPELLED.items():
+        if name == "float32" and printer is printers.stan:  # Stan has one type of real numbers
+            with pytest.raises(UnsupportedError, match="Stan has no function for 'float32'"):
+                printer(function_of(row), "f")
+        else:
+            assert printer(function_of(row), "f")
 
 
 @PRINTED

@@ -116,7 +116,8 @@ def types(width: int, real: str = "double") -> dict[str, str]:
         v, b, c = (f"<{width} x {kind}>" for kind in (v, b, c))
     bits = 8 * SIZES[real]
     suffix = f".v{width}f{bits}" if width > 1 else f".f{bits}"
-    found = {"v": v, "b": b, "c": c, "w": suffix}
+    single = f"<{width} x float>" if width > 1 else "float"
+    found = {"v": v, "b": b, "c": c, "w": suffix, "single": single}
     numbers = {"zero": 0.0, "one": 1.0, "minus": -1.0, "nan": math.nan, "inf": math.inf}
     found.update({name: constant(number, width, real) for name, number in numbers.items()})
     found["true"] = "splat (i1 true)" if width > 1 else "true"

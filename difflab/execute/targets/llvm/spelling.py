@@ -118,6 +118,10 @@ SPELLINGS: dict[str, LlvmSpelling] = {
     "minimum": _extreme("olt"),
     "sign": LlvmSpelling(_SIGN),
     "heaviside": LlvmSpelling(_HEAVISIDE),
+    "float32": LlvmSpelling(
+        "{r}.s = fptrunc {v} {0} to {single}\n{r} = fpext {single} {r}.s to {v}"
+    ),
+    "positive": LlvmSpelling("{r} = fmul {v} {0}, {one}"),
     "remainder": LlvmSpelling(_REMAINDER),
     "logaddexp": LlvmSpelling(_LOGADDEXP),
     "isfinite": LlvmSpelling(
