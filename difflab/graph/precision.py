@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import argmax, argsort, float32, put_along, take_along
+from difflab.primitives import argmax, argsort, as_number, float32, put_along, take_along
 
 __all__ = ["DOUBLE", "SINGLE", "WEAK", "Precision", "joint", "precision_of", "settled"]
 
@@ -38,8 +38,8 @@ class Precision(IntEnum):
 WEAK, SINGLE, DOUBLE = Precision
 LOOKUPS = frozenset({put_along, take_along})
 """Rows whose last argument is indices, which have no part in the dtype of the result."""
-INDICES = frozenset({argmax, argsort})
-"""Rows whose results are indices, in NumPy integers of 64 bits."""
+WIDE = frozenset({argmax, argsort, as_number})
+"""Rows whose results have 64 bits in NumPy: indices, and truth values as numbers."""
 
 
 def precision_of(value: Any) -> Precision:
@@ -65,7 +65,7 @@ def joint(row: Primitive, operands: Iterable[Any]) -> Precision:
     """Return the precision of the result of an operation."""
     if row is float32:
         return SINGLE
-    if row in INDICES:
+    if row in WIDE:
         return DOUBLE
     values = list(operands)
     return max(map(precision_of, values[:-1] if row in LOOKUPS else values), default=DOUBLE)
