@@ -21,7 +21,7 @@ from difflab.errors import ShapeError, TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.keys import picked
-from difflab.graph.precision import DOUBLE, SINGLE, Precision, joint
+from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint
 from difflab.primitives import (
     absolute,
     add,
@@ -294,11 +294,14 @@ class Node(Idioms):
 
 
 def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]) -> Node:
-    """Return the node of an operation with its dtype."""
-    precision = joint(row, operands)
+    """Return the node of an operation with its dtype; truth values have no part in others'."""
+    first = operands[0]
+    # Fast path: no precision is larger, and most operations are of float64.
+    wide = first.__class__ is Node and first.precision is DOUBLE and row is not float32
+    precision = DOUBLE if wide else joint(row, operands)
     if precision is DOUBLE:
         builder.in_double = True
-    return Node(builder, node, precision)
+    return Node(builder, node, WEAK if row.boolean else precision)
 
 
 def _branch_error() -> TraceError:

@@ -8,7 +8,7 @@ code casts it (`primitives.casts`), and where a transform returns it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -38,8 +38,8 @@ class Precision(IntEnum):
 WEAK, SINGLE, DOUBLE = Precision
 LOOKUPS = frozenset({put_along, take_along})
 """Rows whose last argument is indices, which have no part in the dtype of the result."""
-WIDE = frozenset({argmax, argsort, as_number})
-"""Rows whose results have 64 bits in NumPy: indices, and truth values as numbers."""
+FIXED = {float32: SINGLE, argmax: DOUBLE, argsort: DOUBLE, as_number: DOUBLE}
+"""Rows whose results have their own dtype: casts, indices, and truth values as numbers."""
 
 
 def precision_of(value: Any) -> Precision:
@@ -61,14 +61,12 @@ def precision_of(value: Any) -> Precision:
     return WEAK if dtype == np.bool_ else DOUBLE
 
 
-def joint(row: Primitive, operands: Iterable[Any]) -> Precision:
+def joint(row: Primitive, operands: Sequence[Any]) -> Precision:
     """Return the precision of the result of an operation."""
-    if row is float32:
-        return SINGLE
-    if row in WIDE:
-        return DOUBLE
-    values = list(operands)
-    return max(map(precision_of, values[:-1] if row in LOOKUPS else values), default=DOUBLE)
+    fixed = FIXED.get(row)
+    if fixed is not None:
+        return fixed
+    return max(map(precision_of, operands[:-1] if row in LOOKUPS else operands))
 
 
 def settled(value: Any, precision: Precision) -> Any:

@@ -23,6 +23,7 @@ VALUES: dict[str, Callable[[Any, Any], Any]] = {
     "arrays of float64": lambda x, y: x * Y,
     "a function": lambda x, y: np.sin(x) / 3,
     "a mask": lambda x, y: (x > 0) * x,
+    "a mask of float64": lambda x, y: (y > 0.5) * x,
     "a selection": lambda x, y: np.where(x > 0, x, 0.0),
     "a selection of both": lambda x, y: np.where(x > 0, x, y),
     "a sum": lambda x, y: np.sum(x),
