@@ -7,9 +7,6 @@ raise instead, as `math` does, but only where something is infinite or undefined
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,9 +21,8 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.passes.expansion import expanded
 from difflab.language import parse
-from difflab.language.printers import c, python
+from difflab.language.printers import python
 from difflab.methods.peers.array_code import numpy_code, torch_code
-from difflab.primitives import helpers
 from tests.differential.bounds import Bounded, bounded
 from tests.differential.formulas import VARIABLES, Formula, formulas
 from tests.differential.scalar import (
@@ -38,9 +34,8 @@ from tests.differential.scalar import (
     program_of,
 )
 from tests.differential.search import Family
-from tests.support import node
+from tests.support.languages import JAVASCRIPT, C, Language
 
-COMPILER = shutil.which("gcc")
 FORMULAS = 8
 """At most so many in one C file."""
 C_EVERY = 4
@@ -64,20 +59,20 @@ class Case:
 
 def check(program: Sequence[Formula]) -> None:
     """Raise AssertionError where what is printed computes something else."""
-    cases = [case for formula in program if (case := _case(formula)) is not None]
+    cases = [case for formula in program if (case := case_of(formula)) is not None]
     for case in cases:
         check_python(case)
         check_arrays(case, numpy_code, np.float64)
         if program[0].choice % TORCH_EVERY == 2:
             check_torch(case)
         check_text(case)
-    if COMPILER is not None and program[0].choice % C_EVERY == 0:
-        check_c(cases)
-    if node.NODE is not None and program[0].choice % JAVASCRIPT_EVERY == 1:
-        check_javascript(cases)
+    if program[0].choice % C_EVERY == 0:
+        check_language(cases, C)
+    if program[0].choice % JAVASCRIPT_EVERY == 1:
+        check_language(cases, JAVASCRIPT)
 
 
-def _case(formula: Formula) -> Case | None:
+def case_of(formula: Formula) -> Case | None:
     function = parse(formula.text)
     if not function.n:
         return None
@@ -159,58 +154,17 @@ def check_text(case: Case) -> None:
     assert_near(f"parsed\n{spelled}\n", found, expected, bound, case.points, spelled.inputs)
 
 
-def check_javascript(cases: Sequence[Case]) -> None:
-    """Run all functions in one process, and hold each to its values."""
-    printed = []
-    for case in cases:
-        try:
-            printed.append((case, node.script(case.function, case.points.T)))
-        except UnsupportedError:
-            continue
-    results = node.run([script for _, script in printed]) if printed else []
-    for (case, script), found in zip(printed, results, strict=True):
-        what = f"printed JavaScript\n{script.source}\n"
-        inputs = case.function.inputs
-        assert_near(what, found, case.expected, case.bound, case.points, inputs)
-
-
-def check_c(cases: Sequence[Case]) -> None:
-    """Compile all functions in one file, and hold each to its values."""
-    printed = []
-    for case in cases:
-        try:
-            printed.append((case, c(case.function)))
-        except UnsupportedError:
-            continue
-    if not printed:
+def check_language(cases: Sequence[Case], language: Language) -> None:
+    """Put all functions into one file, and hold each to its values."""
+    printed = [case for case in cases if language.prints(case.function)]
+    if not printed or not language.there:
         return
     with tempfile.TemporaryDirectory() as folder:
-        library = ctypes.CDLL(str(_compiled([source for _, source in printed], Path(folder))))
-        for number, (case, source) in enumerate(printed):
-            call = getattr(library, f"f{number}")
-            point, result = (ctypes.c_double * case.function.n)(), np.empty(case.function.m)
-            found = np.empty_like(case.expected)
-            for place, numbers in enumerate(case.points.T.tolist()):
-                point[:] = numbers
-                call(point, result.ctypes.data_as(ctypes.c_void_p))
-                found[place] = result
-            what = f"printed C\n{source}\n"
-            inputs = case.function.inputs
-            assert_near(what, found, case.expected, case.bound, case.points, inputs)
-
-
-def _compiled(sources: Sequence[str], folder: Path) -> Path:
-    """Compile functions f0, f1, … into one library; helpers are defined once."""
-    heads = [name for name, body in helpers.C.items() if any(body in s for s in sources)]
-    lines = ["#include <math.h>", *(helpers.C[name] for name in heads)]
-    for number, source in enumerate(sources):
-        for name in heads:
-            source = source.replace(helpers.C[name], "")
-        lines.append(source.replace("void f(", f"void f{number}("))
-    (folder / "f.c").write_text("\n".join(lines), encoding="utf-8")
-    command = f"{COMPILER} -std=c99 -O1 -ffp-contract=off -fPIC -shared -o f.so f.c -lm"
-    subprocess.run(command.split(), cwd=folder, check=True)
-    return folder / "f.so"
+        functions, points = [case.function for case in printed], [case.points.T for case in printed]
+        results = language.values(functions, points, Path(folder))
+    for case, found in zip(printed, results, strict=True):
+        what = f"printed {language.name}\n{language.printer(case.function, 'f')}\n"
+        assert_near(what, found, case.expected, case.bound, case.points, case.function.inputs)
 
 
 PROGRAMS = st.lists(formulas(), min_size=1, max_size=FORMULAS)

@@ -20,6 +20,7 @@ __all__ = ["CHUNK", "FAMILIES", "Family", "family", "search"]
 FAMILIES = (
     "scalar",
     "printed",
+    "languages",
     "texts",
     "arrays",
     "eager",

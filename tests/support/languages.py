@@ -1,23 +1,32 @@
-"""Printed code in compiled and interpreted languages: many functions in one file, run together."""
+"""Printed code in every language: many functions in one file, run together."""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.language import printers
+from difflab.methods.peers.array_code import jax_code, numpy_code, torch_code
+from difflab.methods.peers.jax import double
+from difflab.primitives import helpers
+from tests.support import node
 
-__all__ = ["LANGUAGES", "Language", "Printer", "command"]
+__all__ = ["JAVASCRIPT", "LANGUAGES", "LIBRARIES", "C", "Language", "Printer", "command"]
 
 Array = NDArray[np.float64]
 Printer = Callable[[Function, str], str]
@@ -51,6 +60,14 @@ class Language:
         found = re.search(r"(\d+)\.(\d+)", said.stdout)
         return found is not None and tuple(map(int, found.groups())) >= self.since
 
+    def prints(self, function: Function) -> bool:
+        """Whether the language has all operations of a function."""
+        try:
+            self.printer(function, "f")
+        except UnsupportedError:
+            return False
+        return True
+
     def values(
         self, functions: Sequence[Function], points: Sequence[Any], folder: Path
     ) -> list[Array]:
@@ -83,6 +100,32 @@ def called(
             found[place] = result
         results.append(found)
     return results
+
+
+def in_c(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Compile the functions into one library; what several of them define is defined once."""
+    shared = [text for text in helpers.C.values() if any(text in source for source in sources)]
+    for text in shared:
+        sources = [source.replace(text, "") for source in sources]
+    lines = ["#include <math.h>", *shared, *sources]
+    (folder / "f.c").write_text("\n".join(lines), encoding="utf-8")
+    command(
+        "gcc -std=c99 -Wall -Werror -O1 -ffp-contract=off -fPIC -shared -o f.so f.c -lm", folder
+    )
+    return called(folder / "f.so", "call{0}", functions, points)
+
+
+def in_javascript(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Run the functions in one process of Node.js."""
+    scripts = [
+        node.Script(f"{source}\nconst f = call{k};", function.input_shapes, at)
+        for k, (source, function, at) in enumerate(zip(sources, functions, points, strict=True))
+    ]
+    return node.run(scripts)
 
 
 def in_fortran(
@@ -181,10 +224,65 @@ def in_julia(
     ]
 
 
+C = Language("C", printers.c, "gcc", in_c)
+JAVASCRIPT = Language("JavaScript", printers.javascript, "node", in_javascript)
 LANGUAGES = [
     Language("Fortran", printers.fortran, "gfortran", in_fortran),
     Language("Rust", printers.rust, "rustc", in_rust, since=(1, 77)),  # round_ties_even
     Language("CUDA", printers.cuda, "g++", in_cuda),
     Language("MATLAB", printers.matlab, "octave-cli", in_octave),
     Language("Julia", printers.julia, "julia", in_julia),
+]
+
+
+@dataclass(frozen=True)
+class Library(Language):
+    """Python code over an array library, which `program` names, run in this process."""
+
+    @property
+    def there(self) -> bool:
+        """Whether the library is installed."""
+        return find_spec(self.program) is not None
+
+
+def in_library(library: str) -> Runner:
+    """Return what runs Python code on the arrays of a library, in float64."""
+
+    def run(
+        sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], _: Path
+    ) -> list[Array]:
+        module = import_module(library)
+        lift = getattr(module, "as_tensor", None) or module.asarray
+        results = []
+        with np.errstate(all="ignore"), double() if library == "jax.numpy" else nullcontext():
+            for k, (source, function, at) in enumerate(
+                zip(sources, functions, points, strict=True)
+            ):
+                names: dict[str, Any] = {}
+                exec(compile(source, "<printed>", "exec"), names)
+                found = [names[f"call{k}"](*map(lift, _parts(function, point))) for point in at]
+                results.append(np.array([_flat(each) for each in found]))
+        return results
+
+    return run
+
+
+def _parts(function: Function, point: Array) -> list[Array]:
+    """Return the arguments of a function, from a packed point."""
+    found, start = [], 0
+    for shape in function.input_shapes:
+        found.append(np.array(point[start : start + math.prod(shape)]).reshape(shape))
+        start += math.prod(shape)
+    return found
+
+
+def _flat(result: Any) -> Array:
+    parts = result if isinstance(result, tuple) else (result,)
+    return np.concatenate([np.ravel(np.asarray(part, dtype=float)) for part in parts])
+
+
+LIBRARIES = [
+    Library("NumPy", numpy_code, "numpy", in_library("numpy")),
+    Library("JAX", jax_code, "jax", in_library("jax.numpy")),
+    Library("PyTorch", torch_code, "torch", in_library("torch")),
 ]

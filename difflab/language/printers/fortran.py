@@ -323,12 +323,13 @@ class _Fortran(TranslatedPrinter):
 def wrapped(line: str) -> str:
     """Return a line in pieces that are short enough."""
     pieces = []
-    for piece in line.split("\n"):
+    for given in line.split("\n"):
+        piece = given.removesuffix(" &")
         while len(piece) > _WIDTH:
             place = piece.rfind(" ", 20, _WIDTH)
             if place < 0:
                 break
             pieces.append(piece[:place] + " &")
             piece = "        " + piece[place:].lstrip()
-        pieces.append(piece)
+        pieces.append(piece + " &" if given.endswith(" &") else piece)
     return "\n".join(pieces)

@@ -61,7 +61,7 @@ class PackedPrinter(StraightLinePrinter):
         for node in self.view.function.input_nodes:
             shape = self.graph.shape(node)
             size = math.prod(shape)
-            if self.view.uses[node]:
+            if self.view.uses[node] and size:
                 length = size if shape else None
                 self.add(self.unpacked(self.names[node], self.point, start, length))
             start += size

@@ -37,6 +37,8 @@ __all__ = ["StraightLinePrinter"]
 
 _LONGEST = 30
 """Maximum number of nodes in one expression."""
+EMPTY = ""
+"""The name of an array without elements, which no loop reads."""
 _IN_A_LINE = 8
 """Elements of a table per line."""
 
@@ -267,6 +269,9 @@ class StraightLinePrinter(ExpressionPrinter):
         for node, row in enumerate(self.view.rows):
             if row is None or not self.view.uses[node] or node in self.listed:
                 continue
+            if 0 in self.graph.shape(node):
+                self.names[node] = EMPTY
+                continue
             if row.shape is not None or self.graph.shape(node):
                 self._array(node, row)
                 continue
@@ -307,6 +312,9 @@ class StraightLinePrinter(ExpressionPrinter):
             self.add(self.array(name, math.prod(shape)))
             statements(self, row.holds, [self.expression(child) for child in children], name)
             self.names[node] = name if shape else self.element(name, 0)
+            return
+        if not shape and not shapes[0] and row in (index, reshape):
+            self.names[node] = self.expression(children[0])
             return
         if shapes[0] and row is reshape:
             below = self.names[children[0]]
@@ -379,6 +387,8 @@ class StraightLinePrinter(ExpressionPrinter):
 
     def loops(self, loops: list[tuple[str, int]], target: str, sign: str, value: str) -> None:
         """Write ``target = value`` inside loops, each given by its counter and size."""
+        if any(size == 0 for _, size in loops):
+            return
         for depth, (counter, size) in enumerate(loops, 1):
             self.lines.append(self.indent * depth + self.loop(counter, size))
         inner = self.indent * (len(loops) + 1)

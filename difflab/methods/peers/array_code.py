@@ -215,6 +215,7 @@ class _Code:
         if self.view.uses[node] > 1 and not found.text.isidentifier():
             return self._value(self.lines.assigned(found.text), node)
         found.shaped = lambda: self.function.graph.shape(node)
+        found.lines = self.lines  # of constants as well: arrays that parts are assigned to
         return found
 
     def _value(self, text: str, node: int) -> WrittenValue:

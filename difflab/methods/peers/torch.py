@@ -105,6 +105,12 @@ def torch_spelling(torch: Any) -> LibrarySpelling:
 
 def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
     """Return PyTorch's functions for NumPy's names."""
+
+    def chosen(condition: Any, a: Any, b: Any) -> Any:
+        """Choose in float64: of two Python numbers PyTorch chooses in its default type."""
+        alone = not (torch.is_tensor(a) or torch.is_tensor(b))
+        return torch.where(condition, lifted(a) if alone else a, b)
+
     return {
         "asarray": lambda value: torch.tensor(np.array(value)),
         "broadcast_to": lambda x, shape: torch.broadcast_to(x, tuple(shape)),
@@ -122,6 +128,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
         "rint": torch.round,
         "stack": lambda parts, axis=0: torch.stack(tuple(parts), axis),
         "sum": lambda x, axis, keepdims=False: torch.sum(x, axis, keepdims),
+        "where": chosen,
     }
 
 

@@ -170,7 +170,8 @@ class WrittenValue:
 
     def __getattr__(self, name: str) -> Any:
         # JAX's arrays are changed by `at`; those of other libraries are assigned to.
-        if name.startswith("_") or (name == "at" and self.arrays != "jnp"):
+        lacked = {"np": "at", "torch": "at astype"}.get(self.arrays, "").split()
+        if name.startswith("_") or name in lacked:
             raise AttributeError(name)
         return _Part(f"{self._atom()}.{name}", self.arrays, self.lines)
 
@@ -347,6 +348,8 @@ def written_text(value: Any) -> str:
         return value.operand()
     if isinstance(value, WrittenName):
         return value.text
+    if isinstance(value, type):  # a kind of numbers, such as np.int64
+        return f"np.{value.__name__}"
     if isinstance(value, np.ndarray):
         return f"np.array({value.tolist()!r})".replace("nan", "np.nan").replace("inf", "np.inf")
     if isinstance(value, tuple | list):

@@ -1,0 +1,137 @@
+"""Printed code in every language against the function, many functions to a source file.
+
+A program is a batch of formulas and of steps on arrays, and a language. The functions and their
+derivatives are printed into one file, which is compiled once and called at every point, those of
+extreme magnitudes too. What a language refuses is left out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from difflab.graph.function import Function
+from tests.differential.arrays import Program, listed, programs
+from tests.differential.formulas import Formula, formulas
+from tests.differential.judging import agree, noise
+from tests.differential.printed import case_of
+from tests.differential.scalar import Array, assert_near
+from tests.differential.search import Family
+from tests.support.languages import JAVASCRIPT, LANGUAGES, LIBRARIES, C
+
+MOST = 30
+"""Programs in one file; Hypothesis draws no more choices than these take."""
+POINTS = 3
+"""Points of a program on arrays."""
+EVERY = {language.name: language for language in (C, JAVASCRIPT, *LANGUAGES, *LIBRARIES)}
+WEIGHTED = [*3 * ["C"], *EVERY]
+"""C is asked for most often: the printers of compiled languages are derived from its own."""
+
+FLUSHING = {"JAX"}
+"""Languages that compute with zero in place of subnormal numbers."""
+
+Judge = Callable[[str, Array], None]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Programs whose functions are printed into one file of a language."""
+
+    language: str
+    programs: tuple[Formula | Program | None, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function, the points (N, n) at which it is called, and what judges its values (N, m)."""
+
+    function: Function
+    points: Array
+    judge: Judge
+
+
+def check(batch: Batch) -> None:
+    """Raise AssertionError where the code of a language computes something else."""
+    language = EVERY[batch.language]
+    if not _there(language.name):
+        return
+    drawn = [_case(program, language.name) for program in batch.programs]
+    printed = [case for case in drawn if case and language.prints(case.function)]
+    if not printed:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        found = language.values(
+            [case.function for case in printed], [case.points for case in printed], Path(folder)
+        )
+    for case, values in zip(printed, found, strict=True):
+        source = language.printer(case.function, "f")
+        case.judge(f"printed {language.name}\n{source}\n", values)
+
+
+@cache
+def _there(name: str) -> bool:
+    return EVERY[name].there
+
+
+def _case(program: Formula | Program | None, language: str) -> Case | None:
+    if isinstance(program, Formula):
+        return _of_formula(program, language)
+    return None if program is None else _of_arrays(program, language)
+
+
+def _of_formula(formula: Formula, language: str) -> Case | None:
+    case = case_of(formula)
+    if case is None:
+        return None
+    bound = case.bound
+    if language in FLUSHING:
+        numbers = np.abs(list(np.broadcast_arrays(case.points[0], *case.frame.values.values())[1:]))
+        tiny = np.any((numbers < np.finfo(float).tiny) & (numbers > 0), axis=0)
+        bound = np.where(tiny[:, None], np.inf, bound)
+
+    def judge(what: str, found: Array) -> None:
+        inputs = case.function.inputs
+        assert_near(what, found, case.expected, bound, case.points, inputs)
+
+    return Case(case.function, case.points.T, judge)
+
+
+def _of_arrays(program: Program, language: str) -> Case | None:
+    if language in FLUSHING and program.points == "wild":
+        return None
+    function = program.asked
+    points = [program.point(number) for number in range(POINTS)]
+
+    def judge(what: str, found: Array) -> None:
+        for point, values in zip(points, found, strict=True):
+            wanted = listed(function(*point))
+            moves = lambda n: noise(function, point, wanted, n)  # noqa: B023, E731
+            agree(_shaped(values, function), wanted, moves, what)
+
+    packed = np.array([np.concatenate([np.ravel(part) for part in point]) for point in points])
+    return Case(function, packed, judge) if function.m else None
+
+
+def _shaped(values: Array, function: Function) -> list[Any]:
+    """Return the outputs of a function in their shapes, from all numbers one after the other."""
+    found, start = [], 0
+    for shape in function.output_shapes:
+        size = int(np.prod(shape))
+        found.append(values[start : start + size].reshape(shape))
+        start += size
+    return found
+
+
+_PLACES = st.one_of(st.none(), formulas(), formulas(), programs())
+PROGRAMS = st.tuples(*MOST * [_PLACES])
+
+FAMILY = Family(
+    "languages", st.builds(Batch, st.sampled_from(WEIGHTED), PROGRAMS), check, fixed=40, fresh=10
+)
