@@ -179,9 +179,15 @@ class FreshNames:
 
     def numbered(self, stem: str) -> str:
         """Reserve and return `stem` with the next unused number."""
-        while True:
-            count = self._counts[stem] = self._counts.get(stem, 0) + 1
-            name = f"{stem}{count}"
-            if name not in self._taken and name not in self._reserved:
-                self._taken.add(name)
-                return name
+        return self.several(stem, 1)[0]
+
+    def several(self, stem: str, count: int) -> list[str]:
+        """Reserve and return `stem` with the next `count` unused numbers."""
+        found: list[str] = []
+        while len(found) < count:
+            last = self._counts.get(stem, 0)
+            self._counts[stem] = behind = last + count - len(found)
+            names = [f"{stem}{number}" for number in range(last + 1, behind + 1)]
+            found += [n for n in names if n not in self._taken and n not in self._reserved]
+        self._taken.update(found)
+        return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence, Set
+from itertools import zip_longest
 from typing import ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
+from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.names import FreshNames, check_function_name
 from difflab.language.printers.array_loops import (
     LOOPED,
@@ -26,6 +27,7 @@ from difflab.language.printers.array_loops import (
 )
 from difflab.language.printers.array_statements import ordered_sums, product_of_arrays
 from difflab.language.printers.arrays import ArrayForms
+from difflab.language.printers.bulk import bulk_lines
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import TemplateForm, make_form
 from difflab.language.printers.statements import PRINTED, Tape, statements
@@ -76,9 +78,10 @@ class StraightLinePrinter(ExpressionPrinter):
         self.outer = outer
         self.fresh: FreshNames = self._free_names() if outer is None else outer.fresh
         self.forms: dict[Primitive, TemplateForm] = {} if outer is None else outer.forms
-        printed = {row for row, uses in zip(self.view.rows, self.view.uses, strict=True) if uses}
-        for row in self.graph.primitives:
-            if row not in printed:
+        used = np.array(self.view.uses, dtype=np.bool_)
+        printed = np.bincount(self.graph.opcode[used], minlength=FIRST_ROW).tolist()
+        for row, count in zip_longest(self.graph.primitives, printed[FIRST_ROW:]):
+            if not count:
                 continue
             if row.shape is None:
                 self.forms[row] = self._made(row)
@@ -245,26 +248,31 @@ class StraightLinePrinter(ExpressionPrinter):
 
     def _forced(self) -> bytearray:
         """Mark scalars that must have a name: used twice, written twice, or used in loops."""
-        forced = bytearray(len(self.graph))
-        for node, children in enumerate(self.view.children):
-            row = self.view.rows[node]
-            if not self.view.uses[node] or row is None:
-                continue
-            forced[node] |= self.view.uses[node] > 1 or node in self.named
-            if node in self.listed:
-                continue
-            if row.shape is not None or self.graph.shape(node):
-                for child in children:
-                    forced[child] = 1
-            else:
-                for position in self.forms[row].repeated:
-                    forced[children[position]] = 1
-        return forced
+        graph = self.graph
+        uses, operation = np.array(self.view.uses), graph.opcode >= FIRST_ROW
+        operation &= uses > 0
+        forced = operation & (uses > 1)
+        forced[[node for node in self.named if operation[node]]] = True
+        looped = [False] * FIRST_ROW + [row.shape is not None for row in graph.primitives]
+        arrays = np.array([shape != () for shape in graph.shape_table])
+        arrays = operation & (np.array(looped)[graph.opcode] | arrays[graph.shape_ids])
+        numbers = operation & ~arrays
+        arrays[list(self.listed)] = False
+        forced[graph.args[np.repeat(arrays, np.diff(graph.starts))]] = True
+        for row, form in self.forms.items():
+            if form.repeated and row in graph.primitives:
+                opcode = FIRST_ROW + graph.primitives.index(row)
+                starts = graph.starts[:-1][numbers & (graph.opcode == opcode)]
+                for position in form.repeated:
+                    forced[graph.args[starts + position]] = True
+        return bytearray(forced)
 
     def compute(self) -> None:
         """Write a line, or loops, for every node that has a name."""
         for node, name in self.named.items():
             self.named[node] = self.fresh.fresh(self.spelled(name))
+        if bulk_lines(self, _LONGEST):
+            return
         sizes = [1] * len(self.graph)
         for node, row in enumerate(self.view.rows):
             if row is None or not self.view.uses[node] or node in self.listed:

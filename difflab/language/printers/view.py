@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Set
+from collections.abc import Container, Sequence, Set
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW
+from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.names import display_names
 from difflab.graph.passes.expansion import expanded
 from difflab.primitives import broadcast, index, pack, reshape
 
 __all__ = ["PrintedGraph"]
+
+
+class _Arguments(Sequence[list[int]]):
+    """The arguments of every node, read from the columns of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._args, self._starts = graph.args.data, graph.starts.data
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, node: Any) -> Any:
+        return self._args[self._starts[node] : self._starts[node + 1]].tolist()
 
 
 class PrintedGraph:
@@ -37,7 +52,7 @@ class PrintedGraph:
     ----------
     function : Function
         The function, with companions expanded unless they are kept.
-    children : list of list of int
+    children : sequence of list of int
         The arguments of each node, as printed.
     uses : list of int
         Number of uses of each node by printed nodes and outputs.
@@ -58,11 +73,9 @@ class PrintedGraph:
             function = expanded(function, customs=not calls, loops=not loops)
         self.function = function
         self.graph = self.function.graph
-        self.children = [args for _, args in self.graph.rows()]
-        self.rows: list[Primitive | None] = [
-            None if opcode < FIRST_ROW else self.graph.primitives[opcode - FIRST_ROW]
-            for opcode in self.graph.opcode.tolist()
-        ]
+        self.children: Sequence[list[int]] = _Arguments(self.graph)
+        known: list[Primitive | None] = [None] * FIRST_ROW + list(self.graph.primitives)
+        self.rows = list(map(known.__getitem__, self.graph.opcode.tolist()))
         self.outputs = list(self.function.outputs)
         if implied is not None and {broadcast, pack, *implied} & set(self.graph.primitives):
             self._skip(implied)
@@ -99,14 +112,15 @@ class PrintedGraph:
 
     def _skip(self, implied: Set[Primitive]) -> None:
         """Replace implied nodes by their arguments."""
-        for node, args in enumerate(self.children):
+        self.children = children = list(self.children)
+        for node, args in enumerate(children):
             row = self.rows[node]
             printed = [self._printed(arg, implied, False) for arg in args]
             if any(self.rows[arg] is broadcast for arg in printed):
                 bare = [self._printed(arg, implied, True) for arg in printed]
                 if row is not None and row.shape is None and self._implied(node, bare):
                     printed = bare
-            self.children[node] = printed
+            children[node] = printed
         self.outputs = [self._printed(node, implied, False) for node in self.outputs]
 
     def _printed(self, node: int, implied: Set[Primitive], broadcasts: bool) -> int:
@@ -151,14 +165,19 @@ class PrintedGraph:
         return np.broadcast_shapes(*shapes) == self.graph.shape(node)
 
     def _count(self) -> list[int]:
-        """Count the uses of each node by printed nodes, starting from the outputs."""
-        uses = [0] * len(self.children)
-        for node in self.outputs:
-            uses[node] += 1
-        for node in range(len(uses) - 1, -1, -1):
-            if uses[node]:
-                for arg in self.children[node]:
-                    uses[arg] += 1
+        """Count the uses of each node by printed nodes and outputs."""
+        args = self.graph.args
+        if not isinstance(self.children, _Arguments):
+            args = np.fromiter(chain.from_iterable(self.children), dtype=np.int32)
+        counts = np.bincount(args, minlength=len(self.children))
+        np.add.at(counts, self.outputs, 1)
+        unused = np.flatnonzero(counts == 0).tolist()
+        uses: list[int] = counts.tolist()
+        for node in unused:  # grows as it goes
+            for arg in self.children[node]:
+                uses[arg] -= 1
+                if not uses[arg]:
+                    unused.append(arg)
         return uses
 
     def tree_is_small(self, limit: int = 200) -> bool:

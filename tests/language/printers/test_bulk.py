@@ -1,0 +1,96 @@
+"""Large functions of numbers are printed row by row, with the text that node by node gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import difflab as dl
+from difflab.errors import UnsupportedError
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.language import parse, printers
+from difflab.language.printers import bulk
+from difflab.primitives import (
+    absolute,
+    add,
+    divide,
+    exp,
+    less,
+    maximum,
+    multiply,
+    negative,
+    power,
+    sigmoid,
+    subtract,
+    where,
+)
+from tests.differential.formulas import Formula, formulas
+from tests.language.printers.test_languages import PRINTERS
+
+ROWS = (add, subtract, multiply, divide, power, negative, exp, absolute, sigmoid, maximum)
+EVERY = [*PRINTERS, printers.c, printers.javascript, printers.python]
+PRINTED = pytest.mark.parametrize("printer", EVERY, ids=lambda printer: printer.__name__)
+
+
+def printed(printer: Any, function: Function, least: int, patch: pytest.MonkeyPatch) -> str | None:
+    patch.setattr(bulk, "LEAST", least)
+    try:
+        return str(printer(function))
+    except UnsupportedError:
+        return None
+
+
+def drawn(size: int) -> Function:
+    """Return a function of random operations on near and far values, constants and truth values."""
+    rng, builder = np.random.default_rng(size), Builder()
+    values = [builder.input(name) for name in ("x", "y", "t3", "θ")]
+    values += [builder.constant(value) for value in (2.0, -0.5, np.inf)]
+    inputs = values[:4]
+    for number in range(size):
+        near, far = (values[-1 - int(rng.integers(min(len(values), n)))] for n in (4, 200))
+        if number % 17 == 0:
+            values.append(builder.emit(where, [builder.emit(less, [near, far]), near, far]))
+            continue
+        row = ROWS[int(rng.integers(len(ROWS)))]
+        values.append(builder.emit(row, [near, far][: row.arity]))
+    return Function.build(builder, inputs, values[-3:], ["a", "b", "c"])
+
+
+@PRINTED
+def test_the_text_is_that_of_one_node_after_the_other(
+    printer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    functions = [drawn(400), dl.gradient(parse("x*y - (x - (y - 1))/-(x*y)^2^y + sin(exp(x))^3"))]
+    functions.append(parse("energy = x*y; t1 = sin(energy) + energy; t1*(t1 - (x > y))"))
+    functions.append(parse("+".join(["x", "y*-2"] * 100)))
+    for function in functions:
+        one_by_one = printed(printer, function, 10**9, monkeypatch)
+        assert one_by_one
+        assert printed(printer, function, 0, monkeypatch) == one_by_one
+
+
+@settings(max_examples=60, deadline=None)
+@given(formulas())
+def test_the_texts_of_random_formulas_agree(formula: Formula) -> None:
+    function = dl.value_and_gradient(parse(formula.text))
+    with pytest.MonkeyPatch.context() as patch:
+        for printer in EVERY:
+            one_by_one = printed(printer, function, 10**9, patch)
+            assert printed(printer, function, 0, patch) == one_by_one
+
+
+def test_a_large_function_is_printed_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No node is described for itself, but one of each row in each round."""
+    described = []
+    describe = printers.c.__globals__["CPrinter"].describe
+    monkeypatch.setattr(
+        printers.c.__globals__["CPrinter"],
+        "describe",
+        lambda self, node: described.append(node) or describe(self, node),
+    )
+    assert printers.c(drawn(20_000)).count("\n") > 5_000
+    assert len(described) < 2_000
