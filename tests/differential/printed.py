@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,8 @@ def case_of(formula: Formula) -> Case | None:
         return None
     columns = [VARIABLES.index(name) for name in function.inputs]
     points = np.array(formula.points)[:, columns].T
+    if formula.choice % 2:  # values without names are parts of longer expressions
+        function = replace(function, graph=replace(function.graph, labels={}))
     derived = DERIVED[formula.choice // 16 % 4](function)
     if computes_constants(derived):
         return None

@@ -29,6 +29,7 @@ class PackedPrinter(StraightLinePrinter):
 
     def __init__(self, function: Function, name: str, outer: Self | None = None) -> None:
         super().__init__(function, name, outer)
+        self.writes_outputs = outer is None
         self.root: Self = self if outer is None else outer.root
         if outer is not None:
             return
@@ -73,7 +74,7 @@ class PackedPrinter(StraightLinePrinter):
             size = math.prod(self.graph.shape(node))
             if self.graph.shape(node) and node not in self.listed:
                 target = self.at(self.result, (start, (1,)), ["i"])
-                value = self.value(node, self.element(self.names[node], "i"))
+                value = self.value(node, self.at_place(node, "i"))
                 self.loops([("i", size)], target, "=", value)
             else:
                 for position, element in enumerate(self.elements(node), start):

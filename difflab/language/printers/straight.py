@@ -25,15 +25,21 @@ from difflab.language.printers.array_loops import (
     flat_index,
     moves,
 )
-from difflab.language.printers.array_statements import ordered_sums, product_of_arrays
+from difflab.language.printers.array_statements import (
+    elementwise,
+    moved,
+    ordered_sums,
+    product_of_arrays,
+)
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.bulk import bulk_lines
 from difflab.language.printers.expressions import ExpressionPrinter
-from difflab.language.printers.forms import TemplateForm, make_form
+from difflab.language.printers.forms import ANYTHING, TemplateForm, make_form
+from difflab.language.printers.naming import forced_nodes, fused_nodes, is_copy
 from difflab.language.printers.statements import PRINTED, Tape, statements
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import write
-from difflab.primitives import constant_array, index, matmul, reshape, sum_in_order
+from difflab.language.printers.writer import Part, write
+from difflab.primitives import constant_array, index, matmul, reshape, sum_, sum_in_order
 
 __all__ = ["StraightLinePrinter"]
 
@@ -67,6 +73,8 @@ class StraightLinePrinter(ExpressionPrinter):
     subscript = ("[", "]")
     end_loop = ""
     """The end of a loop over one statement, where that needs one."""
+    writes_outputs = False
+    """Whether the elements of outputs are written one by one into an array of the caller."""
     forever = "1"
     """A condition that holds."""
 
@@ -93,7 +101,9 @@ class StraightLinePrinter(ExpressionPrinter):
         self.lines: list[str] = []
         self.named = self.view.named_values()
         self.listed = self._listed()
-        self.forced = self._forced()
+        self.forced = forced_nodes(self)
+        self.fused = bytearray(len(self.graph))
+        """The arrays that are computed where they are read."""
 
     def _free_names(self) -> FreshNames:
         """Return the names that variables may have, if the function may have its own."""
@@ -203,9 +213,13 @@ class StraightLinePrinter(ExpressionPrinter):
 
     def at(self, name: str, affine: tuple[int, Shape], counters: Sequence[str]) -> str:
         """Return the element of an array at an offset and strides, counted from 0."""
+        return self.element(name, self.place(affine, counters))
+
+    def place(self, affine: tuple[int, Shape], counters: Sequence[str]) -> str:
+        """Return an index, at an offset and strides, counted from 0."""
         offset, strides = affine
         first = offset + self.base * (1 - sum(strides))
-        return self.element(name, flat_index((first, strides), counters))
+        return flat_index((first, strides), counters)
 
     def element(self, name: str, place: int | str) -> str:
         """Return the element of an array at an index from 0, or at one written in counters."""
@@ -246,36 +260,18 @@ class StraightLinePrinter(ExpressionPrinter):
                         listed.add(below)
         return frozenset(listed)
 
-    def _forced(self) -> bytearray:
-        """Mark scalars that must have a name: used twice, written twice, or used in loops."""
-        graph = self.graph
-        uses, operation = np.array(self.view.uses), graph.opcode >= FIRST_ROW
-        operation &= uses > 0
-        forced = operation & (uses > 1)
-        forced[[node for node in self.named if operation[node]]] = True
-        looped = [False] * FIRST_ROW + [row.shape is not None for row in graph.primitives]
-        arrays = np.array([shape != () for shape in graph.shape_table])
-        arrays = operation & (np.array(looped)[graph.opcode] | arrays[graph.shape_ids])
-        numbers = operation & ~arrays
-        arrays[list(self.listed)] = False
-        forced[graph.args[np.repeat(arrays, np.diff(graph.starts))]] = True
-        for row, form in self.forms.items():
-            if form.repeated and row in graph.primitives:
-                opcode = FIRST_ROW + graph.primitives.index(row)
-                starts = graph.starts[:-1][numbers & (graph.opcode == opcode)]
-                for position in form.repeated:
-                    forced[graph.args[starts + position]] = True
-        return bytearray(forced)
-
     def compute(self) -> None:
         """Write a line, or loops, for every node that has a name."""
         for node, name in self.named.items():
             self.named[node] = self.fresh.fresh(self.spelled(name))
+        self.fused = fused_nodes(self, _LONGEST)
         if bulk_lines(self, _LONGEST):
             return
         sizes = [1] * len(self.graph)
         for node, row in enumerate(self.view.rows):
             if row is None or not self.view.uses[node] or node in self.listed:
+                continue
+            if self.fused[node]:
                 continue
             if 0 in self.graph.shape(node):
                 self.names[node] = EMPTY
@@ -310,7 +306,7 @@ class StraightLinePrinter(ExpressionPrinter):
         shapes = [self.graph.shape(child) for child in children]
         shape = self.graph.shape(node)
         if row.shape is None:
-            self._elementwise(node, row, math.prod(shape))
+            elementwise(self, node, row, math.prod(shape))
             return
         if row is constant_array:
             self.names[node] = self._constants(node)
@@ -324,7 +320,7 @@ class StraightLinePrinter(ExpressionPrinter):
         if not shape and not shapes[0] and row in (index, reshape):
             self.names[node] = self.expression(children[0])
             return
-        if shapes[0] and row is reshape:
+        if shapes[0] and (row is reshape or is_copy(self, node)):
             below = self.names[children[0]]
             self.names[node] = below if shape else self.element(below, 0)
             return
@@ -335,6 +331,11 @@ class StraightLinePrinter(ExpressionPrinter):
             product_of_arrays(self, node, children, shapes, shape)
             return
         loops = moves(row, self.graph.params(node), shapes, shape)
+        if row is sum_ and not shape:
+            self.carry(name := self.result_name(node), self.number(0.0, None), None)
+            moved(self, name, loops[0], children[0], total=True)
+            self.names[node] = name
+            return
         if row is index and not shape:
             self.names[node] = self.element(self.names[children[0]], loops[0].source[0])
             return
@@ -345,53 +346,46 @@ class StraightLinePrinter(ExpressionPrinter):
         """Write the loops that fill a new array, and return its name."""
         self.lines.append(self.indent + self.array(name, size))
         for move in loops:
-            self._move(name, move, children[move.argument])
+            moved(self, name, move, children[move.argument])
         return name
 
     def _constants(self, node: int) -> str:
         """Write a constant array and return its name."""
         values = np.frombuffer(self.graph.params(node)["values"]).tolist()
-        return self._table([self.number(value, None) for value in values], places=False)
+        return self.tabulated([self.number(value, None) for value in values], places=False)
 
-    def _table(self, values: Sequence[str], *, places: bool) -> str:
+    def tabulated(self, values: Sequence[str], *, places: bool) -> str:
+        """Write a table of constants, and return its name."""
         name = self.fresh.numbered("t")
         rows = [", ".join(values[k : k + _IN_A_LINE]) for k in range(0, len(values), _IN_A_LINE)]
         joined = f",\n{self.indent * 2}".join(rows)
         self.lines.append(self.indent + self.table(name, joined, len(values), places=places))
         return name
 
-    def _elementwise(self, node: int, row: Primitive, size: int) -> None:
-        name, children = self.result_name(node), self.view.children[node]
-        self.lines.append(self.indent + self.array(name, size, truths=row.boolean))
-        arrays = {child for child in children if self.graph.shape(child)}
-        names = {
-            child: self.element(self.names[child], "i")
-            if child in arrays
-            else self.expression(child)
-            for child in children
-        }
-        parts, _ = self.describe(node)
-        value = write(parts, names, self.describe)
-        self.loops([("i", size)], self.element(name, "i"), "=", value)
-        self.names[node] = name
+    def describe(self, node: int) -> tuple[Sequence[Part], int]:
+        """Return the parts and the precedence of a node; of a copy, those of what it copies."""
+        while self.fused[node] and is_copy(self, node):
+            (node,) = self.view.children[node]
+        return super().describe(node)
 
-    def _move(self, name: str, move: Move, child: int) -> None:
-        single = len(move.sizes) == 1
-        counters = ["i" if single else f"i{axis}" for axis in range(len(move.sizes))]
-        read = written = counters
-        if move.table is not None:
-            axis, places = move.table
-            table = self._table([str(number + self.base) for number in places], places=True)
-            found = [self.element(table, c) if k == axis else c for k, c in enumerate(counters)]
-            read, written = (counters, found) if move.adds else (found, counters)
-        value = self.expression(child)
-        if self.graph.shape(child):
-            value = self.at(value, move.source, read)
-        target = self.at(name, move.target, written)
-        loops = list(zip(counters, move.sizes, strict=True))
-        if not self.graph.shape(child) and move.sizes == (1,):
-            loops, target = [], self.element(name, move.target[0])
-        self.loops(loops, target, "+=" if move.adds else "=", value)
+    def at_place(self, node: int, place: str) -> str:
+        """Return the element of an array at an index, a name's or an expression."""
+        if node in self.names:
+            return self.element(self.names[node], place)
+        return self.computed_at(node, place)
+
+    def computed_at(self, node: int, place: str) -> str:
+        """Return the expression of an element, in those of the arrays that have names."""
+        names, stack = dict[int, str](), [node]
+        while stack:
+            for child in self.view.children[stack.pop()]:
+                if self.fused[child]:
+                    stack.append(child)
+                elif self.graph.shape(child):
+                    names[child] = self.element(self.names[child], place)
+                elif child in self.names:
+                    names[child] = self.names[child]
+        return write([(node, ANYTHING)], names, self.describe, self.brackets)
 
     def loops(self, loops: list[tuple[str, int]], target: str, sign: str, value: str) -> None:
         """Write ``target = value`` inside loops, each given by its counter and size."""
