@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from difflab.language.printers import forms
+from difflab.language.printers.c import CPrinter
 from difflab.primitives import helpers
 from tests.differential.languages import FAMILY, PROGRAMS, Batch
 from tests.support.languages import C
@@ -30,9 +31,7 @@ def nan_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def digits_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write constants in single precision."""
-    monkeypatch.setattr(
-        "difflab.language.printers.c.CPrinter.number", lambda _, value, name: f"{value:.7e}"
-    )
+    monkeypatch.setattr(CPrinter, "number", lambda _, value, name: f"{value:.7e}")
 
 
 # Seeds under which few programs are needed.

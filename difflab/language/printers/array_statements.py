@@ -39,13 +39,14 @@ def moved(
         read, written = (counters, found) if move.adds else (found, counters)
     loops = list(zip(counters, move.sizes, strict=True))
     target = name if total else printer.at(name, move.target, written)
+    sign = "+=" if move.adds else "="
     if printer.graph.shape(child):
-        value = printer.at_place(child, printer.place(move.source, read))
+        value = printer.at_place(child, printer.place(move.source, read), sign)
     else:
         value = printer.expression(child)
         if move.sizes == (1,):
             loops, target = [], printer.element(name, move.target[0])
-    printer.loops(loops, target, "+=" if move.adds else "=", value)
+    printer.loops(loops, target, sign, value)
 
 
 def ordered_sums(
@@ -61,7 +62,8 @@ def ordered_sums(
     if count == 1 and not shape and len(children) == 1 and shapes[0]:  # all terms, in order
         total = printer.result_name(node)
         printer.carry(total, printer.number(0.0, None), None)
-        printer.loops([("i", length)], total, "+=", printer.at_place(children[0], "i"))
+        term = printer.at_place(children[0], "i", "+=")
+        printer.loops([("i", length)], total, "+=", term)
         printer.names[node] = total
         return
     name = printer.fresh.numbered("t")

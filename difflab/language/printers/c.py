@@ -48,7 +48,7 @@ def c(function: Function, name: str = "f") -> str:
     str
         The source, preceded by definitions of functions that C99 lacks. `x` holds the
         inputs one after the other, in the order of ``function.inputs``, and `y` receives the
-        outputs; arrays are flat and row-major.
+        outputs; arrays are flat and row-major. The two must not overlap.
         Intermediate arrays are on the stack or, if they are large, in memory that each call
         allocates and frees, as is what the derivative of a `while_loop` keeps of each turn; if the
         allocation fails, all outputs are NAN. Loops and branches are statements.

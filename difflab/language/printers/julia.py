@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.language.printers.forms import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
 from difflab.language.printers.translated import TranslatedPrinter
@@ -130,6 +131,7 @@ class _Julia(TranslatedPrinter):
     reserved = _NOTATION.words | frozenset(_KEYWORDS.split())
     base = 1
     adds = "{0} += {1}"
+    added = ANYTHING
     for_loop = "for {0} in {1}:{2}"
     backwards = "for {0} in {2}:-1:{1}"
     while_loop = "while {0}"

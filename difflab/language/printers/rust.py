@@ -8,6 +8,7 @@ from math import prod
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.language.printers.forms import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
 from difflab.language.printers.translated import TranslatedPrinter
@@ -138,6 +139,7 @@ class _Rust(TranslatedPrinter):
     reserved = _NOTATION.words | frozenset(_KEYWORDS.split())
     end = ";"
     adds = "{0} += {1}"
+    added = ANYTHING
     for_loop = "for {0} in {1}..{3} {{"
     backwards = "for {0} in ({1}..{3}).rev() {{"
     while_loop = "while {0} {{"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
+from difflab.language.printers.forms import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.translated import TranslatedPrinter
 
@@ -135,6 +136,7 @@ class _Stan(TranslatedPrinter):
     base = 1
     end = ";"
     adds = "{0} += {1}"
+    added = ANYTHING
     for_loop = "for ({0} in {1}:{2}) {{"
     while_loop = "while ({0}) {{"
     leaving = "if (!({0})) {{ break; }}"

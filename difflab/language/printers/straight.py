@@ -75,6 +75,8 @@ class StraightLinePrinter(ExpressionPrinter):
     """The end of a loop over one statement, where that needs one."""
     writes_outputs = False
     """Whether the elements of outputs are written one by one into an array of the caller."""
+    added = ANYTHING
+    """The precedence that what is added to an element needs without parentheses."""
     forever = "1"
     """A condition that holds."""
 
@@ -102,8 +104,7 @@ class StraightLinePrinter(ExpressionPrinter):
         self.named = self.view.named_values()
         self.listed = self._listed()
         self.forced = forced_nodes(self)
-        self.fused = bytearray(len(self.graph))
-        """The arrays that are computed where they are read."""
+        self.fused = bytearray(len(self.graph))  # arrays that are computed where they are read
 
     def _free_names(self) -> FreshNames:
         """Return the names that variables may have, if the function may have its own."""
@@ -368,13 +369,13 @@ class StraightLinePrinter(ExpressionPrinter):
             (node,) = self.view.children[node]
         return super().describe(node)
 
-    def at_place(self, node: int, place: str) -> str:
+    def at_place(self, node: int, place: str, sign: str = "=") -> str:
         """Return the element of an array at an index, a name's or an expression."""
         if node in self.names:
             return self.element(self.names[node], place)
-        return self.computed_at(node, place)
+        return self.computed_at(node, place, ANYTHING if sign == "=" else self.added)
 
-    def computed_at(self, node: int, place: str) -> str:
+    def computed_at(self, node: int, place: str, need: int = ANYTHING) -> str:
         """Return the expression of an element, in those of the arrays that have names."""
         names, stack = dict[int, str](), [node]
         while stack:
@@ -385,7 +386,7 @@ class StraightLinePrinter(ExpressionPrinter):
                     names[child] = self.element(self.names[child], place)
                 elif child in self.names:
                     names[child] = self.names[child]
-        return write([(node, ANYTHING)], names, self.describe, self.brackets)
+        return write([(node, need)], names, self.describe, self.brackets)
 
     def loops(self, loops: list[tuple[str, int]], target: str, sign: str, value: str) -> None:
         """Write ``target = value`` inside loops, each given by its counter and size."""

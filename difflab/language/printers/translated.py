@@ -10,6 +10,7 @@ from typing import ClassVar
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
+from difflab.language.printers.forms import PRODUCT
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
 from difflab.language.printers.statements import Tape
@@ -29,8 +30,8 @@ class TranslatedPrinter(PackedPrinter):
         How expressions are written.
     end : str
         What ends a statement.
-    adds : str
-        How ``{1}`` is added to ``{0}``.
+    adds, added : str, int
+        How ``{1}`` is added to ``{0}``, and the precedence that ``{1}`` needs there.
     for_loop, backwards : str
         The head of a loop of the counter ``{0}`` from ``{1}`` to ``{2}``, or from there back;
         ``{3}`` is behind the last.
@@ -46,6 +47,7 @@ class TranslatedPrinter(PackedPrinter):
     notation: ClassVar[Notation]
     end: ClassVar[str] = ""
     adds: ClassVar[str] = "{0} = {0} + {1}"
+    added = PRODUCT
     for_loop: ClassVar[str]
     backwards: ClassVar[str]
     while_loop: ClassVar[str]

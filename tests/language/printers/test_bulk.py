@@ -14,6 +14,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.language import parse, printers
 from difflab.language.printers import bulk
+from difflab.language.printers.c import CPrinter
 from difflab.primitives import (
     absolute,
     add,
@@ -85,12 +86,13 @@ def test_the_texts_of_random_formulas_agree(formula: Formula) -> None:
 
 def test_a_large_function_is_printed_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """No node is described for itself, but one of each row in each round."""
-    described = []
-    describe = printers.c.__globals__["CPrinter"].describe
-    monkeypatch.setattr(
-        printers.c.__globals__["CPrinter"],
-        "describe",
-        lambda self, node: described.append(node) or describe(self, node),
-    )
+    described: list[int] = []
+    describe = CPrinter.describe
+
+    def counted(self: CPrinter, node: int) -> Any:
+        described.append(node)
+        return describe(self, node)
+
+    monkeypatch.setattr(CPrinter, "describe", counted)
     assert printers.c(drawn(20_000)).count("\n") > 5_000
     assert len(described) < 2_000
