@@ -150,7 +150,8 @@ class CPrinter(BracesPrinter, PackedPrinter):
     def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
         if size is None:
             return f"const double {name} = {array}[{start}];"
-        return f"const double *const {name} = {array} + {start};"
+        place = f"{array} + {start}" if start else array
+        return f"const double *const {name} = {place};"
 
     def template(self, row: Primitive) -> str:
         return row.c

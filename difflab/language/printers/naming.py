@@ -88,7 +88,8 @@ def fused_nodes(printer: StraightLinePrinter, longest: int) -> bytearray:
             continue
         copies = is_copy(printer, node)
         alone = view.uses[node] == 1 and node not in printer.named and node not in printer.listed
-        if inside[node] and alone and graph.shape(node) and (copies or row.shape is None):
+        array = bool(graph.shape(node)) and 0 not in graph.shape(node)
+        if inside[node] and alone and array and (copies or row.shape is None):
             marks[node] = 1
         for child in _inside(printer, node, row, fused=bool(marks[node])):
             inside[child] = 1

@@ -83,7 +83,7 @@ class StraightLinePrinter(ExpressionPrinter):
     def __init__(
         self, function: Function, name: str, outer: StraightLinePrinter | None = None
     ) -> None:
-        super().__init__(PrintedGraph(function, companions=True))
+        super().__init__(PrintedGraph(function, companions=True, empty=False))
         self.name = name
         self.outer = outer
         self.fresh: FreshNames = self._free_names() if outer is None else outer.fresh

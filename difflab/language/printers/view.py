@@ -47,6 +47,8 @@ class PrintedGraph:
         Whether custom functions and loops are kept, as calls.
     loops : bool
         Whether loops are kept.
+    empty : bool
+        Whether arrays without elements are printed, so that they use their arguments.
 
     Attributes
     ----------
@@ -68,6 +70,7 @@ class PrintedGraph:
         companions: bool = False,
         calls: bool = False,
         loops: bool = False,
+        empty: bool = True,
     ) -> None:
         if not companions:
             function = expanded(function, customs=not calls, loops=not loops)
@@ -79,7 +82,7 @@ class PrintedGraph:
         self.outputs = list(self.function.outputs)
         if implied is not None and {broadcast, pack, *implied} & set(self.graph.primitives):
             self._skip(implied)
-        self.uses = self._count()
+        self.uses = self._count(empty)
 
     def named_values(self) -> dict[int, str]:
         """Return the nodes that the program named and that get their own line, with their names.
@@ -164,9 +167,14 @@ class PrintedGraph:
         shapes = [self.graph.shape(arg) for arg in args]
         return np.broadcast_shapes(*shapes) == self.graph.shape(node)
 
-    def _count(self) -> list[int]:
+    def _count(self, empty: bool) -> list[int]:
         """Count the uses of each node by printed nodes and outputs."""
-        args = self.graph.args
+        args, skipped = self.graph.args, set[int]()
+        if not empty and any(0 in shape for shape in self.graph.shape_table):
+            shapes = np.array([0 in shape for shape in self.graph.shape_table])
+            without = shapes[self.graph.shape_ids]
+            args = args[~np.repeat(without, np.diff(self.graph.starts))]
+            skipped.update(np.flatnonzero(without).tolist())
         if not isinstance(self.children, _Arguments):
             args = np.fromiter(chain.from_iterable(self.children), dtype=np.int32)
         counts = np.bincount(args, minlength=len(self.children))
@@ -174,7 +182,7 @@ class PrintedGraph:
         unused = np.flatnonzero(counts == 0).tolist()
         uses: list[int] = counts.tolist()
         for node in unused:  # grows as it goes
-            for arg in self.children[node]:
+            for arg in () if node in skipped else self.children[node]:
                 uses[arg] -= 1
                 if not uses[arg]:
                     unused.append(arg)

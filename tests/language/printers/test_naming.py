@@ -73,3 +73,26 @@ def test_loops_of_arrays_give_numpys_values(tmp_path: Path) -> None:
     (found,) = C.values([function], [point], tmp_path)
     wanted = np.concatenate([np.ravel(part) for part in program(x, y)])
     np.testing.assert_allclose(found[0], wanted, rtol=1e-14)
+
+
+@pytest.mark.skipif(not C.there, reason="needs gcc")
+def test_what_only_empty_arrays_read_is_not_written(tmp_path: Path) -> None:
+    function = dl.trace(
+        lambda x: [np.sum(np.sin(np.transpose(x)[:0, :0])), np.concatenate([x[0], x[0, 3:] * 2.0])],
+        np.ones((3, 3)),
+    )
+    (found,) = C.values([function], [np.arange(9.0)], tmp_path)
+    np.testing.assert_array_equal(found[0], [0.0, 0.0, 1.0, 2.0])
+
+
+@pytest.mark.skipif(not C.there, reason="needs gcc")
+def test_a_number_as_an_array_and_back_is_a_number(tmp_path: Path) -> None:
+    function = dl.trace(lambda x: np.reshape(np.reshape(x**3, (1, 1)), ()) * 2.0, 1.5)
+    (found,) = C.values(
+        [
+            function,
+        ],
+        [[1.5]],
+        tmp_path,
+    )
+    assert found[0] == [6.75]
