@@ -112,6 +112,8 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
         return torch.where(condition, lifted(a) if alone else a, b)
 
     return {
+        "argmax": lambda x, axis: torch.argmax(x, axis).double(),
+        "argmin": lambda x, axis: torch.argmin(x, axis).double(),
         "asarray": lambda value: torch.tensor(np.array(value)),
         "broadcast_to": lambda x, shape: torch.broadcast_to(x, tuple(shape)),
         "concatenate": lambda parts, axis: torch.cat(tuple(parts), axis),
@@ -136,13 +138,19 @@ def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
     """Return the primitives that are one function in PyTorch."""
     return {
         "heaviside": lambda x: 0.5 * torch.sign(x) + 0.5,
-        "log_softmax": lambda x, *, axes, rank: torch.log_softmax(x, *axes),
+        "log_softmax": lambda x, *, axes, rank: (
+            torch.log_softmax(x, *axes) if len(axes) == 1 else x - torch.logsumexp(x, axes, True)
+        ),
         "logsumexp": lambda x, *, axes, rank: torch.logsumexp(x, axes),
         "norm": lambda x, *, axes, rank: torch.linalg.vector_norm(x, dim=axes),
         "polygamma": lambda order, x: torch.special.polygamma(int(order), x),
         "relu": torch.relu,
         "sigmoid": torch.sigmoid,
-        "softmax": lambda x, *, axes, rank: torch.softmax(x, *axes),
+        "softmax": lambda x, *, axes, rank: (
+            torch.softmax(x, *axes)
+            if len(axes) == 1
+            else torch.exp(x - torch.logsumexp(x, axes, True))
+        ),
         # PyTorch's own softplus returns x above 20, with an error of 2e-9.
         "softplus": lambda x: torch.logaddexp(x, zero),
         "take": take_by_index,
