@@ -26,7 +26,7 @@ EXAMPLES = """\b
 difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
 difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
 difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
-difflab trace model:loss --at "w=[0.5,1],x=2"
+difflab trace model:loss --at "w=[0.5,1],x=2" --open none
 """
 
 
@@ -60,6 +60,15 @@ def trace(
             help="The input to differentiate by (forward), or the output (reverse).",
         ),
     ] = None,
+    opened: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--open",
+            metavar="NAME",
+            help="Open this call, loop or branch (repeatable); all or none. By default calls are"
+            " open and loops are closed.",
+        ),
+    ] = None,
     form: Annotated[
         TraceFormat | None,
         typer.Option("--format", help="By default the ending of -o's name, else a table."),
@@ -85,7 +94,7 @@ def trace(
     if explain_nan:
         aside = chosen is not TraceFormat.TABLE or destination is not None
         explain_point(function, point, aside=aside)
-    steps = traced(function, point, mode=mode.value, seed=seed, limit=limit)
+    steps = traced(function, point, mode=mode.value, seed=seed, limit=limit, open=opened or None)
     report = written(steps, chosen, to_file=destination is not None)
     deliver(report, destination)
     return 0

@@ -7,11 +7,12 @@ dozens), and a writer draws them. A `Drawing` has all formats.
 from __future__ import annotations
 
 from difflab.drawing.compositions import openable
-from difflab.drawing.diagram import ALL, diagram
+from difflab.drawing.diagram import diagram
 from difflab.drawing.dot import dot
 from difflab.drawing.drawing import ENDINGS, WRITERS, Drawing
 from difflab.drawing.mermaid import mermaid
 from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge
+from difflab.drawing.opened import ALL, opened
 from difflab.drawing.png import png
 from difflab.drawing.svg import svg
 
@@ -28,6 +29,7 @@ __all__ = [
     "dot",
     "mermaid",
     "openable",
+    "opened",
     "png",
     "svg",
 ]

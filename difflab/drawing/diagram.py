@@ -11,6 +11,7 @@ from difflab.drawing.collapse import collapse, counts
 from difflab.drawing.compositions import Composition, compositions, fitting
 from difflab.drawing.inside import explained, inside, size
 from difflab.drawing.model import Diagram, one_line
+from difflab.drawing.opened import ALL
 from difflab.drawing.order import (
     compact,
     evaluation_order,
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
     from difflab.graph.function import Function
 
-__all__ = ["ALL", "diagram"]
+__all__ = ["diagram"]
 
-ALL = "all"
-"""What opens everything."""
 FULL = 80
 PANELS = 12
 """Most functions inside the operations of one graph that are drawn."""

@@ -149,6 +149,7 @@ class Views:
         *,
         mode: Literal["both", "forward", "reverse"] = "both",
         seed: str | None = None,
+        open: str | Iterable[str] | None = None,
     ) -> ShownTrace:
         """Return the evaluation trace of value and derivative that ``difflab trace`` prints.
 
@@ -161,6 +162,12 @@ class Views:
         seed : str, optional
             In forward mode the input to differentiate by, in reverse mode the output to
             differentiate; an element of an array as ``x[3]``. The first one by default.
+        open : str or iterable of str, optional
+            What is opened: names, ``"all"`` or ``"none"``, as of `draw`. A composition that is not
+            opened has one step for each of its results, and one contribution to each argument. An
+            opened loop has the steps of all of its turns, an opened branch those of the function
+            that is chosen at the point. By default compositions are open, and loops closed. Custom
+            functions keep their own derivative and stay closed.
 
         Returns
         -------
@@ -172,7 +179,8 @@ class Views:
         Raises
         ------
         InputError
-            `mode` or `seed` is unknown.
+            `mode` or `seed` is unknown, nothing has a name in `open`, or a loop in it has too many
+            turns.
         PointError
             A value is missing, unknown, not finite or of the wrong shape.
         DomainError
@@ -184,8 +192,11 @@ class Views:
         >>> steps = dl.parse("x*sin(y)").trace({"x": 2, "y": 0})
         >>> dict(steps.gradient)
         {'x': 0.0, 'y': 2.0}
+        >>> f = dl.parse("iterate(y = x; 2 times; y*y)")
+        >>> [step.formula for step in f.trace({"x": 3}, open="all").primal]
+        ['x', 'v₀ × v₀', 'v₁ × v₁']
         """
-        trace: ShownTrace = _view("trace")(self, at, mode=mode, seed=seed)
+        trace: ShownTrace = _view("trace")(self, at, mode=mode, seed=seed, open=open)
         return trace
 
     def explore(self, at: Mapping[str, Any] | None = None) -> ExplorePage:

@@ -7,15 +7,12 @@ from typing import Any
 
 from difflab.diagnose import node_cotangents
 from difflab.diagnose.point_check import checked_point
-from difflab.drawing import ALL, Drawing, diagram, openable
+from difflab.drawing import Drawing, diagram, opened
 from difflab.errors import InputError
 from difflab.graph.function import Function, evaluate_all
 from difflab.report.heading import heading
 
 __all__ = ["draw"]
-
-NONE = "none"
-"""What closes everything."""
 
 
 def draw(
@@ -47,23 +44,6 @@ def draw(
             cotangents=node_cotangents(function, inputs) if values and inputs is not None else None,
             title=heading(function) if title is None else title,
             depth=depth,
-            open=None if open is None else _opened(function, open),
+            open=None if open is None else opened(function, open),
         )
     )
-
-
-def _opened(function: Function, open: str | Iterable[str]) -> frozenset[str]:
-    """Return the names that are opened: none, all, or those of something that opens."""
-    asked = frozenset([open] if isinstance(open, str) else open)
-    known = openable(function)
-    for name in sorted(asked - {ALL, NONE} - known):
-        raise InputError(
-            f"nothing in the graph that can be opened is called {name!r}",
-            hint=f"choose from {', '.join([ALL, NONE, *sorted(known)])}",
-        )
-    if len(asked) > 1 and asked & {ALL, NONE}:
-        raise InputError(
-            f"{', '.join(sorted(asked))} cannot be opened together",
-            hint=f"give names, or {ALL!r}, or {NONE!r}",
-        )
-    return asked - {NONE}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -50,6 +50,7 @@ def trace(
     *,
     mode: ModeName = "both",
     seed: str | None = None,
+    open: str | Iterable[str] | None = None,
 ) -> ShownTrace:
     """Return the evaluation trace of a function at a point: `Function.trace`.
 
@@ -64,5 +65,5 @@ def trace(
     ...
     """
     point = checked_point(function, None) if at is None else at
-    steps = traced(function, point, mode=mode, seed=seed)
+    steps = traced(function, point, mode=mode, seed=seed, open=open)
     return ShownTrace(**{item.name: getattr(steps, item.name) for item in fields(steps)})

@@ -8,8 +8,7 @@ contribution at a time, so that the sum at every fan-out is shown term by term.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -17,24 +16,24 @@ import numpy as np
 
 from difflab.diagnose.point_check import checked_point
 from difflab.diagnose.zero_gradients import flat_inputs
+from difflab.drawing import opened
 from difflab.drawing.order import (
     BAR,
     DOT,
     evaluation_order,
     marked,
     output_labels,
-    short,
-    subscript,
     trace_names,
 )
 from difflab.errors import InputError
 from difflab.execute.long_loops import interpreter_of
-from difflab.graph.calls import call_name
-from difflab.graph.described import taken
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate_all
-from difflab.graph.ir import CONSTANT, FIRST_ROW
+from difflab.graph.ir import FIRST_ROW
 from difflab.report.heading import heading
+from difflab.report.trace.lines import Line, lines_of
+from difflab.report.trace.opening import with_turns
+from difflab.report.trace.rows import RowTexts
 from difflab.report.trace.rules import OperationFormula, Rules, operation_at
 from difflab.report.trace.seeds import ElementIndex, chosen_elements, element_name
 from difflab.report.trace.steps import (
@@ -52,7 +51,6 @@ ModeName = Literal["forward", "reverse", "both"]
 
 MODES = ("both", "forward", "reverse")
 SHOWN = 45
-DIGITS = 4
 MOST_EXPLAINED = 1000
 """Most nodes of a function for which the trace explains why a derivative is 0."""
 
@@ -64,6 +62,7 @@ def trace(
     mode: ModeName = "both",
     seed: str | None = None,
     limit: int | None = SHOWN,
+    open: str | Iterable[str] | None = None,
 ) -> EvaluationTrace:
     """Return the evaluation trace of a function.
 
@@ -80,6 +79,8 @@ def trace(
         differentiate; an element of an array as ``x[3]``. The first one by default.
     limit : int, optional
         Rows to keep of every table; None keeps all.
+    open : str or iterable of str, optional
+        What is opened, as of `Function.trace`.
 
     Returns
     -------
@@ -89,7 +90,8 @@ def trace(
     Raises
     ------
     InputError
-        `mode` or `seed` is unknown.
+        `mode` or `seed` is unknown, nothing has a name in `open`, or a loop in it has too many
+        turns.
     PointError
         A value is missing, unknown, not finite or of the wrong shape.
     DomainError
@@ -109,14 +111,14 @@ def trace(
     on = interpreter_of(function)
     values = [np.asarray(value) for value in checked_point(function, point, on=on).values()]
     source, target = chosen_elements(function, mode, seed)
-    run = _TracedEvaluation(function, values, limit, on)
+    run = _evaluation(function, values, limit, on, open)
     parts: dict[str, Any] = {}
     with np.errstate(all="ignore"):
         if mode != "reverse":
             parts |= run.forward(source)
         if mode != "forward":
             parts |= run.reverse(target)
-    results = [plain(run.values[node]) for node in function.outputs]
+    results = [plain(run.values[node]) for node in run.function.outputs]
     return EvaluationTrace(
         expression=heading(function),
         point=tuple(zip(function.inputs, map(plain, values), strict=True)),
@@ -138,31 +140,52 @@ def _notes(
         return tuple(map(str, flat_inputs(function, values, bars, function.graph.place)))
 
 
+def _evaluation(
+    function: Function,
+    values: Sequence[Any],
+    limit: int | None,
+    on: ArrayInterpreter,
+    open: str | Iterable[str] | None,
+) -> _TracedEvaluation:
+    """Return the evaluation of a function of which the calls and loops in `open` are opened."""
+    names = None if open is None else opened(function, open)
+    function, loops = with_turns(function, values, names or (), on)
+    return _TracedEvaluation(function, values, limit, on, lines_of(function, names, loops))
+
+
 class _TracedEvaluation:
     """An evaluation of a function: values and names of all nodes, and the sweeps over them."""
 
     def __init__(
-        self, function: Function, values: Sequence[Any], limit: int | None, on: ArrayInterpreter
+        self,
+        function: Function,
+        values: Sequence[Any],
+        limit: int | None,
+        on: ArrayInterpreter,
+        lines: Sequence[Line],
     ) -> None:
-        self.function, self.graph, self.limit = function, function.graph, limit
-        order = evaluation_order(function)
-        self.names = trace_names(function, order)
+        self.function, self.graph, self.limit, self.lines = function, function.graph, limit, lines
+        leaves = [n for n in evaluation_order(function) if self.graph.opcode[n] < FIRST_ROW]
+        named = [node for line in lines for node in line.results]
         self.values = evaluate_all(function, values, on)
+        self.text = RowTexts(function, trace_names(function, leaves + named), self.values)
         self.rules = Rules(on)
         self.operations = {
-            node: operation_at(self.graph, node)
-            for node in order
-            if self.graph.opcode[node] >= FIRST_ROW
+            node: operation_at(self.graph, node) for line in lines for node in line.nodes
         }
 
     def primal(self) -> TraceRows[TraceStep]:
         """Return the forward evaluation trace."""
         rows = Collector[TraceStep](self.limit)
         for name, node in zip(self.function.inputs, self.function.input_nodes, strict=True):
-            rows.add(partial(self._step, node, "", name, "", self.values[node]))
-        for node, operation in self.operations.items():
-            formula = self.rules.result(operation)
-            rows.add(partial(self._computed, node, formula))
+            rows.add(partial(self.text.step, node, "", name, "", self.values[node]))
+        for line in self.lines:
+            for node in line.results:
+                if line.called:
+                    rows.add(partial(self.text.returned, line, node))
+                else:
+                    formula = self.rules.result(self.operations[node])
+                    rows.add(partial(self.text.computed, node, formula))
         return rows.rows()
 
     def forward(self, source: ElementIndex) -> dict[str, Any]:
@@ -174,19 +197,24 @@ class _TracedEvaluation:
             if which == source[0]:
                 dots[node][source[1]] = 1.0
             name = function.inputs[which]
-            rows.add(partial(self._step, node, DOT, marked(name, DOT), "", dots[node]))
-        for node, operation in self.operations.items():
-            args = self.graph.arguments(node)
-            moving = tuple(arg in dots for arg in args)
-            formula = self.rules.tangent(operation, moving) if any(moving) else None
-            if formula is None:
-                zero = np.zeros(self.graph.shape(node))
-                rows.add(partial(self._step, node, DOT, "0", "", zero))
-                continue
-            tangents = {f"d{place}": dots[arg] for place, arg in enumerate(args) if moving[place]}
-            value = formula(self._arguments(node) | tangents)
-            dots[node] = _broadcast(value, self.graph.shape(node))
-            rows.add(partial(self._written, node, DOT, formula, tangents, dots[node]))
+            rows.add(partial(self.text.step, node, DOT, marked(name, DOT), "", dots[node]))
+        for line in self.lines:
+            for node in line.nodes:
+                formula, tangents = self._tangent(node, dots)
+                if formula is not None:
+                    value = formula(self.text.arguments(node) | tangents)
+                    dots[node] = _broadcast(value, self.graph.shape(node))
+                    if not line.called:
+                        rows.add(
+                            partial(self.text.written, node, DOT, formula, tangents, dots[node])
+                        )
+            moving = [arg for arg in line.arguments if arg in dots]
+            for node in line.results:
+                if node not in dots:
+                    zero = np.zeros(self.graph.shape(node))
+                    rows.add(partial(self.text.step, node, DOT, "0", "", zero))
+                elif line.called:
+                    rows.add(partial(self.text.moved, line, node, moving, dots[node]))
         ends = [plain(dots.get(node, 0.0)) for node in function.outputs]
         return {
             "seed": element_name(function.inputs, source),
@@ -202,26 +230,10 @@ class _TracedEvaluation:
         seed[target[1]] = 1.0
         bars: dict[int, tuple[Any, Any]] = {start: (seed, None)}
         name = output_labels(function)[target[0]]
-        rows.add(partial(self._seeded, start, marked(name, BAR), seed))
+        rows.add(partial(self.text.seeded, start, marked(name, BAR), seed))
         active = self._active()
-        for node in reversed(self.operations):
-            if node not in bars or node not in active:
-                continue
-            for place, arg in enumerate(self.graph.arguments(node)):
-                if arg not in active:
-                    continue
-                formula = self.rules.cotangent(self.operations[node], place)
-                if formula is None:
-                    continue
-                part, mask = self._contribution(node, place, formula, *bars[node])
-                before = bars.get(arg)
-                bars[arg] = (part, mask) if before is None else _sum(before, (part, mask))
-                rows.add(
-                    partial(
-                        self._received, node, place, formula, bars[node][0], part, mask,
-                        bars[arg][0], before is not None,
-                    )
-                )  # fmt: skip
+        for line in reversed(self.lines):
+            self._pull_back(line, bars, active, rows)
         ends = [
             plain(bars[node][0] if node in bars else np.zeros(self.graph.shape(node)))
             for node in function.input_nodes
@@ -231,6 +243,61 @@ class _TracedEvaluation:
             "adjoints": rows.rows(),
             "gradient": tuple(zip(function.inputs, ends, strict=True)),
         }
+
+    def _pull_back(
+        self,
+        line: Line,
+        bars: dict[int, tuple[Any, Any]],
+        active: set[int],
+        rows: Collector[Adjoint],
+    ) -> None:
+        """Add a line's contributions to `bars`, and their rows: of a call one to each argument."""
+        before = set(bars)
+        sums: dict[int, tuple[Any, Any]] = {}
+        for node in reversed(line.nodes):
+            if node not in bars or node not in active:
+                continue
+            for place, arg in enumerate(self.graph.arguments(node)):
+                if arg not in active:
+                    continue
+                formula = self.rules.cotangent(self.operations[node], place)
+                if formula is None:
+                    continue
+                part = self._contribution(node, place, formula, *bars[node])
+                accumulates = arg in bars
+                bars[arg] = _sum(bars[arg], part) if accumulates else part
+                if line.called:
+                    sums[arg] = _sum(sums[arg], part) if arg in sums else part
+                else:
+                    total, bar = bars[arg][0], bars[node][0]
+                    rows.add(
+                        partial(
+                            self.text.received,
+                            node,
+                            place,
+                            formula,
+                            bar,
+                            *part,
+                            total,
+                            accumulates,
+                        )
+                    )
+        results = [node for node in line.results if node in before]
+        for arg in line.arguments if line.called else ():
+            if arg in sums:
+                total, accumulates = bars[arg][0], arg in before
+                rows.add(
+                    partial(self.text.passed, line, results, arg, *sums[arg], total, accumulates)
+                )
+
+    def _tangent(
+        self, node: int, dots: Mapping[int, Any]
+    ) -> tuple[OperationFormula | None, dict[str, Any]]:
+        """Return the formula of a tangent, None if it is zero, and the tangents in it."""
+        args = self.graph.arguments(node)
+        moving = tuple(arg in dots for arg in args)
+        formula = self.rules.tangent(self.operations[node], moving) if any(moving) else None
+        return formula, {f"d{k}": dots[arg] for k, arg in enumerate(args) if moving[k]}
 
     def _active(self) -> set[int]:
         """Return the nodes that depend on an input."""
@@ -245,7 +312,7 @@ class _TracedEvaluation:
     ) -> tuple[Any, Any]:
         """Return the contribution to one argument, exactly zero in an unselected branch."""
         operation = self.operations[node]
-        slots = self._arguments(node)
+        slots = self.text.arguments(node)
         shape = self.graph.shape(self.graph.arguments(node)[place])
         part = _broadcast(formula(slots | {"t": bar}), shape)
         if mask is not None and self.rules.moves_data(operation):
@@ -255,91 +322,6 @@ class _TracedEvaluation:
             selected = _broadcast(condition(slots), shape)
             mask = selected if mask is None else mask & selected
         return (part if mask is None else np.where(mask, part, 0.0)), mask
-
-    def _arguments(self, node: int) -> dict[str, Any]:
-        return {f"a{k}": self.values[arg] for k, arg in enumerate(self.graph.arguments(node))}
-
-    def _shown(self, node: int, mark: str = "") -> str:
-        """Return a name as it is printed: v₃, v̇₃, v̄₃."""
-        constant = self.graph.opcode[node] == CONSTANT
-        return subscript(self.names[node], "" if constant else mark)
-
-    def _step(self, node: int, mark: str, formula: str, numbers: str, value: Any) -> TraceStep:
-        name = self.names[node] + {"": "", DOT: "_dot"}[mark]
-        call = call_name(self.graph.source.call(int(self.graph.spans[node])))
-        return TraceStep(name, self._shown(node, mark), formula, numbers, plain(value), call)
-
-    def _written(
-        self,
-        node: int,
-        mark: str,
-        formula: OperationFormula,
-        tangents: Mapping[str, Any],
-        value: Any,
-    ) -> TraceStep:
-        """Return a step with its formula in names and in values."""
-        names, numbers = self._texts(node)
-        args = self.graph.arguments(node)
-        names |= {slot: self._shown(args[int(slot[1:])], DOT) for slot in tangents}
-        numbers |= {slot: _numeral(dot) for slot, dot in tangents.items()}
-        return self._step(node, mark, formula.text(names), formula.text(numbers), value)
-
-    def _computed(self, node: int, formula: OperationFormula) -> TraceStep:
-        """Return the step of an operation; of a loop or a branch also how often it ran."""
-        step = self._written(node, "", formula, {}, self.values[node])
-        row = self.graph.primitive(node)
-        if row is None or row.holds is None:
-            return step
-        ran = taken(row.holds, list(self._arguments(node).values()))
-        if not ran:
-            return step
-        return replace(step, formula=f"{step.formula}  ({ran})", numbers=f"{step.numbers}  ({ran})")
-
-    def _texts(self, node: int) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the texts for the slots of a formula: names, and values."""
-        args = self.graph.arguments(node)
-        names = {f"a{k}": self._shown(arg) for k, arg in enumerate(args)}
-        numbers = {f"a{k}": _numeral(self.values[arg]) for k, arg in enumerate(args)}
-        return names | {"y": self._shown(node)}, numbers | {"y": _numeral(self.values[node])}
-
-    def _seeded(self, node: int, text: str, value: Any) -> Adjoint:
-        name, shown = self.names[node] + "_bar", self._shown(node, BAR)
-        return Adjoint(name, shown, text, text, "", plain(value), plain(value))
-
-    def _received(
-        self, node: int, place: int, formula: OperationFormula, bar: Any, part: Any, mask: Any,
-        total: Any, accumulates: bool,
-    ) -> Adjoint:  # fmt: skip
-        """Return a contribution with its formula in names and in values."""
-        args = self.graph.arguments(node)
-        arg = args[place]
-        names, numbers = self._texts(node)
-        names["t"], numbers["t"] = self._shown(node, BAR), _numeral(bar)
-        product = f"{names['t']} ∂{self._shown(node)}/∂{self._shown(arg)}"
-        if args.count(arg) > 1:
-            product += f" (argument {place + 1})"
-        return Adjoint(
-            name=self.names[arg] + "_bar",
-            shown=self._shown(arg, BAR),
-            partial=product,
-            formula=_as_product(formula.text(names), names["t"]),
-            numbers=_as_product(formula.text(numbers), numbers["t"]),
-            contribution=plain(part),
-            value=plain(total),
-            accumulates=accumulates,
-            mask=None if mask is None else plain(mask),
-            call=call_name(self.graph.source.call(int(self.graph.spans[node]))),
-        )
-
-
-def _as_product(text: str, bar: str) -> str:
-    """Return the factor of a sum or a difference as in the paper: v̄₅ × (−1)."""
-    return {bar: f"{bar} × 1", f"−{bar}": f"{bar} × (−1)"}.get(text, text)
-
-
-def _numeral(value: Any) -> str:
-    text = short(value, DIGITS)
-    return f"({text})" if text.startswith("−") else text
 
 
 def _broadcast(value: Any, shape: tuple[int, ...]) -> Any:
