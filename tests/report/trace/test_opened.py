@@ -174,3 +174,14 @@ def test_every_format_shows_the_closed_call() -> None:
     assert "v₁ = gate(v₋₁, v₀)" in as_table(steps)
     assert "gate(" in as_latex(steps)
     assert json.loads(as_json(steps))["primal"][2]["formula"] == "gate(v₋₁, v₀)"
+
+
+@pytest.mark.parametrize("opened", ["none", "cell", "all"])
+def test_adjoints_are_the_sums_of_the_contributions_that_are_shown(opened: str) -> None:
+    steps = trace(dl.trace(chained, 0.5, 2.0), AT, open=opened)
+    assert steps.adjoints is not None
+    sums: dict[str, float] = {}
+    for row in steps.adjoints:
+        assert row.accumulates == (row.name in sums)
+        sums[row.name] = sums.get(row.name, 0.0) + row.contribution
+        assert row.value == pytest.approx(sums[row.name], rel=1e-13)
