@@ -14,6 +14,8 @@ __all__ = ["BlockedNest"]
 
 _ROWS = 4
 _REGISTERS = 24  # of 32 that hold results, where vectors are widest; half of them elsewhere
+_TERMS = 128
+"""Terms that all blocks add before any adds more: operands stay in the cache between blocks."""
 Piece = tuple[int, int]
 
 
@@ -50,24 +52,36 @@ class BlockedNest(JoinedNest):
 
     def _outer(self, axes: list[int], pointers: list[str]) -> None:
         if not axes:
-            self._rows(pointers)
+            self._parts(pointers)
             return
         axis, *rest = axes
         for counter in self.routine.loop(0, self.domain[axis], 1):
             self._outer(rest, self.moved(pointers, counter, axis))
 
-    def _rows(self, pointers: list[str]) -> None:
+    def _parts(self, pointers: list[str]) -> None:
+        """Write the blocks for some terms after the other, in the order of the terms."""
+        terms = self.domain[self.along]
+        again = self.row >= 0 and self.domain[self.row] > _ROWS  # operands are read by many blocks
+        whole = terms // _TERMS * _TERMS if again and terms > _TERMS else 0
+        if whole:
+            for counter in self.routine.loop(0, whole, _TERMS):
+                self._rows(self.moved(pointers, counter, self.along), _TERMS)
+        if terms > whole:
+            left = self.moved(pointers, str(whole), self.along) if whole else pointers
+            self._rows(left, terms - whole)
+
+    def _rows(self, pointers: list[str], terms: int) -> None:
         """Write blocks of rows, and the rows that are left."""
         size = self.domain[self.row] if self.row >= 0 else 1
         whole = size // _ROWS * _ROWS
         if whole:
             for counter in self.routine.loop(0, whole, _ROWS):
-                self._columns(self.moved(pointers, counter, self.row), _ROWS)
+                self._columns(self.moved(pointers, counter, self.row), _ROWS, terms)
         if size > whole:
             left = self.moved(pointers, str(whole), self.row) if whole else pointers
-            self._columns(left, size - whole)
+            self._columns(left, size - whole, terms)
 
-    def _columns(self, pointers: list[str], rows: int) -> None:
+    def _columns(self, pointers: list[str], rows: int, terms: int) -> None:
         """Write blocks of neighbouring vectors, and what is left of them."""
         width, size = self.routine.host.width, self.domain[self.inner]
         most = max(_REGISTERS * width // 8 // _ROWS, 1)
@@ -76,17 +90,17 @@ class BlockedNest(JoinedNest):
         if whole:
             pieces = [(k * width, width) for k in range(most)]
             for counter in self.routine.loop(0, whole, block):
-                self._block(self.moved(pointers, counter, self.inner), rows, pieces)
+                self._block(self.moved(pointers, counter, self.inner), rows, pieces, terms)
         rest = list(_pieces(size - whole, width))
         if rest:
             left = self.moved(pointers, str(whole), self.inner) if whole else pointers
             for start in range(0, len(rest), most):
-                self._block(left, rows, rest[start : start + most])
+                self._block(left, rows, rest[start : start + most], terms)
 
     # --- one block --------------------------------------------------------------------------
 
-    def _block(self, pointers: list[str], rows: int, pieces: Sequence[Piece]) -> None:
-        """Write a block: its results are loaded, joined with every term, and stored."""
+    def _block(self, pointers: list[str], rows: int, pieces: Sequence[Piece], terms: int) -> None:
+        """Write a block: its results are loaded, joined with some terms, and stored."""
         routine = self.routine
         cells = [(row, piece) for row in range(rows) for piece in pieces]
         places = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
@@ -95,7 +109,7 @@ class BlockedNest(JoinedNest):
         ]
         names = [routine.name() for _ in cells]
         after: list[str] = []
-        loop = routine.loop(0, self.domain[self.along], 1)
+        loop = routine.loop(0, terms, 1)
         counter = next(loop)
         number = counter.removeprefix("%i")
         patched = len(routine.lines)
@@ -103,11 +117,11 @@ class BlockedNest(JoinedNest):
         moved = self.moved(pointers, counter, self.along)
         loaded: dict[object, str] = {}
         for (row, piece), name in zip(cells, names, strict=True):
-            terms = [
+            operands = [
                 self._operand(loaded, moved[slot], slot, row, piece)
                 for slot in range(1, len(self.strides))
             ]
-            after.append(self._joined(name, terms, piece[1]))
+            after.append(self._joined(name, operands, piece[1]))
         for k, (_, (_, width)) in enumerate(cells):
             ends = f"[{before[k]}, %in{number}], [{after[k]}, %end{number}]"
             routine.lines[patched + k] = f"{names[k]} = phi {types(width)['v']} {ends}"
