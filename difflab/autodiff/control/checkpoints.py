@@ -50,7 +50,7 @@ def traced_checkpoint(
     Raises
     ------
     InputError
-        More than `MOST_NESTED` checkpoints are inside each other.
+        More than `MOST_NESTED` checkpoints, or loops in them, are inside each other.
     """
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Node)]
     returned: list[tuple[list[Any], Structure]] = []
@@ -66,6 +66,7 @@ def traced_checkpoint(
     nodes = [leaves[place] for place in places]
     with _nested():
         run = record(call, [node.shape for node in nodes], has_aux=False, values=nodes)
+        _check_depth(_around.get() + _depth(run.function))
     results, tree = returned[0]
     if not run.results:
         return unflatten(tree, results)
@@ -78,16 +79,32 @@ def traced_checkpoint(
 def _nested() -> Iterator[None]:
     """Count the checkpoints around the one that is traced."""
     depth = _around.get() + 1
-    if depth > MOST_NESTED:
-        raise InputError(
-            f"checkpoints are more than {MOST_NESTED} inside each other, too many for a trace",
-            hint="call them one after the other, as checkpoint_chain does, or use difflab.tensor",
-        )
+    _check_depth(depth)
     token = _around.set(depth)
     try:
         yield
     finally:
         _around.reset(token)
+
+
+def _check_depth(depth: int) -> None:
+    if depth > MOST_NESTED:
+        raise InputError(
+            f"checkpoints and loops are more than {MOST_NESTED} inside each other, too many for a"
+            " trace",
+            hint="call them one after the other, as checkpoint_chain does, or use difflab.tensor",
+        )
+
+
+def _depth(function: Function) -> int:
+    """Return how many rows that hold functions are inside each other in a function."""
+    cache = function.derived_cache
+    if "held depth" not in cache:
+        held = [row.holds for row in function.graph.primitives if row.holds is not None]
+        inner = [each for control in held for each in control.functions]
+        cache["held depth"] = 1 + max(map(_depth, inner)) if inner else 0
+    found: int = cache["held depth"]
+    return found
 
 
 def _like(output: Node, result: Node) -> Any:

@@ -255,6 +255,16 @@ def test_checkpoints_that_nest_deeper_are_refused(transform: Any, depth: int) ->
     assert dl.grad(sines(2))(0.5) == pytest.approx(slope(0.5, 3))  # nothing is left counted
 
 
+def test_functions_composed_of_checkpoints_nest_as_deep_and_no_deeper() -> None:
+    f = dl.trace(np.sin, 0.5)
+    for _ in range(MOST_NESTED):
+        f = dl.trace(lambda x, inner=f: np.sin(dl.checkpoint(inner, x)), 0.5)
+    exact = slope(0.5, MOST_NESTED + 1)
+    assert float(dl.gradient(f)(0.5)[0]) == pytest.approx(exact, rel=1e-13)
+    with pytest.raises(InputError, match=f"more than {MOST_NESTED} inside each other"):
+        dl.trace(lambda x: np.sin(dl.checkpoint(f, x)), 0.5)
+
+
 def test_tensors_have_no_limit_of_nesting() -> None:
     x = dl.tensor(0.5, requires_grad=True)
     sines(150)(x).backward()
