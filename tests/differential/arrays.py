@@ -298,11 +298,22 @@ def check_calls(program: Program, function: Function) -> None:
         for array, old in zip(given, before, strict=True):
             assert array.tobytes() == old.tobytes(), "an input was changed"
         check_owned(found, given)
+        if setting.packed and len(setting.batch) == 1:
+            check_rows(fast, given[0], found)
         results.append(found)
         copies.append([np.array(result) for result in found])
     for found, said in ((results[0], "a later call changed a result"), (results[2], "other bits")):
         for one, other in zip(found, copies[0], strict=True):
             assert bits(one) == bits(other), said
+
+
+def check_rows(fast: Any, points: Any, found: Sequence[Any]) -> None:
+    """Rows of a file, which machine code may read and write itself, have the bits of the call."""
+    count = len(points)
+    rows = np.full((count, fast.function.m), 0.5)
+    fast.rows(np.ascontiguousarray(points), count, rows)
+    wanted = [np.asarray(result, dtype=float).reshape(count, -1) for result in found]
+    assert bits(rows) == bits(np.concatenate(wanted, axis=1)), "rows have other bits"
 
 
 def bits(numbers: Any) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,9 @@ from difflab.execute.targets.llvm.addresses import (
 )
 from difflab.execute.targets.llvm.bounds import check_rows, checked
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
+from difflab.execute.targets.llvm.packed import PackedWriter, packs
 from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.execute.targets.llvm.workspaces import BatchWorkspace, PointWorkspace
 from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.execute.workers import share_turns
 from difflab.graph.ir import Shape
@@ -92,9 +94,9 @@ class NativeTarget:
         self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
         self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
         self._memories: list[Array] = []
-        self._point_workspaces: list[_PointWorkspace] = []
-        self._batch_workspaces: list[_BatchWorkspace] = []
-        self._row_workspaces: list[_BatchWorkspace] = []
+        self._point_workspaces: list[PointWorkspace] = []
+        self._batch_workspaces: list[BatchWorkspace] = []
+        self._row_workspaces: list[BatchWorkspace] = []
 
     def _boolean(self, part: slice) -> bool:
         values = self.code.outputs[part]
@@ -142,12 +144,18 @@ class NativeTarget:
     def _batch(self) -> tuple[engine.CompiledModule, int]:
         return self._loaded(self.width)
 
+    @cached_property
+    def _packed(self) -> engine.CompiledModule:
+        return self._compiled(PackedWriter(self.code, self.machine))
+
     def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
         """Return the code, and the size of its memory for intermediate values."""
         writer = self._writer(width)
+        return self._compiled(writer), writer.memory
+
+    def _compiled(self, writer: LlvmWriter) -> engine.CompiledModule:
         text = writer.text()
-        entry = engine.load(text, writer.symbols, self.machine, self.operations)
-        return entry, writer.memory
+        return engine.load(text, writer.symbols, self.machine, self.operations)
 
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
         """Return the outputs at one point, where `numbers` are the flattened inputs."""
@@ -156,7 +164,7 @@ class NativeTarget:
         space = (
             spaces.pop()
             if spaces
-            else _PointWorkspace.of(len(numbers), len(self.code.outputs), size, self.real)
+            else PointWorkspace.of(len(numbers), len(self.code.outputs), size, self.real)
         )
         space.x[:] = numbers
         entry.run(*space.starts, 1)
@@ -216,9 +224,7 @@ class NativeTarget:
     def _short_batch(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
         """Compute a batch so short that copying it is faster than making pointer tables."""
         workspaces = self._batch_workspaces
-        workspace = (
-            workspaces.pop() if workspaces else _BatchWorkspace.of(self, self.short_batch_points)
-        )
+        workspace = workspaces.pop() if workspaces else self._workspace(self.short_batch_points)
         for room, value, shape in zip(workspace.inputs, values, self.input_shapes, strict=True):
             aligned = shape == () and len(batch) == 1
             room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
@@ -227,7 +233,7 @@ class NativeTarget:
         workspaces.append(workspace)
         return stores
 
-    def _run(self, workspace: _BatchWorkspace, points: int) -> None:
+    def _run(self, workspace: BatchWorkspace, points: int) -> None:
         """Compute the first n points of a workspace."""
         entry, _ = self._batch
         # A whole vector is computed; lanes beyond the batch hold the values of an earlier call.
@@ -236,18 +242,57 @@ class NativeTarget:
         self._check(tables[0], workspace.inputs, tables[1], workspace.outputs, count)
         entry.run(*workspace.starts, count)
 
+    def _workspace(self, points: int) -> BatchWorkspace:
+        """Allocate arrays for batches of up to n points."""
+        _, size = self._batch
+        inputs = [math.prod(shape) for shape in self.input_shapes]
+        outputs = [
+            (part.stop - part.start, dtype)
+            for part, dtype in zip(self.parts, self.dtypes, strict=True)
+        ]
+        return BatchWorkspace.of(inputs, outputs, np.empty(size, self.real), points)
+
     def rows(self, points: Array, out: Array) -> None:
         """Write the outputs at packed points ``(k, n)`` to the rows of `out`, ``(k, m)``.
 
-        They have the bits of a batch of any length. Each block is copied to memory that stays in
-        the cache and is allocated once; fresh memory for a batch costs more than to copy it.
+        They have the bits of a batch of any length. Short rows that lie one behind the other are
+        read and written by the code itself.
+        """
+        whole = points.flags.c_contiguous and out.flags.c_contiguous
+        if whole and packs(self.code) and len(points) >= self.width:
+            self._rows_in_place(points, out)
+        else:
+            self._copied_rows(points, out)
+
+    def _rows_in_place(self, points: Array, out: Array) -> None:
+        """Compute rows that lie one behind the other where they are."""
+        count = len(points)
+        blocks = -(-count // self._block_of_rows)
+
+        def work(turns: Iterator[int]) -> None:
+            for turn in turns:
+                # Equal parts: none is shorter than a vector.
+                part = slice(count * turn // blocks, count * (turn + 1) // blocks)
+                x, y = points[part], out[part]
+                starts = start_of(x), start_of(y)
+                if self._checked:
+                    check_rows(np.array(starts[:1]), x.size, [points])
+                    check_rows(np.array(starts[1:]), y.size, [out])
+                self._packed.run(*starts, 0, len(x))
+
+        share_turns(work, range(blocks), self._workers(count, blocks))
+
+    def _copied_rows(self, points: Array, out: Array) -> None:
+        """Compute rows in memory that stays in the cache and is allocated once.
+
+        Fresh memory for a batch costs more than to copy it.
         """
         step = self._block_of_rows
         blocks = -(-len(points) // step)
 
         def work(turns: Iterator[int]) -> None:
             spaces = self._row_workspaces
-            space = spaces.pop() if spaces else _BatchWorkspace.of(self, step)
+            space = spaces.pop() if spaces else self._workspace(step)
             for turn in turns:
                 x, y = points[turn * step :][:step].T, out[turn * step :][:step].T
                 size = x.shape[1]
@@ -325,7 +370,7 @@ class NativeTarget:
             for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
         )
         if points <= self.short_batch_points:
-            workspace = _BatchWorkspace.of(self, self.short_batch_points)
+            workspace = self._workspace(self.short_batch_points)
             rooms = tuple(
                 room.nbytes for room in (*workspace.inputs, *workspace.outputs, *workspace.owned)
             )
@@ -343,46 +388,3 @@ def _check_single(code: NumpyProgram) -> None:
     for op in code.ops:
         if SPELLINGS[op.name].function in SCIPY:
             raise UnsupportedError(f"no machine code computes '{op.name}' in float32")
-
-
-class _PointWorkspace(NamedTuple):
-    """Inputs, outputs and memory of one point, with their addresses, which are slow to look up."""
-
-    x: Array
-    y: Array
-    memory: Array
-    starts: tuple[int, int, int]
-
-    @classmethod
-    def of(cls, inputs: int, outputs: int, size: int, real: np.dtype[Any]) -> _PointWorkspace:
-        """Allocate arrays of these sizes."""
-        arrays = np.empty(inputs, real), np.empty(outputs, real), np.empty(size, real)
-        return cls(*arrays, (start_of(arrays[0]), start_of(arrays[1]), start_of(arrays[2])))
-
-
-class _BatchWorkspace(NamedTuple):
-    """Inputs, outputs and memory of a copied batch, with the addresses of their pointer tables."""
-
-    x: Array  # all elements of the inputs
-    inputs: list[Array]
-    outputs: list[Array]
-    starts: tuple[int, int, int]
-    owned: tuple[Array, ...]
-
-    @classmethod
-    def of(cls, target: NativeTarget, points: int) -> _BatchWorkspace:
-        """Allocate arrays for batches of up to n points."""
-        _, size = target._batch
-        # Rows a power of two apart would map to the same few cache sets.
-        width = points + 8 * (1 + points % 2)
-        counts = [math.prod(shape) for shape in target.input_shapes]
-        flat = np.ones((sum(counts), width), target.real)
-        inputs = np.split(flat, np.cumsum(counts)[:-1]) if counts else []
-        outputs = [
-            np.empty((part.stop - part.start, width), dtype)
-            for part, dtype in zip(target.parts, target.dtypes, strict=True)
-        ]
-        x, y = OutputAddresses.of(inputs).starts, OutputAddresses.of(outputs).starts
-        memory = np.empty(size, target.real)
-        starts = start_of(x), start_of(y), start_of(memory)
-        return cls(flat, inputs, outputs, starts, (x, y, memory))

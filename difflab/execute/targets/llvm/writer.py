@@ -18,7 +18,7 @@ from difflab.execute.targets.llvm.functions import SIZES, Functions, constant, t
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.operations import OperationWriter
 
-__all__ = ["PIECE", "LlvmWriter"]
+__all__ = ["PIECE", "LlvmWriter", "PieceWriter"]
 
 PIECE = 1000
 """Operations in one function: LLVM's compile time grows faster than linearly."""
@@ -64,7 +64,7 @@ class LlvmWriter:
         """Return the module."""
         if len(self.pieces) > 1:
             self._share()
-        bodies = [_PieceWriter(self, number).text() for number in range(len(self.pieces))]
+        bodies = [self.piece(number).text() for number in range(len(self.pieces))]
         lines: list[str] = []
         if len(bodies) == 1:
             head, body = bodies[0]
@@ -76,6 +76,10 @@ class LlvmWriter:
             calls = [f"call void @piece{number}({_ARGUMENTS})" for number in range(len(bodies))]
             lines += self._run([], calls)
         return "\n".join([*lines, *self.functions.texts.values(), self._attributes()])
+
+    def piece(self, number: int) -> PieceWriter:
+        """Return the writer of a piece."""
+        return PieceWriter(self, number)
 
     def _run(self, head: Sequence[str], body: Sequence[str]) -> Iterator[str]:
         """Yield the function ``run``."""
@@ -125,7 +129,7 @@ _PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
 _ARGUMENTS = "ptr %x, ptr %y, ptr %v, i64 %j"
 
 
-class _PieceWriter(OperationWriter):
+class PieceWriter(OperationWriter):
     """Writes the instructions of one piece.
 
     Pointers are loaded in a separate head, which is placed before the loop if there is only one
@@ -150,7 +154,7 @@ class _PieceWriter(OperationWriter):
             self.operation(op.name, op.reads, op.number, truth=op.dtype == BOOL)
             result = op.number
             for place in writer.places.get(result, ()):
-                self._store(place, result)
+                self.store_output(place, result)
             if result in writer.slots:
                 address = self._address("%v", writer.slots[result] * writer.width, f"v{result}")
                 self.body.append(
@@ -159,7 +163,7 @@ class _PieceWriter(OperationWriter):
         if self.piece == 0:
             for place, value in enumerate(code.outputs):
                 if value < code.inputs or value in code.known:
-                    self._store(place, value)
+                    self.store_output(place, value)
         return self.head, self.body
 
     def name(self, key: Any, kind: str) -> str:
@@ -172,15 +176,21 @@ class _PieceWriter(OperationWriter):
         if value in writer.code.known:
             return constant(float(writer.code.known[value]), writer.width, writer.real)
         if value < writer.code.inputs:
-            address = self._cell("%x", value, f"x{value}", writer.real)
+            self.load_input(value)
         else:
             address = self._address("%v", writer.slots[value] * writer.width, f"w{value}")
-        self.body.append(
-            f"%l{value} = load {writer.types['v']}, ptr {address}, align {writer.align}"
-        )
+            self._load(value, address)
         return f"%l{value}"
 
-    def _store(self, place: int, value: int) -> None:
+    def load_input(self, value: int) -> None:
+        """Load an input."""
+        self._load(value, self._cell("%x", value, f"x{value}", self.writer.real))
+
+    def _load(self, value: int, address: str) -> None:
+        v, align = self.writer.types["v"], self.writer.align
+        self.body.append(f"%l{value} = load {v}, ptr {address}, align {align}")
+
+    def store_output(self, place: int, value: int) -> None:
         """Store an output."""
         writer = self.writer
         if writer.truths[place]:
