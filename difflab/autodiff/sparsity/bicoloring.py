@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from difflab.autodiff.sparsity.coloring import Colors, Pattern, color_star, fullest
+from difflab.autodiff.sparsity.coloring import Colors, Pattern, fullest
 from difflab.autodiff.sparsity.reach import csr_pattern
+from difflab.autodiff.sparsity.star import color_star
 
 __all__ = ["color_both", "fewest_both", "readable"]
 
@@ -112,7 +113,5 @@ def _colored(pattern: Pattern, most: int) -> tuple[Colors, Colors]:
         np.concatenate([rows, pattern.indices]),
         (n + len(counts), n + len(counts)),
     )
-    order = [*needed.tolist(), *(n + dense).tolist()]
-    found = color_star(graph.indices.tolist(), graph.indptr.tolist(), order, bipartite=True)
-    colors = np.array(found, np.int64)
+    colors = color_star(graph, np.concatenate([needed, n + dense]), bipartite=True)
     return colors[:n], colors[n:]

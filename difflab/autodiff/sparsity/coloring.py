@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from difflab.autodiff.sparsity.star import color_star, lowest_free
+
 __all__ = [
     "color_columns",
     "color_count",
-    "color_star",
     "color_symmetric",
     "fullest",
-    "lowest_free",
 ]
 
 Colors = NDArray[np.int64]
@@ -104,14 +104,13 @@ def color_symmetric(pattern: Pattern) -> Colors:
     count = pattern.shape[0] if periodic is None else color_count(periodic)
     if periodic is not None and (count == least or pattern.shape[0] > SEARCHED):
         return periodic
-    neighbors, starts = pattern.indices.tolist(), pattern.indptr.tolist()
-    found = color_star(neighbors, starts, range(pattern.shape[0]))
+    found = color_star(pattern, np.arange(pattern.shape[0]))
     if color_count(found) > least and pattern.shape[0] <= SEARCHED:
-        largest_first = np.argsort(-np.diff(pattern.indptr), kind="stable").tolist()
-        found = min(found, color_star(neighbors, starts, largest_first), key=color_count)
+        largest_first = np.argsort(-np.diff(pattern.indptr), kind="stable")
+        found = min(found, color_star(pattern, largest_first), key=color_count)
     if periodic is not None and count < color_count(found):
         return periodic
-    return np.array(found, np.int64)
+    return found
 
 
 def fullest(pattern: Pattern) -> int:
@@ -172,11 +171,6 @@ def _periodic_star(pattern: Pattern, least: int) -> Colors | None:
     return None
 
 
-def lowest_free(used: int) -> int:
-    """Return the lowest bit that is not set."""
-    return (~used & (used + 1)).bit_length() - 1
-
-
 def _columns_in_order(
     rows: list[int], starts: list[int], m: int, order: Sequence[int]
 ) -> list[int]:
@@ -192,50 +186,4 @@ def _columns_in_order(
         bit = 1 << colors[column]
         for row in own:
             row_colors[row] |= bit
-    return colors
-
-
-def color_star(
-    neighbors: list[int], starts: list[int], order: Sequence[int], *, bipartite: bool = False
-) -> list[int]:
-    """Give each vertex the lowest color that leaves every edge the middle of no such path.
-
-    An edge v–w can be read where v is w's only neighbor of its color, or w is v's. So a new
-    color must not become w's second neighbor of that color where w is not v's only neighbor
-    of *its* color; nor where w is one of several of its color at that first neighbor (`leaf`).
-
-    Vertices that are not in `order` get no color, −1: all their neighbors must get different
-    ones. In a `bipartite` graph each side has colors of its own.
-    """
-    n = len(starts) - 1
-    colors = [-1] * n
-    once, twice = [0] * n, [0] * n  # colors that a vertex has among its neighbors
-    leaf = [0] * n  # colors of the neighbors at which a vertex is one of several of its color
-    first: dict[tuple[int, int], int] = {}
-    neutral = bytearray(b"\1") * n
-    for v in order:
-        neutral[v] = 0
-    for v in order:
-        around = [w for w in neighbors[starts[v] : starts[v + 1]] if w != v]
-        used = 0
-        for w in around:
-            if colors[w] >= 0:
-                used |= leaf[w] if bipartite else 1 << colors[w] | leaf[w]
-                if twice[v] >> colors[w] & 1:
-                    used |= once[w]
-            elif neutral[w]:
-                used |= once[w]
-        color = colors[v] = lowest_free(used)
-        bit = 1 << color
-        for w in around:
-            if colors[w] >= 0 and twice[v] >> colors[w] & 1:
-                leaf[w] |= bit
-            if once[w] & bit:
-                if colors[w] >= 0:
-                    for sibling in (v, first[w, color]):
-                        leaf[sibling] |= 1 << colors[w]
-                twice[w] |= bit
-            else:
-                once[w] |= bit
-                first[w, color] = v
     return colors
