@@ -25,6 +25,7 @@ from difflab.arrays.given import (
 from difflab.core.apply import apply
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Shape
+from difflab.primitives.movement import as_places
 
 __all__ = [
     "broadcast_to",
@@ -259,8 +260,9 @@ def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) ->
     outside = wanted[(wanted < -shape[along]) | (wanted >= shape[along])]
     if outside.size:
         raise mismatch(f"index {outside.flat[0]} of take is outside an axis of size {shape[along]}")
-    flat = tuple((wanted.ravel() % shape[along]).tolist())
-    found = apply(rows.take, x, places=flat, axis=along, rank=len(shape))
+    found = apply(
+        rows.take, x, places=as_places(wanted % shape[along]), axis=along, rank=len(shape)
+    )
     if np.ndim(places) == 1:
         return found
     start = along + len(shape)

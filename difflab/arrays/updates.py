@@ -17,6 +17,7 @@ from difflab.arrays.shapes import broadcast_to, reshape, take
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.errors import IndexingError, InputError
+from difflab.primitives.movement import as_places
 
 __all__ = ["Update", "Updates", "chosen_places"]
 
@@ -87,8 +88,7 @@ class Update:
         places = chosen_places(key, value.shape)
         part = reshape(_fitted(new, places.shape), (-1,))
         size = math.prod(value.shape)
-        flat = tuple(places.ravel().tolist())
-        spread = apply(rows.put, part, places=flat, axis=-1, rank=1, size=size)
+        spread = apply(rows.put, part, places=as_places(places), axis=-1, rank=1, size=size)
         return value + reshape(spread, value.shape)
 
     def multiply(self, new: Any) -> Array:

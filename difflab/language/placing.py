@@ -19,6 +19,7 @@ from difflab.errors import ShapeError
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.language.keys import IndexKey, RawKey, resolved
+from difflab.primitives.movement import as_places
 
 __all__ = [
     "drawn",
@@ -115,7 +116,7 @@ def put(x: Node, places: tuple[int, ...], axis: int, shape: Shape) -> Node:
             f"put needs an index into the result for each of the {x.shape[along]} entries, and the"
             f" result's shape; these are {list(places)[:6]} and {list(shape)}"
         )
-    positive = tuple([place % size for place in places])
+    positive = as_places(np.array(places, dtype=np.int64) % max(size, 1))
     rank = len(shape)
     found: Node = apply(rows.put, x, places=positive, axis=along, rank=rank, size=size)
     return found

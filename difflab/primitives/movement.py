@@ -32,6 +32,20 @@ __all__ = [
 Array = Any
 Places = tuple[int, ...] | bytes
 """Indices along an axis; many of them as the bytes of an int64 array."""
+LISTED = 64
+"""The most indices that are a tuple: a million Python integers take seconds to make and compare."""
+
+
+def as_places(chosen: NDArray[np.int64]) -> Places:
+    """Return indices along an axis as a parameter, equal for equal indices.
+
+    Examples
+    --------
+    >>> as_places(np.array([2, 0])), len(as_places(np.arange(1000)))
+    ((2, 0), 8000)
+    """
+    flat = np.ascontiguousarray(chosen, dtype=np.int64).ravel()
+    return tuple(flat.tolist()) if len(flat) <= LISTED else flat.tobytes()
 
 
 def indices(places: Places) -> NDArray[np.int64]:

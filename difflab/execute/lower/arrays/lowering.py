@@ -40,6 +40,7 @@ from difflab.graph.counts import may_be_long
 from difflab.graph.identities import exponent_of
 from difflab.graph.ir import Shape
 from difflab.primitives import concatenate, pack, scatter, take
+from difflab.primitives.movement import indices
 
 __all__ = ["ArrayLowering", "lowered"]
 
@@ -112,9 +113,9 @@ class ArrayLowering(Recorder):
         """Run the kernel on the values; rows with lists of indices or many arrays have forms."""
         if row is take:
             size = args[0].shape[params["axis"]]
-            indices = np.array(params["places"], dtype=np.intp) % max(size, 1)
+            chosen = indices(params["places"]).astype(np.intp) % max(size, 1)
             shape = self._result_shape(row, args, params)
-            return self.add(OpForm.TAKE, params["axis"], [*args, indices], shape, args[0].dtype)
+            return self.add(OpForm.TAKE, params["axis"], [*args, chosen], shape, args[0].dtype)
         if row is concatenate:
             shape = self._result_shape(row, args, params)
             return self.add(OpForm.JOIN, params["axis"], args, shape, FLOAT)

@@ -35,6 +35,7 @@ from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Control
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.primitives.movement import Places, indices
 
 __all__ = ["instructions", "routine_layout"]
 
@@ -354,16 +355,17 @@ class _Expansion:
             ref = copied
         return Ref(ref.root, ref.offset, ())
 
-    def _put(self, op: Op, places: Sequence[int], size: int, axis: int, rank: int) -> None:
+    def _put(self, op: Op, places: Places, size: int, axis: int, rank: int) -> None:
         """Scatter-add the parts along an axis."""
         ref, shape = self.refs[op.reads[0]]
         axis = axis % len(shape)
         out = self._made(op.number, op.shape, FLOAT)
         zero = self._spread(self._literal(0.0), (math.prod(op.shape),))
         self._emit(COPY, (math.prod(op.shape),), Ref(out.root, 0, (1,)), [zero])
-        found = runs([int(p) % size for p in places])
+        chosen = (indices(places) % max(size, 1)).tolist()
+        found = runs(chosen)
         if len(found) > MOST_RUNS:
-            self._lookup(SCATTER, shape, out, ref, Lookup(axis, size), [p % size for p in places])
+            self._lookup(SCATTER, shape, out, ref, Lookup(axis, size), chosen)
             return
         for start, first, step, count in found:
             domain = (*shape[:axis], count, *shape[axis + 1 :])
