@@ -35,6 +35,7 @@ difflab derive "x*exp(x*y)" --wrt x,y,y
 difflab derive "exp(-q*V/(k*T))" --wrt T --simplify
 difflab derive "[x*y, x+y]" --of jacobian --format python
 difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
+difflab derive "x: [9]; w: [9]; x*w" --sparsity --wrt w
 difflab derive "x*exp(x*y)" --value --format fortran --name energy
 difflab derive "x*exp(x*y)" --value --format onnx -o gradient.onnx
 difflab derive model:loss --at "w=[0.5,1],x=2" --format c
@@ -138,8 +139,7 @@ def derive(
         raise InputError("--name is the name of a function in code", hint="add --format c")
     if sparsity:
         if (
-            wrt is not None
-            or order > 2
+            order > 2
             or form is not DerivativeFormat.TEXT
             or of is DerivativeKind.GRADIENT
             or order == 0
@@ -147,13 +147,14 @@ def derive(
             or simplify
         ):
             raise InputError(
-                "--sparsity shows the pattern of a whole Jacobian or Hessian",
-                hint="combine it only with --of, --order 2, --plot and -o",
+                "--sparsity shows the pattern of a Jacobian or Hessian",
+                hint="combine it only with --wrt, --of, --order 2, --plot and -o",
             )
         hessian = of is DerivativeKind.HESSIAN or order == 2 or None
         return show_sparsity(
             _subject(expression, at, wrt),
             False if of is DerivativeKind.JACOBIAN else hessian,
+            None if wrt is None else [name.strip() for name in _COMMA.split(wrt)],
             destination,
             plot,
         )

@@ -24,6 +24,16 @@ def test_the_jacobian_of_one_output_is_its_gradient(difflab):
     assert done.out.endswith("\n# #\n")
 
 
+def test_the_columns_of_chosen_variables(difflab):
+    done = difflab("derive", "[x*y, z^2, y]", "--sparsity", "--wrt", "y, x")
+    assert done.out.startswith("Jacobian of [x*y, z^2, y] by y, x\n")
+    assert done.out.endswith("\n# #\n. .\n# .\n")
+    second = difflab(
+        "derive", "x: [3]; w: [2]; x[0]*w[0] + w[1]^2", "--sparsity", "--wrt", "w[1],x"
+    )
+    assert second.out.endswith("\n# . . .\n. . . .\n. . . .\n. . . .\n")
+
+
 def test_text_and_picture_go_to_files(difflab, tmp_path):
     done = difflab("derive", "x*y", "--sparsity", "--plot", "spy.svg", "-o", "spy.txt")
     assert (done.code, done.out) == (0, "")
@@ -35,15 +45,13 @@ def test_text_and_picture_go_to_files(difflab, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["x*y", "--sparsity", "--wrt", "x"],
-            "--sparsity shows the pattern of a whole Jacobian or Hessian",
-        ),
+        (["x*y", "--sparsity", "--wrt", "z"], "'z'"),
+        (["x*y", "--sparsity", "--wrt", "x,x"], "an input twice"),
         (
             ["x*y", "--sparsity", "--format", "c"],
-            "--sparsity shows the pattern of a whole Jacobian or Hessian",
+            "--sparsity shows the pattern of a Jacobian or Hessian",
         ),
-        (["x*y", "--sparsity", "--of", "gradient"], "--of, --order 2, --plot and -o"),
+        (["x*y", "--sparsity", "--of", "gradient"], "--wrt, --of, --order 2, --plot and -o"),
         (["x*y", "--plot", "a.png"], "add --sparsity"),
         (["x*y", "--sparsity", "--plot", "a.gif"], "end the name in .svg, .png, .pdf"),
         (["[x, y]", "--sparsity", "--of", "hessian"], "one output number, this one has 2"),

@@ -15,9 +15,10 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.primitives import constant_array, reshape
+from difflab.primitives import constant_array, reshape, take
+from difflab.primitives.movement import as_places
 
-__all__ = ["both_together", "pulled_together", "pushed_together"]
+__all__ = ["both_together", "pulled_together", "pushed_together", "selected"]
 
 Colors = NDArray[np.int64]
 
@@ -158,6 +159,23 @@ def _marked(builder: Builder, shape: Shape, indices: NDArray[np.int64]) -> Node:
     marks[indices] = 1.0
     params = (("shape", shape), ("values", marks.tobytes()))
     return Node(builder, builder.emit(constant_array, (), params))
+
+
+def selected(function: Function, places: NDArray[np.int64], shape: Shape) -> Function:
+    """Return a function whose only output has some elements of the function's only output.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> selected(dl.parse("[x*y, y, x]"), np.array([2, 0]), (2,))(3.0, 5.0).tolist()
+    [3.0, 15.0]
+    """
+    sweep = Sweep(function)
+    flat = packed(sweep, [sweep.node(output) for output in function.outputs])
+    chosen: Node = take(flat, places=as_places(places), axis=-1, rank=1)
+    whole: Node = reshape(chosen, shape=shape, rank=1)
+    inputs = function.input_nodes
+    return Function.build(sweep.builder, inputs, [whole.id], function.output_names)
 
 
 def _stacked(sweep: Sweep, parts: list[Node], shape: Shape) -> Function:

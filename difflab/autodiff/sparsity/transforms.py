@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.engine.jacobian_entries import packed
 from difflab.autodiff.engine.sweep import Sweep
+from difflab.autodiff.functions.chosen import Names
 from difflab.autodiff.functions.transforms import gradient, require_scalar
 from difflab.autodiff.sparsity.acyclic import color_acyclic, substitution
 from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both, readable
@@ -20,10 +22,9 @@ from difflab.autodiff.sparsity.coloring import (
     color_symmetric,
     fullest,
 )
+from difflab.autodiff.sparsity.columns import Columns
 from difflab.autodiff.sparsity.compressed import both_together, pulled_together, pushed_together
-from difflab.autodiff.sparsity.dependence import dependence
 from difflab.autodiff.sparsity.derivative import Direction, SparseDerivative
-from difflab.autodiff.sparsity.reach import reached
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
@@ -42,7 +43,7 @@ MANY = 1_000_000
 """Entries beyond which rows and columns are colored at once only if that halves the sweeps."""
 
 
-def sparsity(function: Function) -> Pattern:
+def sparsity(function: Function, wrt: Names | None = None) -> Pattern:
     """Return the structural nonzeros of the Jacobian, from the graph alone.
 
     An entry is absent where no chain of derivatives leads from the input element to the output
@@ -52,6 +53,9 @@ def sparsity(function: Function) -> Pattern:
     Parameters
     ----------
     function : Function
+    wrt : str or sequence of str, optional
+        The inputs and elements by name, such as ``["x", "w[0,2]"]``, whose columns are returned
+        in this order; all inputs when None.
 
     Returns
     -------
@@ -59,6 +63,8 @@ def sparsity(function: Function) -> Pattern:
 
     Raises
     ------
+    InputError
+        `wrt` names no input.
     UnsupportedError
         The pattern has too many entries to be stored.
 
@@ -69,12 +75,12 @@ def sparsity(function: Function) -> Pattern:
     array([[1, 1, 0],
            [0, 1, 1]])
     """
-    edges, sources, targets = dependence(function)
-    tails, heads = edges.ends()
-    return reached(edges.count, tails, heads, sources, targets)
+    return Columns.of(function, wrt, "sparsity").pattern()
 
 
-def sparse_jacobian(f: Function, mode: SparseMode = "auto") -> SparseDerivative:
+def sparse_jacobian(
+    f: Function, mode: SparseMode = "auto", wrt: Names | None = None
+) -> SparseDerivative:
     """Return the Jacobian of a function of many variables, where most entries are zero.
 
     Columns without entries in a common row share a color, and ``J s`` with the sum s of their
@@ -90,16 +96,19 @@ def sparse_jacobian(f: Function, mode: SparseMode = "auto") -> SparseDerivative:
     mode : {"auto", "forward", "reverse", "bidirectional"}
         "forward" colors columns, "reverse" rows, "bidirectional" both at once; "auto" takes what
         needs the fewest sweeps.
+    wrt : str or sequence of str, optional
+        The inputs and elements by name, such as ``["x", "w[0,2]"]``, that are differentiated by;
+        n is the number of their elements, in the order of the names. All inputs when None.
 
     Returns
     -------
     SparseDerivative
-        Called at a point it returns a ``scipy.sparse.csr_array`` of shape (m, n).
+        Called with all inputs of a point it returns a ``scipy.sparse.csr_array`` of shape (m, n).
 
     Raises
     ------
     InputError
-        `f` is not a Function, or `mode` is unknown.
+        `f` is not a Function, `mode` is unknown, or `wrt` names no input.
     UnsupportedError
         The pattern has too many entries to be stored.
 
@@ -125,20 +134,22 @@ def sparse_jacobian(f: Function, mode: SparseMode = "auto") -> SparseDerivative:
     """
     require_function(f, "sparse_jacobian")
     _check(mode, SparseMode, "mode")
-    f = _joined(f)
-    pattern = sparsity(f)
-    if mode == "auto" and not goes_forward(f):
+    of = Columns.of(_joined(f), wrt, "sparse_jacobian")
+    pattern = of.pattern()
+    if mode == "auto" and not goes_forward(of.part):
         mode = "reverse"
     columns, rows = _cheapest(pattern) if mode == "auto" else _colored(pattern, mode)
     if columns is not None and rows is not None:
-        return _both(f, pattern, columns, rows)
+        return _both(of, pattern, columns, rows)
     if columns is not None:
-        return _pushed(f, pattern, columns)
+        return _pushed(of, pattern, columns)
     assert rows is not None
-    return _pulled(f, pattern, rows)
+    return _pulled(of, pattern, rows)
 
 
-def sparse_hessian(f: Function, coloring: HessianColoring = "star") -> SparseDerivative:
+def sparse_hessian(
+    f: Function, coloring: HessianColoring = "star", wrt: Names | None = None
+) -> SparseDerivative:
     """Return the matrix of second derivatives, where most entries are zero.
 
     Its pattern is that of the gradient's Jacobian. Since it is symmetric, an entry may be read
@@ -156,16 +167,20 @@ def sparse_hessian(f: Function, coloring: HessianColoring = "star") -> SparseDer
     coloring : {"star", "acyclic", "auto"}
         "star" reads each entry from one product, "acyclic" substitutes; "auto" takes the one with
         fewer sweeps, "star" at a tie.
+    wrt : str or sequence of str, optional
+        The inputs and elements by name, such as ``["x", "w[0,2]"]``, that are differentiated by
+        twice; n is the number of their elements, in the order of the names. All inputs when None.
 
     Returns
     -------
     SparseDerivative
-        Called at a point it returns a ``scipy.sparse.csr_array`` of shape (n, n).
+        Called with all inputs of a point it returns a ``scipy.sparse.csr_array`` of shape (n, n).
 
     Raises
     ------
     InputError
-        `f` is not a Function, or has several outputs, or `coloring` is unknown.
+        `f` is not a Function, or has several outputs, `coloring` is unknown, or `wrt` names no
+        input.
     UnsupportedError
         The pattern has too many entries to be stored.
 
@@ -192,8 +207,11 @@ def sparse_hessian(f: Function, coloring: HessianColoring = "star") -> SparseDer
     require_function(f, "sparse_hessian")
     require_scalar(f, "sparse_hessian", "sparse_jacobian(jacobian(f))")
     _check(coloring, HessianColoring, "coloring")
-    slope = rolled(gradient(f))
-    one_sided = sparsity(slope)
+    of = Columns.of(f, wrt, "sparse_hessian")
+    names = None if wrt is None else of.part.inputs
+    slopes = Columns.of(rolled(gradient(f, wrt=names)), names, "sparse_hessian")
+    of = replace(slopes, chosen=of.chosen).with_outputs_alike()
+    one_sided = of.pattern()
     pattern = sparse.csr_array(one_sided + one_sided.T)
     pattern.sort_indices()
     colors = color_symmetric(pattern) if coloring != "acyclic" else color_acyclic(pattern)
@@ -207,12 +225,14 @@ def sparse_hessian(f: Function, coloring: HessianColoring = "star") -> SparseDer
         rule = substitution(pattern, colors)
         places = rule.reads[rule.unknowns]
     else:
-        own, other = colors[columns] * f.n + rows, colors[rows] * f.n + columns
+        own, other = colors[columns] * of.count + rows, colors[rows] * of.count + columns
         places = np.where(readable(pattern, colors), own, other)
-    forward = goes_forward(slope)
-    compressed = pushed_together if forward else pulled_together
-    function = compressed(slope, colors, color_count(colors))
-    direction: Direction = "forward" if forward else "reverse"
+    count = color_count(colors)
+    direction: Direction = "forward" if goes_forward(of.part) else "reverse"
+    if direction == "forward":
+        function = of.kept(pushed_together(of.part, of.seeded(colors), count), count * of.count, 0)
+    else:
+        function = of.kept(pulled_together(of.part, colors, count), 0, count)
     return SparseDerivative(function, pattern, colors, places, direction, rule)
 
 
@@ -274,27 +294,30 @@ def _one_sided(pattern: Pattern, turned: Pattern) -> Sides:
     return (columns, None) if color_count(columns) <= color_count(rows) else (None, rows)
 
 
-def _pushed(f: Function, pattern: Pattern, colors: Indices) -> SparseDerivative:
+def _pushed(of: Columns, pattern: Pattern, colors: Indices) -> SparseDerivative:
     rows, columns = pattern.nonzero()
-    function = pushed_together(f, colors, color_count(colors))
-    return SparseDerivative(function, pattern, colors, colors[columns] * f.m + rows, "forward")
+    count, m = color_count(colors), of.part.m
+    function = of.kept(pushed_together(of.part, of.seeded(colors), count), count * m, 0)
+    return SparseDerivative(function, pattern, colors, colors[columns] * m + rows, "forward")
 
 
-def _pulled(f: Function, pattern: Pattern, colors: Indices) -> SparseDerivative:
+def _pulled(of: Columns, pattern: Pattern, colors: Indices) -> SparseDerivative:
     rows, columns = pattern.nonzero()
-    function = pulled_together(f, colors, color_count(colors))
-    return SparseDerivative(function, pattern, colors, colors[rows] * f.n + columns, "reverse")
+    count = color_count(colors)
+    function = of.kept(pulled_together(of.part, colors, count), 0, count)
+    return SparseDerivative(function, pattern, colors, colors[rows] * of.count + columns, "reverse")
 
 
-def _both(f: Function, pattern: Pattern, by_column: Indices, by_row: Indices) -> SparseDerivative:
+def _both(of: Columns, pattern: Pattern, by_column: Indices, by_row: Indices) -> SparseDerivative:
     """Return the derivative by sweeps in both directions; forward ones come first."""
     rows, columns = pattern.nonzero()
-    pushes, pulls = color_count(by_column), color_count(by_row)
-    function = both_together(f, by_column, pushes, by_row, pulls)
+    pushes, pulls, m = color_count(by_column), color_count(by_row), of.part.m
+    compressed = both_together(of.part, of.seeded(by_column), pushes, by_row, pulls)
+    function = of.kept(compressed, pushes * m, pulls)
     places = np.where(
         readable(pattern, by_column),
-        by_column[columns] * f.m + rows,
-        pushes * f.m + by_row[rows] * f.n + columns,
+        by_column[columns] * m + rows,
+        pushes * m + by_row[rows] * of.count + columns,
     )
     colors = np.concatenate([by_column, np.where(by_row < 0, -1, by_row + pushes)])
     return SparseDerivative(function, pattern, colors, places, "bidirectional")
