@@ -68,7 +68,7 @@ def dependence(function: Function) -> tuple[DependenceEdges, Ids, Ids]:
 def _joined(parts: Sequence[Ids]) -> Ids:
     """Return the vertices whose ids are in `parts`, without the offset."""
     whole = np.concatenate([part.ravel() for part in parts]) if parts else np.empty(0, np.int64)
-    return whole % ONE
+    return whole & (ONE - 1)
 
 
 class DependenceEdges:
