@@ -24,7 +24,7 @@ from difflab.core.primitive import ByArgument, Linear, Primitive
 from difflab.errors import TraceError
 from difflab.primitives.recurrences import minus, plus
 
-__all__ = ["ComplexArray", "is_complex"]
+__all__ = ["ComplexArray"]
 
 Part = Any
 """A real array; None where it is zero."""
