@@ -28,7 +28,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import TABLE
+from difflab.primitives import TABLE, float32
 from difflab.testing.suites.domain_points import around_kinks, inside
 
 __all__ = [
@@ -136,8 +136,12 @@ def _larger(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def usable(row: Primitive) -> bool:
-    """Return whether the language has the primitive and operands can be mapped to its domain."""
-    written = bool(row.names or row.infix)
+    """Return whether a primitive can be part of a formula that methods are judged on.
+
+    The language has it, operands can be mapped to its domain, and it is no cast, whose derivative
+    is a convention.
+    """
+    written = bool(row.names or row.infix) and row is not float32
     return written and bool(row.samples) and not row.boolean and not row.truths
 
 

@@ -70,6 +70,8 @@ def test_sympy_agrees(case: Case) -> None:
         prepared = SYMBOLIC.prepare(Problem(function.values, function.n, function.m, function))
     except UnsupportedError:
         reject()  # such as the derivative of a rounding; Hypothesis fails if that is common
+    if refer(function, point.tolist()).status != "smooth":
+        reject()  # the two choose otherwise at a kink, such as max(sin(x), sin(y)) at 0
     assert_close(prepared(point).value, gradient(function).values(point))
 
 

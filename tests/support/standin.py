@@ -18,7 +18,7 @@ __all__ = ["ndarray"]
 
 _NAMES = (
     "abs absolute add arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax",
-    "argsort cumprod take_along_axis",
+    "argsort astype cumprod take_along_axis",
     "broadcast_to cbrt ceil clip concatenate cos cosh cumsum diagonal divide equal exp exp2 expm1",
     "floor greater greater_equal heaviside hypot iscomplexobj isfinite less less_equal log log10",
     "log1p log2 logaddexp logical_and logical_not logical_or matmul max maximum min minimum mod",
@@ -157,6 +157,8 @@ class ndarray:  # noqa: N801  # the name that array modules give it
     data = property(lambda self: Memory(self._held))
     strides = property(lambda self: self._held.strides)
     T = property(lambda self: ndarray(self._held.T))
+    real = property(lambda self: ndarray(self._held.real))
+    imag = property(lambda self: ndarray(self._held.imag))
     base = property(lambda self: None if self._held.base is None else ndarray(self._held.base))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -212,7 +214,8 @@ def array(value: Any, dtype: Any = None) -> ndarray:
     return ndarray(np.array(held, dtype=dtype))
 
 
-nan, inf, pi, float64, uint32 = np.nan, np.inf, np.pi, np.float64, np.uint32
+nan, inf, pi = np.nan, np.inf, np.pi
+float32, float64, uint32 = np.float32, np.float64, np.uint32
 _SPECIAL = (
     "erf erfc erfinv erfcinv gamma digamma gammaln loggamma polygamma exp1 expi gammainc gammaincc "
     "rgamma xlogy xlog1py beta betaln betainc entr erfcx logit ndtri zeta"
