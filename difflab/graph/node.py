@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from difflab import arrays
+from difflab.arrays.complex_array import is_complex
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.core.apply import OtherCarrierError
@@ -378,7 +379,7 @@ def _leaf(builder: Builder, value: Any) -> int:
         value = float(value)
     if isinstance(value, int | float):
         return builder.constant(value)
-    if arrays.is_complex(value):
+    if is_complex(value):
         own = isinstance(value, arrays.ComplexArray)
         raise OtherCarrierError(value if own else arrays.ComplexArray(value.real, value.imag))
     lifted = builder.lift(value)

@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from difflab.arrays import ComplexArray, is_complex
+from difflab.arrays.complex_array import ComplexArray, is_complex
 from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
