@@ -103,7 +103,7 @@ class NumpyNames(ModuleType):
             return REAL[name]
         found = getattr(self._library, name)
         computed = getattr(np, name, None)
-        if not callable(computed):
+        if not callable(computed) or isinstance(computed, type):  # a dtype is an argument
             return found
         return partial(self._called, found, computed)
 

@@ -94,3 +94,10 @@ def test_what_a_library_lacks_is_named() -> None:
     loop = dl.trace(lambda x: dl.while_loop(lambda v: v < 10.0, lambda v: v * 2.0, x), 1.0)
     with pytest.raises(UnsupportedError, match="NumPy code has no form of 'while_loop'"):
         numpy_code(loop)
+
+
+@pytest.mark.parametrize("library", [in_numpy, in_jax])
+def test_casts_name_the_dtype(library: Callable[..., Any]) -> None:
+    function = dl.parse("float32(x + x)*y")
+    found = library(function, [0.05, 3.0])
+    assert found == np.float64(np.float32(0.1)) * 3.0
