@@ -32,7 +32,7 @@ SPECIAL_ULPS = 32.0
 ARGUMENT_ULPS = 8.0
 """By which they may take another argument: a square is rounded, SciPy reflects negative ones."""
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
-SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "derf", "dpower_exponent"}
+SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "derf", "dpower_exponent", "dndtri"}
 SPECIAL |= {*remainders.__all__, *bessel.__all__, *integrals.__all__, *inverses.__all__}
 EXPONENTIALS = {"dndtri"}
 """Exponentials of what SciPy has rounded, which lose as many more digits as their exponent has."""
@@ -191,10 +191,10 @@ def _lost(row: Primitive, errors: list[Any]) -> Any:
 def _rounding(
     row: Primitive, operands: list[Any], errors: list[Any], value: Array, spread: Any
 ) -> Any:
-    ulps: Any = ROUNDED_ULPS if row.name in ROUNDED else SPECIAL_ULPS if row.name in SPECIAL else ULPS
+    ulps = ROUNDED_ULPS if row.name in ROUNDED else SPECIAL_ULPS if row.name in SPECIAL else ULPS
     size = np.abs(value)
     if row.name in EXPONENTIALS:
-        ulps = SPECIAL_ULPS * (1.0 + np.abs(np.log(size)))
+        ulps = ulps * (1.0 + np.abs(np.log(size)))
     if row.name in SUMS:
         size = np.maximum.reduce([size, *np.broadcast_arrays(*map(np.abs, operands), value)[:-1]])
     rounding = np.where(np.isfinite(value), ulps * np.spacing(size), 0.0)
