@@ -162,6 +162,18 @@ def cbrt(x: Array) -> Array:
     return torch.sign(x) * torch.abs(x) ** (1 / 3)
 
 
+def sign(x: Array) -> Array:
+    """Return the sign, and nan for nan, whose sign is 0 in PyTorch."""
+    x = _tensor(x, None)
+    return torch.where(torch.isnan(x), x, torch.sign(x))
+
+
+def heaviside(x: Array, at: Any) -> Array:
+    """Return the unit step, and nan for nan."""
+    x = _tensor(x, None)
+    return torch.where(torch.isnan(x), x, torch.heaviside(x, _tensor(at, x)))
+
+
 def flip(x: Array, axis: int | Sequence[int]) -> Array:
     """Reverse the order along axes."""
     return torch.flip(x, (axis,) if isinstance(axis, int) else tuple(axis))

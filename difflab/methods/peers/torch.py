@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,6 +128,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
         "prod": _product,
         "result_type": lambda *kinds: kinds[0],
         "rint": torch.round,
+        "sign": partial(_sign, torch),
         "stack": lambda parts, axis=0: torch.stack(tuple(parts), axis),
         "sum": lambda x, axis, keepdims=False: torch.sum(x, axis, keepdims),
         "where": chosen,
@@ -137,7 +138,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
 def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
     """Return the primitives that are one function in PyTorch."""
     return {
-        "heaviside": lambda x: 0.5 * torch.sign(x) + 0.5,
+        "heaviside": lambda x: 0.5 * _sign(torch, x) + 0.5,
         "log_softmax": lambda x, *, axes, rank: (
             torch.log_softmax(x, *axes) if len(axes) == 1 else x - torch.logsumexp(x, axes, True)
         ),
@@ -156,6 +157,11 @@ def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
         "take": take_by_index,
         "transpose": _transposed,
     }
+
+
+def _sign(torch: Any, x: Any) -> Any:
+    """Return the sign, and nan for nan, whose sign is 0 in PyTorch."""
+    return torch.where(torch.isnan(x), x, torch.sign(x))
 
 
 def _product(x: Any, axis: tuple[int, ...]) -> Any:

@@ -101,3 +101,9 @@ def test_casts_name_the_dtype(library: Callable[..., Any]) -> None:
     function = dl.parse("float32(x + x)*y")
     found = library(function, [0.05, 3.0])
     assert found == np.float64(np.float32(0.1)) * 3.0
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", ["sign", "heaviside"])
+def test_nan_is_kept(name: str, library: Callable[..., Any]) -> None:
+    assert np.isnan(library(dl.parse(f"{name}(x)"), [np.nan]))
