@@ -96,6 +96,11 @@ def test_parsed_functions_and_their_gradients_take_them(text: str, library: Any)
         np.testing.assert_allclose(np.asarray(found), computed(xs), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["sign", "heaviside"])
+def test_steps_keep_nan(name: str, library: Any) -> None:
+    held(TABLE[name], [np.array([np.nan, -2.0, 0.0, np.inf])], library, {})
+
+
 def test_pytorch_differentiates_through_a_function() -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
     function = dl.parse("x: [3]\nsum(relu(x)*sin(x)) + x[2]*x[0]")
