@@ -102,8 +102,6 @@ def _of_arrays(program: Program, language: str) -> Case | None:
     function = program.asked
     if language in OWN_FORMULAS and program.points == "wild":
         return None
-    if EVERY[language] in LIBRARIES and any(0 in shape for shape in function.graph.shape_table):
-        return None  # a library broadcasts arrays without elements by rules of its own
     points = [program.point(number) for number in range(POINTS)]
 
     def judge(what: str, found: Array) -> None:

@@ -72,6 +72,8 @@ class ArrayForms:
         cells = self.cells(node)
         if row is constant_array:
             cells = [written_number(value) for value in np.frombuffer(params["values"]).tolist()]
+        if cells == []:  # brackets have one element at least
+            return [self.call("broadcast"), f"(0.0, {list(self.graph.shape(node))})"]
         if cells is not None:
             return _nested(cells, self.graph.shape(node))
         if row is pack:

@@ -350,6 +350,8 @@ def written_text(value: Any) -> str:
         return value.text
     if isinstance(value, type):  # a kind of numbers, such as np.int64
         return f"np.{value.__name__}"
+    if isinstance(value, np.ndarray) and not value.size:  # a list has no shape
+        return f"np.zeros({written_text(value.shape)}, np.{value.dtype})"
     if isinstance(value, np.ndarray):
         return f"np.array({value.tolist()!r})".replace("nan", "np.nan").replace("inf", "np.inf")
     if isinstance(value, tuple | list):

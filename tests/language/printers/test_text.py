@@ -153,3 +153,9 @@ def test_repetition_on_vectors_is_said_in_full() -> None:
     printed = text(rolled(parse(f"x: [41]\n{long}"), least=0))
     assert " at [:79:2]" in printed
     assert " at [1::2]" in printed
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4)])
+def test_constants_without_elements_keep_their_shape(shape: tuple[int, ...]) -> None:
+    function = dl.trace(lambda x: x + np.ones(shape), 1.0)
+    assert dl.parse(str(function)).output_shapes == function.output_shapes == (shape,)

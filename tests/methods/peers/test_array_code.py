@@ -107,3 +107,14 @@ def test_casts_name_the_dtype(library: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("name", ["sign", "heaviside"])
 def test_nan_is_kept(name: str, library: Callable[..., Any]) -> None:
     assert np.isnan(library(dl.parse(f"{name}(x)"), [np.nan]))
+
+
+@pytest.mark.parametrize(
+    ("write", "name"), [(numpy_code, "numpy"), (jax_code, "jax.numpy"), (torch_code, "torch")]
+)
+def test_constants_without_elements_keep_their_shape(write: Callable[..., str], name: str) -> None:
+    library = pytest.importorskip(name)
+    function = dl.trace(lambda x: x + np.ones((0, 3)), np.float64(1.0))
+    names: dict[str, Any] = {}
+    exec(write(function), names)
+    assert names["f"](library.asarray(1.0)).shape == (0, 3)
