@@ -9,6 +9,12 @@ share the places of code and data in memory, by which equal code differs by some
 et al., "Producing wrong data without doing anything obviously wrong", ASPLOS 2009). Such
 differences between two processes are within the margin of 2 %, beyond which Welch's one-sided
 t-test has to find a slowdown.
+
+The blocks of one run do not show how runs differ: other work on the machine empties the caches for
+minutes, which slows calls with much code and data by tens of per cent and the yardstick by nothing,
+so that the blocks agree with each other and not with those of the next run. Their rounds show it:
+where single rounds scatter more than on an undisturbed core, runs differ, too, by up to a good half
+of that scatter. The test therefore has a variance component between runs, `_between`.
 """
 
 from __future__ import annotations
@@ -36,7 +42,10 @@ _QUIET = 1.2
 _FEWEST_ROUNDS = 3  # of a block
 _FEWEST_BLOCKS = 3
 _FINEST = 0.004  # standard deviation that the logarithms of two blocks have at least
+_UNDISTURBED = 0.02  # standard deviation of the logarithms of rounds up to which runs are alike
+_SHARE = 0.7  # of the standard deviation beyond, by which runs of equal code may differ
 _MANY = 8  # records whose ratios show the noise
+_QUARTILES = 1.349  # standard deviations between the quartiles of a normal distribution
 _BATCH = 3  # rounds of a batch, which stands for a block where there is no yardstick
 
 
@@ -49,7 +58,7 @@ class TimeChange:
     ratio : float
         New time over old time.
     error : float
-        The standard error of its logarithm.
+        The standard error of its logarithm, within the two runs and between them.
     freedom : float
         The degrees of freedom of that error.
     margin : float
@@ -111,15 +120,14 @@ def time_change(old: Blocks, new: Blocks) -> TimeChange | None:
     """
     paired = all(yard for block in (old, new) for _, yard in block)
     fastest = min((s for block in (old, new) for _, yard in block for s in yard), default=math.inf)
-    first, second = (
-        _ratios(blocks, fastest) if paired else _times(blocks) for blocks in (old, new)
-    )
-    if min(len(first), len(second)) < _FEWEST_BLOCKS:
+    rounds = [_quiet(blocks, fastest) if paired else _batches(blocks) for blocks in (old, new)]
+    if min(map(len, rounds)) < _FEWEST_BLOCKS:
         return None
+    first, second = (np.array([np.median(block) for block in run]) for run in rounds)
     difference = float(np.mean(second) - np.mean(first))
     # Welch's test, with a variance that few blocks cannot underestimate by chance.
     parts = [max(float(np.var(x, ddof=1)), _FINEST**2) / len(x) for x in (first, second)]
-    error = math.sqrt(sum(parts))
+    error = math.sqrt(sum(parts) + sum(map(_between, rounds)))
     freedom = sum(parts) ** 2 / sum(
         part**2 / (len(x) - 1) for part, x in zip(parts, (first, second), strict=True)
     )
@@ -127,18 +135,23 @@ def time_change(old: Blocks, new: Blocks) -> TimeChange | None:
     return TimeChange(math.exp(difference), error, freedom, margin)
 
 
-def _ratios(blocks: Blocks, fastest: float) -> NDArray[float64]:
-    """Return the logarithm of the median ratio in the quiet rounds of each block."""
-    found = []
-    for call, yard in blocks:
-        quiet = [a / b for a, b in zip(call, yard, strict=True) if b <= _QUIET * fastest]
-        if len(quiet) >= _FEWEST_ROUNDS:
-            found.append(math.log(median(quiet)))
-    return np.array(found)
+def _quiet(blocks: Blocks, fastest: float) -> list[NDArray[float64]]:
+    """Return the logarithms of the ratios in the quiet rounds of each block that has enough."""
+    found = [
+        np.log([a / b for a, b in zip(call, yard, strict=True) if b <= _QUIET * fastest])
+        for call, yard in blocks
+    ]
+    return [block for block in found if len(block) >= _FEWEST_ROUNDS]
 
 
-def _times(blocks: Blocks) -> NDArray[float64]:
-    """Return the logarithm of the median time of each batch of rounds."""
-    calls = [s for call, _ in blocks for s in call]
-    batches = [calls[k : k + _BATCH] for k in range(0, len(calls) - _BATCH + 1, _BATCH)]
-    return np.array([math.log(median(batch)) for batch in batches])
+def _batches(blocks: Blocks) -> list[NDArray[float64]]:
+    """Return the logarithms of the times of each batch of rounds."""
+    calls = np.log([s for call, _ in blocks for s in call])
+    return [calls[k : k + _BATCH] for k in range(0, len(calls) - _BATCH + 1, _BATCH)]
+
+
+def _between(rounds: Sequence[NDArray[float64]]) -> float:
+    """Return the variance between runs, from how much the rounds of one run scatter."""
+    low, high = np.quantile(np.concatenate(rounds), (0.25, 0.75))
+    scatter = float(high - low) / _QUARTILES
+    return _SHARE**2 * max(scatter**2 - _UNDISTURBED**2, 0.0)
