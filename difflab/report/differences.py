@@ -32,12 +32,16 @@ _SHOWN = 300  # characters of a label
 
 
 def summary(found: Difference) -> str:
-    """Return one sentence: how many records were compared, and how many are worse."""
+    """Return how many records were compared, how many are worse, and what the noise hides."""
     worse = sum(change.kind.worse for change in found.changes)
     better = len(found.changes) - worse
+    hidden = ""
+    if found.smallest_slowdown is not None:
+        least = f"{found.smallest_slowdown - 1:.0%}".replace("%", " %")
+        hidden = f"; in half of those, noise hides slowdowns below {least}"
     return (
         f"{counted(found.compared, 'record')} compared, {found.timed} of them in time: "
-        f"{counted(worse, 'change')} for the worse, {better} other"
+        f"{counted(worse, 'change')} for the worse, {better} other{hidden}"
     )
 
 

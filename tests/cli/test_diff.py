@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from difflab.lab.diff.difference import Difference
 from difflab.lab.study.store import Store
+from difflab.report import differences
 
 STUDY = """
 [[grid]]
@@ -33,6 +35,13 @@ def test_equal_stores_differ_in_nothing(difflab, stores):
     result = difflab("diff", "old.db", "old.db")
     assert result.code == 0
     assert "2 records compared" in result.out
+
+
+def test_the_summary_says_what_the_noise_hides():
+    found = differences.table(Difference((), 3, 2, 1.048))
+    assert "2 of them in time: 0 changes for the worse" in found
+    assert "noise hides slowdowns below 5 %" in " ".join(found.split())
+    assert "noise" not in differences.markdown(Difference((), 3, 0))
 
 
 def test_what_became_wrong_ends_with_1(difflab, stores, tmp_path):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import median
 from typing import Any
 
 from difflab.core.strict_json import dumps, strict
@@ -77,11 +78,15 @@ class Difference:
         Records that both sides have.
     timed : int
         Those of them whose times were compared.
+    smallest_slowdown : float or None
+        The ratio of new to old time from which a record is slower, the median of those; noise
+        hides what is less. None if no times were compared.
     """
 
     changes: tuple[Change, ...]
     compared: int
     timed: int
+    smallest_slowdown: float | None = None
 
     @property
     def worse(self) -> bool:
@@ -95,6 +100,7 @@ class Difference:
             "worse": self.worse,
             "compared": self.compared,
             "timed": self.timed,
+            "smallest_slowdown": self.smallest_slowdown,
             "changes": [
                 {**strict(change), "kind": str(change.kind), "worse": change.kind.worse}
                 for change in self.changes
@@ -123,8 +129,9 @@ def difference(old: Side, new: Side) -> Difference:
     found = [change for pair in both for change in _results(*pair)]
     times = [(pair, change) for pair in both if (change := _time(*pair)) is not None]
     noise = spread([change for _, change in times])
+    level = LEVEL / max(len(times), 1)
+    smallest = [change.smallest(level, noise) for _, change in times]
     for (before, after), change in times:
-        level = LEVEL / len(times)
         slower = change.slower(noise) < level
         if slower or change.faster(noise) < level:
             kind = Kind.SLOWER if slower else Kind.FASTER
@@ -142,7 +149,7 @@ def difference(old: Side, new: Side) -> Difference:
     ]
     kinds = list(Kind)
     found.sort(key=lambda change: (kinds.index(change.kind), -(change.ratio or 0)))
-    return Difference(tuple(found), len(both), len(times))
+    return Difference(tuple(found), len(both), len(times), median(smallest) if smallest else None)
 
 
 def _results(old: Measured, new: Measured) -> Iterator[Change]:

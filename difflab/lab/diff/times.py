@@ -82,6 +82,13 @@ class TimeChange:
         """Return the probability to see such a ratio or a smaller one without a change."""
         return self._tail(-math.log(self.ratio), noise)
 
+    def smallest(self, level: float, noise: float = 0.0) -> float:
+        """Return the ratio of times at which `slower` is `level`: what is less is not found."""
+        from scipy.special import stdtrit
+
+        beyond = float(stdtrit(self.freedom, 1 - level))
+        return math.exp(self.margin + beyond * max(self.error, noise))
+
     def _tail(self, change: float, noise: float) -> float:
         from scipy.special import stdtr
 

@@ -53,6 +53,22 @@ def test_what_is_gone_is_worse_and_what_is_new_is_not():
     assert not new.worse
 
 
+@pytest.mark.parametrize("scatter", [0.0, 0.05])
+def test_the_smallest_slowdown_that_noise_does_not_hide(scatter):
+    """Just below it nothing is reported, just above it the record is slower."""
+    rounds = [1 - scatter, 1.0, 1 + scatter]
+
+    def after(ratio):
+        slower = [([ratio * seconds for seconds in rounds], [2.0] * 3)] * 5
+        return difference(side([(rounds, [2.0] * 3)] * 5), side(slower))
+
+    smallest = after(1.0).smallest_slowdown
+    assert smallest > (1.1 if scatter else 1.02)
+    assert after(0.999 * smallest).changes == ()
+    assert [change.kind for change in after(1.001 * smallest).changes] == [Kind.SLOWER]
+    assert difference(side(), side()).smallest_slowdown is None
+
+
 def test_slower_and_faster_calls_on_one_processor_only():
     quick = [([1.0, 1.01, 1.0], [2.0] * 3)] * 5
     slow = [([1.1, 1.11, 1.1], [2.0] * 3)] * 5
