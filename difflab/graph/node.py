@@ -84,23 +84,23 @@ Operator = Callable[["Node", Any], "Node"]
 def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
     """Return the methods of an operator of Python, and of its reflection."""
 
+    # Fast paths: scalar code is a node for each operation.
     def applied(self: Node, other: Any) -> Node:
-        builder = self._builder_with(other)
-        try:
-            ids = (_leaf(builder, self), _leaf(builder, other))
-        except OtherCarrierError as found:
-            result: Node = found.carrier.__difflab_apply__(primitive, (self, other), {})
-            return result
+        builder, kind = self.builder, other.__class__
+        if kind is Node and other.builder is builder:
+            ids = self.id, other.id
+        elif kind is float or kind is int:
+            ids = self.id, builder.constant(other)
+        else:
+            return self.__difflab_apply__(primitive, (self, other), {})
         return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
 
     def reflected(self: Node, other: Any) -> Node:
-        builder = self._builder_with(other)
-        try:
-            ids = (_leaf(builder, other), _leaf(builder, self))
-        except OtherCarrierError as found:
-            result: Node = found.carrier.__difflab_apply__(primitive, (other, self), {})
-            return result
-        return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
+        builder, kind = self.builder, other.__class__
+        if kind is float or kind is int:
+            ids = builder.constant(other), self.id
+            return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
+        return self.__difflab_apply__(primitive, (other, self), {})
 
     return applied, reflected
 
@@ -169,12 +169,6 @@ class Node(Idioms):
             return result
         node = builder.emit(primitive, ids, tuple(sorted(params.items())))
         return _result(builder, node, primitive, args)
-
-    def _builder_with(self, other: Any) -> Builder:
-        """Return the builder that an operation with `other` belongs to."""
-        if isinstance(other, Node) and other.builder is not self.builder:
-            return _innermost((self, other))
-        return self.builder
 
     __add__, __radd__ = _operators(add)
     __sub__, __rsub__ = _operators(subtract)
