@@ -13,6 +13,7 @@ from difflab.balls import (
     distributions,
     elementary,
     fourier,
+    hypergeometric,
     matrices,
     orders,
     piecewise,
@@ -43,6 +44,7 @@ HOMES: tuple[ModuleType, ...] = (
     orders,
     matrices,
     fourier,
+    hypergeometric,
     random,
 )
 

@@ -17,6 +17,7 @@ from difflab.primitives import (
     beta_functions,
     casts,
     cumulative,
+    dawson,
     entropies,
     exponential,
     factors,
@@ -45,6 +46,7 @@ from difflab.primitives.bessel import *
 from difflab.primitives.beta_functions import *
 from difflab.primitives.casts import *
 from difflab.primitives.cumulative import *
+from difflab.primitives.dawson import *
 from difflab.primitives.entropies import *
 from difflab.primitives.exponential import *
 from difflab.primitives.factors import *
@@ -79,6 +81,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     airy,
     beta_functions,
     normal,
+    dawson,
     entropies,
     zeta_function,
     piecewise,
@@ -117,6 +120,7 @@ __all__ += bessel.__all__
 __all__ += casts.__all__
 __all__ += cumulative.__all__
 __all__ += beta_functions.__all__
+__all__ += dawson.__all__
 __all__ += entropies.__all__
 __all__ += exponential.__all__
 __all__ += factors.__all__

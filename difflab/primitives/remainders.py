@@ -16,15 +16,15 @@ The one of the cosine has the sign that makes it 1/k! at 0, as the others but th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import comb, factorial, inf, perm
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import on_host
 from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives.special_kernels import by_orders, horner
 
 __all__ = ["cos_remainder", "cosh_remainder", "exp_remainder", "log_remainder"]
 
@@ -33,14 +33,6 @@ Branch = Callable[[ModuleType, int, int, Array], Array]
 
 MOST = 40
 """Highest k and j; beyond them the values are nan."""
-
-
-def _horner(ratios: Iterable[float], x: Array) -> Array:
-    """Return 1 + r₀x(1 + r₁x(1 + …)), a series by the ratios of its coefficients."""
-    total: Array = 1.0
-    for ratio in reversed(list(ratios)):
-        total = 1.0 + (ratio * x) * total
-    return total
 
 
 def _clip(xp: ModuleType, x: Array, low: float, high: float) -> Array:
@@ -68,8 +60,8 @@ def _exp(xp: ModuleType, k: int, j: int, x: Array) -> Array:
     """Kummer's function M(j + 1, j + k + 1, x), whose terms have one sign after its transform."""
     first, bound, terms = factorial(j) / factorial(j + k), 20.0 + k + j, range(110)
     right, left = _clip(xp, x, 0.0, bound), _clip(xp, -x, 0.0, bound)
-    rising = _horner(((j + 1 + n) / ((j + k + 1 + n) * (n + 1)) for n in terms), right)
-    falling = _horner(((k + n) / ((j + k + 1 + n) * (n + 1)) for n in terms), left)
+    rising = horner(((j + 1 + n) / ((j + k + 1 + n) * (n + 1)) for n in terms), right)
+    falling = horner(((k + n) / ((j + k + 1 + n) * (n + 1)) for n in terms), left)
     near = first * xp.where(x < 0, xp.exp(-left) * falling, rising)
     far = xp.where(xp.abs(x) < bound, bound, x)
     # In units of e^(x/2), twice, where the quotient is finite and eˣ is not.
@@ -95,7 +87,7 @@ def _even(xp: ModuleType, k: int, j: int, x: Array, sign: float, bound: float) -
         for n in range(m, m + 40)
     )
     first = sign**m * factorial(2 * m) / factorial(2 * m + k)
-    return first * _horner(ratios, near * near) * (near if odd else 1.0)
+    return first * horner(ratios, near * near) * (near if odd else 1.0)
 
 
 def _cos(xp: ModuleType, k: int, j: int, x: Array) -> Array:
@@ -140,10 +132,10 @@ def _log(xp: ModuleType, k: int, j: int, x: Array) -> Array:
     sign, first = (-1.0) ** (k + 1 + j), factorial(j) / (k + j)
     share = _clip(xp, x, 0.0, 4.0)
     share = share / (1.0 + share)
-    right = _horner(((j + 1 + n) / (j + k + 1 + n) for n in range(180)), share)
+    right = horner(((j + 1 + n) / (j + k + 1 + n) for n in range(180)), share)
     right = right / (1.0 + _clip(xp, x, 0.0, 4.0)) ** (j + 1)
     ratios = ((j + 1 + n) * (j + k + n) / ((j + k + 1 + n) * (n + 1)) for n in range(90))
-    left = _horner(ratios, _clip(xp, -x, 0.0, 0.5))
+    left = horner(ratios, _clip(xp, -x, 0.0, 0.5))
     inside = (x > -0.5) & (x < 4.0)
     far = xp.where(inside, 4.0, x)
     parts = _log_numerators(xp.log1p(far), k, j, far)
@@ -166,25 +158,12 @@ def _log_numerators(logarithm: Array, k: int, j: int, x: Array) -> list[Array]:
 def _kernel(branch: Branch, ends: tuple[float, float]) -> Callable[..., Array]:
     """Return the kernel of a row from its values for one k and one j, and those at −∞ and ∞."""
 
-    def kernel(xp: ModuleType, k: Array, j: Array, x: Array) -> Array:
-        if getattr(k, "ndim", 0) or getattr(j, "ndim", 0):
-            orders = np.broadcast_arrays(on_host(k), on_host(j))
-            pairs = {*zip(*map(np.ravel, orders), strict=True)}
-            found = x * xp.nan
-            for one, other in pairs:
-                chosen = xp.logical_and(k == one, j == other)
-                found = xp.where(chosen, kernel(xp, float(one), float(other), x), found)
-            return found
-        first, second = float(k), float(j)
-        whole = first % 1 == 0 and second % 1 == 0
-        if not (whole and 1 <= first <= MOST and 0 <= second <= MOST):
-            return x * xp.nan
-        with np.errstate(all="ignore"):  # powers of large arguments, in branches not taken
-            value = branch(xp, int(first), int(second), xp.where(xp.isfinite(x), x, 0.0))
+    def finite_or_edge(xp: ModuleType, k: int, j: int, x: Array) -> Array:
+        value = branch(xp, k, j, xp.where(xp.isfinite(x), x, 0.0))
         edge = xp.where(x == inf, ends[1], xp.where(x == -inf, ends[0], xp.nan))
         return xp.where(xp.isfinite(x), value, edge)
 
-    return kernel
+    return by_orders(finite_or_edge, lambda k, j: 1 <= k <= MOST and 0 <= j <= MOST)
 
 
 def _kummer(library: Any, k: int, j: int, x: Any, hyper: Any) -> Any:

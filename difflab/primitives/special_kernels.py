@@ -1,15 +1,18 @@
-"""The special functions that a kernel calls, of any array module."""
+"""What kernels of special functions share: SciPy's functions of any array module, whole orders."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+from difflab.core.devices import on_host
 from difflab.core.special_functions import special_functions
 from difflab.errors import UnsupportedError
 
-__all__ = ["special_function"]
+__all__ = ["by_orders", "horner", "special_function"]
 
 
 def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
@@ -26,3 +29,42 @@ def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
         title = getattr(home, "__name__", xp.__name__)
         raise UnsupportedError(f"{title} has no function '{name}'")
     return found
+
+
+def horner(ratios: Iterable[float], x: Any) -> Any:
+    """Return 1 + r₀x(1 + r₁x(1 + …)), a series by the ratios of its coefficients."""
+    total: Any = 1.0
+    for ratio in reversed(list(ratios)):
+        total = 1.0 + (ratio * x) * total
+    return total
+
+
+def by_orders(branch: Callable[..., Any], valid: Callable[..., bool]) -> Callable[..., Any]:
+    """Return the kernel of a row whose first arguments are whole numbers.
+
+    Parameters
+    ----------
+    branch : callable
+        ``(xp, *orders, x)``, the values for orders of type int.
+    valid : callable
+        ``(*orders)``, whether the row has values for them; elsewhere they are nan.
+    """
+
+    def kernel(xp: ModuleType, *args: Any) -> Any:
+        orders, x = args[:-1], args[-1]
+        if any(getattr(order, "ndim", 0) for order in orders):
+            combinations = np.broadcast_arrays(*map(on_host, orders))
+            found = x * xp.nan
+            for one in {*zip(*map(np.ravel, combinations), strict=True)}:
+                chosen: Any = True
+                for order, number in zip(orders, one, strict=True):
+                    chosen = xp.logical_and(chosen, order == number)
+                found = xp.where(chosen, kernel(xp, *map(float, one), x), found)
+            return found
+        numbers = [float(order) for order in orders]
+        if not (all(number % 1 == 0 for number in numbers) and valid(*numbers)):
+            return x * xp.nan
+        with np.errstate(all="ignore"):  # powers of large arguments, in branches not taken
+            return branch(xp, *map(int, numbers), x)
+
+    return kernel

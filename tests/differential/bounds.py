@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.execute.lower.schedule import ScalarProgram
-from difflab.primitives import bessel, integrals, inverses, remainders
+from difflab.primitives import bessel, dawson, integrals, inverses, remainders
 
 __all__ = ["Bounded", "bounded", "exact_row"]
 
@@ -34,6 +34,7 @@ ARGUMENT_ULPS = 8.0
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
 SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "derf", "dpower_exponent", "dndtri"}
 SPECIAL |= {*remainders.__all__, *bessel.__all__, *integrals.__all__, *inverses.__all__}
+SPECIAL |= {*dawson.__all__}
 EXPONENTIALS = {"dndtri"}
 """Exponentials of what SciPy has rounded, which lose as many more digits as their exponent has."""
 PERIOD, PART = 0.4, 0.382

@@ -17,6 +17,7 @@ from difflab.primitives import (
     bessel,
     beta_functions,
     by_spelling,
+    dawson,
     entropies,
     integrals,
     inverses,
@@ -25,7 +26,7 @@ from difflab.primitives import (
 )
 
 FAMILIES = (
-    *(airy, bessel, beta_functions, entropies),
+    *(airy, bessel, beta_functions, dawson, entropies),
     *(integrals, inverses, normal, zeta_function),
 )
 SPELLINGS = [
@@ -69,6 +70,9 @@ PUBLISHED = [
     ("xlog1py(3, x)", 1.0, 3 * math.log(2)),
     ("lambertw(x)", 1.0, 0.567143290409784),
     ("lambertw(x)", math.e, 1.0),
+    # DLMF 7.8: F is largest at 0.924…, where F = 1/(2x); A&S table 7.5.
+    ("dawsn(x)", 1.0, 0.538079506912768),
+    ("dawsn(x)", 0.924138873004591, 0.541044224635182),
 ]
 
 
@@ -157,6 +161,13 @@ def test_the_names_stay_free_for_variables(name: str) -> None:
         ("ndtr(x)", -math.inf, 0.0),
         ("ndtr(x)", math.inf, 1.0),
         ("log_ndtr(x)", -1e10, -5e19 - math.log(1e10) - 0.5 * math.log(2 * math.pi)),
+        ("dawsn(x)", 1e8, 5e-9),
+        ("dawsn(x)", -math.inf, 0.0),
+        ("dawsn_derivative(1, x)", math.inf, 0.0),
+        ("dawsn_derivative(2, x)", 5e-324, -2e-323),
+        ("dawsn_derivative(1, x)", math.nan, math.nan),
+        ("dawsn_derivative(1.5, x)", 1.0, math.nan),
+        ("dawsn_derivative(21, x)", 1.0, math.nan),
         ("ndtri(x)", 0.0, -math.inf),
         ("ndtri(x)", 1.5, math.nan),
         ("logit(x)", 1.0, math.inf),
@@ -187,6 +198,7 @@ def test_derivatives_at_the_edges() -> None:
         (lambda x: special.expit(special.logit(x)), "sigmoid(logit(x))", 0.3),
         (lambda x: special.xlogy(x, x) + special.entr(x), "xlogy(x, x) + entr(x)", 0.3),
         (lambda x: special.erfcx(x) * special.erfi(x), "erfcx(x)*erfi(x)", 0.3),
+        (lambda x: special.dawsn(x) * x, "dawsn(x)*x", 0.3),
     ],
 )
 def test_scipys_functions_take_traced_values_and_tensors(call: Any, text: str, x: float) -> None:
@@ -216,3 +228,34 @@ def test_two_derivatives_of_log_ndtr_far_out(x: float) -> None:
         first, second = float(m), float(-m * (t + m))
     assert float(np.ravel(f(x))[0]) == pytest.approx(first, rel=4e-15)
     assert float(np.ravel(dl.gradient(f)(x))[0]) == pytest.approx(second, rel=4e-15)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("x", [1e-3, 0.3, -0.49, 0.51, 3.0, -7.0, 8.7, 29.9, 30.1, 1e2, 1e4, 1e8])
+def test_four_derivatives_of_dawsons_integral_keep_their_digits(x: float, mode: str) -> None:
+    """By differences of mpmath's e^(-x²)erfi(x); 1 - 2xF has no digit left at 1e8."""
+    f = dl.parse("dawsn(x)")
+    with mpmath.workdps(120):
+        exact = mpmath.taylor(
+            lambda z: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-z * z) * mpmath.erfi(z), x, 4
+        )
+        for order in range(1, 5):
+            f = dl.gradient(f, mode=mode)
+            wanted = float(exact[order] * math.factorial(order))
+            assert float(np.ravel(f(x))[0]) == pytest.approx(wanted, rel=4e-15, abs=0), order
+
+
+@pytest.mark.parametrize("order", [5, 8, 12, 20])
+def test_high_derivatives_of_dawsons_integral(order: int) -> None:
+    """By its recurrence (DLMF 7.10) in 200 digits, relative to the size of two neighbours."""
+    x = np.concatenate([np.linspace(-12.0, 12.0, 61), [40.0, 1e3]])
+    found = dl.parse(f"dawsn_derivative({order}, x)").values(x[None, :].T).ravel()
+    with mpmath.workdps(200):
+        for at, value in zip(x.tolist(), found, strict=True):
+            t = mpmath.mpf(at)
+            terms = [mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-t * t) * mpmath.erfi(t)]
+            terms.append(1 - 2 * t * terms[0])
+            for n in range(1, order):
+                terms.append(-2 * (t * terms[n] + n * terms[n - 1]))
+            size = abs(terms[order]) + abs(terms[order - 1])
+            assert abs(value - terms[order]) <= 1e-13 * size, at

@@ -46,6 +46,7 @@ ULPS = {"erfc": 8.0, "gamma": 16.0, "dcbrt": 8.0, "dpower_exponent": 8.0, "e1": 
 ULPS |= {"besselj": 16.0, "bessely": 16.0, "besseli": 32.0, "besselk": 16.0}
 ULPS |= {"gammainc": 512.0, "gammaincc": 512.0, "dgammainc": 32.0}
 ULPS |= dict.fromkeys(("airyai", "airyaiprime", "airybi", "airybiprime"), 2048.0)
+ULPS |= {"dawsn": 16.0}
 ULPS |= {"beta": 8192.0, "betaln": 4096.0}  # of parameters of some hundreds
 """SciPy's special functions and products of two roundings; `OTHER_ULPS` for every other row."""
 OTHER_ULPS = 4.0

@@ -6,6 +6,7 @@ from difflab.primitives import (
     airy,
     bessel,
     beta_functions,
+    dawson,
     entropies,
     integrals,
     inverses,
@@ -16,7 +17,7 @@ from difflab.primitives import (
 
 __all__ = ["NOT_IN_CUPY", "NO_CUDA_CODE", "NO_MACHINE_CODE", "SPECIAL", "UNSPELLED"]
 
-_SCIPYS = (airy, bessel, beta_functions, integrals, inverses, normal, zeta_function)
+_SCIPYS = (airy, bessel, beta_functions, dawson, integrals, inverses, normal, zeta_function)
 
 SPECIAL = {
     "polygamma",
@@ -30,7 +31,7 @@ NO_MACHINE_CODE = {"polygamma", "zeta", *airy.__all__}
 NO_CUDA_CODE = {
     *("digamma", "polygamma"),
     *(name for each in (*_SCIPYS, entropies) for name in each.__all__),
-} - {"de1", "dei", "derfi", "dlogit", "dndtr", "lambertw"}
+} - {"dawsn_derivative", "de1", "dei", "derfi", "dlogit", "dndtr", "lambertw"}
 """Rows that CUDA code does not compute."""
 
 UNSPELLED = {
@@ -39,5 +40,5 @@ UNSPELLED = {
 } - {"de1", "dei", "derfinv", "e1", "ei", "erfinv", "lambertw"}
 """Rows that C99 and Python's math have no function for."""
 
-NOT_IN_CUPY = frozenset({"erfi", *airy.__all__, *bessel.__all__})
+NOT_IN_CUPY = frozenset({"dawsn", "erfi", *airy.__all__, *bessel.__all__})
 """Rows whose kernel calls a function that CuPy has not."""

@@ -24,6 +24,7 @@ SCIPY = {
     "beta": "beta",
     "betainc": "__pyx_fuse_0betainc",
     "betaln": "betaln",
+    "dawsn": "__pyx_fuse_1dawsn",
     "entr": "entr",
     "erfc": "__pyx_fuse_1erfc",
     "erfcinv": "erfcinv",
