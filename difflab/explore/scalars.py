@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive, Shape
-from difflab.errors import DifflabError, InputError
+from difflab.errors import DifflabError, InputError, UnsupportedError
+from difflab.explore.element_forms import FORMS
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.interpreters import ElementInterpreter
@@ -60,6 +60,8 @@ class _Nodes(ElementInterpreter):
     """Values are NumPy object arrays of nodes of a graph, and of numbers."""
 
     def _make(self, primitive: Primitive) -> Callable[..., Any]:
+        if primitive in FORMS:
+            return FORMS[primitive]
         if primitive.shape is not None:
             return self._whole(primitive)
         found: Callable[..., Any] = np.frompyfunc(primitive, primitive.arity or 1, 1)
@@ -113,12 +115,17 @@ class _Elements:
     def _computed(self, node: int, arguments: list[Any]) -> Any:
         """Return the elements of an operation."""
         row = self.graph.primitives[int(self.graph.opcode[node]) - FIRST_ROW]
+        reason = f"'{row.name}' cannot be written as such"
         if row.holds is None:
-            with suppress(DifflabError, AttributeError, TypeError, ValueError):
+            try:
                 found = self.interpreter.operation(row)(*arguments, **self.graph.params(node))
                 return found if isinstance(found, np.ndarray) else _boxed([found], ())
+            except UnsupportedError as error:
+                reason = str(error)
+            except (DifflabError, AttributeError, TypeError, ValueError):
+                pass
         raise InputError(
-            f"the page follows operations on numbers, and '{row.name}' cannot be written as such",
+            f"the page follows operations on numbers, and {reason}",
             text=self.graph.text,
             span=self.graph.span(node),
             hint="difflab trace shows operations on arrays and loops",

@@ -34,6 +34,7 @@ FAMILIES = (
     "dtypes",
     "jax_reader",
     "wrapped",
+    "elements",
 )
 """The modules of this folder that define a `FAMILY`."""
 

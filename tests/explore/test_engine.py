@@ -26,6 +26,13 @@ PROGRAMS = [
     "iterate(y = x; 6 times; 3.9*y*(1 - y))",
     "where(x > y, sqrt(x), y^3) + max(x, y) - min(x, 2) + clip(x, 0, 1) + abs(x - y)",
     "x: [3]; layer_norm(x)[0]",
+    "x: [5]; [max(x), min(x), norm(x), logsumexp(9*x)]",
+    "W: [3, 4]; x: [4]; cross_entropy(W @ x, [1])",
+    "x: [4]; softmax(x)*log_softmax(x)",
+    "x: [6]; sum(rfft(x)^2)",
+    "A: [3, 3]; [det(A), logdet(A @ transpose(A)), sum(cofactor(A)^2)]",
+    "A: [2, 2]; b: [2]; sum(inv(A)) + sum(solve(A, b)^2)",
+    "gamma(x)*loggamma(x + 1)",
 ]
 CALL = """
 const program = makeProgram(data), values = evaluate(program, point);

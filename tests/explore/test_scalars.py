@@ -6,6 +6,7 @@ import pytest
 import difflab as dl
 from difflab.errors import InputError
 from difflab.explore.scalars import LARGEST, scalar_function
+from difflab.graph.ir import FIRST_ROW
 from difflab.language import parse
 
 
@@ -45,8 +46,36 @@ def test_traced_code_works_as_well() -> None:
 
 
 @pytest.mark.parametrize(
+    ("program", "rows"),
+    [
+        ("x: [3]; max(x)", ["maximum", "maximum"]),
+        ("x: [3]; norm(x)", ["hypot", "hypot"]),
+        ("x: [1]; norm(x)", ["absolute"]),
+        ("x: [3]; logsumexp(x)", ["logaddexp", "logaddexp"]),
+        ("A: [2, 2]; det(A)", ["multiply", "multiply", "subtract"]),
+        ("x: [2]; rfft(x)[1, 0]", ["subtract"]),
+    ],
+)
+def test_operations_on_arrays_are_written_as_in_a_textbook(program: str, rows: list[str]) -> None:
+    graph = scalar_function(parse(program)).graph
+    used = [graph.primitives[code - FIRST_ROW] for code in graph.opcode if code >= FIRST_ROW]
+    assert [row.name for row in used] == rows
+
+
+def test_no_minor_is_computed_twice() -> None:
+    """A determinant of n rows by minors takes n·2ⁿ⁻¹ − n products or fewer: of 4 rows, 28."""
+    graph = scalar_function(parse("A: [4, 4]; det(A)")).graph
+    names = [graph.primitives[code - FIRST_ROW].name for code in graph.opcode if code >= FIRST_ROW]
+    assert names.count("multiply") == 28
+
+
+@pytest.mark.parametrize(
     ("program", "named"),
-    [("A: [2, 2]; sum(inv(A))", "'inv'"), ("iterate(y = x; while y < 9; y*y + a)", "'while_loop'")],
+    [
+        ("A: [2, 2]; sum(cholesky(A))", "'cholesky' cannot"),
+        ("A: [5, 5]; det(A)", "'det' is expanded by minors for up to 4 rows, not 5"),
+        ("iterate(y = x; while y < 9; y*y + a)", "'while_loop'"),
+    ],
 )
 def test_what_cannot_be_followed_is_named_with_its_place(program: str, named: str) -> None:
     with pytest.raises(InputError, match=named) as caught:
