@@ -54,6 +54,8 @@ _STYLE = """
     font-weight: 600; margin: 1.25rem 0; }
   & .wrong .sentence { border-color: var(--bad); }
   & svg { display: block; width: 100%; height: auto; margin: 1rem 0; }
+  & .picture { overflow-x: auto; }
+  & .picture > svg { min-width: 40rem; }
   & th button { all: unset; cursor: pointer; }
   & th[aria-sort=ascending]::after { content: " ▲"; }
   & th[aria-sort=descending]::after { content: " ▼"; }

@@ -112,7 +112,7 @@ def html_page(shown: Summary, picture: str, label: str) -> list[str]:
         f"<h1>{escape(shown.heading)}</h1>",
         *html_lines(shown),
         f'<figure style="margin:0" role="img" aria-label="{escape(label)}">',
-        picture,
+        f'<div class="picture">{picture}</div>',
         "</figure>",
         f"<footer>{escape(' · '.join(map(' '.join, shown.environment)))}</footer>",
         "</main>",

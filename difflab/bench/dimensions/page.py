@@ -86,8 +86,7 @@ def page(rows: Sequence[SweepRow]) -> str:
         "</p>",
         "<h2>Costs</h2>",
         f'<img class="costs wide" alt="Costs against the sizes" src="{_image(rows)}">',
-        "<h2>Without an answer</h2>",
-        html.table(_absent(rows)),
+        *_unanswered(rows),
         f"<footer>{escape(_about(rows))}</footer>",
     ]
     script = files("difflab.bench.dimensions").joinpath("page.js").read_text("utf-8")
@@ -149,6 +148,12 @@ def _exponents(rows: Sequence[SweepRow], methods: Sequence[str]) -> Table:
         for name in methods
     ]
     return Table([Column("method"), *(Column(_TITLES[column]) for column in COLUMNS)], lines)
+
+
+def _unanswered(rows: Sequence[SweepRow]) -> list[str]:
+    """Return the part about missing answers; empty if every method had all."""
+    missing = _absent(rows)
+    return ["<h2>Without an answer</h2>", html.table(missing)] if missing.rows else []
 
 
 def _absent(rows: Sequence[SweepRow]) -> Table:

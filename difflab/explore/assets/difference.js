@@ -1,6 +1,6 @@
 // Finite differences beside the exact derivative: the step is a slider, the error a curve.
 
-const CURVE = { width: 420, height: 190, left: 46, right: 10, top: 10, bottom: 30 };
+const CURVE = { width: 420, height: 206, left: 46, right: 10, top: 26, bottom: 30 };
 const LEAST = -16, LARGEST = 1, DEEPEST = -17;
 
 function makeDifference(place, changed) {
@@ -44,7 +44,6 @@ function showDifference(panel, program, run, exponent) {
     for (const kind of Object.keys(curves))
         if (Number.isFinite(found[kind]))
             parts.push(drawn("circle", { class: `dot ${kind}`, cx: x(exponent), cy: y(logged(found[kind])), r: 5 }));
-    parts.push(text("—— central", { x: width - right, y: top + 10, "text-anchor": "end" }),
-        text("– – one-sided", { x: width - right, y: top + 25, "text-anchor": "end" }));
+    parts.push(text("—— central   – – one-sided", { x: width - right, y: top - 8, "text-anchor": "end" }));
     panel.svg.replaceChildren(...parts);
 }

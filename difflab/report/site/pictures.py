@@ -20,7 +20,16 @@ _COLOURS = {
     "failed": "#882255",
     "disagree": "#D55E00",
 }
-_LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
+_LINES = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "currentColor",
+    "#882255",
+)
 _WIDTH, _BAR, _LEFT = 720, 22, 150
 
 
@@ -32,8 +41,9 @@ def verdicts(counts: Mapping[str, Mapping[str, int]]) -> str:
     counts : mapping
         For each method the number of records of each outcome.
     """
-    height = (_BAR + 6) * len(counts) + 30
-    parts = [_begin(height, "shares of the verdicts of each method")]
+    used = [name for name in _COLOURS if any(name in outcomes for outcomes in counts.values())]
+    legend, tall = _legend([(name, _COLOURS[name]) for name in used], (_BAR + 6) * len(counts) + 18)
+    parts = [_begin(tall, "shares of the verdicts of each method")]
     for index, (method, outcomes) in enumerate(counts.items()):
         y, x = index * (_BAR + 6), float(_LEFT)
         parts.append(_label(_LEFT - 8, y + 16, shorten(method, 20), "end"))
@@ -46,9 +56,7 @@ def verdicts(counts: Mapping[str, Mapping[str, int]]) -> str:
                 f"{total} {outcome}</title></rect>"
             )
             x += width
-    used = [name for name in _COLOURS if any(name in outcomes for outcomes in counts.values())]
-    parts += _legend([(name, _COLOURS[name]) for name in used], height - 12)
-    return "".join([*parts, "</svg>"])
+    return "".join([*parts, *legend, "</svg></div>"])
 
 
 def times(series: Mapping[str, Sequence[tuple[float, float]]], title: str) -> str:
@@ -65,7 +73,9 @@ def times(series: Mapping[str, Sequence[tuple[float, float]]], title: str) -> st
     sizes = sorted({size for size, _ in points})
     low, high = min(s for _, s in points), max(s for _, s in points)
     first, last = floor(log10(low)), max(ceil(log10(high)), floor(log10(low)) + 1)
-    height, top, bottom = 340, 34, 270
+    top, bottom = 34, 270
+    colours = [_LINES[k % len(_LINES)] for k in range(len(series))]
+    legend, tall = _legend(list(zip(series, colours, strict=True)), bottom + 58)
 
     def place(size: float, value: float) -> tuple[float, float]:
         span = log10(sizes[-1] / sizes[0]) or 1.0
@@ -74,7 +84,7 @@ def times(series: Mapping[str, Sequence[tuple[float, float]]], title: str) -> st
         )
         return x, bottom - (bottom - top) * (log10(value) - first) / (last - first)
 
-    parts = [_begin(height, f"seconds of a call against the size of {title}")]
+    parts = [_begin(tall, f"seconds of a call against the size of {title}")]
     parts.append(_label(0, 16, f"{shorten(title, 80)}: time of a call against the size"))
     for power in range(first, last + 1):
         _, y = place(sizes[0], 10.0**power)
@@ -84,10 +94,9 @@ def times(series: Mapping[str, Sequence[tuple[float, float]]], title: str) -> st
             'stroke="currentColor" stroke-opacity=".15"/>'
         )
     parts += [_label(place(n, low)[0], bottom + 18, f"{n:g}", "middle") for n in sizes]
-    for colour, (method, line) in zip(_cycle(len(series)), series.items(), strict=True):
+    for colour, (method, line) in zip(colours, series.items(), strict=True):
         parts += _line(method, [(*place(*point), *point) for point in line], colour)
-    legend = list(zip(series, _cycle(len(series)), strict=True))
-    return "".join([*parts, *_legend(legend, height - 12), "</svg>"])
+    return "".join([*parts, *legend, "</svg></div>"])
 
 
 def _line(
@@ -102,13 +111,10 @@ def _line(
         )
 
 
-def _cycle(count: int) -> list[str]:
-    return [_LINES[k % len(_LINES)] for k in range(count)]
-
-
 def _begin(height: float, name: str) -> str:
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(name)}" '
+        f'<div class="picture"><svg viewBox="0 0 {_WIDTH} {height}" role="img" '
+        f'aria-label="{escape(name)}" '
         'xmlns="http://www.w3.org/2000/svg" font-size="13" fill="currentColor">'
     )
 
@@ -117,9 +123,14 @@ def _label(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _legend(names: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
-    x = 0.0
+def _legend(names: Sequence[tuple[str, str]], y: float) -> tuple[list[str], float]:
+    """Return the legend in lines from y on, and the height of the picture that ends with it."""
+    parts, x = [], 0.0
     for name, colour in names:
-        yield f'<rect x="{x:.0f}" y="{y - 10:.0f}" width="11" height="11" fill="{colour}"/>'
-        yield _label(x + 16, y, shorten(name, 20))
-        x += 34 + 7.2 * min(len(name), 20)
+        width = 34 + 7.2 * min(len(name), 20)
+        if x and x + width > _WIDTH:
+            x, y = 0.0, y + _BAR
+        parts.append(f'<rect x="{x:.0f}" y="{y - 10:.0f}" width="11" height="11" fill="{colour}"/>')
+        parts.append(_label(x + 16, y, shorten(name, 20)))
+        x += width
+    return parts, y + 12

@@ -28,11 +28,16 @@ PROPERTY = "difflab.check"
 """The name of the property of a test that describes one check."""
 
 _STYLE = """
+html { color-scheme: light dark }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
-table { border-collapse: collapse } td, th { padding: .2em .8em; text-align: left;
-vertical-align: top; border-bottom: 1px solid #ddd } td.n { text-align: right }
-.wrong { color: #b3261e; font-weight: bold } .unjudged { color: #8c6d1f; font-weight: bold }
-pre { margin: 0; white-space: pre-wrap }
+.scroll { overflow-x: auto } table { border-collapse: collapse }
+td, th { padding: .2em .8em; text-align: left;
+vertical-align: top; border-bottom: 1px solid #8886 } td.n { text-align: right }
+.wrong, .failed { color: #b3261e; font-weight: bold }
+.unjudged { color: #8c6d1f; font-weight: bold }
+pre { margin: 0; min-width: 22em; white-space: pre-wrap }
+@media (prefers-color-scheme: dark) { body { background: #16181b; color: #e8eaed }
+.wrong, .failed { color: #ff8a80 } .unjudged { color: #f2c063 } }
 """
 _COLUMNS = ("test", "function", "point", "verdict", "time", "message")
 
@@ -117,9 +122,11 @@ class CheckReport:
         head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>Derivative checks</title><style>{_STYLE}</style></head>\n<body>"
             f"<h1>Derivative checks</h1>\n<p>{len(order)} checks, {wrong} failed</p>\n"
-            f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>"
+            f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n'
+            "</tbody></table></div>"
             "</body></html>\n"
         )
 

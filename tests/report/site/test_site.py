@@ -13,6 +13,7 @@ import pytest
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.store import Store
 from difflab.lab.study.study import read
+from difflab.report.site.pictures import times
 from difflab.report.site.site import site
 from difflab.report.site.sorting import SCRIPT
 
@@ -235,3 +236,12 @@ def test_a_browser_sorts_the_table(folder):
     assert seen["asc"] == sorted(seen["asc"])
     assert seen["desc"] == sorted(seen["asc"], reverse=True)
     assert len(seen["asc"]) == 6
+
+
+def test_legends_stay_inside_the_picture() -> None:
+    names = {f"method-{k}-of-many": [(1.0, 1e-3), (8.0, 2e-3)] for k in range(8)}
+    text = times(names, "family")
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0])
+    legend = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="start">method', text)
+    assert len(legend) == 8
+    assert all(float(x) + 7.2 * 16 <= width and float(y) <= height for x, y in legend)
