@@ -33,7 +33,7 @@ class Rounding:
     """
 
     __name__ = "float32"
-    nout = 1
+    nin = nout = 1
     signature = None
 
     def __call__(self, x: Any, out: Array = None) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import mpmath
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from difflab.autodiff.functions.transforms import jacobian
 from difflab.execute import compile
@@ -21,6 +20,7 @@ from tests.execute.test_table import EDGES, SAMPLED, edges, function_of, samples
 from tests.support import standin
 from tests.support.special_rows import NO_CUDA_CODE, NOT_IN_CUPY
 from tests.support.standin_cuda import compile_together, warm
+from tests.support.universal_functions import universal_function
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def assert_same(found: Array, expected: Array, points: Any, what: str, ulps: flo
 def test_every_operation_is_numpys(xp: Any) -> None:
     cases = {}
     for name in SPELLINGS:
-        function = getattr(np, name, None) or getattr(special, name)
+        function = universal_function(name)
         arity = 3 if name == "where" else function.nin
         recorder = Recorder([()] * arity)
         code = recorder.program

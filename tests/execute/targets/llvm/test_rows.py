@@ -9,7 +9,6 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import special
 
 import difflab as dl
 from difflab.core.primitive import Primitive
@@ -27,6 +26,7 @@ from difflab.graph.node import Node
 from difflab.primitives import TABLE
 from difflab.referee.ulp import ulp_distance
 from tests.support.special_rows import NO_MACHINE_CODE
+from tests.support.universal_functions import universal_function
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
 
@@ -85,7 +85,7 @@ def has_code(name: str) -> bool:
 @pytest.mark.parametrize("operations", [1, engine.WELL + 1], ids=["optimised", "at once"])
 def test_every_operation_is_numpys(machine: Host, operations: int) -> None:
     for name in SPELLINGS:
-        function = getattr(np, name, None) or getattr(special, name)
+        function = universal_function(name)
         arity = 3 if name == "where" else function.nin
         recorder = Recorder([()] * arity)
         code = recorder.program
