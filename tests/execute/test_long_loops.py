@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from difflab.bench.accuracy import FORMULAS, AccuracyCase, _fixed
 from difflab.execute.long_loops import LongLoops, interpreter_of, values_of
 from difflab.graph.control import Loop, WhileLoop
 from difflab.graph.counts import LONG
+from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.lab.study.cases import Case
 from difflab.lab.study.timing import timed
+from difflab.methods.protocol import Problem
 from difflab.report.trace.trace import trace
 
 pytest.importorskip("llvmlite", reason="long loops are machine code, which needs llvmlite")
@@ -102,10 +105,10 @@ def test_a_comparison_over_a_domain_gives_methods_values_that_are_machine_code(
     class Seen(Exception):
         pass
 
-    def seen(values: Any, *args: Any, **options: Any) -> None:
-        raise Seen(values)
+    def seen(function: Function, **options: Any) -> None:
+        raise Seen(Problem.of(function, **options).values)
 
-    monkeypatch.setattr("difflab.lab.domain.compare.Problem", seen)
+    monkeypatch.setattr("difflab.lab.domain.compare.Problem", SimpleNamespace(of=seen))
     with pytest.raises(Seen) as caught:
         dl.compare(RELAXED, over={"x": (0.0, 1.0)}, points=2, methods=["finite-central"])
     (values,) = caught.value.args
