@@ -125,6 +125,8 @@ def test_every_elementwise_row_is_right_or_refused(peer: Peer) -> None:
     for name, row in TABLE.items():
         if not row.names or row.shape is not None or row.boolean:
             continue
+        if name == "float32":  # its derivative is a convention, without a true value
+            continue
         if orders(row) > 1:  # remainders of Taylor series, for which no peer has a function
             continue
         inputs = [f"x{k}" for k in range(row.arity or 0)]
