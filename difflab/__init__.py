@@ -4,13 +4,12 @@ Functions, from text and from Python
     parse                a formula or a program of the language, as a Function
     trace                Python code written with NumPy, as a Function
     Function             a graph with inputs; str(f), f.draw(), f.trace(at), f.passes() show it
-    from_sympy           a formula of SymPy, as a Function; from_latex, from_fpcore, from_onnx,
-                         from_jax, from_casadi; to_onnx is the way back
-    evaluate             a Function on values of any kind: arrays, SymPy, mpmath
+    from_sympy           a formula of SymPy; from_latex, from_fpcore, from_onnx, from_jax and
+                         from_casadi read other formats, to_onnx writes one
     compile              a Function as fast Python, NumPy, machine code or CUDA
     apply                a compiled Function at the points of a file larger than memory
     jit                  a Python callable, traced and compiled when it is called
-    count                its sizes: tree, DAG, operations
+    count, evaluate      its sizes: tree, DAG, operations; its values of any kind, as of mpmath
     stabilise            rewrite what overflows or cancels
     arrays               array functions to write traced code with
     random               random numbers of a key: key, split, normal, uniform, bernoulli, dropout

@@ -82,7 +82,8 @@ def _read(control: Any) -> list[bool]:
     if isinstance(control, Branches):
         return [True, *either]
     if isinstance(control, Loop):
-        return [True] * control.carries + either[control.carries :]
+        turns = control.steps > 0
+        return [True] * control.carries + [read and turns for read in either[control.carries :]]
     count = len(control.loop.output_shapes if len(reads) == 3 else control.output_shapes)
     constants = either[count:]
     if len(reads) == 3:  # the last arguments of the step back are the constants
@@ -142,6 +143,9 @@ def _repeated(
         return
     shapes = loop.output_shapes[: loop.carries]
     carried = _variables(printer, shapes, values)
+    if not loop.steps:  # its arrays are empty, and have no names
+        _results(printer, carried, shapes, out)
+        return
     counter = printer.fresh.numbered("k")
     body = _step(printer, loop, [*carried, *values[loop.carries :]], counter)
     starts = _targets(out, loop.output_shapes)[loop.carries :]
