@@ -56,7 +56,7 @@ def test_every_row_of_the_language_comes_up() -> None:
     }
     seen: set[str] = set()
 
-    @settings(max_examples=1000, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4000, suppress_health_check=list(HealthCheck))
     @given(expressions())
     def collect(text: str) -> None:
         seen.update(row.name for row in parse(text).graph.primitives)
