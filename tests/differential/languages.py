@@ -35,8 +35,8 @@ EVERY = {language.name: language for language in (C, JAVASCRIPT, *LANGUAGES, *LI
 WEIGHTED = [*3 * ["C"], *EVERY]
 """C is asked for most often: the printers of compiled languages are derived from its own."""
 
-OWN_FORMULAS = {"JAX"}
-"""Languages whose functions lose digits at extreme points, and which have no subnormal numbers."""
+OWN_FORMULAS = {"JAX", "PyTorch"}
+"""Languages whose functions lose digits at extreme points, or have no subnormal numbers."""
 ROOT = "^ 0.5"
 """A power that NumPy computes as a square root, which is nan at -inf."""
 
