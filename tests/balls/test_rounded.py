@@ -19,14 +19,26 @@ from difflab.errors import UnsupportedError
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.function import Function
 from tests.balls.truth import values
+from tests.differential import formulas
 from tests.differential.formulas import Formula, _formula
 
 DIGITS, MORE_DIGITS = 400, 1200
 SEED, FORMULAS = 20260711, 400
 
 
+LEFT_OUT = ("float32(", "dawsn")
+"""A cast has no true derivative, and Dawson's integral has tests of its own."""
+
+
 def held_out(seed: int, count: int) -> list[tuple[Formula, list[float]]]:
     """Return random formulas, each with a point of finite numbers."""
+    with pytest.MonkeyPatch.context() as patch:
+        kept = [word for word in formulas.WORDS if not word.template.startswith(LEFT_OUT)]
+        patch.setattr(formulas, "WORDS", kept)
+        return _drawn(seed, count)
+
+
+def _drawn(seed: int, count: int) -> list[tuple[Formula, list[float]]]:
     draw = random.Random(seed)
     found: list[tuple[Formula, list[float]]] = []
     while len(found) < count:
