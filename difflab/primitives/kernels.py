@@ -218,10 +218,12 @@ def power(xp: ModuleType, x: Array, p: Array) -> Array:
     NumPy takes the square root where the exponent ½ is one number for a whole array. That is
     nan at -∞ and -0 at -0, where the power is ∞ and 0.
     """
-    if isinstance(p, PYTHON_NUMBERS) and p != 0.5:
+    known = isinstance(p, PYTHON_NUMBERS)
+    if known and p != 0.5:
         return xp.power(x, p)
     if not (xp.iscomplexobj(x) or xp.iscomplexobj(p)):
-        x = xp.where((p == 0.5) & ((x == 0) | (x == -math.inf)), xp.abs(x), x)
+        edge = (x == 0) | (x == -math.inf)
+        x = xp.where(edge if known else (p == 0.5) & edge, xp.abs(x), x)
     return xp.power(x, p)
 
 

@@ -37,8 +37,6 @@ WEIGHTED = [*3 * ["C"], *EVERY]
 
 OWN_FORMULAS = {"JAX", "PyTorch"}
 """Languages whose functions lose digits at extreme points, or have no subnormal numbers."""
-ROOT = "^ 0.5"
-"""A power that NumPy computes as a square root, which is nan at -inf."""
 
 Judge = Callable[[str, Array], None]
 
@@ -85,8 +83,7 @@ def _there(name: str) -> bool:
 
 def _case(program: Formula | Program | None, language: str) -> Case | None:
     if isinstance(program, Formula):
-        root = _is_library(language) and ROOT in program.text
-        return None if language in OWN_FORMULAS or root else _of_formula(program)
+        return None if language in OWN_FORMULAS else _of_formula(program)
     return None if program is None else _of_arrays(program, language)
 
 

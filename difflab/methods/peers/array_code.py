@@ -32,6 +32,7 @@ from difflab.methods.peers.written_values import (
     WrittenValue,
     operated,
 )
+from difflab.primitives import power
 
 __all__ = ["jax_code", "numpy_code", "torch_code"]
 
@@ -197,7 +198,10 @@ class _Code:
             raise UnsupportedError(f"{self.title} code has no form of '{row.name}'")
         operator = self.spelling.operators.get(row.name)
         plain = [self.values[child] for child in children]
-        if operator is not None and any(isinstance(value, WrittenValue) for value in plain):
+        written = any(isinstance(value, WrittenValue) for value in plain)
+        if row is power and written and not isinstance(plain[1], WrittenValue) and plain[1] == 0.5:
+            return row.computer(self.xp)(*plain)  # NumPy's operator is a root, nan at -inf
+        if operator is not None and written:
             return operated(operator, plain, getattr(np, row.name))
         try:
             compute = self.spelling.rows.get(row.name) or row.computer(self.xp)

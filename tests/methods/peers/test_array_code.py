@@ -118,3 +118,12 @@ def test_constants_without_elements_keep_their_shape(write: Callable[..., str], 
     names: dict[str, Any] = {}
     exec(write(function), names)
     assert names["f"](library.asarray(1.0)).shape == (0, 3)
+
+
+def test_square_roots_as_powers_are_those_of_ieee_754() -> None:
+    """NumPy's operator gives nan and -0.0."""
+    names: dict[str, Any] = {}
+    exec(numpy_code(dl.parse("x^0.5")), names)
+    found = names["f"](np.array([-np.inf, -0.0, 4.0]))
+    assert found.tolist() == [np.inf, 0.0, 2.0]
+    assert not np.signbit(found[1])
