@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -11,19 +12,18 @@ from hypothesis import strategies as st
 from difflab.language.printers import forms
 from difflab.language.printers.c import CPrinter
 from difflab.primitives import helpers
-from tests.differential import formulas
-from tests.differential.languages import FAMILY, PROGRAMS, Batch
+from tests.differential import formulas, languages, printed
+from tests.differential.languages import Batch
+from tests.differential.search import Family
 from tests.support.languages import C
-
-FEW = {"({0} - {1})", "({0} * {1})", "max({0}, {1})", "sin({0})"}
 
 
 def parentheses_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write a * (b - c) as a * b - c."""
+    """Write a - (b - c) as a - b - c."""
     operand = forms._operand
 
     def loose(name: str, argument: int, enclosed: bool, strict: bool) -> int:
-        return forms.ANYTHING if name == "multiply" else operand(name, argument, enclosed, strict)
+        return operand(name, 0 if name == "subtract" else argument, enclosed, strict)
 
     monkeypatch.setattr(forms, "_operand", loose)
 
@@ -39,22 +39,35 @@ def digits_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CPrinter, "number", lambda _, value, name: f"{value:.7e}")
 
 
+CODE = st.builds(Batch, st.just("C"), languages.PROGRAMS)
+
+
 @pytest.mark.skipif(not C.there, reason="needs gcc")
-@pytest.mark.parametrize("plant", [parentheses_dropped, nan_ignored, digits_lost])
+@pytest.mark.parametrize(
+    ("plant", "words", "family", "programs"),
+    [
+        (parentheses_dropped, {"({0} - {1})", "sin({0})"}, printed.FAMILY, printed.PROGRAMS),
+        (nan_ignored, {"max({0}, {1})", "({0} * {1})"}, languages.FAMILY, CODE),
+        (digits_lost, {"({0} - {1})", "({0} * {1})"}, languages.FAMILY, CODE),
+    ],
+)
 def test_a_planted_fault_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None],
+    words: set[str],
+    family: Family,
+    programs: st.SearchStrategy[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Formulas of a few words are drawn, so that other rows of the table move no program."""
     plant(monkeypatch)
-    monkeypatch.setattr(
-        formulas, "WORDS", [word for word in formulas.WORDS if word.template in FEW]
-    )
+    kept = [word for word in formulas.WORDS if word.template in words]
+    monkeypatch.setattr(formulas, "WORDS", kept)
     run = settings(
-        max_examples=FAMILY.fixed,
+        max_examples=family.fixed,
         database=None,
         deadline=None,
         phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
-    )(given(st.builds(Batch, st.just("C"), PROGRAMS))(FAMILY.check))
+    )(given(programs)(family.check))
     with pytest.raises((AssertionError, ExceptionGroup)):
         seed(1)(run)()
