@@ -13,6 +13,7 @@ Examples
 
 from difflab.arrays import (
     complex_array,
+    contraction,
     convolution,
     factors,
     linalg,
@@ -25,6 +26,7 @@ from difflab.arrays import (
     trigonometric,
 )
 from difflab.arrays.complex_array import *
+from difflab.arrays.contraction import *
 from difflab.arrays.convolution import *
 from difflab.arrays.factors import *
 from difflab.arrays.given import Axis
@@ -40,6 +42,7 @@ from difflab.arrays.trigonometric import *
 __all__ = ["Axis"]
 # Spelled out, because this is the form that type checkers can follow.
 __all__ += complex_array.__all__
+__all__ += contraction.__all__
 __all__ += convolution.__all__
 __all__ += factors.__all__
 __all__ += linalg.__all__

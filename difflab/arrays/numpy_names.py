@@ -109,7 +109,6 @@ WRITTEN = {
     "partition": "np.partition(x, kth): the method would sort in place",
     "lexsort": "np.argsort of one combined key",
     "put": "np.where(mask, new, x)",
-    "sinc": "np.sin(np.pi * x) / (np.pi * x)",
     "sort": "np.sort(x): the method would sort in place",
     "tolist": "list(x), or tensor.detach().numpy().tolist() for the elements of a tensor",
 }

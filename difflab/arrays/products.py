@@ -10,7 +10,7 @@ from difflab import primitives as rows
 from difflab.arrays.given import Array, Shape, as_array, as_integer, mismatch, shape_of
 from difflab.arrays.linalg import inv, square
 from difflab.arrays.reductions import sum
-from difflab.arrays.shapes import broadcast_to, diagonal, reshape, several, transpose
+from difflab.arrays.shapes import broadcast_to, diagonal, reshape, several
 from difflab.core.apply import apply
 from difflab.core.ownership import unchanged
 
@@ -18,7 +18,6 @@ __all__ = [
     "convolve",
     "correlate",
     "dot",
-    "einsum",
     "matmul",
     "matrix_power",
     "multi_dot",
@@ -232,90 +231,3 @@ def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
             ]
             cost[i, j], splits[i, j] = min(costs)
     return splits
-
-
-def einsum(subscripts: str, *operands: Array) -> Array:
-    """Sum products of arrays over the indices that the result does not have.
-
-    Two operands at a time, from left to right, each as one matrix product.
-
-    Parameters
-    ----------
-    subscripts : str
-        As NumPy's, such as ``"ij,jk->ik"``; a letter once in an operand, without ``...``.
-    *operands : array or traced value
-
-    Raises
-    ------
-    ShapeError
-        The subscripts do not fit the shapes.
-
-    Examples
-    --------
-    >>> a = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> einsum("ij,kj->ik", a, a).tolist()
-    [[5.0, 11.0], [11.0, 25.0]]
-    """
-    operands = tuple(map(as_array, operands))
-    terms, result = _subscripts(subscripts, [shape_of(x) for x in operands])
-    found, letters = operands[0], terms[0]
-    for position, (operand, term) in enumerate(zip(operands[1:], terms[1:], strict=True), 2):
-        needed = set(result).union(*terms[position:])
-        found, letters = _contracted(found, letters, operand, term, needed)
-    found, letters = _summed(found, letters, set(result))
-    return transpose(found, [letters.index(letter) for letter in result])
-
-
-def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
-    """Return the letters of each operand and of the result, checked."""
-    if not isinstance(subscripts, str):
-        raise mismatch(f"einsum takes a str of subscripts first, not {type(subscripts).__name__}")
-    given, arrow, result = subscripts.replace(" ", "").partition("->")
-    terms = given.split(",")
-    if not arrow:
-        letters = given.replace(",", "")
-        result = "".join(sorted(letter for letter in letters if letters.count(letter) == 1))
-    sizes: dict[str, int] = {}
-    fitting = len(terms) == len(shapes)
-    for term, shape in zip(terms, shapes, strict=False):
-        fitting &= term.isalpha() and len(set(term)) == len(term) == len(shape)
-        for letter, size in zip(term, shape, strict=False):
-            fitting &= sizes.setdefault(letter, size) == size
-    if not fitting or not set(result) <= set(sizes) or len(set(result)) < len(result):
-        shown = " and ".join(map(str, shapes))
-        raise mismatch(f"einsum cannot combine the shapes {shown} as '{subscripts}'")
-    return terms, result
-
-
-def _summed(x: Array, letters: str, needed: set[str]) -> tuple[Array, str]:
-    """Sum over the letters that are not needed."""
-    axes = [position for position, letter in enumerate(letters) if letter not in needed]
-    if not axes:
-        return x, letters
-    return sum(x, axes), "".join(letter for letter in letters if letter in needed)
-
-
-def _contracted(a: Array, left: str, b: Array, right: str, needed: set[str]) -> tuple[Array, str]:
-    """Multiply two operands as stacks of matrices."""
-    a, left = _summed(a, left, needed | set(right))
-    b, right = _summed(b, right, needed | set(left))
-    stack = [letter for letter in left if letter in right and letter in needed]
-    inner = [letter for letter in left if letter in right and letter not in needed]
-    rows_, columns = ([c for c in own if c not in other] for own, other in _both(left, right))
-    size = dict(zip(left + right, shape_of(a) + shape_of(b), strict=True))
-
-    def grouped(x: Array, letters: str, groups: list[list[str]]) -> Array:
-        order = [letters.index(letter) for group in groups for letter in group]
-        sizes = [[size[letter] for letter in group] for group in groups]
-        flat = [*sizes[0], *(int(np.prod(group, dtype=int)) for group in sizes[1:])]
-        return reshape(transpose(x, order), flat)
-
-    product = matmul(
-        grouped(a, left, [stack, rows_, inner]), grouped(b, right, [stack, inner, columns])
-    )
-    letters = [*stack, *rows_, *columns]
-    return reshape(product, [size[letter] for letter in letters]), "".join(letters)
-
-
-def _both(left: str, right: str) -> list[tuple[str, str]]:
-    return [(left, right), (right, left)]

@@ -65,12 +65,21 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "constants": (lambda a: a * np.array([1, 2, 3]) - np.ones((2, 1)), (M,)),
     "new axes": (lambda a: a[:, None, 1:] * a[None, ..., None, 0], (M,)),
     "several places": (lambda a: a[[1, 0, 1]] * 2, (M,)),
+    "bincount": (lambda a: np.bincount([0, 2, 2, 1, 0, 4], a, minlength=7), (M.ravel(),)),
     "einsum": (lambda a, b: np.einsum("ij,kj->ki", a, b), (M, S)),
     "einsum implicit": (lambda a, b: np.einsum("ij,jk", a, b), (M, S)),
     "einsum sum": (lambda a: np.einsum("ij->j", a), (M,)),
     "einsum batch": (lambda a, b: np.einsum("bij,bkj->bik", a, b), (B, B)),
     "einsum three": (lambda a, b, c: np.einsum("i,ij,j->", a, b, c), (M[:, 0], M, S[0])),
     "einsum outer": (lambda a, b: np.einsum("i,j->ji", a, b), (M[0], S[0])),
+    "einsum trace": (lambda a: np.einsum("ii", a), (S,)),
+    "einsum diagonal": (lambda a, b: np.einsum("ii,ij->ij", a, b), (S, S)),
+    "einsum stacks": (lambda a, b: np.einsum("...ij,j", a, b), (B, M[0, : B.shape[-1]])),
+    "einsum stacks of one": (lambda a, b: np.einsum("...ij,...kj->ki...", a, b), (B, B[:1])),
+    "einsum in best order": (
+        lambda a, b, c: np.einsum("i,ij,jk->k", a, b, c, optimize=True),
+        (M[:, 0], M, S),
+    ),
     "einsum lonely": (lambda a, b: np.einsum("ij,k->i", a, b), (M, S[0])),
 }
 
@@ -204,6 +213,35 @@ def test_array_constants_are_shared_and_survive_pickling() -> None:
     assert opcodes.count(2 + rows.index("constant_array")) == 1
     again = pickle.loads(pickle.dumps(function))
     assert again(M) == function(M)
+
+
+@pytest.mark.parametrize(
+    "subscripts",
+    ["ii", "ij", "i...,j", "...i->i", "ij->k", "i1", "ij,jk", "ijkl...->i", "ij->ii"],
+)
+def test_subscripts_that_do_not_fit_are_refused_as_by_numpy(subscripts: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        np.einsum(subscripts, M[None])
+    with pytest.raises(ShapeError, match="einsum cannot combine the shapes"):
+        arrays.einsum(subscripts, M[None])
+
+
+def test_an_order_of_products_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ShapeError, match="einsum cannot optimize by 'best'"):
+        arrays.einsum("ij,jk,kl", M, S, S, optimize="best")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (lambda x: np.bincount([0, -1, 2], x), "index -1 of bincount is negative"),
+        (lambda x: np.bincount([0, 1], x), r"not the shapes \(2,\) and \(3,\)"),
+        (lambda x: np.bincount([0.5, 1, 2], x), "needs integers"),
+    ],
+)
+def test_indices_of_bins_are_checked(code: Callable[..., Any], message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        dl.trace(code, np.ones(3))
 
 
 def test_contractions_are_matrix_products() -> None:

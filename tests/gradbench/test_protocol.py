@@ -66,15 +66,14 @@ def test_runs_are_repeated_as_often_as_the_input_asks() -> None:
     few = {"x": [1.0, 2.0], "min_runs": 3, "min_seconds": 0}
     long = {"x": [1.0, 2.0], "min_runs": 1, "min_seconds": 0.01}
     found, _, _ = answers([evaluate(0, "lse", "primal", few), evaluate(1, "lse", "primal", long)])
-    counts, times = [], []
+    times = []
     for response in found:
         runs = [entry for entry in response["timings"] if entry["name"] == "evaluate"]
-        counts.append(len(runs))
-        times.append(sum(run["nanoseconds"] for run in runs))
+        times.append([run["nanoseconds"] for run in runs])
         assert len(response["timings"]) == 1 + len(runs)
-    assert counts[0] == 3
-    assert counts[1] > 3
-    assert times[1] >= 1e7
+    assert len(times[0]) == 3
+    # A run may be slow enough to be the only one; the last is the one that reaches the time.
+    assert sum(times[1][:-1]) < 1e7 <= sum(times[1])
 
 
 def test_what_cannot_be_answered_is_a_response_that_says_why() -> None:

@@ -14,8 +14,10 @@ from difflab.core.ownership import unchanged
 from difflab.primitives import (
     absolute,
     atan2,
+    besseli,
     ceil,
     clip,
+    cos_remainder,
     divide,
     equal,
     floor,
@@ -143,6 +145,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "count_nonzero": truths.count,
     "fix": lambda x: _truncated(x),
     "full_like": _full_like,
+    "i0": lambda x: besseli(0, x),
     "imag": lambda val: val.imag,
     "isclose": _isclose,
     "isneginf": lambda x: equal(x, -math.inf),
@@ -151,6 +154,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "real": lambda val: val.real,
     "round": rounded,
     "select": _select,
+    "sinc": lambda x: cos_remainder(1, 0, multiply(x, math.pi)),
     "take": taken,
 }
 

@@ -10,8 +10,19 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.given import Axis, as_array, as_float, mismatch, normalized_axes, shape_of
-from difflab.primitives import clip, sqrt, where
+from difflab.arrays.given import (
+    Axis,
+    as_array,
+    as_float,
+    as_indices,
+    as_integer,
+    mismatch,
+    normalized_axes,
+    shape_of,
+)
+from difflab.core.apply import apply
+from difflab.primitives import clip, put, sqrt, where
+from difflab.primitives.movement import as_places
 
 __all__ = ["FUNCTIONS", "std", "var", "without_nan"]
 
@@ -239,8 +250,21 @@ def _nanstd(
     return total / sqrt(_nan_rest("nanstd", a, axis, keepdims, less))
 
 
+def _bincount(x: Any, /, weights: Any, minlength: int = 0) -> Any:
+    """Return the sums of the weights of equal indices."""
+    bins, weights = as_indices("bincount", x), as_array(weights)
+    if bins.ndim != 1 or shape_of(weights) != bins.shape:
+        shapes = f"{bins.shape} and {shape_of(weights)}"
+        raise mismatch(f"bincount takes vectors of indices and of weights, not the shapes {shapes}")
+    if bins.min(initial=0) < 0:
+        raise mismatch(f"index {bins.min()} of bincount is negative")
+    size = max(as_integer("bincount", "minlength", minlength, 0), bins.max(initial=-1) + 1)
+    return apply(put, weights, places=as_places(bins), axis=-1, rank=1, size=int(size))
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "average": _average,
+    "bincount": _bincount,
     "corrcoef": _corrcoef,
     "cov": _cov,
     "nanargmax": lambda a, axis=None: arrays.argmax(without_nan(a, -math.inf), axis),

@@ -157,6 +157,7 @@ SELECTION: dict[str, tuple[Code, tuple[Any, ...]]] = {
     "fmax": (lambda np, x, y: np.fmax(x, y), (N, M[::-1] + 0.1)),
     "fmin": (lambda np, x, y: np.fmin(x, y), (N, M[::-1] + 0.1)),
     "fmod": (lambda np, x, y: np.fmod(3.0 * x, y), (V, X[::-1] - 2.2)),
+    "i0": (lambda np, x: np.i0(3.0 * x), (V,)),
     "ldexp": (lambda np, x: np.ldexp(x, np.array([1, -2, 0, 3, 1, 1])), (V,)),
     "logaddexp": (lambda np, x, y: np.logaddexp(x, y), (V, X)),
     "logaddexp2": (lambda np, x, y: np.logaddexp2(x, y), (V, X)),
@@ -167,6 +168,7 @@ SELECTION: dict[str, tuple[Code, tuple[Any, ...]]] = {
         lambda np, x: np.select([x < 0.0, x < 0.7], [x * x, np.sin(x)], default=-x),
         (V,),
     ),
+    "sinc": (lambda np, x: np.sinc(x) + np.sinc(x - V), (V,)),
     "vecdot": (lambda np, x, y: np.vecdot(x, y), (T, W)),
 }
 FLAT: dict[str, tuple[Code, tuple[Any, ...]]] = {
