@@ -7,17 +7,16 @@ difflab needs to know complex numbers: derivatives are those of real functions o
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Axis, Shape, as_array, shape_of
-from difflab.arrays.reductions import mean, sum
-from difflab.arrays.shapes import broadcast_to, reshape, transpose
+from difflab.arrays.given import Array, Shape, as_array, shape_of
+from difflab.arrays.shaped import Shaped
+from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.core.primitive import ByArgument, Linear, Primitive
@@ -46,7 +45,7 @@ def _operator(row: Primitive) -> tuple[Callable[[Any, Any], Any], Callable[[Any,
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ComplexArray:
+class ComplexArray(Shaped):
     """Complex values by their parts, two real arrays of one shape.
 
     It is a tree of these two: `jit`, `vmap`, `scan` and their kin take and return it. Of arrays
@@ -86,22 +85,6 @@ class ComplexArray:
         """The complex dtype of NumPy's array of the same precision."""
         return np.result_type(getattr(self.real, "dtype", np.float64), np.complex64)
 
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def T(self) -> ComplexArray:
-        """The axes in reverse order."""
-        found: ComplexArray = self.transpose()
-        return found
-
     def conj(self) -> ComplexArray:
         """Return the complex conjugates."""
         return ComplexArray(self.real, -self.imag)
@@ -115,27 +98,6 @@ class ComplexArray:
     def filled(self, value: float) -> Array:
         """Return a real array of this shape filled with one number."""
         return _full(self.real, value)
-
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Any:
-        """Return the average over `axis`, all axes when None."""
-        return mean(self, axis, keepdims)
-
-    def ravel(self) -> Any:
-        """Return all elements in one axis."""
-        return reshape(self, -1)
-
-    def reshape(self, *shape: Any) -> Any:
-        """Return the same values in another shape."""
-        return reshape(self, shape[0] if len(shape) == 1 else shape)
-
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Any:
-        """Sum over `axis`, all axes when None."""
-        return sum(self, axis, keepdims)
-
-    def transpose(self, *axes: Any) -> Any:
-        """Permute the axes, or reverse their order."""
-        order: Sequence[int] | None = axes[0] if len(axes) == 1 else axes or None
-        return transpose(self, order)
 
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
@@ -171,9 +133,6 @@ class ComplexArray:
 
     def __abs__(self) -> Any:
         return _absolute(self)
-
-    def __len__(self) -> int:
-        return len(self.real)
 
     def __getitem__(self, key: Any) -> ComplexArray:
         return ComplexArray(self.real[key], self.imag[key])

@@ -22,6 +22,7 @@ __all__ = [
     "as_integer",
     "as_integers",
     "brief_repr",
+    "kept_axes",
     "mismatch",
     "normalized_axes",
     "normalized_axis",
@@ -105,6 +106,17 @@ def normalized_axes(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise mismatch(f"{name} got a repeated axis: {wanted}")
     return tuple(found)
+
+
+def kept_axes(shape: Shape, axes: Sequence[int]) -> Shape:
+    """Return a shape whose `axes`, counted from the end, have size 1.
+
+    Examples
+    --------
+    >>> kept_axes((2, 3, 4), (-3, -1))
+    (1, 3, 1)
+    """
+    return tuple([1 if k - len(shape) in axes else size for k, size in enumerate(shape)])
 
 
 def normalized_axis(name: str, axis: int, shape: Shape) -> int:

@@ -5,8 +5,6 @@ Traced values and tensors both inherit them; each is the array function of its n
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -18,10 +16,11 @@ from difflab.arrays.counterparts import joining, layout, ordering, statistics
 from difflab.arrays.counterparts.selection import clipped, rounded, taken
 from difflab.arrays.given import as_array
 from difflab.arrays.numpy_names import alternative_to
+from difflab.arrays.shaped import Shaped
 from difflab.arrays.updates import Updates
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
-from difflab.errors import InputError, MissingAttributeError, UnsizedError
+from difflab.errors import InputError, MissingAttributeError
 from difflab.primitives import as_number, floor, not_equal
 
 __all__ = ["Idioms"]
@@ -46,7 +45,7 @@ class Lacking:
         )
 
 
-class Idioms:
+class Idioms(Shaped):
     """Methods and operators that are spelled as those of NumPy's arrays."""
 
     __slots__ = ()
@@ -54,33 +53,15 @@ class Idioms:
     if TYPE_CHECKING:  # attributes that each carrier defines
 
         @property
-        def shape(self) -> tuple[int, ...]: ...  # noqa: D102
-        @property
         def dtype(self) -> np.dtype[Any]: ...  # noqa: D102
         def copy(self) -> Any: ...  # noqa: D102
         def filled(self, value: float) -> Any: ...  # noqa: D102
         def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Any: ...
-        def __getitem__(self, key: Any) -> Any: ...
         def __truediv__(self, other: Any) -> Any: ...
         def __rtruediv__(self, other: Any) -> Any: ...
         def __mod__(self, other: Any) -> Any: ...
         def __rmod__(self, other: Any) -> Any: ...
         def __neg__(self) -> Any: ...
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def T(self) -> Any:
-        """The axes in reverse order."""
-        return arrays.transpose(self)
 
     @property
     def at(self) -> Updates:
@@ -96,14 +77,6 @@ class Idioms:
     def imag(self) -> Any:
         """Zeros: the values are real."""
         return self.filled(0.0)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise at_users_line(UnsizedError, "a number has no length and cannot be iterated over")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[position] for position in range(len(self)))
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return rounded(self, ndigits or 0)
@@ -223,10 +196,6 @@ class Idioms:
         """Return the maximum along `axis`, over all axes when None."""
         return arrays.max(self, axis, keepdims)
 
-    def mean(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return the average over `axis`, all axes when None."""
-        return arrays.mean(self, axis, keepdims)
-
     def min(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
         """Return the minimum along `axis`, over all axes when None."""
         return arrays.min(self, axis, keepdims)
@@ -234,14 +203,6 @@ class Idioms:
     def prod(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
         """Multiply over `axis`, all axes when None."""
         return arrays.prod(self, axis, keepdims)
-
-    def ravel(self) -> Any:
-        """Return all elements in one axis."""
-        return arrays.reshape(self, -1)
-
-    def reshape(self, *shape: Any) -> Any:
-        """Return the same values in another shape."""
-        return arrays.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Any:
         """Repeat each entry along `axis`, of the flattened array when None."""
@@ -265,10 +226,6 @@ class Idioms:
         """Return the standard deviation along `axis`; derivative 0 where all are equal."""
         return statistics.std(self, axis, ddof=ddof, keepdims=keepdims, mean=mean)
 
-    def sum(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Sum over `axis`, all axes when None."""
-        return arrays.sum(self, axis, keepdims)
-
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         """Exchange two axes."""
         return layout.swap_axes(self, axis1, axis2)
@@ -280,11 +237,6 @@ class Idioms:
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         """Return the sums of the diagonals of the matrices of two axes."""
         return self.diagonal(offset, axis1, axis2).sum(-1)
-
-    def transpose(self, *axes: Any) -> Any:
-        """Permute the axes, or reverse their order."""
-        order: Sequence[int] | None = axes[0] if len(axes) == 1 else axes or None
-        return arrays.transpose(self, order)
 
     def var(
         self, axis: arrays.Axis = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None

@@ -78,24 +78,22 @@ def _complex(parts: Any, scale: float) -> ComplexArray:
     return ComplexArray(parts[..., 0], parts[..., 1])
 
 
-def _of_all(name: str, a: Any, n: int | None, axis: int, norm: Norm, inverse: bool) -> Any:
-    a = as_array(a)
-    along = normalized_axis(name, axis, shape_of(a))
-    n = _length(name, n, shape_of(a)[along])
-    scale = _scale(name, INVERSE.get(norm, norm) if inverse else norm, n)
-    parts = _packed(_fitted(a, n, along))
-    rank = len(shape_of(parts))
-    return _complex(apply(fft, parts, axes=(along - 1, -1), rank=rank, transposed=inverse), scale)
+def _of_all(name: str, *, inverse: bool = False) -> Callable[..., ComplexArray]:
+    """Return the transform of complex values."""
+
+    def computed(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
+        a = as_array(a)
+        along = normalized_axis(name, axis, shape_of(a))
+        n = _length(name, n, shape_of(a)[along])
+        scale = _scale(name, INVERSE.get(norm, norm) if inverse else norm, n)
+        parts = _packed(_fitted(a, n, along))
+        axes, rank = (along - 1, -1), len(shape_of(parts))
+        return _complex(apply(fft, parts, axes=axes, rank=rank, transposed=inverse), scale)
+
+    return computed
 
 
-def _fft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
-    found: ComplexArray = _of_all("fft", a, n, axis, norm, inverse=False)
-    return found
-
-
-def _ifft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
-    found: ComplexArray = _of_all("ifft", a, n, axis, norm, inverse=True)
-    return found
+_fft, _ifft = _of_all("fft"), _of_all("ifft", inverse=True)
 
 
 def _rfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:

@@ -10,7 +10,7 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.counterparts.layout import diagonal, matrix_transpose, move_axis, trace
 from difflab.arrays.counterparts.products import cross, tensordot, vecdot
-from difflab.arrays.given import as_array, normalized_axes, shape_of
+from difflab.arrays.given import as_array, kept_axes, normalized_axes, shape_of
 from difflab.core.place import at_users_line
 from difflab.errors import TraceError
 
@@ -71,8 +71,7 @@ def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any =
     flat = move_axis(x, axes, tuple(range(-len(axes), 0))) if axes else x
     rest = shape_of(flat)[: len(shape) - len(axes)]
     found = arrays.norm_of_order(arrays.reshape(flat, (*rest, -1)), ord, -1)
-    opened = [1 if k - len(shape) in axes else size for k, size in enumerate(shape)]
-    return arrays.reshape(found, opened) if keepdims else found
+    return arrays.reshape(found, kept_axes(shape, axes)) if keepdims else found
 
 
 def _matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from difflab import primitives as rows
 from difflab.arrays.given import Array, as_array, mismatch, normalized_axis, shape_of
-from difflab.arrays.shapes import broadcast_to, reshape
+from difflab.arrays.shapes import broadcast_to, flat_unless, reshape
 from difflab.core.apply import apply
 
 __all__ = ["argsort", "sort", "take_along_axis"]
@@ -28,8 +28,7 @@ def argsort(x: Array, axis: int | None = -1) -> Array:
     >>> argsort(np.array([3.0, 1.0, 2.0])).tolist()
     [1.0, 2.0, 0.0]
     """
-    x = reshape(x, -1) if axis is None else as_array(x)
-    along = normalized_axis("argsort", -1 if axis is None else axis, shape_of(x))
+    x, along = flat_unless("argsort", x, axis)
     return apply(rows.argsort, x, axes=(along,), rank=len(shape_of(x)))
 
 
@@ -41,8 +40,7 @@ def sort(x: Array, axis: int | None = -1) -> Array:
     >>> sort(np.array([3.0, 1.0, 2.0])).tolist()
     [1.0, 2.0, 3.0]
     """
-    x = reshape(x, -1) if axis is None else as_array(x)
-    along = -1 if axis is None else axis
+    x, along = flat_unless("sort", x, axis)
     return take_along_axis(x, argsort(x, along), along)
 
 
@@ -70,10 +68,9 @@ def take_along_axis(x: Array, indices: Array, axis: int | None = -1) -> Array:
     >>> take_along_axis(np.array([[5.0, 6.0], [7.0, 8.0]]), np.array([[1], [0]])).tolist()
     [[6.0], [7.0]]
     """
-    x = reshape(x, -1) if axis is None else as_array(x)
+    x, along = flat_unless("take_along_axis", x, axis)
     indices = as_array(indices)
     shape, wanted = shape_of(x), shape_of(indices)
-    along = normalized_axis("take_along_axis", -1 if axis is None else axis, shape)
     if len(wanted) != len(shape):
         raise mismatch(f"take_along_axis of the shape {shape} with indices of the shape {wanted}")
     rest, own = (_without(part, along) for part in (shape, wanted))

@@ -17,12 +17,13 @@ from difflab.arrays.given import (
     Shape,
     as_array,
     as_integer,
+    kept_axes,
     mismatch,
     normalized_axes,
     normalized_axis,
     shape_of,
 )
-from difflab.arrays.shapes import reshape
+from difflab.arrays.shapes import flat_unless, reshape
 from difflab.core.apply import apply
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
@@ -60,8 +61,7 @@ def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdim
         return found
     if not as_integer(row.name, "keepdims", keepdims):
         return found
-    rank = len(shape)
-    return reshape(found, [1 if k - rank in axes else size for k, size in enumerate(shape)])
+    return reshape(found, kept_axes(shape, axes))
 
 
 def _same(x: Array) -> Array:
@@ -145,9 +145,7 @@ def argmax(x: Array, axis: int | None = None) -> Array:
     >>> float(argmax(np.array([1.0, 3.0, 2.0])))
     1.0
     """
-    flat = reshape(x, -1) if axis is None else as_array(x)
-    along = -1 if axis is None else normalized_axis("argmax", axis, shape_of(flat))
-    return _reduced(rows.argmax, flat, along, False)
+    return _reduced(rows.argmax, *flat_unless("argmax", x, axis), False)
 
 
 def norm(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -225,10 +223,7 @@ def cumsum(x: Array, axis: int | None = None) -> Array:
     >>> cumsum(np.array([1.0, 2.0, 3.0])).tolist()
     [1.0, 3.0, 6.0]
     """
-    x = reshape(x, -1) if axis is None else as_array(x)
-    return _along(
-        rows.cumsum, x, -1 if axis is None else normalized_axis("cumsum", axis, shape_of(x))
-    )
+    return _along(rows.cumsum, *flat_unless("cumsum", x, axis))
 
 
 def cumprod(x: Array, axis: int | None = None) -> Array:
@@ -242,10 +237,7 @@ def cumprod(x: Array, axis: int | None = None) -> Array:
     >>> cumprod(np.array([1.0, 2.0, 3.0])).tolist()
     [1.0, 2.0, 6.0]
     """
-    x = reshape(x, -1) if axis is None else as_array(x)
-    return _along(
-        rows.cumprod, x, -1 if axis is None else normalized_axis("cumprod", axis, shape_of(x))
-    )
+    return _along(rows.cumprod, *flat_unless("cumprod", x, axis))
 
 
 def linear_recurrence(a: Array, b: Array, axis: int = -1) -> Array:

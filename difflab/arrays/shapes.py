@@ -72,6 +72,14 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     return apply(rows.reshape, x, shape=new, rank=len(old))
 
 
+def flat_unless(name: str, x: Array, axis: int | None) -> tuple[Array, int]:
+    """Return an array and one of its axes, counted from the end; flattened if it is None."""
+    if axis is None:
+        return reshape(x, -1), -1
+    x = as_array(x)
+    return x, normalized_axis(name, axis, shape_of(x))
+
+
 def broadcast_to(x: Array, shape: int | Sequence[int]) -> Array:
     """Repeat `x` along new leading axes and axes of size 1.
 

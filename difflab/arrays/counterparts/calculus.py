@@ -1,4 +1,4 @@
-"""NumPy's differences, integrals and discrete filters along an axis."""
+"""NumPy's differences, integrals and running totals along an axis."""
 
 from __future__ import annotations
 
@@ -195,18 +195,24 @@ def _linspace(
     return (found, step) if retstep else found
 
 
-def _cumulative_sum(x: Any, /, *, axis: int | None = None, include_initial: bool = False) -> Any:
-    x = as_array(x)
-    if axis is None and len(shape_of(x)) != 1:
-        raise mismatch("cumulative_sum of several axes needs an axis")
-    along = normalized_axis("cumulative_sum", -1 if axis is None else axis, shape_of(x))
-    found = arrays.cumsum(x, along)
-    return arrays.concatenate([_beside(0.0, x, along), found], along) if include_initial else found
+def _cumulative(name: str, running: Callable[..., Any], initial: float) -> Callable[..., Any]:
+    def computed(x: Any, /, *, axis: int | None = None, include_initial: bool = False) -> Any:
+        x = as_array(x)
+        if axis is None and len(shape_of(x)) != 1:
+            raise mismatch(f"{name} of several axes needs an axis")
+        along = normalized_axis(name, -1 if axis is None else axis, shape_of(x))
+        found = running(x, along)
+        if not include_initial:
+            return found
+        return arrays.concatenate([cut(x, along, 0, 1).filled(initial), found], along)
+
+    return computed
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "cumsum": arrays.cumsum,
-    "cumulative_sum": _cumulative_sum,
+    "cumulative_prod": _cumulative("cumulative_prod", arrays.cumprod, 1.0),
+    "cumulative_sum": _cumulative("cumulative_sum", arrays.cumsum, 0.0),
     "diff": _diff,
     "ediff1d": _ediff1d,
     "gradient": _gradient,

@@ -17,7 +17,7 @@ from difflab.arrays.given import (
     normalized_axis,
     shape_of,
 )
-from difflab.arrays.shapes import several
+from difflab.arrays.shapes import flat_unless, several
 from difflab.core.primitive import Shape
 
 __all__ = ["FUNCTIONS", "broadcast_shape", "concatenated", "repeated"]
@@ -35,12 +35,9 @@ def _hstack(tup: Sequence[Any]) -> Any:
     return arrays.concatenate(parts, 0 if parts and len(parts[0].shape) == 1 else 1)
 
 
-def _vstack(tup: Sequence[Any]) -> Any:
-    return arrays.concatenate([at_least(2)(x) for x in several("vstack", tup)])
-
-
-def _dstack(tup: Sequence[Any]) -> Any:
-    return arrays.concatenate([at_least(3)(x) for x in several("dstack", tup)], 2)
+def _stacked(name: str, rank: int, axis: int) -> Callable[[Sequence[Any]], Any]:
+    """Return a function that joins arrays of at least `rank` axes."""
+    return lambda tup: arrays.concatenate([at_least(rank)(x) for x in several(name, tup)], axis)
 
 
 def _column_stack(tup: Sequence[Any]) -> Any:
@@ -86,12 +83,10 @@ def _with_rank(x: Any, rank: int) -> Any:
 # --- parts ------------------------------------------------------------------------------------
 
 
-def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    return _split_by("array_split", ary, indices_or_sections, axis, even=False)
-
-
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    return _split_by("split", ary, indices_or_sections, axis, even=True)
+def _split(name: str, *, even: bool) -> Callable[..., list[Any]]:
+    return lambda ary, indices_or_sections, axis=0: _split_by(
+        name, ary, indices_or_sections, axis, even=even
+    )
 
 
 def _split_by(name: str, ary: Any, given: Any, axis: int, *, even: bool) -> list[Any]:
@@ -129,17 +124,9 @@ def _unstack(x: Any, *, axis: int = 0) -> tuple[Any, ...]:
 # --- repetition -------------------------------------------------------------------------------
 
 
-def _flat_unless(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
-    """Return an array and one of its axes; the flattened array if the axis is None."""
-    a = as_array(a)
-    if axis is None:
-        return arrays.reshape(a, -1), -1
-    return a, normalized_axis(name, axis, a.shape)
-
-
 def repeated(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Repeat each entry along an axis, or of the flattened array."""
-    a, along = _flat_unless("repeat", a, axis)
+    a, along = flat_unless("repeat", a, axis)
     counts = as_integers("repeat", "repeats", repeats)
     if min(counts, default=0) < 0 or len(counts) not in (1, a.shape[along]):
         raise mismatch(
@@ -207,7 +194,7 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    arr, along = _flat_unless("delete", arr, axis)
+    arr, along = flat_unless("delete", arr, axis)
     try:
         kept = np.delete(np.arange(arr.shape[along]), obj)
     except (IndexError, ValueError, TypeError) as error:
@@ -216,7 +203,7 @@ def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 
 
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    arr, along = _flat_unless("insert", arr, axis)
+    arr, along = flat_unless("insert", arr, axis)
     size, rank = arr.shape[along], len(arr.shape)
     values = as_array(values)
     places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
@@ -239,23 +226,23 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "append": _append,
-    "array_split": _array_split,
+    "array_split": _split("array_split", even=False),
     "block": _block,
     "broadcast_arrays": _broadcast_arrays,
     "column_stack": _column_stack,
     "concatenate": concatenated,
     "delete": _delete,
     "dsplit": _split_along("dsplit", 2),
-    "dstack": _dstack,
+    "dstack": _stacked("dstack", 3, 2),
     "hsplit": _split_along("hsplit", 1),
     "hstack": _hstack,
     "insert": _insert,
     "meshgrid": _meshgrid,
     "repeat": repeated,
     "resize": _resize,
-    "split": _split,
+    "split": _split("split", even=True),
     "tile": _tile,
     "unstack": _unstack,
     "vsplit": _split_along("vsplit", 0),
-    "vstack": _vstack,
+    "vstack": _stacked("vstack", 2, 0),
 }

@@ -16,6 +16,7 @@ from difflab.arrays.counterparts.layout import at_least, cut, move_axis
 from difflab.arrays.given import (
     Axis,
     as_array,
+    kept_axes,
     mismatch,
     normalized_axes,
     normalized_axis,
@@ -40,16 +41,13 @@ from difflab.primitives import (
 __all__ = ["FUNCTIONS", "searched"]
 
 
-def _sort(
-    a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
-) -> Any:
-    return arrays.sort(a, axis)
+def _stable(compute: Callable[..., Any]) -> Callable[..., Any]:
+    def stable_order(
+        a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
+    ) -> Any:
+        return compute(a, axis)
 
-
-def _argsort(
-    a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
-) -> Any:
-    return arrays.argsort(a, axis)
+    return stable_order
 
 
 def _partitioned(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,31 +76,34 @@ def _lines(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
         raise mismatch(f"{name} of an empty array, of the shape {shape}")
     moved = move_axis(a, axes, tuple(range(-len(axes), 0))) if axes and len(shape) > 1 else a
     rest = shape_of(moved)[: len(shape) - len(axes)]
-    opened = [1 if k - len(shape) in axes else part for k, part in enumerate(shape)]
-    return arrays.reshape(moved, (*rest, size)), tuple(opened)
+    return arrays.reshape(moved, (*rest, size)), kept_axes(shape, axes)
 
 
-def _quantiles(
-    name: str, a: Any, q: Any, axis: Axis, method: str, keepdims: bool, *, missing: bool = False
-) -> Any:
-    """Return the quantiles; `missing` leaves nan out."""
-    lines, opened = _lines(name, a, axis)
-    ordered, size = arrays.sort(lines), shape_of(lines)[-1]
-    shares, flat = shape_of(as_array(q)), arrays.reshape(q, (-1,))
-    if missing or hasattr(q, "__difflab_apply__"):
-        if method != "linear":
-            raise at_users_line(
-                InputError,
-                f"{name} takes method='linear' only, since its positions are known when it runs",
-            )
-        found = _at_computed(ordered, flat, size, missing)
-    else:
-        found = _at_known(name, ordered, flat, size, method)
-    if not missing:
-        found = _nan_if_any(ordered, found)
-    rest = opened if keepdims else shape_of(lines)[:-1]
-    moved = move_axis(found, -1, 0)
-    return arrays.reshape(moved, (*shares, *rest))
+def _quantiles(name: str, whole: float = 1.0, *, missing: bool = False) -> Callable[..., Any]:
+    """Return NumPy's quantiles, by shares of `whole`; `missing` leaves nan out."""
+
+    def computed(
+        a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    ) -> Any:
+        lines, opened = _lines(name, a, axis)
+        ordered, size = arrays.sort(lines), shape_of(lines)[-1]
+        flat = arrays.reshape(q, (-1,)) / whole
+        if missing or hasattr(q, "__difflab_apply__"):
+            if method != "linear":
+                raise at_users_line(
+                    InputError,
+                    f"{name} takes method='linear' only, since its positions are known when it"
+                    " runs",
+                )
+            found = _at_computed(ordered, flat, size, missing)
+        else:
+            found = _at_known(name, ordered, flat, size, method)
+        if not missing:
+            found = _nan_if_any(ordered, found)
+        rest = opened if keepdims else shape_of(lines)[:-1]
+        return arrays.reshape(move_axis(found, -1, 0), (*shape_of(as_array(q)), *rest))
+
+    return computed
 
 
 def _nan_if_any(ordered: Any, found: Any) -> Any:
@@ -145,52 +146,24 @@ def _finite(x: Any) -> Any:
     return where(less(absolute(x), math.inf), x, 0.0)
 
 
-def _quantile(
-    a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
-) -> Any:
-    return _quantiles("quantile", a, q, axis, method, keepdims)
+def _middle(name: str, *, missing: bool = False) -> Callable[..., Any]:
+    """Return NumPy's median, the mean of the two middle elements, which may be one."""
 
+    def computed(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+        lines, opened = _lines(name, a, axis)
+        ordered, size = arrays.sort(lines), shape_of(lines)[-1]
+        if missing:
+            present = where(equal(ordered, ordered), 1.0, 0.0)
+            middle = maximum(arrays.sum(present, -1, keepdims=True) - 1.0, 0.0) / 2.0
+            low, high = (arrays.take_along_axis(ordered, part(middle)) for part in (floor, ceil))
+        else:
+            low, high = (cut(ordered, -1, k, k + 1) for k in ((size - 1) // 2, size // 2))
+        found = (low + high) / 2.0
+        if not missing:
+            found = _nan_if_any(ordered, found)
+        return arrays.reshape(found, opened if keepdims else shape_of(lines)[:-1])
 
-def _percentile(
-    a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
-) -> Any:
-    return _quantiles("percentile", a, as_array(q) / 100.0, axis, method, keepdims)
-
-
-def _median(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    return _middle("median", a, axis, keepdims, missing=False)
-
-
-def _nanquantile(
-    a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
-) -> Any:
-    return _quantiles("nanquantile", a, q, axis, method, keepdims, missing=True)
-
-
-def _nanpercentile(
-    a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
-) -> Any:
-    return _nanquantile(a, as_array(q) / 100.0, axis, method=method, keepdims=keepdims)
-
-
-def _nanmedian(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    return _middle("nanmedian", a, axis, keepdims, missing=True)
-
-
-def _middle(name: str, a: Any, axis: Axis, keepdims: bool, missing: bool) -> Any:
-    """Return the mean of the two middle elements, which may be one; `missing` leaves nan out."""
-    lines, opened = _lines(name, a, axis)
-    ordered, size = arrays.sort(lines), shape_of(lines)[-1]
-    if missing:
-        present = where(equal(ordered, ordered), 1.0, 0.0)
-        middle = maximum(arrays.sum(present, -1, keepdims=True) - 1.0, 0.0) / 2.0
-        low, high = (arrays.take_along_axis(ordered, part(middle)) for part in (floor, ceil))
-    else:
-        low, high = (cut(ordered, -1, k, k + 1) for k in ((size - 1) // 2, size // 2))
-    found = (low + high) / 2.0
-    if not missing:
-        found = _nan_if_any(ordered, found)
-    return arrays.reshape(found, opened if keepdims else shape_of(lines)[:-1])
+    return computed
 
 
 # --- tables -----------------------------------------------------------------------------------
@@ -274,17 +247,6 @@ def _nan_cumprod(a: Any, axis: int | None = None) -> Any:
     return arrays.cumprod(where(equal(a, a), a, 1.0), axis)
 
 
-def _cumulative_prod(x: Any, /, *, axis: int | None = None, include_initial: bool = False) -> Any:
-    x = as_array(x)
-    if axis is None and len(shape_of(x)) != 1:
-        raise mismatch("cumulative_prod of several axes needs an axis")
-    along = normalized_axis("cumulative_prod", -1 if axis is None else axis, shape_of(x))
-    found = arrays.cumprod(x, along)
-    if not include_initial:
-        return found
-    return arrays.concatenate([cut(x, along, 0, 1) * 0.0 + 1.0, found], along)
-
-
 # --- filters ----------------------------------------------------------------------------------
 
 
@@ -320,22 +282,21 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "argpartition": _partitioned(arrays.argsort),
-    "argsort": _argsort,
+    "argsort": _stable(arrays.argsort),
     "convolve": _convolve,
     "correlate": _correlate,
     "cumprod": arrays.cumprod,
-    "cumulative_prod": _cumulative_prod,
     "digitize": _digitize,
     "interp": _interp,
-    "median": _median,
+    "median": _middle("median"),
     "nancumprod": _nan_cumprod,
-    "nanmedian": _nanmedian,
-    "nanpercentile": _nanpercentile,
-    "nanquantile": _nanquantile,
+    "nanmedian": _middle("nanmedian", missing=True),
+    "nanpercentile": _quantiles("nanpercentile", 100.0, missing=True),
+    "nanquantile": _quantiles("nanquantile", missing=True),
     "partition": _partitioned(arrays.sort),
-    "percentile": _percentile,
-    "quantile": _quantile,
+    "percentile": _quantiles("percentile", 100.0),
+    "quantile": _quantiles("quantile"),
     "searchsorted": searched,
-    "sort": _sort,
+    "sort": _stable(arrays.sort),
     "take_along_axis": arrays.take_along_axis,
 }

@@ -44,46 +44,37 @@ def _divisor(name: str, ddof: float, correction: float | None) -> float:
     return as_float(name, "correction", correction)
 
 
-def _centred(a: Any, axis: Axis, mean: Any) -> Any:
-    """Return the differences from the mean along axes, which may be known."""
-    return a - (arrays.mean(a, axis, keepdims=True) if mean is None else mean)
+def _deviation(name: str, *, missing: bool = False, root: bool = False) -> Callable[..., Any]:
+    """Return NumPy's variance Σ(x - x̄)²/(n - ddof) along axes, or its `root`.
 
+    The derivative of the root is 0 where all elements are equal. `missing` leaves nan out.
+    """
+    average = _nanmean if missing else arrays.mean
 
-def var(
-    a: Any,
-    axis: Axis = None,
-    *,
-    ddof: float = 0,
-    keepdims: bool = False,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Any:
-    """Return Σ(x - x̄)²/(n - ddof) along axes."""
-    a = as_array(a)
-    rest = max(_count("var", a, axis) - _divisor("var", ddof, correction), 0.0)
-    centred = _centred(a, axis, mean)
-    return _quotient(arrays.sum(centred * centred, axis, keepdims), rest)
+    def computed(
+        a: Any,
+        axis: Axis = None,
+        *,
+        ddof: float = 0,
+        keepdims: bool = False,
+        mean: Any = None,
+        correction: float | None = None,
+    ) -> Any:
+        a, less = as_array(a), _divisor(name, ddof, correction)
+        # Dividing by nan is what NumPy's division of no elements by zero gives, without a warning.
+        if missing:
+            rest = _present(a, axis, keepdims) - less
+            rest = where(rest > 0, rest, math.nan)
+        else:
+            rest = max(_count(name, a, axis) - less, 0.0) or math.nan
+        centred = a - (average(a, axis, keepdims=True) if mean is None else mean)
+        if missing:
+            centred = where(a == a, centred, 0.0)
+        if root:
+            return arrays.norm(centred, axis, keepdims) / (sqrt if missing else math.sqrt)(rest)
+        return arrays.sum(centred * centred, axis, keepdims) / rest
 
-
-def std(
-    a: Any,
-    axis: Axis = None,
-    *,
-    ddof: float = 0,
-    keepdims: bool = False,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Any:
-    """Return ‖x - x̄‖/√(n - ddof) along axes; derivative 0 where all elements are equal."""
-    a = as_array(a)
-    rest = max(_count("std", a, axis) - _divisor("std", ddof, correction), 0.0)
-    centred = _centred(a, axis, mean)
-    return _quotient(arrays.norm(centred, axis, keepdims), math.sqrt(rest))
-
-
-def _quotient(total: Any, rest: float) -> Any:
-    """Divide; by zero as NumPy's arrays do, without its warning."""
-    return total / rest if rest else total * math.nan
+    return computed
 
 
 def _ptp(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
@@ -211,44 +202,7 @@ def _nanmean(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     return arrays.sum(without_nan(a, 0.0), axis, keepdims) / _present(a, axis, keepdims)
 
 
-def _nan_centred(a: Any, axis: Axis, mean: Any) -> Any:
-    centred = a - (_nanmean(a, axis, keepdims=True) if mean is None else mean)
-    return where(a == a, centred, 0.0)
-
-
-def _nan_rest(name: str, a: Any, axis: Axis, keepdims: bool, less: float) -> Any:
-    rest = _present(a, axis, keepdims) - less
-    return where(rest > 0, rest, math.nan)
-
-
-def _nanvar(
-    a: Any,
-    axis: Axis = None,
-    *,
-    ddof: float = 0,
-    keepdims: bool = False,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Any:
-    a, less = as_array(a), _divisor("nanvar", ddof, correction)
-    centred = _nan_centred(a, axis, mean)
-    total = arrays.sum(centred * centred, axis, keepdims)
-    return total / _nan_rest("nanvar", a, axis, keepdims, less)
-
-
-def _nanstd(
-    a: Any,
-    axis: Axis = None,
-    *,
-    ddof: float = 0,
-    keepdims: bool = False,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Any:
-    a, less = as_array(a), _divisor("nanstd", ddof, correction)
-    total = arrays.norm(_nan_centred(a, axis, mean), axis, keepdims)
-    return total / sqrt(_nan_rest("nanstd", a, axis, keepdims, less))
-
+var, std = _deviation("var"), _deviation("std", root=True)
 
 def _bincount(x: Any, /, weights: Any, minlength: int = 0) -> Any:
     """Return the sums of the weights of equal indices."""
@@ -274,9 +228,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "nanmean": _nanmean,
     "nanmin": _of_present(arrays.min, math.inf, math.nan),
     "nanprod": _of_present(arrays.prod, 1.0),
-    "nanstd": _nanstd,
+    "nanstd": _deviation("nanstd", missing=True, root=True),
     "nansum": _of_present(arrays.sum, 0.0),
-    "nanvar": _nanvar,
+    "nanvar": _deviation("nanvar", missing=True),
     "ptp": _ptp,
     "std": std,
     "var": var,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from difflab.arrays.shaped import Shaped
 from difflab.core.primitive import Primitive
 from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
@@ -242,31 +243,17 @@ def _read(text: str) -> float | bool:
     return text == "True" if text in ("True", "False") else float(text)
 
 
-class RecordedValue(NDArrayOperatorsMixin):
+class RecordedValue(Shaped, NDArrayOperatorsMixin):
     """A placeholder for a scalar or an array of known shape: operations on it are recorded."""
 
     __slots__ = ("dtype", "number", "recorder", "shape")
+    shape: Shape
 
     def __init__(self, recorder: Recorder, number: int, shape: Shape, dtype: np.dtype[Any]) -> None:
         self.recorder = recorder
         self.number = number
         self.shape = shape
         self.dtype = dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def T(self) -> Any:
-        """The array with its axes reversed."""
-        return self.transpose(tuple(range(self.ndim))[::-1])
 
     def reshape(self, *shape: Any) -> Any:
         """Return the same elements in another shape."""
@@ -275,9 +262,10 @@ class RecordedValue(NDArrayOperatorsMixin):
         full = tuple(self.size // known if size == -1 else size for size in sizes)
         return self.recorder.view(self, "reshape", full, full)
 
-    def transpose(self, axes: tuple[int, ...]) -> Any:
-        """Return the array with its axes in another order."""
-        order = tuple(axis % self.ndim for axis in axes)
+    def transpose(self, axes: tuple[int, ...] | None = None) -> Any:
+        """Return the array with its axes in another order, by default the reverse."""
+        given = range(self.ndim)[::-1] if axes is None else axes
+        order = tuple(axis % self.ndim for axis in given)
         shape = tuple(self.shape[axis] for axis in order)
         return self.recorder.view(self, "transpose", order, shape)
 
