@@ -348,9 +348,8 @@ def _exact_values(graph: Graph, nodes: list[int], inputs: Mapping[int, Any]) -> 
 
 def _element_count(graph: Graph) -> int:
     """Return the number of elements of all nodes, matrix products counted by their terms."""
-    sizes = np.array([math.prod(shape) for shape in graph.shape_table], dtype=np.float64)
-    total = sizes[graph.shape_ids].sum()
+    total = graph.element_count()
     for node in np.flatnonzero(graph.applies(matmul)).tolist():
         first = graph.shape(graph.arguments(node)[0])
         total += math.prod(graph.shape(node)) * (first[-1] if first else 1)
-    return int(total)
+    return total

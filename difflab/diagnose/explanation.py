@@ -19,7 +19,7 @@ from difflab.errors import PointError
 from difflab.graph.checks import require_function
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.function import Function
-from difflab.graph.ir import Graph
+from difflab.graph.ir import Graph, packed_slices
 
 __all__ = ["Explanation", "PointExplainer", "explain"]
 
@@ -172,13 +172,11 @@ class PointExplainer:
         Their elements differ, so that contributions of the outputs do not cancel by chance.
         """
         known = dict(zip(self.function.input_nodes, values, strict=True))
-        start = 0
-        for number, seed in self.backward.seeds.items():
-            shape = self.function.graph.shape(number)
-            size = math.prod(shape)
-            weights = 1.0 + np.arange(start, start + size) * math.sqrt(0.5) % 1.0
-            known[seed] = weights.reshape(shape) if shape else weights[0]
-            start += size
+        shapes = [self.function.graph.shape(number) for number in self.backward.seeds]
+        seeds = zip(self.backward.seeds.values(), shapes, packed_slices(shapes), strict=True)
+        for seed, shape, part in seeds:
+            weights = 1.0 + np.arange(part.start, part.stop) * math.sqrt(0.5) % 1.0
+            known[seed] = weights.reshape(shape)[()]
         return known
 
     def single(self, values: Sequence[Any], point: int | None) -> Explanation:
@@ -270,8 +268,7 @@ class PointExplainer:
         """Return masks of points with a non-finite result, a doubtful node, zero gradients."""
         infinite, doubt = np.zeros(size, bool), np.zeros(size, bool)
         zeros = [np.ones(part.shape, bool) for part in flat]
-        elements = sum(math.prod(self.graph.shape(node)) for node in range(len(self.graph)))
-        step = max(BLOCK // max(elements, 1), 1)
+        step = max(BLOCK // max(self.graph.element_count(), 1), 1)
         for start in range(0, size, step):
             part = slice(start, min(start + step, size))
             known = self.environment([values[part] for values in flat])

@@ -20,7 +20,7 @@ from difflab.core.machine import require_memory
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import DomainError, InputError
 from difflab.graph.function import Function, evaluate_all
-from difflab.graph.ir import FIRST_ROW
+from difflab.graph.ir import FIRST_ROW, packed_slices
 
 __all__ = ["choose_point"]
 
@@ -117,11 +117,8 @@ class _PointSearch:
         self.kinked = np.flatnonzero(bends[graph.opcode]).tolist()
         self.bounded = np.flatnonzero(edges[graph.opcode]).tolist()
         # The slice of the packed point that belongs to each input node.
-        self.slices: dict[int, slice] = {}
-        start = 0
-        for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-            self.slices[node] = slice(start, start + math.prod(shape))
-            start += math.prod(shape)
+        slices = packed_slices(function.input_shapes)
+        self.slices = dict(zip(function.input_nodes, slices, strict=True))
 
     def found(self) -> PackedPoint:
         """Return the first point without faults, or the defined point with the fewest."""
@@ -247,15 +244,9 @@ class _PointSearch:
     def _inputs_of(self, nodes: list[int]) -> NDArray[np.bool_]:
         """Mark the packed input elements that `nodes` depend on."""
         marked = np.zeros(self.function.n, dtype=bool)
-        pending = list(nodes)
-        seen = set(pending)
-        while pending:
-            node = pending.pop()
-            if node in self.slices:
-                marked[self.slices[node]] = True
-            fresh = [arg for arg in self.rows[node][1] if arg not in seen]
-            seen.update(fresh)
-            pending += fresh
+        needed = self.graph.needed_for(nodes)
+        for node, part in self.slices.items():
+            marked[part] = needed[node]
         return marked
 
     def _no_point_error(self, rounds: int) -> DomainError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.core.wording import counted
 from difflab.drawing.compositions import Composition
-from difflab.drawing.inside import opens, size
+from difflab.drawing.inside import opens
 from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
 from difflab.drawing.order import (
     constant_text,
@@ -20,6 +20,7 @@ from difflab.drawing.order import (
     subscript,
     trace_names,
 )
+from difflab.graph.described import length
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] |
     kind = BoxKind.MOVE if primitive is not None and primitive.structural else BoxKind.OPERATION
     if primitive is not None and opens(primitive):
         kind = BoxKind.COARSE
-        lines += (size(primitive),) if size(primitive) else ()
+        lines += tuple(filter(None, [length(primitive.holds)]))
     return Box(kind, lines, caption, f"{name} = {title}({arguments})")
 
 

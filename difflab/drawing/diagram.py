@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from difflab.drawing.boxes import Boxes
 from difflab.drawing.collapse import collapse, counts
 from difflab.drawing.compositions import Composition, compositions, fitting
-from difflab.drawing.inside import explained, inside, size
+from difflab.drawing.inside import inside
 from difflab.drawing.model import Diagram, one_line
 from difflab.drawing.opened import ALL
 from difflab.drawing.order import (
@@ -20,6 +20,7 @@ from difflab.drawing.order import (
     subscript,
     trace_names,
 )
+from difflab.graph.described import arguments, length
 from difflab.graph.ir import INPUT
 
 if TYPE_CHECKING:
@@ -125,10 +126,10 @@ def _parts(
             continue
         shown.add(row)
         for role, inner in inside(graph, node):
-            turns = f", {size(row)}" if size(row) else ""
+            turns = f", {length(row.holds)}" if length(row.holds) else ""
             heading = f"{subscript(names[node])} = {row.name}: {role}{turns}"
             part = diagram(inner, title="", limit=limit, depth=max(depth - 1, 0), open=open)
-            meaning = " · ".join(filter(None, (part.subtitle, explained(row))))
+            meaning = " · ".join(filter(None, (part.subtitle, arguments(row.holds))))
             parts.append((heading, replace(part, subtitle=meaning)))
     return tuple(parts)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from difflab.core.primitive import Custom, Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.described import arguments, length, roles
+from difflab.graph.described import roles
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 
-__all__ = ["explained", "inside", "opens", "size"]
+__all__ = ["inside", "opens"]
 
 
 def opens(row: Primitive | None) -> bool:
@@ -17,16 +17,6 @@ def opens(row: Primitive | None) -> bool:
     if row is None:
         return False
     return row.holds is not None or (isinstance(row.rule, Custom) and row.expansion is not None)
-
-
-def size(row: Primitive) -> str:
-    """Return how often a loop takes its step, in words; empty if that is not known."""
-    return "" if row.holds is None else length(row.holds)
-
-
-def explained(row: Primitive) -> str:
-    """Return what the inputs of a loop's step are, in words; empty for other operations."""
-    return "" if row.holds is None else arguments(row.holds)
 
 
 def inside(graph: Graph, node: int) -> list[tuple[str, Function]]:

@@ -14,14 +14,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.node import Node
-from difflab.primitives import constant_array, where
+from difflab.graph.node import Node, as_nodes
+from difflab.primitives import where
 
-__all__ = ["Branches", "Checkpoint", "Control", "Loop", "WhileLoop", "WhileLoopVjp", "as_nodes"]
+__all__ = ["Branches", "Checkpoint", "Control", "Loop", "WhileLoop", "WhileLoopVjp"]
 
 WORTH_CODE = 100
 """Evaluations of a step above which its Python code, which takes a millisecond, pays off."""
@@ -327,22 +326,6 @@ def chosen(
         choose(truth.reshape(truth.shape + (1,) * len(shape)) if truth.shape else truth, one, two)
         for one, two, shape in zip(new, old, shapes, strict=True)
     ]
-
-
-def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
-    """Return values as nodes of their shapes; numbers and arrays become constants."""
-    return [
-        value if isinstance(value, Node) else Node(builder, _constant(builder, value))
-        for value in values
-    ]
-
-
-def _constant(builder: Builder, value: Any) -> int:
-    if not np.ndim(value):
-        return builder.constant(float(value))
-    array = np.ascontiguousarray(value, dtype=np.float64)
-    params = (("shape", array.shape), ("values", array.tobytes()))
-    return builder.emit(constant_array, (), params)
 
 
 def _stacked(parts: Sequence[Any], shape: Shape, batch: Shape) -> Any:

@@ -35,8 +35,10 @@ def roles(control: Control) -> list[tuple[str, Function]]:
     return list(zip(_ROLES[type(control)], control.functions, strict=True))
 
 
-def arguments(control: Control) -> str:
+def arguments(control: Control | None) -> str:
     """Return which inputs of a loop's step are carried, come from arrays or stay constant.
+
+    It is empty where there is no loop.
 
     Examples
     --------
@@ -60,8 +62,8 @@ def arguments(control: Control) -> str:
     return " · ".join(f"{label}: {shortened(group)}" for label, group in groups.items() if group)
 
 
-def length(control: Control) -> str:
-    """Return the number of turns in words; empty if it is not known in advance."""
+def length(control: Control | None) -> str:
+    """Return the number of turns in words; empty if it is not known, or there is no loop."""
     return counted(control.steps, "turn") if isinstance(control, Loop) else ""
 
 

@@ -22,7 +22,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.derived import DerivedCache
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.interpreters import interpreter_for
-from difflab.graph.ir import Graph, Shape
+from difflab.graph.ir import Graph, Shape, packed_slices
 from difflab.graph.names import missing_values, shortened
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, unflatten
@@ -208,12 +208,10 @@ class Function(Views):
                 f"a packed point has {self.n} elements, not {points.shape[-1:] or 'one'}"
             )
         batch = points.shape[:-1]
-        parts, start = [], 0
-        for shape in self.input_shapes:
-            stop = start + math.prod(shape)
-            parts.append(points[..., start:stop].reshape(batch + shape))
-            start = stop
-        return parts
+        return [
+            points[..., part].reshape(batch + shape)
+            for part, shape in zip(packed_slices(self.input_shapes), self.input_shapes, strict=True)
+        ]
 
     def _computed(self, values: Sequence[Any], on: ArrayInterpreter) -> list[Any]:
         """Evaluate on arrays, the outputs broadcast to the whole batch."""

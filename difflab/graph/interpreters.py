@@ -6,6 +6,7 @@ The libraries are imported when their interpreter is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,7 @@ class MpmathInterpreter(ElementInterpreter):
         elif isinstance(form, str):
             raw = getattr(mp, form)
         else:
-            raw = _partial(form, mp)
+            raw = partial(form, mp)
 
         def guarded(*args: Any) -> Any:
             if not all(_moderate(mp, arg) for arg in args):
@@ -226,7 +227,7 @@ class SympyInterpreter(ElementInterpreter):
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
         form = primitive.sympy
         if callable(form):
-            return _limited(primitive, _partial(form, self.sympy), self.title)
+            return _limited(primitive, partial(form, self.sympy), self.title)
         if primitive in NUMBERS_ONLY:
             raise UnsupportedError(f"{self.title} has no function for '{primitive.name}'")
         return _limited(primitive, super()._whole(primitive), self.title)
@@ -240,11 +241,7 @@ class SympyInterpreter(ElementInterpreter):
         if isinstance(form, str):
             found: Callable[..., Any] = getattr(self.sympy, form)
             return found
-        return _partial(form, self.sympy)
-
-
-def _partial(form: Callable[..., Any], library: Any) -> Callable[..., Any]:
-    return lambda *args, **params: form(library, *args, **params)
+        return partial(form, self.sympy)
 
 
 def _limited(primitive: Primitive, compute: Callable[..., Any], title: str) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
 from difflab.graph.source import Source
 
-__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape"]
+__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape", "packed_slices"]
 
 INPUT = 0
 CONSTANT = 1
@@ -237,6 +238,17 @@ class Graph:
             )
         state["primitives"] = tuple(row.name for row in self.primitives)
         return _restored, (state,)
+
+
+def packed_slices(shapes: Iterable[Shape]) -> list[slice]:
+    """Return the slice of each array in the concatenation of the flattened arrays.
+
+    Examples
+    --------
+    >>> packed_slices([(), (2, 2)])
+    [slice(0, 1, None), slice(1, 5, None)]
+    """
+    return [slice(*ends) for ends in pairwise(accumulate(map(math.prod, shapes), initial=0))]
 
 
 def _renumbered(values: dict[int, Value], numbers: Sequence[int]) -> dict[int, Value]:

@@ -20,6 +20,9 @@ __all__ = [
 ]
 
 
+SHOWN = 6
+"""Most names of a list that are written out."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -56,7 +59,7 @@ def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def shortened(names: Sequence[str], limit: int = 6) -> str:
+def shortened(names: Sequence[str]) -> str:
     """Return a list of names that stays readable when it is long.
 
     Examples
@@ -64,9 +67,9 @@ def shortened(names: Sequence[str], limit: int = 6) -> str:
     >>> shortened([f"x{i}" for i in range(100)])
     'x0, x1, x2, x3, x4, …, x99 (100 in all)'
     """
-    if len(names) <= limit:
+    if len(names) <= SHOWN:
         return ", ".join(names)
-    return f"{', '.join(names[: limit - 1])}, …, {names[-1]} ({len(names)} in all)"
+    return f"{', '.join(names[: SHOWN - 1])}, …, {names[-1]} ({len(names)} in all)"
 
 
 def missing_values(names: Sequence[str]) -> str:

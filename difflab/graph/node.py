@@ -22,7 +22,7 @@ from difflab.errors import ShapeError, TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.keys import picked
-from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint
+from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
 from difflab.primitives import (
     absolute,
     add,
@@ -386,6 +386,11 @@ def _leaf(builder: Builder, value: Any) -> int:
         params = (("shape", exact.shape), ("values", exact.tobytes()))
         return builder.emit(constant_array, (), params)
     raise TraceError(f"a graph takes numbers and traced values, not {type(value).__name__}")
+
+
+def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
+    """Return values as nodes of their shapes; numbers and arrays become constants."""
+    return [Node(builder, _leaf(builder, value), precision_of(value)) for value in values]
 
 
 def _array_of(value: Any) -> Any:

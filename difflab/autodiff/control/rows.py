@@ -16,13 +16,13 @@ from difflab.core.primitive import Primitive, custom
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.composition import composed, inlined
-from difflab.graph.control import Control, as_nodes
+from difflab.graph.control import Control
 from difflab.graph.custom.rows import packed
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
 from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
-from difflab.graph.node import Node
+from difflab.graph.node import Node, as_nodes
 from difflab.primitives import where
 
 __all__ = [

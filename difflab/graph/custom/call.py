@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab import arrays
 from difflab.arrays.given import shape_of
+from difflab.arrays.shapes import fits
 from difflab.core.devices import module_of
 from difflab.core.primitive import Shape
 from difflab.core.wording import counted
 from difflab.errors import InputError, ShapeError, UnsupportedError
 from difflab.graph.pytree import flatten
+from difflab.primitives import broadcast
 
 __all__ = ["Context", "CustomCall", "ForwardResult", "no_rule", "read_only"]
 
@@ -186,16 +187,13 @@ class CustomCall:
         wide = shape_of(bar)
         if wide == shape:
             return bar
-        lead = len(wide) - len(shape)
-        fits = lead >= 0 and all(n in (1, w) for n, w in zip(shape, wide[lead:], strict=True))
-        if not fits:
+        if not fits(shape, wide):
             raise ShapeError(
                 f"{self.name}.backward returned a cotangent of shape {wide} for argument"
                 f" {place + 1} of forward, whose shape is {shape}"
             )
-        stretched = (k + lead for k, n in enumerate(shape) if n == 1 != wide[k + lead])
-        axes = (*range(lead), *stretched)
-        return arrays.reshape(arrays.sum(bar, axes), shape)
+        rule: Any = broadcast.rule
+        return rule.transpose(bar, 0, (shape,), shape=wide, rank=len(shape))
 
     def push(self, context: Context, dots: Sequence[Any], outputs: Sequence[Shape]) -> list[Any]:
         """Run `jvp` on the tangents of the arrays, and return those of the outputs."""

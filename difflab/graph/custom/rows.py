@@ -23,7 +23,7 @@ from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.expansion import expand
 from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.interpreters import MpmathInterpreter
-from difflab.graph.ir import Params, Shape
+from difflab.graph.ir import Params, Shape, packed_slices
 from difflab.graph.node import Node
 from difflab.graph.precision import WEAK, precision_of
 from difflab.graph.rewrite import Args
@@ -306,13 +306,10 @@ def unpacked(whole: Node, shapes: Sequence[Shape], single: bool = False) -> list
     """Unpack a vector into parts of the given shapes."""
     if single:
         return [whole]
-    parts, start = [], 0
-    for shape in shapes:
-        size = math.prod(shape)
-        part = whole[start : start + size].reshape(shape) if shape else whole[start]
-        parts.append(part)
-        start += size
-    return parts
+    return [
+        whole[part].reshape(shape) if shape else whole[part.start]
+        for shape, part in zip(shapes, packed_slices(shapes), strict=True)
+    ]
 
 
 def _on(builder: Builder, value: Any) -> Node:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, inline
+from difflab.graph.ir import packed_slices
 from difflab.primitives import index, reshape
 
 __all__ = ["flattened"]
@@ -23,15 +22,15 @@ def flattened(function: Function) -> Function:
     """
     builder = Builder(function.graph.source)
     point = builder.input("point", (function.n,))
-    inputs, start = [], 0
-    for shape in function.input_shapes:
-        stop = start + math.prod(shape)
-        key = (start,) if shape == () else ((start, stop, 1),)
+    inputs = []
+    for shape, place in zip(
+        function.input_shapes, packed_slices(function.input_shapes), strict=True
+    ):
+        key = ((place.start, place.stop, 1),) if shape else (place.start,)
         part = builder.emit(index, (point,), (("key", key), ("rank", 1)))
         if len(shape) > 1:
             part = builder.emit(reshape, (part,), (("rank", 1), ("shape", shape)))
         inputs.append(part)
-        start = stop
     outputs = inline(function, builder, inputs)
     names, structure = function.output_names, function.structure
     return Function.build(builder, [point], outputs, names, structure)

@@ -19,13 +19,12 @@ from difflab.graph.control import (
     Loop,
     WhileLoop,
     WhileLoopVjp,
-    as_nodes,
 )
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate_all, inline
 from difflab.graph.ir import FIRST_ROW, Graph
-from difflab.graph.node import Node
+from difflab.graph.node import Node, as_nodes
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 
