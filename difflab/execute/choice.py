@@ -164,10 +164,15 @@ def choose(
         The package that the target requires is missing or broken: llvmlite for "native", CuPy
         for "cupy", python-flint for "exact".
     """
-    if dtype != FLOAT:
-        return _in_dtype(target, schedule, program, arrays, threads, dtype)
+    single = dtype != FLOAT
+    if single and target not in ("auto", "numpy", "native"):
+        raise UnsupportedError(
+            f"the target '{target}' computes in float64, not in {dtype}: use target 'auto',"
+            " 'numpy' or 'native'"
+        )
     if target in ("python", "numpy"):
-        return Choice(f"{target}: as requested", math.inf if target == "python" else -1)
+        reason = f"{target}: as requested{f', in {dtype}' if single else ''}"
+        return Choice(reason, math.inf if target == "python" else -1)
     if target == "cupy":
         require("cupy", "gpu")
         return Choice("cupy: as requested", device=True)
@@ -178,7 +183,9 @@ def choose(
     if target == "native":
         llvm()
     most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO
-    native, why_not = _native(schedule, program, most, threads)
+    native, why_not = _native(schedule, program, most, threads, dtype)
+    if single:
+        return _in_dtype(target, arrays, native, why_not, dtype)
     if target == "native":
         return _requested(schedule, program, arrays, native, why_not, threads)
     if program is not None:
@@ -198,25 +205,9 @@ def choose(
 
 
 def _in_dtype(
-    target: str,
-    schedule: Schedule,
-    program: ScalarProgram | None,
-    arrays: str,
-    threads: int,
-    dtype: np.dtype[Any],
+    target: str, arrays: str, native: NativeTarget | None, why_not: str, dtype: np.dtype[Any]
 ) -> Choice:
-    """Choose among the targets that compute in another dtype than float64."""
-    if target not in ("auto", "numpy", "native"):
-        raise UnsupportedError(
-            f"the target '{target}' computes in float64, not in {dtype}: use target 'auto',"
-            " 'numpy' or 'native'"
-        )
-    if target == "numpy":
-        return Choice(f"numpy: as requested, in {dtype}")
-    if target == "native":
-        llvm()
-    most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO
-    native, why_not = _native(schedule, program, most, threads, dtype)
+    """Choose between the targets that compute in another dtype than float64."""
     if native is None:
         why = ", and ".join(dict.fromkeys(filter(None, (arrays, why_not))))
         return Choice(f"numpy: in {dtype}, since {why}")
@@ -271,7 +262,7 @@ def _native(
     program: ScalarProgram | None,
     most: int,
     threads: int,
-    dtype: np.dtype[Any] = FLOAT,
+    dtype: np.dtype[Any],
 ) -> tuple[NativeTarget | None, str]:
     """Return the function as machine code, or None and the reason."""
     if not available():

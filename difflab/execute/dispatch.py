@@ -25,7 +25,7 @@ from difflab.execute.targets.numpy.target import NumpyTarget
 from difflab.execute.targets.python.target import PythonTarget
 from difflab.execute.workers import available
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
+from difflab.graph.ir import Shape, packed_slices
 
 __all__ = ["TargetDispatch"]
 
@@ -228,11 +228,9 @@ class TargetDispatch:
             native.rows(points, out)
             return
         results = self._computed(self._schedule.function.split(points), (count,), whole)
-        place = 0
-        for result, shape in zip(results, self.function.output_shapes, strict=True):
-            size = math.prod(shape)
-            out[:, place : place + size] = np.asarray(result).reshape(count, size)
-            place += size
+        parts = packed_slices(self.function.output_shapes)
+        for result, part in zip(results, parts, strict=True):
+            out[:, part] = np.asarray(result).reshape(count, part.stop - part.start)
 
     def _native_rows(self, points: int) -> NativeTarget | None:
         """Return the machine code that computes packed rows of a batch of n points."""

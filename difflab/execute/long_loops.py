@@ -18,7 +18,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.compiled import Compiled, compile
 from difflab.execute.targets.llvm.libraries import available
-from difflab.graph.builder import Builder
+from difflab.graph.composition import composed
 from difflab.graph.control import Loop, WhileLoopVjp
 from difflab.graph.counts import may_be_long
 from difflab.graph.evaluate import ArrayInterpreter
@@ -84,10 +84,7 @@ class _LongLoop:
 @lru_cache(maxsize=64)
 def _compiled(row: Primitive) -> Compiled | None:
     """Return a loop as machine code, or None if it has none."""
-    builder = Builder()
-    shapes = row.holds.input_shapes
-    nodes = [builder.input(f"x{k + 1}", shape) for k, shape in enumerate(shapes)]
-    function = Function.build(builder, nodes, [builder.emit(row, nodes)], ["y"])
+    function = composed(lambda nodes: [row(*nodes)], row.holds.input_shapes)
     try:
         fast = compile(function, "native", threads=1)
     except UnsupportedError:

@@ -182,6 +182,15 @@ class NumpyProgram:
         """The operations in order."""
         return self.made.values()
 
+    def drop_unused(self) -> None:
+        """Drop the operations and constants that no output needs."""
+        needed = set(self.outputs)
+        for number, op in reversed(self.made.items()):
+            if number in needed:
+                needed.update(op.reads)
+        self.made = {number: op for number, op in self.made.items() if number in needed}
+        self.known = {number: array for number, array in self.known.items() if number in needed}
+
     def shape(self, number: int) -> Shape:
         """Return the shape of a value."""
         if number in self.made:

@@ -226,17 +226,8 @@ def kernel_form(row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | None:
     except (Unrecordable, TypeError, ValueError, AttributeError):
         return None
     recorder.program.outputs.append(recorder.number(result))
-    _drop_unused(recorder.program)
+    recorder.program.drop_unused()
     return recorder.program
-
-
-def _drop_unused(program: NumpyProgram) -> None:
-    """Remove operations whose values are not needed for the outputs."""
-    needed = set(program.outputs)
-    for number, op in reversed(program.made.items()):
-        if number in needed:
-            needed.update(op.reads)
-    program.made = {number: op for number, op in program.made.items() if number in needed}
 
 
 def _read(text: str) -> float | bool:

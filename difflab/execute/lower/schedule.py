@@ -19,7 +19,7 @@ from difflab.core.machine import require_memory
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape, packed_slices
 from difflab.graph.passes.shared_steps import steps_once
 from difflab.primitives import constant_array, divide, multiply, power
 
@@ -234,6 +234,11 @@ class ScalarProgram:
         """The cells of each output."""
         return self.outputs
 
+    @property
+    def parts(self) -> list[slice]:
+        """The slice of each output among the flattened outputs."""
+        return packed_slices(cells.shape for cells in self.outputs)
+
     def shape(self, cell: int) -> Shape:
         """Return the shape of a cell, which is a scalar."""
         return ()
@@ -275,12 +280,9 @@ class Cells:
     def _inputs(self) -> None:
         function = self.schedule.function
         require_memory(8 * function.n, f"a program of {function.n:,} scalar inputs")
-        start = 0
-        for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-            size = int(np.prod(shape, dtype=np.int64))
-            numbers = np.arange(start, start + size).reshape(shape)
-            self.cells[node] = int(numbers) if shape == () else numbers
-            start += size
+        parts = function.split(np.arange(function.n))
+        for node, numbers in zip(function.input_nodes, parts, strict=True):
+            self.cells[node] = numbers if numbers.ndim else int(numbers)
 
     def fresh(self) -> int:
         """Return a new cell."""

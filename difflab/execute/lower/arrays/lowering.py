@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.arrays.tidy import contract, drop_unused
+from difflab.execute.lower.arrays.tidy import contract
 from difflab.execute.lower.ops import (
     BOOL,
     BYTE,
@@ -57,7 +57,7 @@ def lowered(schedule: Schedule) -> NumpyProgram:
     """
     program = ArrayLowering(schedule).run()
     contract(program)
-    drop_unused(program)
+    program.drop_unused()
     return program
 
 
@@ -81,7 +81,7 @@ class ArrayLowering(Recorder):
                 self.values[step.node] = self._step(step, args)
         for node in self.schedule.outputs:
             self.program.outputs.append(self.number(self._value(node)))
-        drop_unused(self.program)
+        self.program.drop_unused()
         return self.program
 
     def _value(self, node: int) -> Any:

@@ -1,4 +1,4 @@
-"""Passes over a complete array program: dead code, and contraction of products."""
+"""Contraction of the products of a complete array program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from difflab.execute.lower.ops import FEW, NumpyProgram, Op, OpForm
 
-__all__ = ["contract", "drop_unused"]
+__all__ = ["contract"]
 
 
 def _uses(program: NumpyProgram) -> dict[int, int]:
@@ -15,18 +15,6 @@ def _uses(program: NumpyProgram) -> dict[int, int]:
         for number in numbers:
             uses[number] = uses.get(number, 0) + 1
     return uses
-
-
-def drop_unused(program: NumpyProgram) -> None:
-    """Drop the operations and constants that no output needs."""
-    needed = set(program.outputs)
-    kept: list[Op] = []
-    for op in reversed(list(program.ops)):
-        if op.number in needed:
-            kept.append(op)
-            needed.update(op.reads)
-    program.made = {op.number: op for op in reversed(kept)}
-    program.known = {n: array for n, array in program.known.items() if n in needed}
 
 
 def contract(program: NumpyProgram) -> None:

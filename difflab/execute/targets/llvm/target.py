@@ -88,8 +88,7 @@ class NativeTarget:
         self.threads = threads
         self.input_shapes = input_shapes
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
-        stops = np.cumsum([math.prod(shape) for shape in self.shapes], dtype=int).tolist()
-        self.parts = [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
+        self.parts = program.parts
         self.dtypes = [np.dtype(bool) if self._boolean(part) else real for part in self.parts]
         self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
         self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float

@@ -18,6 +18,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.execute.lower import scalar
+from difflab.execute.lower.arrays.source import compiled
 from difflab.execute.lower.schedule import ScalarProgram, point_by_point
 from difflab.graph.ir import Shape
 
@@ -71,7 +72,7 @@ class PythonTarget:
         self.program = program
         self.input_shapes = input_shapes
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
-        self.parts = self._slices()
+        self.parts = program.parts
         self._plain = _PythonWriter(program, scalar.plain)
         self._safe: Callable[[Sequence[float]], Sequence[Any]] | None = None
 
@@ -83,7 +84,7 @@ class PythonTarget:
     @cached_property
     def run(self) -> Callable[[Sequence[float]], Sequence[Any]]:
         """The compiled plain code, which raises if an operation is undefined or overflows."""
-        found: Callable[..., Any] = _compiled(self.source, self._plain.names)["point"]
+        found: Callable[..., Any] = compiled(self.source, dict(self._plain.names))["point"]
         return found
 
     def point(self, numbers: Sequence[float]) -> Sequence[Any]:
@@ -98,7 +99,7 @@ class PythonTarget:
         """Return the flattened outputs where an operation is undefined or overflows."""
         if self._safe is None:
             writer = _PythonWriter(self.program, scalar.guarded)
-            self._safe = _compiled(writer.source("point(p)"), writer.names)["point"]
+            self._safe = compiled(writer.source("point(p)"), writer.names)["point"]
         return self._safe(numbers)
 
     def shaped(self, flat: Sequence[Any]) -> list[Any]:
@@ -163,7 +164,7 @@ class PythonTarget:
                 f"    return self.general({otherwise})",
             ]
         )
-        return source, _compiled(source, {**self._plain.names, **_ARRAYS})["call"]
+        return source, compiled(source, {**self._plain.names, **_ARRAYS})["call"]
 
     def _returned(self, results: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the lines that fill the arrays among the outputs, and the outputs.
@@ -193,11 +194,6 @@ class PythonTarget:
         truths |= {cell for cell, value in self.program.known.items() if isinstance(value, bool)}
         return not truths.isdisjoint(self._plain.flat[part])
 
-    def _slices(self) -> list[slice]:
-        """Return the slice of each output in the flattened results."""
-        stops = np.cumsum([math.prod(shape) for shape in self.shapes], dtype=int).tolist()
-        return [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
-
 
 def _flattened(values: Sequence[Any]) -> list[float]:
     flat: list[float] = []
@@ -207,13 +203,6 @@ def _flattened(values: Sequence[Any]) -> list[float]:
         else:
             flat.append(float(value))
     return flat
-
-
-def _compiled(source: str, names: dict[str, Any]) -> dict[str, Any]:
-    namespace = dict(names)
-    code = compile(source, "<difflab.compile>", "exec", dont_inherit=True)
-    exec(code, namespace)  # noqa: S102 - the source contains only templates of the table and numbers
-    return namespace
 
 
 class _PythonWriter:

@@ -133,6 +133,14 @@ class _Expansion:
         self.refs[number] = ref, shape
         return ref
 
+    def _filled(self, op: Op, value: float) -> Ref:
+        """Make room for a result, and fill it with a number."""
+        out, size = self._made(op.number, op.shape, op.dtype), math.prod(op.shape)
+        self._emit(
+            COPY, (size,), Ref(out.root, 0, (1,)), [self._spread(self._literal(value), (size,))]
+        )
+        return out
+
     def _spread(self, number: int, domain: Shape) -> Ref:
         """Return a value as it is read along a nest that it is broadcast to."""
         ref, shape = self.refs[number]
@@ -171,23 +179,8 @@ class _Expansion:
         reduced = range(len(shape)) if axes is None else axes
         kept = iter(contiguous(tuple(s for a, s in enumerate(shape) if a not in reduced)))
         strides = tuple([0 if a in reduced else next(kept) for a in range(len(shape))])
-        out = self._made(op.number, op.shape, op.dtype)
-        self._accumulate(COPY, shape, Ref(op.number, 0, strides), [ref], name, out, op.shape)
-
-    def _accumulate(
-        self,
-        name: str,
-        domain: Shape,
-        out: Ref,
-        args: Sequence[Ref],
-        into: str,
-        whole: Ref,
-        shape: Shape,
-    ) -> None:
-        """Accumulate results, starting from the neutral element."""
-        neutral = self._spread(self._literal(_NEUTRAL[into]), (math.prod(shape),))
-        self._emit(COPY, (math.prod(shape),), Ref(whole.root, 0, (1,)), [neutral])
-        self._emit(name, domain, out, args, into)
+        self._filled(op, _NEUTRAL[name])
+        self._emit(COPY, shape, Ref(op.number, 0, strides), [ref], name)
 
     def _product(self, op: Op) -> None:
         (a, left), (b, right) = (self.refs[number] for number in op.reads)
@@ -210,12 +203,11 @@ class _Expansion:
         )
         inner = b.strides[-2] if len(right) > 1 else b.strides[-1]
         second = (*stacked(b, right), *[0] * len(rows), inner, *b.strides[-1:][: len(columns)])
-        out = self._made(op.number, op.shape, FLOAT)
-        kept = iter(out.strides)
+        kept = iter(self._filled(op, 0.0).strides)
         place = batch + len(rows)
         strides = tuple([0 if axis == place else next(kept) for axis in range(len(domain))])
         args = [Ref(a.root, a.offset, first), Ref(b.root, b.offset, second)]
-        self._accumulate("multiply", domain, Ref(op.number, 0, strides), args, "add", out, op.shape)
+        self._emit("multiply", domain, Ref(op.number, 0, strides), args, "add")
 
     # --- what moves numbers -----------------------------------------------------------------
 
@@ -261,30 +253,29 @@ class _Expansion:
         axis = op.detail % len(shape)
         places = [int(p) for p in self.program.known[op.reads[1]]]
         out = self._made(op.number, op.shape, FLOAT)
-        found = runs(places)
-        if len(found) > MOST_RUNS:
-            self._lookup(GATHER, op.shape, out, ref, Lookup(axis, shape[axis]), places)
-            return
-        for start, first, step, count in found:
-            domain = (*shape[:axis], count, *shape[axis + 1 :])
-            strides = [*ref.strides]
-            strides[axis] = ref.strides[axis] * step
-            source = Ref(ref.root, ref.offset + first * ref.strides[axis], tuple(strides))
-            target = Ref(out.root, start * out.strides[axis], out.strides)
-            self._emit(COPY, domain, target, [source])
+        self._lookup(GATHER, op.shape, out, ref, Lookup(axis, shape[axis]), places)
 
     def _lookup(
         self, name: str, domain: Shape, out: Ref, ref: Ref, lookup: Lookup, places: Sequence[int]
     ) -> None:
-        """Read or add the elements along an axis whose positions are in a table."""
+        """Read or add the elements at positions along an axis: by runs, or many by a table."""
         if any(not 0 <= place < lookup.size for place in places):
             raise ConsistencyError(f"a {name} leaves an axis of {lookup.size}")
-        number = self.lowering.unused()
-        self._known(number, np.array(places, dtype=np.float64))
-        strides = tuple([int(axis == lookup.axis) for axis in range(len(domain))])
-        args = (ref, Ref(number, 0, strides))
-        into = "add" if name == SCATTER else ""
-        self.result.add(Instruction(name, domain, out, args, into, lookup=lookup))
+        axis, found, into = lookup.axis, runs(places), "add" if name == SCATTER else ""
+        if len(found) > MOST_RUNS:
+            number = self.lowering.unused()
+            self._known(number, np.array(places, dtype=np.float64))
+            strides = tuple([int(place == axis) for place in range(len(domain))])
+            args = (ref, Ref(number, 0, strides))
+            self.result.add(Instruction(name, domain, out, args, into, lookup=lookup))
+            return
+        whole, packed = (out, ref) if name == SCATTER else (ref, out)
+        for start, first, step, count in found:
+            steps = [stride * (step if k == axis else 1) for k, stride in enumerate(whole.strides)]
+            apart = Ref(whole.root, whole.offset + first * whole.strides[axis], tuple(steps))
+            beside = packed._replace(offset=packed.offset + start * packed.strides[axis])
+            target, source = (apart, beside) if name == SCATTER else (beside, apart)
+            self._emit(COPY, (*domain[:axis], count, *domain[axis + 1 :]), target, [source], into)
 
     def _place(self, op: Op) -> None:
         keys, gaps = op.detail
@@ -292,11 +283,7 @@ class _Expansion:
 
     def _placed(self, op: Op, keys: Sequence[Any], *, gaps: bool) -> None:
         """Write each part into its place, and add those that follow where parts may overlap."""
-        out = self._made(op.number, op.shape, FLOAT)
-        size = math.prod(op.shape)
-        if gaps:
-            zero = self._spread(self._literal(0.0), (size,))
-            self._emit(COPY, (size,), Ref(out.root, 0, (1,)), [zero])
+        out = self._filled(op, 0.0) if gaps else self._made(op.number, op.shape, FLOAT)
         for place, (number, key) in enumerate(zip(op.reads, keys, strict=True)):
             offset, strides, shape = seen(op.shape, out.strides, ("index", key))
             target, source = Ref(out.root, offset, strides), self._spread(number, shape)
@@ -358,19 +345,6 @@ class _Expansion:
     def _put(self, op: Op, places: Places, size: int, axis: int, rank: int) -> None:
         """Scatter-add the parts along an axis."""
         ref, shape = self.refs[op.reads[0]]
-        axis = axis % len(shape)
-        out = self._made(op.number, op.shape, FLOAT)
-        zero = self._spread(self._literal(0.0), (math.prod(op.shape),))
-        self._emit(COPY, (math.prod(op.shape),), Ref(out.root, 0, (1,)), [zero])
+        out = self._filled(op, 0.0)
         chosen = (indices(places) % max(size, 1)).tolist()
-        found = runs(chosen)
-        if len(found) > MOST_RUNS:
-            self._lookup(SCATTER, shape, out, ref, Lookup(axis, size), chosen)
-            return
-        for start, first, step, count in found:
-            domain = (*shape[:axis], count, *shape[axis + 1 :])
-            strides = [*out.strides]
-            strides[axis] = out.strides[axis] * step
-            target = Ref(out.root, first * out.strides[axis], tuple(strides))
-            source = Ref(ref.root, ref.offset + start * ref.strides[axis], ref.strides)
-            self._emit(COPY, domain, target, [source], "add")
+        self._lookup(SCATTER, shape, out, ref, Lookup(axis % len(shape), size), chosen)
