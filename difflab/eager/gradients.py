@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from difflab.core.devices import module_of
 from difflab.eager.multi_output import leads_beyond_its_edges, make_multi_output_step
 from difflab.eager.recording.mode import MODE, WATCHED
-from difflab.eager.recording.tape import Accumulation, TapeStep
+from difflab.eager.recording.tape import Accumulation, TapeStep, history
 from difflab.eager.sweep.arrival import hooked
 from difflab.eager.sweep.backward import Route, pull_back
 from difflab.eager.sweep.values import Calculator, TensorCalculator
@@ -133,24 +133,18 @@ def _route(root: TapeStep, wanted: set[Any]) -> Route:
 
     A step's number exceeds those of its arguments, so one loop in their order suffices.
     """
-    steps, leaves, pending = {root}, set[Any](), [root]
-    while pending:
-        for edge in pending.pop().edges or ():
-            if isinstance(edge, Accumulation):
-                leaves.add(edge)
-            elif edge is not None and edge not in steps:
-                steps.add(edge)
-                pending.append(edge)
-    needed = leaves & wanted
+    steps = history(root)
+    leaves = {e for step in steps for e in step.edges or () if isinstance(e, Accumulation)}
+    needed: set[Any] = leaves & wanted
     ends: set[Any] = set()
-    for step in sorted(steps, key=lambda step: step.number):
+    for step in steps:
         hidden = step.edges is None or leads_beyond_its_edges(step)  # None: freed, an error
         behind = hidden or any(edge in needed for edge in step.edges or ())
         if not behind and step in wanted:
             ends.add(step)
         if behind or step in wanted:
             needed.add(step)
-    return Route(wanted & steps, ends, (steps | leaves) - needed)
+    return Route(wanted & set(steps), ends, {*steps, *leaves} - needed)
 
 
 def _gradient(

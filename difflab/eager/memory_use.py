@@ -17,7 +17,7 @@ import numpy as np
 from difflab.core.quantities import shape_text
 from difflab.core.table import Column, Table
 from difflab.eager.recording.plan import BackwardPlan
-from difflab.eager.recording.tape import Accumulation, TapeStep
+from difflab.eager.recording.tape import Accumulation, TapeStep, history
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.function import Function
@@ -236,22 +236,14 @@ def _nbytes(function: Function, node: int, points: int) -> int:
 
 def _of_tape(last: TapeStep) -> Iterator[StepEntry]:
     """Yield what each step up to `last` keeps, in creation order."""
-    steps = {last.number: last}
-    open_steps = [last]
-    while open_steps:
-        for edge in open_steps.pop().edges or ():
-            if isinstance(edge, TapeStep) and edge.number not in steps:
-                steps[edge.number] = edge
-                open_steps.append(edge)
-    for number in sorted(steps):
-        step = steps[number]
+    for step in history(last):
         arity = len(step.plan.shapes)
         kept = []
         for slot, value in enumerate(step.slots):
             if isinstance(value, np.ndarray | np.generic):
                 role = _role(slot, arity) if step.plan.regular else "its own"
                 kept.append((role, _memory_of(step, slot, value)))
-        yield number, step.name, _shape_of(step), kept
+        yield step.number, step.name, _shape_of(step), kept
 
 
 def _shape_of(step: TapeStep) -> Shape:

@@ -13,7 +13,7 @@ from difflab.core.devices import module_of, on_host
 from difflab.core.quantities import shape_text
 from difflab.core.table import Column, Table
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.tape import Accumulation, TapeStep
+from difflab.eager.recording.tape import Accumulation, TapeStep, history
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.values import Calculator
 from difflab.errors import TapeError
@@ -66,20 +66,13 @@ class Tape:
     @cached_property
     def steps(self) -> list[TapeStep]:
         """The operations, in the order in which they were recorded."""
-        found = {self.root.number: self.root}
-        pending = [self.root]
-        while pending:
-            step = pending.pop()
-            if step.edges is None:
-                raise TapeError(
-                    "the tape of this tensor was freed by backward()",
-                    hint="call tape() before backward(), or pass retain_graph=True to it",
-                )
-            for edge in step.edges:
-                if isinstance(edge, TapeStep) and edge.number not in found:
-                    found[edge.number] = edge
-                    pending.append(edge)
-        return [found[number] for number in sorted(found)]
+        found = history(self.root)
+        if any(step.edges is None for step in found):
+            raise TapeError(
+                "the tape of this tensor was freed by backward()",
+                hint="call tape() before backward(), or pass retain_graph=True to it",
+            )
+        return found
 
     @cached_property
     def leaves(self) -> list[Accumulation]:

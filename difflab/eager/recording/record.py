@@ -166,10 +166,7 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
     if operation.row.structural and y.base is not None:
         made._storage = storage_of(a)
     if edge is None or operation.nondifferentiable or not MODE.enabled:
-        MODE.saw_grad |= edge is not None
-        if MODE.inference:
-            mark_inference(made)
-        return made
+        return _unrecorded(made, edge is not None)
     key = (1, x.shape)
     plan = plans.get(key) or operation.plan(plans, key, y)
     made._step = step = TapeStep(plan, (edge,))
@@ -213,10 +210,7 @@ def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
     made._data = z
     made._grad = made._step = made._storage = None
     if not needs or operation.nondifferentiable or not MODE.enabled:
-        MODE.saw_grad |= needs > 0
-        if MODE.inference:
-            mark_inference(made)
-        return made
+        return _unrecorded(made, needs > 0)
     key = (needs, getattr(x, "shape", ()), getattr(y, "shape", ()))
     plan = plans.get(key) or operation.plan(plans, key, z)
     made._step = step = TapeStep(plan, (edge, other))
@@ -260,10 +254,7 @@ def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
     made._grad = made._step = None
     made._storage = _shared_storage(args, y) if operation.row.structural else None
     if not needs or operation.nondifferentiable or not MODE.enabled:
-        MODE.saw_grad |= needs > 0
-        if MODE.inference:
-            mark_inference(made)
-        return made
+        return _unrecorded(made, needs > 0)
     key = (needs, *[getattr(value, "shape", ()) for value in values])
     plan = plans.get(key) or operation.plan(plans, key, y)
     made._step = step = TapeStep(plan, tuple(edges))
@@ -271,6 +262,14 @@ def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
         _keep(step, plan, (*args, made), values)
     if WATCHED and MODE.watch is not None:
         MODE.watch.note(operation.row, args, operation.params, step)
+    return made
+
+
+def _unrecorded(made: TapedArray, uses_grad: bool) -> TapedArray:
+    """Return the result of an operation that is not recorded."""
+    MODE.saw_grad |= uses_grad
+    if MODE.inference:
+        mark_inference(made)
     return made
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Storage",
     "TapeStep",
     "guard_of",
+    "history",
     "mark_inference",
     "storage_of",
 ]
@@ -204,6 +205,18 @@ class TapeStep:
 
     def __repr__(self) -> str:
         return f"<step {self.name}>"
+
+
+def history(last: TapeStep) -> list[TapeStep]:
+    """Return the steps that a step depends on, itself included, in creation order."""
+    found = {last.number: last}
+    pending = [last]
+    while pending:
+        for edge in pending.pop().edges or ():
+            if isinstance(edge, TapeStep) and edge.number not in found:
+                found[edge.number] = edge
+                pending.append(edge)
+    return [found[number] for number in sorted(found)]
 
 
 class Hook:
