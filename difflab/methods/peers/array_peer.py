@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.graph.ir import packed_slices
 from difflab.methods.peers.peer import Array, CallAdapter, Peer
 from difflab.methods.peers.spelling import LibrarySpelling, written
 
@@ -25,8 +26,9 @@ class ArrayPeer(Peer):
     to NumPy's arrays that are not NumPy's own.
     """
 
+    @cached_property
     def spelling(self) -> LibrarySpelling:
-        """Return the package's operations under NumPy's names."""
+        """The package's operations under NumPy's names."""
         raise NotImplementedError
 
     def converted(self, values: Sequence[Any]) -> list[Any]:
@@ -39,16 +41,16 @@ class ArrayPeer(Peer):
 
     def written(self, function: Function) -> Callable[..., tuple[Any, ...]]:
         """Return the function as code that maps a value per input to a value per output."""
-        return written(function, self.spelling())
+        return written(function, self.spelling)
 
     def packed(self, function: Function) -> Callable[[Any], Any]:
         """Return the function of the flattened inputs, its outputs flattened."""
-        code, xp = self.written(function), self.spelling().xp
-        ends = list(accumulate(map(math.prod, function.input_shapes), initial=0))
-        cuts = list(zip(pairwise(ends), function.input_shapes, strict=True))
+        code, xp = self.written(function), self.spelling.xp
+        shapes = function.input_shapes
+        cuts = list(zip(packed_slices(shapes), shapes, strict=True))
 
         def flat(x: Any) -> Any:
-            parts = [xp.reshape(x[start:stop], shape) for (start, stop), shape in cuts]
+            parts = [xp.reshape(x[part], shape) for part, shape in cuts]
             return xp.concatenate([xp.reshape(part, (-1,)) for part in code(*parts)], 0)
 
         return flat

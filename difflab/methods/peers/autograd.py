@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,25 +61,21 @@ class Autograd(ArrayPeer):
 
         return self.adapted(function, points, call)
 
+    @cached_property
     def spelling(self) -> LibrarySpelling:
-        """Return autograd's operations."""
-        return _spelling()
+        """Autograd's operations."""
+        import autograd.numpy as anp
+        import autograd.scipy.special as special
 
-
-@cache
-def _spelling() -> LibrarySpelling:
-    import autograd.numpy as anp
-    import autograd.scipy.special as special
-
-    rows: dict[str, Callable[..., Any]] = {
-        # Its broadcast_to has no derivative where axes are added.
-        "broadcast": lambda x, *, shape, rank: x * np.ones(shape),
-        "clip": lambda x, low, high: anp.minimum(anp.maximum(x, low), high),
-        "diag": diagonal_matrix,
-        "logsumexp": lambda x, *, axes, rank: special.logsumexp(x, axis=axes),
-        "take": take_by_index,
-    }
-    return LibrarySpelling(RenamedModule("autograd", anp, {"special": special}), rows)
+        rows: dict[str, Callable[..., Any]] = {
+            # Its broadcast_to has no derivative where axes are added.
+            "broadcast": lambda x, *, shape, rank: x * np.ones(shape),
+            "clip": lambda x, low, high: anp.minimum(anp.maximum(x, low), high),
+            "diag": diagonal_matrix,
+            "logsumexp": lambda x, *, axes, rank: special.logsumexp(x, axis=axes),
+            "take": take_by_index,
+        }
+        return LibrarySpelling(RenamedModule("autograd", anp, {"special": special}), rows)
 
 
 AUTOGRAD = Autograd()

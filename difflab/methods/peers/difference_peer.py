@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ __all__ = ["DifferencePeer"]
 class DifferencePeer(ArrayPeer):
     """A package that differentiates values of NumPy, one point at a time.
 
-    A subclass defines `differences`, and `gradient` for timing.
+    A subclass defines `differences`, and `gradient` where the package has a function for it.
     """
 
     family = Family.NUMERIC
@@ -39,7 +40,8 @@ class DifferencePeer(ArrayPeer):
 
     def gradient(self, f: Callable[[Array], Any]) -> Callable[[Array], Any]:
         """Return the gradient of `f`, which maps ``(n,)`` to a number."""
-        raise NotImplementedError
+        found = self.differences(f, 1)
+        return lambda x: found(x)[0]
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the package's Jacobian or Hessian, its error estimate, and the evaluations."""
@@ -69,8 +71,9 @@ class DifferencePeer(ArrayPeer):
         gradient = self.gradient(value)
         return self.one_by_one(function, points, lambda x: (value(x), gradient(x)))
 
+    @cached_property
     def spelling(self) -> LibrarySpelling:
-        """Return NumPy's operations."""
+        """NumPy's operations."""
         return LibrarySpelling(np)
 
     def packed(self, function: Function) -> Callable[[Array], Array]:

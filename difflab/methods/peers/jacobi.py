@@ -34,11 +34,5 @@ class Jacobi(DifferencePeer):
 
         return lambda x: jacobi.jacobi(f, x)
 
-    def gradient(self, f: Callable[[Array], Any]) -> Callable[[Array], Any]:
-        """Return jacobi's gradient, without its error estimate."""
-        import jacobi
-
-        return lambda x: jacobi.jacobi(f, x)[0]
-
 
 JACOBI = Jacobi()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +84,9 @@ class Jax(ArrayPeer):
         with double():
             return [jax.numpy.asarray(value) for value in values]
 
+    @cached_property
     def spelling(self) -> LibrarySpelling:
-        """Return JAX's operations; some of NumPy's are elsewhere in JAX."""
+        """JAX's operations; some of NumPy's are elsewhere in JAX."""
         import jax
 
         return jax_spelling(jax, jax.numpy)

@@ -6,7 +6,7 @@ Functions are compiled in PyTensor's default mode, which is Numba's since versio
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,48 +70,44 @@ class Pytensor(ArrayPeer):
 
         return self.adapted(function, points, call)
 
+    @cached_property
     def spelling(self) -> LibrarySpelling:
-        """Return PyTensor's operations."""
-        return _spelling()
+        """PyTensor's operations."""
+        import pytensor.tensor as pt
 
-
-@cache
-def _spelling() -> LibrarySpelling:
-    import pytensor.tensor as pt
-
-    names = {
-        **REAL,
-        "asarray": pt.as_tensor_variable,
-        "divide": pt.true_div,
-        "equal": pt.eq,
-        "logical_and": pt.and_,
-        "logical_not": pt.invert,
-        "logical_or": pt.or_,
-        "multiply": pt.mul,
-        "negative": pt.neg,
-        "not_equal": pt.neq,
-        "rint": pt.round_half_to_even,
-        "special": pt,
-        "subtract": pt.sub,
-    }
-    rows: dict[str, Callable[..., Any]] = {
-        "diag": diagonal_matrix,
-        "heaviside": lambda x: 0.5 * pt.sign(x) + 0.5,
-        "log_softmax": lambda x, *, axes, rank: pt.special.log_softmax(x, axes),
-        "loggamma": pt.gammaln,
-        "logsumexp": lambda x, *, axes, rank: pt.logsumexp(x, axes),
-        "polygamma": lambda order, x: pt.polygamma(int(order.data), x),
-        "norm": lambda x, *, axes, rank: pt.sqrt(pt.sum(x * x, axes)),
-        "relu": lambda x: pt.maximum(x, 0.0),
-        "sigmoid": pt.sigmoid,
-        "softmax": lambda x, *, axes, rank: pt.special.softmax(x, axes),
-        "softplus": pt.softplus,
-        "take": take_by_index,
-        "where": _where,
-    }
-    # `==` and `!=` of two variables are Python's: whether they are the same object.
-    operators = {k: form for k, form in OPERATORS.items() if k not in ("equal", "not_equal")}
-    return _Float64Spelling(RenamedModule("PyTensor", pt, names), rows, _lifted, operators)
+        names = {
+            **REAL,
+            "asarray": pt.as_tensor_variable,
+            "divide": pt.true_div,
+            "equal": pt.eq,
+            "logical_and": pt.and_,
+            "logical_not": pt.invert,
+            "logical_or": pt.or_,
+            "multiply": pt.mul,
+            "negative": pt.neg,
+            "not_equal": pt.neq,
+            "rint": pt.round_half_to_even,
+            "special": pt,
+            "subtract": pt.sub,
+        }
+        rows: dict[str, Callable[..., Any]] = {
+            "diag": diagonal_matrix,
+            "heaviside": lambda x: 0.5 * pt.sign(x) + 0.5,
+            "log_softmax": lambda x, *, axes, rank: pt.special.log_softmax(x, axes),
+            "loggamma": pt.gammaln,
+            "logsumexp": lambda x, *, axes, rank: pt.logsumexp(x, axes),
+            "polygamma": lambda order, x: pt.polygamma(int(order.data), x),
+            "norm": lambda x, *, axes, rank: pt.sqrt(pt.sum(x * x, axes)),
+            "relu": lambda x: pt.maximum(x, 0.0),
+            "sigmoid": pt.sigmoid,
+            "softmax": lambda x, *, axes, rank: pt.special.softmax(x, axes),
+            "softplus": pt.softplus,
+            "take": take_by_index,
+            "where": _where,
+        }
+        # `==` and `!=` of two variables are Python's: whether they are the same object.
+        operators = {k: form for k, form in OPERATORS.items() if k not in ("equal", "not_equal")}
+        return _Float64Spelling(RenamedModule("PyTensor", pt, names), rows, _lifted, operators)
 
 
 class _Float64Spelling(LibrarySpelling):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from difflab.methods.peers.array_peer import ArrayPeer, by_rows
@@ -78,32 +78,28 @@ class Tensorflow(ArrayPeer):
 
         return [tf.constant(value, tf.float64) for value in values]
 
+    @cached_property
     def spelling(self) -> LibrarySpelling:
-        """Return TensorFlow's operations."""
-        return _spelling()
+        """TensorFlow's operations."""
+        import tensorflow as tf
+        import tensorflow.experimental.numpy as tnp
 
+        def lifted(value: float) -> Any:
+            return tf.constant(value, tf.float64)
 
-@cache
-def _spelling() -> LibrarySpelling:
-    import tensorflow as tf
-    import tensorflow.experimental.numpy as tnp
-
-    def lifted(value: float) -> Any:
-        return tf.constant(value, tf.float64)
-
-    names = {**REAL, "linalg": tf.linalg, "rint": tf.round, "special": tf.math}
-    rows: dict[str, Callable[..., Any]] = {
-        "log_softmax": lambda x, *, axes, rank: tf.nn.log_softmax(x, *axes),
-        "loggamma": tf.math.lgamma,
-        "logsumexp": lambda x, *, axes, rank: tf.reduce_logsumexp(x, axes),
-        "norm": lambda x, *, axes, rank: tf.sqrt(tf.reduce_sum(x * x, axes)),
-        "relu": tf.nn.relu,
-        "sigmoid": tf.sigmoid,
-        "softmax": lambda x, *, axes, rank: tf.nn.softmax(x, *axes),
-        "softplus": tf.nn.softplus,
-        "take": _taken,
-    }
-    return LibrarySpelling(RenamedModule("TensorFlow", tnp, names), rows, lifted)
+        names = {**REAL, "linalg": tf.linalg, "rint": tf.round, "special": tf.math}
+        rows: dict[str, Callable[..., Any]] = {
+            "log_softmax": lambda x, *, axes, rank: tf.nn.log_softmax(x, *axes),
+            "loggamma": tf.math.lgamma,
+            "logsumexp": lambda x, *, axes, rank: tf.reduce_logsumexp(x, axes),
+            "norm": lambda x, *, axes, rank: tf.sqrt(tf.reduce_sum(x * x, axes)),
+            "relu": tf.nn.relu,
+            "sigmoid": tf.sigmoid,
+            "softmax": lambda x, *, axes, rank: tf.nn.softmax(x, *axes),
+            "softplus": tf.nn.softplus,
+            "take": _taken,
+        }
+        return LibrarySpelling(RenamedModule("TensorFlow", tnp, names), rows, lifted)
 
 
 def _taken(x: Any, *, places: Any, axis: int, rank: int) -> Any:

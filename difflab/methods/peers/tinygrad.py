@@ -6,7 +6,7 @@ Its inverse trigonometric functions and `erf` are approximations to seven digits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,9 +80,53 @@ class Tinygrad(ArrayPeer):
         """Return a tensor as an array of its own."""
         return np.array(value.numpy())
 
+    @cached_property
     def spelling(self) -> LibrarySpelling:
-        """Return tinygrad's operations."""
-        return _spelling()
+        """Tinygrad's operations."""
+        from tinygrad import Tensor
+
+        def stacked(parts: Sequence[Any], axis: int = 0) -> Any:
+            return Tensor.stack(*parts, dim=axis)
+
+        names = {
+            **REAL,
+            "arccos": Tensor.acos,
+            "arccosh": Tensor.acosh,
+            "arcsin": Tensor.asin,
+            "arcsinh": Tensor.asinh,
+            "arctan": Tensor.atan,
+            "arctanh": Tensor.atanh,
+            "asarray": _tensor,
+            "broadcast_to": Tensor.expand,
+            "concatenate": lambda parts, axis: Tensor.cat(*parts, dim=axis),
+            "divide": Tensor.div,
+            "logical_and": Tensor.bitwise_and,
+            "logical_or": Tensor.bitwise_or,
+            "max": lambda x, axis, keepdims=False: x.max(axis, keepdims),
+            "min": lambda x, axis, keepdims=False: x.min(axis, keepdims),
+            "multiply": Tensor.mul,
+            "negative": Tensor.neg,
+            "power": Tensor.pow,
+            "prod": lambda x, axis, keepdims=False: x.prod(axis, keepdims),
+            "rint": Tensor.round,
+            "special": Tensor,
+            "stack": stacked,
+            "subtract": Tensor.sub,
+            "sum": lambda x, axis, keepdims=False: x.sum(axis, keepdims),
+            "swapaxes": Tensor.transpose,
+            "where": Tensor.where,
+        }
+        rows: dict[str, Callable[..., Any]] = {
+            "diag": diagonal_matrix,
+            "heaviside": lambda x: 0.5 * x.sign() + 0.5,
+            "log_softmax": lambda x, *, axes, rank: x.log_softmax(*axes),
+            "relu": Tensor.relu,
+            "sigmoid": Tensor.sigmoid,
+            "softmax": lambda x, *, axes, rank: x.softmax(*axes),
+            "softplus": Tensor.softplus,
+            "take": take_by_index,
+        }
+        return LibrarySpelling(RenamedModule("tinygrad", Tensor, names), rows, _tensor)
 
 
 def _check_device() -> None:
@@ -107,54 +151,6 @@ def _gradients(y: Any, xs: Sequence[Any], cotangent: Any = None) -> list[Any]:
     """Return the gradients by `xs`, zero for those on which `y` does not depend."""
     found: list[Any] = y.gradient(*xs, gradient=cotangent)
     return found
-
-
-@cache
-def _spelling() -> LibrarySpelling:
-    from tinygrad import Tensor
-
-    def stacked(parts: Sequence[Any], axis: int = 0) -> Any:
-        return Tensor.stack(*parts, dim=axis)
-
-    names = {
-        **REAL,
-        "arccos": Tensor.acos,
-        "arccosh": Tensor.acosh,
-        "arcsin": Tensor.asin,
-        "arcsinh": Tensor.asinh,
-        "arctan": Tensor.atan,
-        "arctanh": Tensor.atanh,
-        "asarray": _tensor,
-        "broadcast_to": Tensor.expand,
-        "concatenate": lambda parts, axis: Tensor.cat(*parts, dim=axis),
-        "divide": Tensor.div,
-        "logical_and": Tensor.bitwise_and,
-        "logical_or": Tensor.bitwise_or,
-        "max": lambda x, axis, keepdims=False: x.max(axis, keepdims),
-        "min": lambda x, axis, keepdims=False: x.min(axis, keepdims),
-        "multiply": Tensor.mul,
-        "negative": Tensor.neg,
-        "power": Tensor.pow,
-        "prod": lambda x, axis, keepdims=False: x.prod(axis, keepdims),
-        "rint": Tensor.round,
-        "special": Tensor,
-        "stack": stacked,
-        "subtract": Tensor.sub,
-        "sum": lambda x, axis, keepdims=False: x.sum(axis, keepdims),
-        "swapaxes": Tensor.transpose,
-        "where": Tensor.where,
-    }
-    rows: dict[str, Callable[..., Any]] = {
-        "diag": diagonal_matrix,
-        "heaviside": lambda x: 0.5 * x.sign() + 0.5,
-        "log_softmax": lambda x, *, axes, rank: x.log_softmax(*axes),
-        "relu": Tensor.relu,
-        "sigmoid": Tensor.sigmoid,
-        "softmax": lambda x, *, axes, rank: x.softmax(*axes),
-        "softplus": Tensor.softplus,
-        "take": take_by_index,
-    }
-    return LibrarySpelling(RenamedModule("tinygrad", Tensor, names), rows, _tensor)
 
 
 TINYGRAD = Tinygrad()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.core.pytorch import NUMPYS_NAMES
 from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_by_index
@@ -81,16 +82,12 @@ class Torch(ArrayPeer):
         array: Array = value.detach().numpy()
         return array
 
+    @cached_property
     def spelling(self) -> LibrarySpelling:
-        """Return PyTorch's operations."""
-        return _spelling()
+        """PyTorch's operations."""
+        import torch
 
-
-@cache
-def _spelling() -> LibrarySpelling:
-    import torch
-
-    return torch_spelling(torch)
+        return torch_spelling(torch)
 
 
 def torch_spelling(torch: Any) -> LibrarySpelling:
@@ -112,22 +109,19 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
         return torch.where(condition, lifted(a) if alone else a, b)
 
     return {
+        **{name: getattr(torch, own) for name, own in NUMPYS_NAMES.items()},
         "argmax": lambda x, axis: torch.argmax(x, axis).double(),
         "argmin": lambda x, axis: torch.argmin(x, axis).double(),
         "asarray": lambda value: torch.tensor(np.array(value)),
         "broadcast_to": lambda x, shape: torch.broadcast_to(x, tuple(shape)),
         "concatenate": lambda parts, axis: torch.cat(tuple(parts), axis),
         "diagonal": lambda x, axis1, axis2: torch.diagonal(x, 0, axis1, axis2),
-        "iscomplexobj": torch.is_complex,
         "max": lambda x, axis, keepdims=False: torch.amax(x, axis, keepdims),
         "maximum": lambda a, b: torch.maximum(a, b if torch.is_tensor(b) else lifted(b)),
         "min": lambda x, axis, keepdims=False: torch.amin(x, axis, keepdims),
         "minimum": lambda a, b: torch.minimum(a, b if torch.is_tensor(b) else lifted(b)),
-        "mod": torch.remainder,
-        "power": torch.pow,
         "prod": _product,
         "result_type": lambda *kinds: kinds[0],
-        "rint": torch.round,
         "sign": partial(_sign, torch),
         "stack": lambda parts, axis=0: torch.stack(tuple(parts), axis),
         "sum": lambda x, axis, keepdims=False: torch.sum(x, axis, keepdims),

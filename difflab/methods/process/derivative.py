@@ -12,7 +12,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.methods.process.worker import Worker
-from difflab.methods.protocol import Estimate, Problem
+from difflab.methods.protocol import Estimate, Problem, Size
 
 __all__ = ["MethodProcess", "PreparedFacts", "ProcessDerivative"]
 
@@ -73,6 +73,8 @@ class ProcessDerivative:
     ----------
     prepare_seconds : float
         Seconds that preparing took in the process, without its start.
+    operations : int or None
+        Operations of one call.
     """
 
     _numbers = counter()
@@ -84,6 +86,12 @@ class ProcessDerivative:
         self._facts = self._prepare()
         weakref.finalize(self, method.forgotten.append, self._number)
         self.prepare_seconds = self._facts.seconds
+        self.operations = self._facts.operations
+
+    @property
+    def size(self) -> Size | None:
+        """The size of the derivative, as the process reports it."""
+        return self._facts.size  # type: ignore[no-any-return]
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""

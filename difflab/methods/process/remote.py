@@ -10,9 +10,9 @@ from difflab.errors import DifflabError, UnsupportedError
 from difflab.methods.plugged import Broken, Description
 from difflab.methods.process.derivative import MethodProcess, ProcessDerivative
 from difflab.methods.process.worker import UnsentError
-from difflab.methods.protocol import Family, Method, Prepared, Problem, Size
+from difflab.methods.protocol import Family, Method, Prepared, Problem
 
-__all__ = ["Remote", "RemoteDerivative"]
+__all__ = ["Remote"]
 
 
 class Remote(MethodProcess):
@@ -75,7 +75,7 @@ class Remote(MethodProcess):
         if reason is not None:
             raise UnsupportedError(reason)
         try:
-            return RemoteDerivative(self, problem)
+            return ProcessDerivative(self, problem)
         except UnsentError:
             if self._here is None:
                 raise
@@ -96,12 +96,3 @@ class Remote(MethodProcess):
         broken = Broken(self.name, f"{self._value or self.name} {why}")
         like = self._here or broken
         return Description(self.name, like.family, like.orders, like.summary, broken.reason)
-
-
-class RemoteDerivative(ProcessDerivative):
-    """A derivative of any method, held by another process."""
-
-    def __init__(self, method: Remote, problem: Problem) -> None:
-        super().__init__(method, problem)
-        self.operations: int | None = self._facts.operations
-        self.size: Size | None = self._facts.size

@@ -87,10 +87,11 @@ class SymbolicDerivative(ProcessDerivative):
         Operations of the derivative written out: `sympy.count_ops` before `cse`.
     """
 
+    operations: int
+
     def __init__(self, method: Symbolic, problem: Problem) -> None:
         super().__init__(method, problem)
         self._plain: Sizes = self._facts.size
-        self.operations: int = self._plain.operations
         self.tree_operations: int = self._plain.tree_operations
 
     @cached_property
