@@ -14,7 +14,6 @@ from difflab import arrays
 from difflab.arrays import truths
 from difflab.arrays.counterparts import joining, layout, ordering, statistics
 from difflab.arrays.counterparts.selection import clipped, rounded, taken
-from difflab.arrays.given import as_array
 from difflab.arrays.numpy_names import alternative_to
 from difflab.arrays.shaped import Shaped
 from difflab.arrays.updates import Updates
@@ -115,25 +114,21 @@ class Idioms(Shaped):
         ufunc = getattr(np, kernel.name.removeprefix("cupy_"))
         return self.__array_ufunc__(ufunc, "__call__", *args, **kwargs)
 
-    def all(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return whether all elements along `axis` are true or nonzero."""
-        return truths.all(self, axis, keepdims)
-
-    def any(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return whether any element along `axis` is true or nonzero."""
-        return truths.any(self, axis, keepdims)
-
-    def argmax(self, axis: int | None = None) -> Any:
-        """Return the index of the first maximum; derivative 0."""
-        return arrays.argmax(self, axis)
+    all, any = truths.all, truths.any
+    argmax, argsort = arrays.argmax, arrays.argsort
+    cumprod, cumsum = arrays.cumprod, arrays.cumsum
+    diagonal, swapaxes, trace = layout.diagonal, layout.swap_axes, layout.trace
+    dot = arrays.dot
+    max, min, prod = arrays.max, arrays.min, arrays.prod
+    repeat = joining.repeated
+    round = rounded
+    searchsorted = ordering.searched
+    squeeze = arrays.squeeze
+    take = taken
 
     def argmin(self, axis: int | None = None) -> Any:
         """Return the index of the first minimum; derivative 0."""
         return arrays.argmax(-self, axis)
-
-    def argsort(self, axis: int | None = -1) -> Any:
-        """Return the indices that sort along `axis`, stably; derivative 0."""
-        return arrays.argsort(self, axis)
 
     def astype(self, dtype: DTypeLike) -> Any:
         """Return the values as another dtype; cotangents return in the dtype of this value.
@@ -166,77 +161,21 @@ class Idioms(Shaped):
         """Return the values clipped to two bounds, either of which may be None."""
         return clipped(self, min, max)
 
-    def cumprod(self, axis: int | None = None) -> Any:
-        """Return the running products along `axis`, of all elements in order when None."""
-        return arrays.cumprod(self, axis)
-
-    def cumsum(self, axis: int | None = None) -> Any:
-        """Return the running sums along `axis`, of all elements in order when None."""
-        return arrays.cumsum(self, axis)
-
     def conj(self) -> Any:
         """Return the values, which are real."""
         return unchanged(self)
 
     conjugate = conj
 
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        """Return the diagonals of the matrices of two axes."""
-        return layout.diagonal(self, offset, axis1, axis2)
-
-    def dot(self, other: Any) -> Any:
-        """Return the product with a vector or matrix."""
-        return arrays.dot(self, as_array(other))
-
     def flatten(self) -> Any:
         """Return all elements in one axis, as a copy."""
         return self.ravel().copy()
-
-    def max(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return the maximum along `axis`, over all axes when None."""
-        return arrays.max(self, axis, keepdims)
-
-    def min(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return the minimum along `axis`, over all axes when None."""
-        return arrays.min(self, axis, keepdims)
-
-    def prod(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Multiply over `axis`, all axes when None."""
-        return arrays.prod(self, axis, keepdims)
-
-    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
-        """Repeat each entry along `axis`, of the flattened array when None."""
-        return joining.repeated(self, repeats, axis)
-
-    def round(self, decimals: int = 0) -> Any:
-        """Round to `decimals` places; derivative 0."""
-        return rounded(self, decimals)
-
-    def searchsorted(self, v: Any, side: str = "left") -> Any:
-        """Return how many elements of a sorted vector are before each value; derivative 0."""
-        return ordering.searched(self, v, side)
-
-    def squeeze(self, axis: arrays.Axis = None) -> Any:
-        """Remove axes of size 1, all of them when None."""
-        return arrays.squeeze(self, axis)
 
     def std(
         self, axis: arrays.Axis = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None
     ) -> Any:
         """Return the standard deviation along `axis`; derivative 0 where all are equal."""
         return statistics.std(self, axis, ddof=ddof, keepdims=keepdims, mean=mean)
-
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """Exchange two axes."""
-        return layout.swap_axes(self, axis1, axis2)
-
-    def take(self, indices: Any, axis: int | None = None) -> Any:
-        """Return the entries at static indices."""
-        return taken(self, indices, axis)
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        """Return the sums of the diagonals of the matrices of two axes."""
-        return self.diagonal(offset, axis1, axis2).sum(-1)
 
     def var(
         self, axis: arrays.Axis = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None

@@ -36,6 +36,22 @@ def _of_square(name: str, row: Primitive, a: Array) -> Array:
     return apply(row, a)
 
 
+def stacked(message: str, a: Array, b: Array) -> tuple[Array, Array]:
+    """Return two stacks of matrices, broadcast to one stack shape.
+
+    Raises
+    ------
+    ShapeError
+        The stacks do not broadcast; the error is `message`.
+    """
+    left, right = shape_of(a), shape_of(b)
+    try:
+        stack = np.broadcast_shapes(left[:-2], right[:-2])
+    except ValueError:
+        raise mismatch(message) from None
+    return broadcast_to(a, stack + left[-2:]), broadcast_to(b, stack + right[-2:])
+
+
 def solve(a: Array, b: Array) -> Array:
     """Return x with ``a @ x = b``, for a vector `b` or the columns of a matrix.
 
@@ -53,14 +69,11 @@ def solve(a: Array, b: Array) -> Array:
     left, right = square("solve", a), shape_of(b)
     rows_of = right[0] if len(right) == 1 else right[-2] if right else 0
     vector = len(right) == 1
+    message = f"solve cannot combine the shapes {left} and {right}"
     if rows_of != left[-1] or (vector and len(left) > 2):
-        raise mismatch(f"solve cannot combine the shapes {left} and {right}")
+        raise mismatch(message)
     if not vector and max(len(left), len(right)) > 2:
-        try:
-            stack = np.broadcast_shapes(left[:-2], right[:-2])
-        except ValueError:
-            raise mismatch(f"solve cannot combine the shapes {left} and {right}") from None
-        a, b = broadcast_to(a, stack + left[-2:]), broadcast_to(b, stack + right[-2:])
+        a, b = stacked(message, a, b)
     return apply(rows.solve, a, b, ranks=(len(shape_of(a)), len(shape_of(b))))
 
 

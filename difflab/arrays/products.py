@@ -8,7 +8,7 @@ import numpy as np
 
 from difflab import primitives as rows
 from difflab.arrays.given import Array, Shape, as_array, as_integer, mismatch, shape_of
-from difflab.arrays.linalg import inv, square
+from difflab.arrays.linalg import inv, square, stacked
 from difflab.arrays.reductions import sum
 from difflab.arrays.shapes import broadcast_to, diagonal, reshape, several
 from difflab.core.apply import apply
@@ -67,12 +67,8 @@ def _stacked(a: Array, b: Array, left: Shape, right: Shape) -> Array:
     if len(right) == 1:
         b, right = reshape(b, (*right, 1)), (*right, 1)
         return _without(_stacked(a, b, left, right), -1)
-    try:
-        stack = np.broadcast_shapes(left[:-2], right[:-2])
-    except ValueError:
-        raise mismatch(f"matmul cannot multiply the shapes {left} and {right}") from None
-    a, b = broadcast_to(a, stack + left[-2:]), broadcast_to(b, stack + right[-2:])
-    return apply(rows.matmul, a, b, ranks=(len(stack) + 2,) * 2)
+    a, b = stacked(f"matmul cannot multiply the shapes {left} and {right}", a, b)
+    return apply(rows.matmul, a, b, ranks=(len(shape_of(a)),) * 2)
 
 
 def _without(x: Array, axis: int) -> Array:

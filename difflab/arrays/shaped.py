@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from difflab.arrays import reductions, shapes
-from difflab.arrays.given import Axis
 from difflab.core.place import at_users_line
 from difflab.errors import UnsizedError
 
@@ -48,9 +47,7 @@ class Shaped:
     def __iter__(self) -> Iterator[Any]:
         return (self[position] for position in range(len(self)))
 
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Any:
-        """Return the average over `axis`, all axes when None."""
-        return reductions.mean(self, axis, keepdims)
+    mean, sum = reductions.mean, reductions.sum
 
     def ravel(self) -> Any:
         """Return all elements in one axis."""
@@ -59,10 +56,6 @@ class Shaped:
     def reshape(self, *shape: Any) -> Any:
         """Return the same values in another shape."""
         return shapes.reshape(self, shape[0] if len(shape) == 1 else shape)
-
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Any:
-        """Sum over `axis`, all axes when None."""
-        return reductions.sum(self, axis, keepdims)
 
     def transpose(self, *axes: Any) -> Any:
         """Permute the axes, or reverse their order."""

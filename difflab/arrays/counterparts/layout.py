@@ -37,10 +37,10 @@ BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
 """Modes of `numpy.pad` that repeat elements of the array."""
 
 
-def cut(x: Any, axis: int, start: int | None, stop: int | None = None, step: int = 1) -> Any:
-    """Return the slice ``start:stop:step`` along an axis."""
+def cut(x: Any, axis: int, start: int | None, stop: int | None = None) -> Any:
+    """Return the slice ``start:stop`` along an axis."""
     key = [slice(None)] * len(x.shape)
-    key[axis] = slice(start, stop, step)
+    key[axis] = slice(start, stop)
     return x[tuple(key)]
 
 
