@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.core.optional import installed
+from tests.differential.nearness import assert_close
 from tests.differential.peer_tapes import torch
 from tests.differential.search import Family
+from tests.differential.steps import Steps, computed, drawn
 
-Step = tuple[str, int, int]
 ROUNDED = 2e-5
 """Of the largest number of an answer, and of 1: some roundings of 6e-8 in each of seven steps of
 bounded slopes."""
@@ -55,7 +56,7 @@ class Program:
     """Leaves of some dtypes, and steps on values before them."""
 
     kinds: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: Steps
     size: int
     seed: int
     target: str
@@ -66,38 +67,35 @@ class Program:
         return [draw.uniform(-1.5, 1.5, self.size).astype(KINDS[kind]) for kind in self.kinds]
 
     def values(self, xp: Any, leaves: list[Any], *, casts: bool = True) -> list[Any]:
-        values = list(leaves)
-        for name, i, j in self.steps:
-            x, y = values[-1 - i % len(values)], values[-1 - j % len(values)]
+        def operation(name: str, x: Any, y: Any) -> Any:
             if name in OPERATIONS:
-                values.append(OPERATIONS[name](xp, x, y))
-            elif xp is torch:
-                values.append(x.to(torch.from_numpy(np.zeros(0, CASTS[name])).dtype))
-            else:
-                values.append(x.astype(CASTS[name]) if casts else x)
-        return values
+                return OPERATIONS[name](xp, x, y)
+            if xp is torch:
+                return x.to(torch.from_numpy(np.zeros(0, CASTS[name])).dtype)
+            return x.astype(CASTS[name]) if casts else x
+
+        return computed(self.steps, leaves, operation)
 
     def rounded(self, double: list[Any]) -> Any:
         """Return the result in float64, rounded where a cast of float64 to float32 is."""
-        dtypes = [value.dtype for value in self.values(np, self.leaves())]
-        values = list(double)
-        for name, i, j in self.steps:
-            source = len(values) - 1 - i % len(values)
-            x, y = values[source], values[-1 - j % len(values)]
+        pairs = [(x, value.dtype) for x, value in zip(double, self.leaves(), strict=True)]
+
+        def operation(name: str, x: Any, y: Any) -> Any:
             if name in OPERATIONS:
-                values.append(OPERATIONS[name](np, x, y))
-            else:
-                narrow = dtypes[source] == np.float64
-                values.append(x.astype(CASTS[name] if narrow else x.dtype).astype(np.float64))
-        return values[-1]
+                operands = [np.zeros(2, dtype) for _, dtype in (x, y)]
+                return OPERATIONS[name](np, x[0], y[0]), OPERATIONS[name](np, *operands).dtype
+            narrow = x[1] == np.float64
+            found = x[0].astype(CASTS[name]) if narrow else x[0]
+            return found.astype(np.float64), np.dtype(CASTS[name])
+
+        return computed(self.steps, pairs, operation)[-1][0]
 
     def total(self, xp: Any, *given: Any) -> Any:
         return xp.sum(self.values(xp, list(given))[-1])
 
 
 def near(found: Any, wanted: Any, what: str, share: float = ROUNDED) -> None:
-    scale = max(1.0, float(np.max(np.abs(wanted), initial=0.0)))
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=share * scale, err_msg=what)
+    assert_close(found, wanted, share, what)
 
 
 def check_tensors(program: Program) -> None:
@@ -221,12 +219,10 @@ def check(program: Program) -> None:
     check_compiled(program)
 
 
-NUMBER = st.integers(0, 20)
-STEPS = st.tuples(st.sampled_from((*OPERATIONS, *CASTS, *CASTS)), NUMBER, NUMBER)
 PROGRAMS = st.builds(
     Program,
     kinds=st.lists(st.integers(0, 1), min_size=1, max_size=3).map(tuple),
-    steps=st.lists(STEPS, min_size=1, max_size=7).map(tuple),
+    steps=drawn((*OPERATIONS, *CASTS, *CASTS), 7),
     size=st.sampled_from(SIZES[:1] * 4 + SIZES[1:]),
     seed=st.integers(0, 1000),
     target=st.sampled_from(TARGETS),

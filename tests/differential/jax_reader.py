@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.core.optional import load
+from tests.differential.nearness import assert_close
 from tests.differential.search import Family
+from tests.differential.steps import Steps, computed, drawn
 
 JAX = load("jax").module
 TOLERANCE = 1e-10
@@ -26,9 +28,9 @@ Operation = Callable[[Any, Any, Any, Any], Any]
 
 @dataclass(frozen=True)
 class Program:
-    """Operations on earlier results, by their places, and the seed of the point."""
+    """Operations on earlier results, and the seed of the point."""
 
-    steps: tuple[tuple[str, int, int], ...]
+    steps: Steps
     seed: int
 
 
@@ -124,11 +126,7 @@ OPERATIONS: dict[str, Operation] = {
 
 PROGRAMS = st.builds(
     Program,
-    steps=st.lists(
-        st.tuples(st.sampled_from(list(OPERATIONS)), st.integers(0, 9), st.integers(0, 9)),
-        min_size=1,
-        max_size=5,
-    ).map(tuple),
+    steps=drawn(OPERATIONS, 5),
     seed=st.integers(0, 1000),
 )
 
@@ -136,15 +134,10 @@ PROGRAMS = st.builds(
 def function_of(program: Program) -> Callable[..., Any]:
     """Return the program as a function of two arrays, bounded between steps."""
 
-    def fun(x: Any, y: Any) -> Any:
-        values = [x, y]
-        for name, first, second in program.steps:
-            a, b = values[first % len(values)], values[second % len(values)]
-            found = OPERATIONS[name](JAX, JAX.lax, a, b)
-            values.append(JAX.numpy.tanh(found) if len(values) % 2 else 0.5 * found)
-        return values[-1]
+    def operation(name: str, a: Any, b: Any) -> Any:
+        return JAX.numpy.tanh(OPERATIONS[name](JAX, JAX.lax, a, b))
 
-    return fun
+    return lambda x, y: computed(program.steps, (x, y), operation)[-1]
 
 
 def check(program: Program) -> None:
@@ -160,16 +153,9 @@ def check(program: Program) -> None:
         given = [tuple(map(JAX.numpy.asarray, pair)) for pair in (point, dots)]
         value, dot = JAX.jvp(fun, *given)
     assert read.inputs == ("x", "y")
-    _same(read(*point), value, "value", program)
-    _same(dl.jvp(read)(*point, *dots)[-1], dot, "tangent", program)
-
-
-def _same(found: Any, expected: Any, what: str, program: Program) -> None:
-    wanted = np.asarray(expected)
-    scale = max(1.0, float(np.abs(wanted).max()))
-    np.testing.assert_allclose(
-        found, wanted, rtol=0, atol=TOLERANCE * scale, err_msg=f"{what} of {program}"
-    )
+    assert_close(read(*point), np.asarray(value), TOLERANCE, f"value of {program}")
+    tangent = dl.jvp(read)(*point, *dots)[-1]
+    assert_close(tangent, np.asarray(dot), TOLERANCE, f"tangent of {program}")
 
 
 FAMILY = Family("jax_reader", PROGRAMS, check, fixed=60, fresh=10)

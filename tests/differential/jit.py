@@ -16,6 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import difflab as dl
+from tests.differential.nearness import assert_close
 from tests.differential.search import Family
 
 TOLERANCE = 1e-11
@@ -285,9 +286,7 @@ def _compare(found: Any, expected: Any, tolerance: float, where: str) -> None:
     mine, theirs = list(leaves(found)), list(leaves(expected))
     assert len(mine) == len(theirs), where
     for one, other in zip(mine, theirs, strict=True):
-        assert np.shape(one) == np.shape(other), where
-        scale = max(1.0, float(np.max(np.abs(other), initial=0.0)))
-        assert np.allclose(one, other, rtol=0, atol=tolerance * scale), f"{one} for {other} {where}"
+        assert_close(one, other, tolerance, where)
 
 
 FAMILY = Family("jit", PROGRAMS, check, fixed=100, fresh=30)

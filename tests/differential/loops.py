@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.language.printers import python
+from tests.differential.nearness import assert_close
 from tests.differential.search import Family
 
 try:
@@ -338,9 +339,7 @@ def expected_slopes(program: Program, plain: State, point: list[Any]) -> tuple[A
 
 def same(found: Any, wanted: Any, what: str, tolerance: float = TOLERANCE) -> None:
     """Raise AssertionError unless two results are near."""
-    scale = max(1.0, np.max(np.abs(wanted), initial=0.0))
-    assert np.shape(found) == np.shape(wanted), what
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * scale, err_msg=what)
+    assert_close(found, wanted, tolerance, what)
 
 
 FAMILY = Family("loops", PROGRAMS, check, fixed=40, fresh=6)

@@ -1,4 +1,4 @@
-"""How near the answers of two implementations of one program of tensors must be."""
+"""How near the answers of two implementations of one program must be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["cancelled", "close", "reach"]
+__all__ = ["assert_close", "cancelled", "close", "reach"]
+
+
+def assert_close(found: Any, wanted: Any, tolerance: float, what: str = "") -> None:
+    """Raise AssertionError unless results have one shape, and differ by at most a share.
+
+    The tolerance is one of the largest number wanted, and of 1.
+    """
+    assert np.shape(found) == np.shape(wanted), f"{what}: {np.shape(found)}, not {np.shape(wanted)}"
+    room = tolerance * max(1.0, float(np.max(np.abs(wanted), initial=0.0)))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=room, err_msg=what)
 
 
 def cancelled(values: list[Any]) -> bool:

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.autodiff.sparsity import SparseDerivative, dependence
+from tests.differential.nearness import assert_close
 from tests.differential.search import Family
+from tests.differential.steps import Steps, drawn
 
 POINTS = 20
 TOLERANCE = 1e-9
@@ -48,7 +50,7 @@ class Program:
     """Steps on vectors of n elements, each with the numbers of its operands, and a seed."""
 
     n: int
-    steps: tuple[tuple[str, int, int, int], ...]
+    steps: Steps
     large: bool
     seed: int
 
@@ -62,11 +64,9 @@ class Program:
 
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
-    index = st.integers(0, 7)
-    step = st.tuples(st.sampled_from(sorted(STEPS)), index, index, index)
     return Program(
         n=draw(st.integers(3, 9)),
-        steps=tuple(draw(st.lists(step, min_size=1, max_size=6))),
+        steps=draw(drawn(STEPS, 6, numbers=3)),
         large=draw(st.booleans()),
         seed=draw(st.integers(0, 10**6)),
     )
@@ -96,9 +96,9 @@ def held(found: list[SparseDerivative], dense: Any, x: Any, program: Program) ->
         missing = (dense != 0).any(axis=0) & ~derivative.pattern.toarray()
         assert not missing.any(), f"{program}: {derivative} lacks {np.argwhere(missing)}"
         for point, expected in zip(x[:2], dense[:2], strict=True):
-            room = TOLERANCE * max(1.0, np.abs(expected).max(initial=0.0))
-            same = np.allclose(derivative(point).toarray(), expected, rtol=0.0, atol=room)
-            assert same, f"{program}: {derivative} differs"
+            assert_close(
+                derivative(point).toarray(), expected, TOLERANCE, f"{program}: {derivative}"
+            )
 
 
 FAMILY = Family("sparsity", programs(), check, fixed=40, fresh=5)

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.core.optional import load
+from tests.differential.nearness import assert_close
 from tests.differential.search import Family
+from tests.differential.steps import Steps, computed, drawn
 
 JAX, TORCH = load("jax").module, load("torch").module
 if JAX is not None:
@@ -32,7 +34,7 @@ TARGETS = ("numpy", "auto")
 class Program:
     """Operations on earlier vectors, a transform, which inputs it concerns, and the point."""
 
-    steps: tuple[tuple[str, int, int], ...]
+    steps: Steps
     several: bool
     transform: str
     chosen: int
@@ -62,10 +64,10 @@ def function_of(program: Program) -> dl.Function:
     """Return the function of x, s and W."""
 
     def fun(x: Any, s: Any, W: Any) -> Any:
-        values = [x, W[0] - x]
-        for name, first, second in program.steps:
-            a, b = values[first % len(values)], values[second % len(values)]
-            values.append(np.tanh(OPERATIONS[name](a, b, s, W)))
+        def operation(name: str, a: Any, b: Any) -> Any:
+            return np.tanh(OPERATIONS[name](a, b, s, W))
+
+        values = computed(program.steps, (x, W[0] - x), operation)
         return (values[-1], np.sum(values[-2]) * s) if program.several else values[-1]
 
     return dl.trace(fun, *map(np.ones, SHAPES))
@@ -153,11 +155,7 @@ CHOICES = ((0,), (1,), (2,), (0, 1), (0, 2), (0, 1, 2))
 
 PROGRAMS = st.builds(
     Program,
-    steps=st.lists(
-        st.tuples(st.sampled_from(list(OPERATIONS)), st.integers(0, 7), st.integers(0, 7)),
-        min_size=1,
-        max_size=4,
-    ).map(tuple),
+    steps=drawn(OPERATIONS, 4),
     several=st.booleans(),
     transform=st.sampled_from(list(TRANSFORMS)),
     chosen=st.integers(0, len(CHOICES) - 1),
@@ -193,9 +191,7 @@ def check(program: Program) -> None:
         wanted = flat(transform(lib, lambda *a: function(*a), args, dots, chosen))
         assert len(found) == len(wanted)
         for one, other in zip(found, wanted, strict=True):
-            assert one.shape == other.shape, (one.shape, other.shape)
-            scale = max(1.0, float(np.abs(other).max(initial=0.0)))
-            np.testing.assert_allclose(one, other, rtol=0, atol=TOLERANCE * scale)
+            assert_close(one, other, TOLERANCE)
 
 
 def flat(found: Any) -> list[Any]:
