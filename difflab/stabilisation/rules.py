@@ -235,38 +235,16 @@ RULES: tuple[Rule, ...] = (
         lambda x: log(x + sqrt(square_difference(x, 1))),
         lambda x: acosh(x),
     ),
-    _rounded(
-        "log(1 + x)",
-        "log1p(x)",
-        {"x": 1e-12},
-        lambda x: log(1 + x),
-        lambda x: log1p(x),
-    ),
-    _rounded(
-        "log(1 - x)",
-        "log1p(-x)",
-        {"x": 1e-12},
-        lambda x: log(1 - x),
-        lambda x: log1p(-x),
-    ),
+    _rounded("log(1 + x)", "log1p(x)", {"x": 1e-12}, lambda x: log(1 + x), lambda x: log1p(x)),
+    _rounded("log(1 - x)", "log1p(-x)", {"x": 1e-12}, lambda x: log(1 - x), lambda x: log1p(-x)),
     LOG1P,
     # --- differences --------------------------------------------------------------------------
     VARIANCE,
     _difference(
-        "eˣ - 1",
-        "expm1(x)",
-        {"x": 1e-12},
-        lambda x: exp(x) - 1,
-        lambda x: expm1(x),
-        "exp(x) - 1",
+        "eˣ - 1", "expm1(x)", {"x": 1e-12}, lambda x: exp(x) - 1, lambda x: expm1(x), "exp(x) - 1"
     ),
     _difference(
-        "1 - eˣ",
-        "-expm1(x)",
-        {"x": 1e-12},
-        lambda x: 1 - exp(x),
-        lambda x: -expm1(x),
-        "1 - exp(x)",
+        "1 - eˣ", "-expm1(x)", {"x": 1e-12}, lambda x: 1 - exp(x), lambda x: -expm1(x), "1 - exp(x)"
     ),
     _difference(
         "eˣ - e⁻ˣ",

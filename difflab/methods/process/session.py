@@ -26,13 +26,8 @@ class DerivativeSession(ABC):
 
     def handlers(self) -> Handlers:
         """Return the handlers of the requests of `ProcessDerivative`."""
-        return {
-            "prepare": self.prepare,
-            "value": self.value,
-            "batch": self.batch,
-            "elapsed": self.elapsed,
-            "peak": self.peak,
-        }
+        requests = ("prepare", "value", "batch", "elapsed", "peak")
+        return {request: getattr(self, request) for request in requests}
 
     def prepare(
         self, number: int, problem: Problem, forgotten: Sequence[int] = ()
