@@ -91,3 +91,14 @@ def test_it_is_written_back_into_no_tensor() -> None:
     t = dl.tensor(X)
     with pytest.raises(dl.DifflabError, match="complex value cannot be written into a tensor"):
         t += 1j
+
+
+def test_it_is_counted_and_iterated_over_as_numpys_arrays_are() -> None:
+    z = np.fft.rfft(dl.tensor(np.arange(8.0).reshape(2, 4)))
+    plain = np.fft.rfft(np.arange(8.0).reshape(2, 4))
+    assert (z.ndim, z.size, len(z)) == (plain.ndim, plain.size, len(plain))
+    for found, expected in zip(z, plain, strict=True):
+        np.testing.assert_allclose(np.asarray(found), expected)
+    np.testing.assert_allclose(np.asarray(z.T.ravel()), plain.T.ravel())
+    with pytest.raises(TypeError, match="no length"):
+        len(z[0, 0])

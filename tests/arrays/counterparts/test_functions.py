@@ -141,3 +141,12 @@ def test_arrays_are_indexed_by_lists_and_by_computed_indices(name: str) -> None:
         steps[place] = (weighted(x + step) - weighted(x - step)) / 2e-6
     np.testing.assert_allclose(dl.grad(weighted)(x), steps, atol=1e-8)
     np.testing.assert_allclose(leaf.grad, steps, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["cumulative_prod", "cumulative_sum"])
+def test_running_totals_begin_with_their_neutral_element_whatever_follows(name: str) -> None:
+    for start in (np.inf, np.nan, 2.0):
+        x = np.array([start, 3.0, 0.5])
+        expected = getattr(np, name)(x, include_initial=True)
+        found = getattr(np, name)(dl.tensor(x), include_initial=True)
+        np.testing.assert_array_equal(found.numpy(), expected)
