@@ -1,5 +1,7 @@
 """Configuration of the documentation: ``sphinx-build -W -b html docs docs/_build``."""
 
+from importlib.resources import files
+
 import difflab
 
 project = "difflab"
@@ -16,6 +18,9 @@ extensions = [
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"difflab {version}"
+# MathJax is a file of the documentation, which opens without a network; as SVG it needs no fonts.
+mathjax_path = "tex-svg.js"
+html_static_path = [str(files("sphinx-mathjax-offline") / "static" / "mathjax" / mathjax_path)]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
