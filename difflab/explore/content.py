@@ -14,6 +14,7 @@ from difflab.drawing.order import evaluation_order, output_labels, trace_names
 from difflab.explore.operations import Operations
 from difflab.explore.picture import picture
 from difflab.explore.scalars import scalar_function
+from difflab.explore.while_loops import unrolled
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.source import NOWHERE
@@ -47,7 +48,8 @@ def content(function: Function, point: Mapping[str, Any]) -> Content:
     Raises
     ------
     InputError
-        The function cannot be written as operations on numbers.
+        The function cannot be written as operations on numbers, or a loop takes too many turns at
+        the point.
     UnsupportedError
         JavaScript has no function for an operation.
 
@@ -58,7 +60,8 @@ def content(function: Function, point: Mapping[str, Any]) -> Content:
     >>> found.data["inputs"], found.data["steps"]
     ([['x', 2.0]], [0, 1, 1, 2, 1])
     """
-    scalars = scalar_function(function)
+    opened = unrolled(function, point)
+    scalars = scalar_function(opened.function)
     graph = scalars.graph
     order = evaluation_order(scalars)
     index = {node: place for place, node in enumerate(order)}
@@ -83,6 +86,7 @@ def content(function: Function, point: Mapping[str, Any]) -> Content:
         "outputs": [[label, index[n]] for label, n in _outputs(scalars)],
         "operations": collected.records,
         "picture": picture(scalars, index, names),
+        "turns": max(opened.turns, default=0),
     }
     return Content(data, collected.script())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from difflab.core.primitive import Primitive, Shape
 from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.explore.element_forms import FORMS
+from difflab.explore.element_orders import sorted_along
+from difflab.explore.object_arrays import boxed
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.interpreters import ElementInterpreter
@@ -18,6 +21,7 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.node import Node
 from difflab.graph.passes.expansion import expanded
 from difflab.graph.rewrite import label
+from difflab.primitives import argsort, take_along
 
 __all__ = ["LARGEST", "element_names", "scalar_function"]
 
@@ -68,14 +72,6 @@ class _Nodes(ElementInterpreter):
         return found
 
 
-def _boxed(elements: list[Any], shape: Shape) -> Any:
-    """Return an object array; NumPy must not look into its elements."""
-    array = np.empty(len(elements), dtype=object)
-    for place, element in enumerate(elements):
-        array[place] = element
-    return array.reshape(shape)
-
-
 class _Elements:
     """A copy of a graph, element by element."""
 
@@ -98,7 +94,7 @@ class _Elements:
             builder.span = spans[node]
             if opcode == CONSTANT:
                 constant = builder.constant(*graph.constants[node])
-                values[node] = _boxed([Node(builder, constant)], ())
+                values[node] = boxed([Node(builder, constant)], ())
             elif opcode >= FIRST_ROW:
                 values[node] = self._computed(node, [values[each] for each in arguments])
             if len(builder) > LARGEST:
@@ -109,17 +105,18 @@ class _Elements:
 
     def _input(self, node: int, name: str, shape: Shape) -> list[int]:
         nodes = [self.builder.input(each) for each in element_names(name, shape)]
-        self.values[node] = _boxed([Node(self.builder, each) for each in nodes], shape)
+        self.values[node] = boxed([Node(self.builder, each) for each in nodes], shape)
         return nodes
 
     def _computed(self, node: int, arguments: list[Any]) -> Any:
         """Return the elements of an operation."""
-        row = self.graph.primitives[int(self.graph.opcode[node]) - FIRST_ROW]
+        row = self._row(node)
+        assert row is not None
         reason = f"'{row.name}' cannot be written as such"
         if row.holds is None:
             try:
-                found = self.interpreter.operation(row)(*arguments, **self.graph.params(node))
-                return found if isinstance(found, np.ndarray) else _boxed([found], ())
+                found = self._operation(node, row)(*arguments)
+                return found if isinstance(found, np.ndarray) else boxed([found], ())
             except UnsupportedError as error:
                 reason = str(error)
             except (DifflabError, AttributeError, TypeError, ValueError):
@@ -130,6 +127,22 @@ class _Elements:
             span=self.graph.span(node),
             hint="difflab trace shows operations on arrays and loops",
         )
+
+    def _operation(self, node: int, row: Primitive) -> Callable[..., Any]:
+        """Return an operation on elements; what takes the order of its own elements sorts them."""
+        params = self.graph.params(node)
+        if row is take_along:
+            x, places = self.graph.arguments(node)
+            order = self._row(places)
+            if order is argsort and self.graph.arguments(places) == (x,):
+                (axis,) = self.graph.params(places)["axes"]
+                if axis == params["axis"]:
+                    return lambda x, places: sorted_along(x, axis)
+        return partial(self.interpreter.operation(row), **params)
+
+    def _row(self, node: int) -> Primitive | None:
+        opcode = int(self.graph.opcode[node])
+        return self.graph.primitives[opcode - FIRST_ROW] if opcode >= FIRST_ROW else None
 
     def _labelled(self, node: int) -> None:
         """Give elements the name that the program gave the array."""

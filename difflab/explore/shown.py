@@ -14,6 +14,7 @@ from difflab.diagnose.point_check import checked_point
 from difflab.errors import DifflabError
 from difflab.explore.content import Content, content
 from difflab.explore.page import page
+from difflab.explore.while_loops import SPARE_TURNS
 from difflab.graph.function import Function
 from difflab.lab.compare import compare, parsed
 from difflab.lab.record import Comparison, MethodRow
@@ -106,6 +107,11 @@ def filled(function: Function, point: Mapping[str, Any]) -> Content:
         "Dashed: a branch that is not taken. Point at a box, a row, a line of code or a part of "
         "the formula to find it in the others; click to go there."
     )
+    if turns := found.data["turns"]:
+        found.data["key"] += (
+            f" A loop with a condition is written out for up to {turns} turns, {SPARE_TURNS} more"
+            " than at the point of the page: where a point needs more, the result is NaN."
+        )
     return found
 
 

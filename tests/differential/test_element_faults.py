@@ -6,15 +6,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from difflab import primitives as rows
-from difflab.explore import element_forms
+from difflab.explore import element_forms, element_matrices, element_orders, while_loops
 from difflab.explore.element_forms import FORMS
 from tests.differential.elements import FAMILY
 
 
 def signs_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Return the minors instead of the cofactors' transpose."""
-    cofactors = element_forms._Minors.cofactors
-    monkeypatch.setattr(element_forms._Minors, "cofactors", lambda self: cofactors(self).T)
+    cofactors = element_matrices._Minors.cofactors
+    monkeypatch.setattr(element_matrices._Minors, "cofactors", lambda self: cofactors(self).T)
 
 
 def maximum_moved_through(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,8 +34,32 @@ def conjugated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(element_forms, "_angle", lambda k, n: angle(n - k, n))
 
 
+def equal_elements_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sort without keeping the order of equal elements."""
+    monkeypatch.setattr(element_orders.rows, "less_equal", rows.less)
+
+
+def indices_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take no index as one that counts from the end."""
+    monkeypatch.setattr(element_orders, "_from_the_start", lambda place, size: place)
+
+
+def signs_of_zero_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every diagonal element of R a positive sign."""
+    monkeypatch.setattr(element_matrices, "_reflected", lambda a: [1.0] * a.shape[1])
+
+
+def one_turn_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write out one turn less than a loop takes."""
+    monkeypatch.setattr(while_loops, "SPARE_TURNS", -1)
+
+
 @pytest.mark.parametrize(
-    "plant", [signs_forgotten, maximum_moved_through, ties_to_the_first, conjugated]
+    "plant",
+    [
+        *(signs_forgotten, maximum_moved_through, ties_to_the_first, conjugated),
+        *(equal_elements_exchanged, indices_from_the_start, signs_of_zero_columns, one_turn_less),
+    ],
 )
 def test_a_planted_fault_is_found(plant: object, monkeypatch: pytest.MonkeyPatch) -> None:
     assert callable(plant)

@@ -179,6 +179,31 @@ def test_ten_thousand_operations(opened: Opened) -> None:
     assert "step 5001" in count(page)
 
 
+def test_a_loop_is_followed_for_the_turns_that_the_page_says(opened: Opened, files: Path) -> None:
+    """8 is halved three times; the two turns beyond are not taken, and 33 needs more."""
+    loop = parse("iterate(y = x; while y > 1; y/2)")
+    explore(loop, {"x": 8.0}, verdicts=False).save(files / "loop.html")
+    page = opened("loop")
+    assert "up to 5 turns" in page.inner_text("#key")
+    assert page.locator("svg .wire.untaken").count() == 6  # one of each selection
+    for x, value, slope in (("8", "1", "0.125"), ("32", "1", "0.03125"), ("33", "NaN", "0")):
+        page.fill("#input-0", x)
+        assert page.locator("#result td").all_inner_texts() == [value, slope]
+
+
+def test_sorting_follows_the_elements(opened: Opened, files: Path) -> None:
+    function = parse("x: [3]; sort(x)*[1, 10, 100]")
+    explore(function, {"x": [3.0, 1.0, 2.0]}, verdicts=False).save(files / "sort.html")
+    page = opened("sort")
+    assert page.locator("svg .warning", has_text="kink").count() == 0
+    cells = page.locator("#result td").all_inner_texts
+    assert cells()[:3] == ["1", "20", "300"]
+    page.fill("#input-0", "0")
+    assert cells()[:3] == ["0", "10", "200"]
+    page.fill("#input-1", "2")
+    assert page.locator("svg .warning", has_text="kink").count() > 0
+
+
 ODD = {
     "x": {"x": 3.0},
     "[x, 3, x*y, y > 1]": {"x": 1.0, "y": 2.0},

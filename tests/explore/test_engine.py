@@ -33,6 +33,9 @@ PROGRAMS = [
     "A: [3, 3]; [det(A), logdet(A @ transpose(A)), sum(cofactor(A)^2)]",
     "A: [2, 2]; b: [2]; sum(inv(A)) + sum(solve(A, b)^2)",
     "gamma(x)*loggamma(x + 1)",
+    "x: [5]; [sort(x), argsort(x)*x, argmax(x)*x[1]]",
+    "A: [3, 3]; [sum(cholesky(A @ transpose(A))^3), qr(A)[2, 1], slogdet(A)[1]]",
+    "iterate(y = 9*x; while y > 0.3; y*sin(y)/2)",
 ]
 CALL = """
 const program = makeProgram(data), values = evaluate(program, point);

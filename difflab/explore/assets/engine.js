@@ -14,7 +14,7 @@ function makeProgram(data) {
         steps.push({ node, operation, args, compute: OPERATIONS[operation].value });
         names.push(data.names[node] ?? `v${++count}`);
         users.push([]);
-        active.push(args.some((arg) => active[arg]));
+        active.push(args.some((arg, place) => active[arg] && OPERATIONS[operation].slopes[place] !== null));
         args.forEach((arg, place) => users[arg].push([node, place]));
     }
     const size = node;
@@ -137,7 +137,8 @@ function warnings(program, node, values) {
     if (!Number.isFinite(value) && finite)
         found.push([shown(value), record.needs ? `undefined or infinite here: ${record.name} needs ${record.needs}` : "overflow"]);
     const kink = OPERATIONS[step.operation].kink;
-    if (kink !== null && program.active[node]) {
+    const itself = step.args.length > 1 && step.args.every((arg) => arg === step.args[0]); // x != x
+    if (kink !== null && !itself && step.args.some((arg) => program.active[arg])) {
         const distance = kink(0, ...argumentsOf(step, values)), scale = Math.max(1, ...operands.map(Math.abs));
         if (distance === 0) found.push(["kink", `a kink of ${record.name}: ${record.kink}`]);
         else if (distance < 1e-6 * scale) found.push(["near kink", `a kink of ${record.name} is ${shown(distance, 2)} away`]);
