@@ -4,23 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from difflab.execute.targets.llvm.arrays.instructions import COPY
+from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction
 from difflab.execute.targets.llvm.arrays.joined import JoinedNest
 from difflab.execute.targets.llvm.functions import types
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
-__all__ = ["BlockedNest"]
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.routine import Routine
+
+__all__ = ["TERMS", "BlockedNest", "pieces"]
 
 _ROWS = 4
 _REGISTERS = 24  # of 32 that hold results, where vectors are widest; half of them elsewhere
-_TERMS = 128
+TERMS = 128
 """Terms that all blocks add before any adds more: operands stay in the cache between blocks."""
 Piece = tuple[int, int]
 
 
 class BlockedNest(JoinedNest):
-    """Writes blocks of results, which stay in registers while their terms are added up."""
+    """Writes blocks of results, which stay in registers while their terms are added up.
+
+    Parameters
+    ----------
+    routine, step, domain, strides, inner
+        As in `JoinedNest`.
+    scale : str, optional
+        A factor of the sums, where what is added to them is not scaled.
+    """
+
+    def __init__(
+        self,
+        routine: Routine,
+        step: Instruction,
+        domain: Sequence[int],
+        strides: Sequence[Sequence[int]],
+        inner: int,
+        scale: str | None = None,
+    ) -> None:
+        super().__init__(routine, step, domain, strides, inner)
+        self.scale = scale
 
     @cached_property
     def along(self) -> int:
@@ -36,6 +60,12 @@ class BlockedNest(JoinedNest):
     def outer(self) -> list[int]:
         """The axes of the loops around the blocks."""
         return [axis for axis in self._axes if axis not in (self.along, self.row)]
+
+    @cached_property
+    def columns(self) -> int:
+        """The most columns of a block."""
+        width = self.routine.host.width
+        return max(_REGISTERS * width // 8 // _ROWS, 1) * width
 
     @cached_property
     def _axes(self) -> list[int]:
@@ -62,10 +92,10 @@ class BlockedNest(JoinedNest):
         """Write the blocks for some terms after the other, in the order of the terms."""
         terms = self.domain[self.along]
         again = self.row >= 0 and self.domain[self.row] > _ROWS  # operands are read by many blocks
-        whole = terms // _TERMS * _TERMS if again and terms > _TERMS else 0
+        whole = terms // TERMS * TERMS if again and terms > TERMS else 0
         if whole:
-            for counter in self.routine.loop(0, whole, _TERMS):
-                self._rows(self.moved(pointers, counter, self.along), _TERMS)
+            for counter in self.routine.loop(0, whole, TERMS):
+                self._rows(self.moved(pointers, counter, self.along), TERMS)
         if terms > whole:
             left = self.moved(pointers, str(whole), self.along) if whole else pointers
             self._rows(left, terms - whole)
@@ -84,14 +114,14 @@ class BlockedNest(JoinedNest):
     def _columns(self, pointers: list[str], rows: int, terms: int) -> None:
         """Write blocks of neighbouring vectors, and what is left of them."""
         width, size = self.routine.host.width, self.domain[self.inner]
-        most = max(_REGISTERS * width // 8 // _ROWS, 1)
-        block = most * width
+        block = self.columns
+        most = block // width
         whole = size // block * block
         if whole:
-            pieces = [(k * width, width) for k in range(most)]
+            full = [(k * width, width) for k in range(most)]
             for counter in self.routine.loop(0, whole, block):
-                self._block(self.moved(pointers, counter, self.inner), rows, pieces, terms)
-        rest = list(_pieces(size - whole, width))
+                self._block(self.moved(pointers, counter, self.inner), rows, full, terms)
+        rest = list(pieces(size - whole, width))
         if rest:
             left = self.moved(pointers, str(whole), self.inner) if whole else pointers
             for start in range(0, len(rest), most):
@@ -99,10 +129,10 @@ class BlockedNest(JoinedNest):
 
     # --- one block --------------------------------------------------------------------------
 
-    def _block(self, pointers: list[str], rows: int, pieces: Sequence[Piece], terms: int) -> None:
+    def _block(self, pointers: list[str], rows: int, parts: Sequence[Piece], terms: int) -> None:
         """Write a block: its results are loaded, joined with some terms, and stored."""
         routine = self.routine
-        cells = [(row, piece) for row in range(rows) for piece in pieces]
+        cells = [(row, piece) for row in range(rows) for piece in parts]
         places = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
         before = [
             routine.load(place, width) for place, (_, (_, width)) in zip(places, cells, strict=True)
@@ -123,9 +153,16 @@ class BlockedNest(JoinedNest):
             ]
             after.append(self._joined(name, operands, piece[1]))
         for k, (_, (_, width)) in enumerate(cells):
-            ends = f"[{before[k]}, %in{number}], [{after[k]}, %end{number}]"
+            start = before[k] if self.scale is None else "zeroinitializer"
+            ends = f"[{start}, %in{number}], [{after[k]}, %end{number}]"
             routine.lines[patched + k] = f"{names[k]} = phi {types(width)['v']} {ends}"
         next(loop, None)
+        if self.scale is not None:
+            scales = {width: routine.spread(self.scale, width) for _, width in parts}
+            after = [
+                routine.with_product(there, [total, scales[width]], width)
+                for there, total, (_, (_, width)) in zip(before, after, cells, strict=True)
+            ]
         for place, (_, (_, width)), result in zip(places, cells, after, strict=True):
             routine.store(result, place, width)
 
@@ -159,7 +196,7 @@ class BlockedNest(JoinedNest):
         return routine.joined(self.step.into, there, term, width)
 
 
-def _pieces(size: int, width: int) -> Iterator[Piece]:
+def pieces(size: int, width: int) -> Iterator[Piece]:
     """Yield ``(start, width)`` of vectors that cover `size` elements without overlap."""
     start = 0
     while start < size:

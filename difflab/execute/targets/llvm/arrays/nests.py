@@ -15,6 +15,7 @@ from difflab.execute.targets.llvm.arrays.dots import DotNest
 from difflab.execute.targets.llvm.arrays.groups import squeezed
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.joined import JoinedNest
+from difflab.execute.targets.llvm.arrays.panels import PanelNest
 from difflab.execute.targets.llvm.arrays.vectors import PointerOperand, Vector
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
@@ -67,7 +68,7 @@ class Nest:
             return []
         strides = [self._strides(ref, step) for ref in (step.out, *step.args)]
         how = self.routine, step, self.domain, strides, self.axes[-1]
-        return [DotNest(*how), BlockedNest(*how)]
+        return [DotNest(*how), PanelNest(*how), BlockedNest(*how)]
 
     def _in_memory(self, slot: int, ref: Ref, step: Instruction) -> bool:
         """Whether an operand is read from memory, or a result written there."""

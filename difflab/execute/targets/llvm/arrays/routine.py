@@ -60,6 +60,7 @@ class Routine:
         self.regions: dict[str, Region] = {}
         self.lines: list[str] = []
         self.slots: list[str] = []
+        self.rooms: dict[int, str] = {}
         self._names = 0
         self.turn = ""
         self.bases: dict[tuple[str, int], str] = {}
@@ -99,6 +100,12 @@ class Routine:
         self.slots.append(f"{name} = alloca {kind}")
         return name
 
+    def room(self, size: int) -> str:
+        """Return a pointer to room for some numbers, the same whenever that many are asked for."""
+        if size not in self.rooms:
+            self.rooms[size] = self.slot(f"[{size} x double], align 64")
+        return self.rooms[size]
+
     def assigned(self, text: str) -> str:
         """Write what gives a value, and return its name."""
         name = self.name()
@@ -131,10 +138,20 @@ class Routine:
         for lane in range(width if stride else 1):
             number = self.load(self.moved(pointer, lane * stride))
             last = self.assigned(f"insertelement {v} {last}, double {number}, i32 {lane}")
-        if stride:
-            return last
-        zeros = f"<{width} x i32> zeroinitializer"
-        return self.assigned(f"shufflevector {v} {last}, {v} poison, {zeros}")
+        return last if stride else self._in_all_lanes(last, width)
+
+    def spread(self, number: str, width: int) -> str:
+        """Return a number in each lane of a vector."""
+        if width == 1:
+            return number
+        v = types(width)["v"]
+        first = self.assigned(f"insertelement {v} poison, double {number}, i32 0")
+        return self._in_all_lanes(first, width)
+
+    def _in_all_lanes(self, vector: str, width: int) -> str:
+        """Return a vector's first number in each lane."""
+        v, zeros = types(width)["v"], f"<{width} x i32> zeroinitializer"
+        return self.assigned(f"shufflevector {v} {vector}, {v} poison, {zeros}")
 
     def joined(self, into: str, there: str, number: str, width: int) -> str:
         """Return numbers joined by a sum or an extreme."""

@@ -17,7 +17,7 @@ from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm import NativeArrays
 from difflab.execute.targets.llvm.arrays import blocks
 
-TERMS = blocks._TERMS
+TERMS = blocks.TERMS
 PRODUCTS: list[Callable[..., Any]] = [
     lambda a, b: a.T @ b,
     lambda a, b: (a.T + 0.0) @ b,

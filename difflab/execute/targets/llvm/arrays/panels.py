@@ -1,0 +1,194 @@
+"""Large products of arrays: panels of an operand copied to a small room that stays in the cache.
+
+Many processors take some hundred cycles to multiply a subnormal number, and a product uses each
+number of a panel for every row. A panel with subnormal numbers is therefore scaled by a power of
+two, if that is exact: nothing can overflow. Its sums are scaled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from difflab.execute.targets.llvm.arrays.blocks import TERMS, BlockedNest, pieces
+from difflab.execute.targets.llvm.functions import constant, types
+
+__all__ = ["PanelNest"]
+
+_LEAST_ROWS = 16
+_LEAST_TERMS = 16
+_LEAST_PANELS = 2
+"""Smaller products are written without copies."""
+_SCALE = 64
+"""The exponent of the factor: the least subnormal number times 2^52 is normal."""
+_BITS = (1 << 63) - 1  # of the magnitude of a double
+_TINY = (1 << 52) - 1  # the magnitude of the largest subnormal number
+_LARGE = (1023 + 400) << 52
+"""The magnitude of 2^400: smaller factors of scaled products, and their sums, do not overflow."""
+
+
+class PanelNest(BlockedNest):
+    """Writes a product of two operands, of which one has the rows and one the columns."""
+
+    @cached_property
+    def _slots(self) -> tuple[int, int]:
+        """Return the operand with the rows and that with the columns; zeros where there is none."""
+        found = [
+            [slot for slot in (1, 2) if self.strides[slot][own] and not self.strides[slot][other]]
+            for own, other in ((self.row, self.inner), (self.inner, self.row))
+        ]
+        return (found[0][0], found[1][0]) if all(found) else (0, 0)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is a product so large that copying a panel is worth it."""
+        if (self.step.name, self.step.into) != ("multiply", "add"):
+            return False
+        return (
+            super().fits
+            and self.row >= 0
+            and self.domain[self.row] >= _LEAST_ROWS
+            and self.domain[self.along] >= _LEAST_TERMS
+            and self.domain[self.inner] >= _LEAST_PANELS * self.columns
+            and all(self._slots)
+        )
+
+    def _rows(self, pointers: list[str], terms: int) -> None:
+        """Write the products of some terms, one panel of columns after the other."""
+        bounded = self._bounded(pointers[self._slots[0]], terms)
+        size = self.domain[self.inner]
+        whole = size // self.columns * self.columns
+        for counter in self.routine.loop(0, whole, self.columns):
+            self._panel(self.moved(pointers, counter, self.inner), terms, self.columns, bounded)
+        if size > whole:
+            left = self.moved(pointers, str(whole), self.inner)
+            self._panel(left, terms, size - whole, bounded)
+
+    def _panel(self, pointers: list[str], terms: int, columns: int, bounded: str) -> None:
+        """Copy a panel, and write its products with all rows."""
+        routine, (rows, panel) = self.routine, self._slots
+        room = routine.within(routine.room(TERMS * self.columns), TERMS * self.columns, "a panel")
+        self._copied(pointers[panel], room, terms, columns)
+        scale = self._scaled(room, terms * columns, bounded)
+        domain = self.domain[self.row], terms, columns
+        row, along = self.strides[rows][self.row], self.strides[rows][self.along]
+        strides = [[self.strides[0][self.row], 0, 1], [row, along, 0], [0, columns, 1]]
+        nest = BlockedNest(routine, self.step, domain, strides, 2, scale)
+        nest.write([pointers[0], pointers[rows], room])
+
+    def _copied(self, source: str, room: str, terms: int, columns: int) -> None:
+        """Copy a panel, its terms one behind the other."""
+        routine, (_, panel) = self.routine, self._slots
+        along, across = self.strides[panel][self.along], self.strides[panel][self.inner]
+        width = routine.host.width
+        if terms * columns % width:  # the numbers behind the last ones are looked at as well
+            behind = routine.moved(room, terms * columns // width * width)
+            routine.store("zeroinitializer", behind, width)
+        for counter in routine.loop(0, terms, 1):
+            term = routine.moved(source, counter, along)
+            place = routine.moved(room, counter, columns)
+            for start, lanes in pieces(columns, width):
+                numbers = routine.vector(routine.moved(term, start, across), across, lanes)
+                routine.store(numbers, routine.moved(place, start), lanes)
+
+    # --- subnormal numbers ------------------------------------------------------------------
+
+    def _bounded(self, pointer: str, terms: int) -> str:
+        """Return whether all numbers of the rows are small enough for scaled products."""
+        routine, (slot, _) = self.routine, self._slots
+        row_stride, stride = self.strides[slot][self.row], self.strides[slot][self.along]
+        largest = routine.slot("i64")
+        routine.add(f"store i64 0, ptr {largest}")
+        for row in routine.loop(0, self.domain[self.row], 1):
+            first = routine.moved(pointer, row, row_stride)
+            before = routine.assigned(f"load i64, ptr {largest}")
+            (found,) = self._extremes(("umax",), [before], first, terms, stride, 1)
+            routine.add(f"store i64 {found}, ptr {largest}")
+        found = routine.assigned(f"load i64, ptr {largest}")
+        return routine.assigned(f"icmp ult i64 {found}, {_LARGE}")
+
+    def _scaled(self, room: str, size: int, bounded: str) -> str:
+        """Scale a panel that has subnormal numbers; return the factor of its sums."""
+        routine = self.routine
+        width = routine.host.width
+        starts = [_integers(-1, width), _integers(0, width)]
+        found = self._extremes(("umin", "umax"), starts, room, -(-size // width), width, width)
+        least, largest = (
+            self._reduced(name, number, width)
+            for name, number in zip(("umin", "umax"), found, strict=True)
+        )
+        tiny = routine.assigned(f"icmp ult i64 {least}, {_TINY}")
+        small = routine.assigned(f"icmp ult i64 {largest}, {_LARGE}")
+        exact = routine.assigned(f"and i1 {small}, {bounded}")
+        scaled = routine.assigned(f"and i1 {tiny}, {exact}")
+        label = routine.label()
+        routine.add(f"br i1 {scaled}, label %scale{label}, label %scaled{label}")
+        routine.add(f"scale{label}:")
+        v, factor = types(width)["v"], constant(2.0**_SCALE, width)
+        for counter in routine.loop(0, size, width):
+            place = routine.moved(room, counter)
+            number = routine.assigned(f"fmul {v} {routine.load(place, width)}, {factor}")
+            routine.store(number, place, width)
+        routine.add(f"br label %scaled{label}")
+        routine.add(f"scaled{label}:")
+        back, one = constant(2.0**-_SCALE, 1), constant(1.0, 1)
+        return routine.assigned(f"select i1 {scaled}, double {back}, double {one}")
+
+    def _extremes(
+        self,
+        names: Sequence[str],
+        starts: Sequence[str],
+        pointer: str,
+        count: int,
+        stride: int,
+        width: int,
+    ) -> list[str]:
+        """Return the extremes of evenly spaced numbers or vectors, as ordered by `_magnitude`.
+
+        By ``umin`` of the magnitude minus 1, zeros are the largest numbers.
+        """
+        routine, kind = self.routine, _kind(width)
+        loop = routine.loop(0, count, 1)
+        counter = next(loop)
+        number = counter.removeprefix("%i")
+        before = [routine.name() for _ in names]
+        patched = len(routine.lines)
+        routine.lines += [""] * len(names)
+        found = self._magnitude(routine.load(routine.moved(pointer, counter, stride), width), width)
+        after = []
+        for name, there in zip(names, before, strict=True):
+            one = found
+            if name == "umin":
+                one = routine.assigned(f"sub {kind} {found}, {_integers(1, width)}")
+            suffix = f"v{width}i64" if width > 1 else "i64"
+            after.append(
+                routine.assigned(f"call {kind} @llvm.{name}.{suffix}({kind} {there}, {kind} {one})")
+            )
+        for k, start in enumerate(starts):
+            ends = f"[{start}, %in{number}], [{after[k]}, %end{number}]"
+            routine.lines[patched + k] = f"{before[k]} = phi {kind} {ends}"
+        next(loop, None)
+        return after
+
+    def _reduced(self, name: str, number: str, width: int) -> str:
+        """Return the extreme of the lanes of a vector."""
+        if width == 1:
+            return number
+        called = f"@llvm.vector.reduce.{name}.v{width}i64"
+        return self.routine.assigned(f"call i64 {called}({_kind(width)} {number})")
+
+    def _magnitude(self, number: str, width: int) -> str:
+        """Return the bits of numbers without their signs: ordered as their magnitudes."""
+        kind = _kind(width)
+        bits = self.routine.assigned(f"bitcast {types(width)['v']} {number} to {kind}")
+        return self.routine.assigned(f"and {kind} {bits}, {_integers(_BITS, width)}")
+
+
+def _kind(width: int) -> str:
+    """Return the type of the bits of numbers."""
+    return f"<{width} x i64>" if width > 1 else "i64"
+
+
+def _integers(value: int, width: int) -> str:
+    """Return an integer, in each lane of a vector."""
+    return f"splat (i64 {value})" if width > 1 else str(value)
