@@ -18,8 +18,8 @@ __all__ = ["FUNCTIONS", "errors"]
 
 BLOCK = 2 * 15
 """Derivatives of an observation's reprojection error."""
-PART = 32_768
-"""Observations of a batch."""
+PART = 32_776
+"""Observations of a batch: arrays a power of two apart would share a few sets of the cache."""
 
 
 def errors(camera: Any, point: Any, weight: Any, feature: Any) -> tuple[Any, Any]:

@@ -101,8 +101,9 @@ def test_halves_of_the_smallest_number_add_up() -> None:
     np.testing.assert_array_equal(product(a, b), np.full((16, 96), 32 * SMALLEST))
 
 
-def test_numbers_of_all_magnitudes() -> None:
-    draw = np.random.default_rng(5)
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_of_all_magnitudes(seed: int) -> None:
+    draw = np.random.default_rng(seed)
     a, b = draw.normal(size=(16, 33)), draw.normal(size=(33, 97))
     b *= 2.0 ** draw.integers(-1060, 300, b.shape)
     found = product(a, b)
