@@ -78,7 +78,7 @@ class TargetDispatch:
             self._python = PythonTarget(program, schedule.function.input_shapes)
         elif first == "native" and self._native is not None and self._arrays is None:
             self._native.prepare()
-        elif program is not None:
+        elif program is not None and self._arrays is None:
             self._numpy  # noqa: B018 - plans now instead of at the first call
 
     def _choose(self) -> None:

@@ -108,8 +108,9 @@ class NestLayout:
     # --- groups -----------------------------------------------------------------------------
 
     def _grouped(self, segment: Segment) -> list[Group]:
-        """Cut a piece where instructions cannot share a nest, in the first turn or a later."""
-        variants = [self._piece(segment, turn) for turn in (0, 1)[: segment.count]]
+        """Cut a piece where instructions cannot share a nest, in the first turns or a later."""
+        different = min(segment.before + 1, segment.count)
+        variants = [self._piece(segment, turn) for turn in range(different)]
         groups: list[Group] = []
         steps: list[int] = []
         written: list[dict[int, Way | None]] = [{} for _ in variants]
@@ -163,10 +164,8 @@ class NestLayout:
             home: dict[int, int] = {}
             for group, entry in enumerate(self.groups[number]):
                 home |= dict.fromkeys(entry.steps, group)
-            # A later turn is like the second, but the loops that read it are, too.
-            for turn in (0, 1, 2, segment.count - 1):
-                if turn >= segment.count:
-                    continue
+            # A later turn is like the first of the loop, but the loops that read it are, too.
+            for turn in {*range(min(segment.before + 2, segment.count)), segment.count - 1}:
                 made: dict[int, int] = {}
                 for place, step in enumerate(self._piece(segment, turn)):
                     for ref in step.args:

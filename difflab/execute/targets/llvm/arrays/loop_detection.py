@@ -2,7 +2,8 @@
 
 A stretch of instructions is one loop where it is made of equal pieces, one after the other, and
 each operand moves by the same way from piece to piece: along an input, or along what a loop has
-written. The first piece reads what comes from outside and stands before the loop.
+written. The first pieces read what comes from outside and stand before the loop: one piece where a
+step reads the step before it, k pieces where it reads the k steps before it.
 """
 
 from __future__ import annotations
@@ -20,18 +21,24 @@ from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instru
 __all__ = ["Segment", "Segments", "ValuePosition", "equal_stretches", "segmented"]
 
 LEAST = 4
-"""Pieces that make a loop."""
+"""Pieces that make a loop of which one stands before it."""
+MOST_BEFORE = 4
+"""Pieces that stand before a loop at most: the steps back that a recurrence reads."""
 _WINDOW = 8  # instructions that are compared to find how long a piece is
 _PERIODS = 12  # lengths of pieces that are tried
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Instructions from `start`: `count` pieces of `period`; one where nothing repeats."""
+    """Instructions from `start`: `count` pieces of `period`; one where nothing repeats.
+
+    The first pieces, `before` of them, stand before the loop of the others.
+    """
 
     start: int
     period: int
     count: int
+    before: int = 1
 
 
 class ValuePosition(NamedTuple):
@@ -217,14 +224,22 @@ class _Segmenter:
         for start, stop, period in stretches:
             if not start <= place <= stop - LEAST * period:
                 continue
-            count = self._pieces(place, period, min(LEAST, (stop - place) // period), segment)
-            if count >= LEAST:
-                count = self._pieces(place, period, (stop - place) // period, segment)
-                return Segment(place, period, count)
+            whole = (stop - place) // period
+            few = min(LEAST + MOST_BEFORE - 1, whole)
+            moves, sources = self._operands(place, period, few, segment)
+            for before in range(1, few - LEAST + 2):
+                if _turns(moves, sources, before) >= LEAST + before - 1:
+                    every = self._operands(place, period, whole, segment)
+                    return Segment(place, period, _turns(*every, before), before)
         return None
 
-    def _pieces(self, place: int, period: int, count: int, segment: int) -> int:
-        """Return how many pieces from an instruction are turns of one loop, at most `count`."""
+    def _operands(
+        self, place: int, period: int, count: int, segment: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return which piece's value each operand of `count` pieces reads, or its offset.
+
+        The second array says in which segment the value is made, and which of its values it is.
+        """
         stop = place + period * count
         shape = (count, period, self.width)
         numbers, own = self.numbers[place:stop].reshape(shape), self.own[place:stop].reshape(shape)
@@ -236,7 +251,13 @@ class _Segmenter:
         where = np.where(inside, segment, np.where(own, known[0], -2))
         which = np.where(inside, mine % max(each, 1), np.where(own, known[1], 0))
         moves = np.where(inside, turns, np.where(own, known[2], numbers))
-        even = moves[1:] == moves[1] + (moves[2] - moves[1]) * np.arange(count - 1)[:, None, None]
-        fits = even & (where[1:] == where[1]) & (which[1:] == which[1])
-        broken = np.flatnonzero(~fits.all(axis=(1, 2)))
-        return 1 + int(broken[0]) if len(broken) else count
+        return moves, np.stack([where, which], axis=-1)
+
+
+def _turns(moves: NDArray[np.int64], sources: NDArray[np.int64], before: int) -> int:
+    """Return how many pieces are turns of one loop, `before` of which stand before it."""
+    step = moves[before + 1] - moves[before]
+    even = moves[before:] == moves[before] + step * np.arange(len(moves) - before)[:, None, None]
+    fits = even & (sources[before:] == sources[before]).all(axis=-1)
+    broken = np.flatnonzero(~fits.all(axis=(1, 2)))
+    return before + int(broken[0]) if len(broken) else len(moves)

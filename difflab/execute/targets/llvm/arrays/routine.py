@@ -271,14 +271,15 @@ class Routine:
     # --- segments ---------------------------------------------------------------------------
 
     def _segment(self, number: int, segment: Segment) -> None:
-        """Write the first piece, and the others as a loop."""
-        groups = self.layout.groups[number]
-        self._pieces(segment, groups, 0)
-        if segment.count == 1:
+        """Write the first pieces, and the others as a loop."""
+        groups, before = self.layout.groups[number], segment.before
+        for turn in range(before):
+            self._pieces(segment, groups, turn)
+        if segment.count == before:
             return
-        for counter in self.loop(1, segment.count, 1):
-            self.turn = self.assigned(f"sub i64 {counter}, 1")
-            self._pieces(segment, groups, 1)
+        for counter in self.loop(before, segment.count, 1):
+            self.turn = self.assigned(f"sub i64 {counter}, {before}")
+            self._pieces(segment, groups, before)
         self.turn = ""
         self.bases.clear()
 
@@ -289,7 +290,7 @@ class Routine:
         for group in groups:
             steps = [code[first + place] for place in group.steps]
             later: list[Sequence[Instruction]] = [()] * len(steps)
-            if turn:
+            if turn == segment.before:
                 stop = segment.start + segment.period * segment.count
                 later = [code[first + place : stop : segment.period] for place in group.steps]
             self.module.operations += len(steps)
