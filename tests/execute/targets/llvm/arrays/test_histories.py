@@ -122,3 +122,22 @@ def test_a_hundred_thousand_operations_that_repeat_are_a_loop(
     fast = dl.compile(dl.trace(root, 2.0), target="native")
     assert fast(2.0) == pytest.approx(math.sqrt(2), rel=1e-15)
     assert fast.source.count("\n") < 200
+
+
+def test_a_turn_may_read_what_it_writes_itself_where_pieces_before_the_loop_do_not() -> None:
+    """From the third step on each reads the middle of its own waves, so they share no nest."""
+
+    def steps(s: Any) -> Any:
+        waves: list[Any] = []
+        first = s = np.tanh(s)
+        for k in range(30):
+            waves.append(np.concatenate([np.sin(s), np.cos(s)]))
+            seen = first if k < 2 else waves[k][19:59]
+            s = (0.5 * s + seen) * waves[k][0]
+        return s
+
+    s = RNG.normal(size=40)
+    f = dl.trace(steps, s)
+    cut = segmented(instructions(Schedule.of(f)))
+    assert any(segment.before == 2 for segment in cut.segments)
+    np.testing.assert_allclose(NativeArrays(Schedule.of(f))([s])[0], steps(s), rtol=1e-13)
