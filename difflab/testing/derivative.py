@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.errors import PointError
-from difflab.testing.lines.line import best_of, first_half, slopes_along
+from difflab.testing.slopes.best import first_half, slope_along
 from difflab.testing.trees.arguments import prepared
 from difflab.testing.trees.probe import Probe
 
@@ -52,14 +52,9 @@ def numeric_derivative(f: Callable[[Any], Any], x: Any, index: int) -> NumericDe
     probe = Probe(f, point)
     if probe.center.size != 1:
         raise PointError(f"f returns {probe.center.size} numbers, not one")
-    along = np.zeros(point.n)
-    which, inside = point.leaf_at(index)
-    leaf = point.leaves[which]
-    length = abs(float(leaf.read(leaf.flat(), inside, inside + 1)[0])) or 1.0
+    along, length = np.zeros(point.n), point.magnitude(index)
     along[index] = length
     changes = probe.residual(along, np.zeros((1, point.n)), start=index, stop=index + 1)
     half = first_half(probe.eps, alone=True)
-    found = slopes_along(changes, probe.rounding, half, np.zeros(1))
-    best = best_of(found)
-    value, bar = (float(each[0]) / length for each in (best.value, best.bar))
-    return NumericDerivative(value, bar, point.name(index))
+    found = slope_along(changes, probe.rounding, half, np.zeros(1)).per(length)
+    return NumericDerivative(float(found.value[0]), float(found.bar[0]), point.name(index))

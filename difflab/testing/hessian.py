@@ -158,7 +158,7 @@ def check_hvp(
     >>> check_hvp(lambda x: np.sum(x**3), lambda x, v: 6 * x * v, x)
     """
     __tracebackhide__ = True
-    point = prepared(f, x if is_tree(x) else point_of(x))[1]
+    point = prepared(f, x)[1]
     slope = gradient_of(f, point) if gradient is None else gradient
     v, w = (at_random(point, seed, floor=True) for seed in (21, 22))
     one = Outputs(1.0)
@@ -201,7 +201,7 @@ def check_derivatives(f: Callee, x: Any, *, order: int = 2) -> None:
     __tracebackhide__ = True
     if order < 1:
         raise InputError(f"the order must be at least 1, not {order}")
-    f, point = prepared(f, x if is_tree(x) else point_of(x))
+    f, point = prepared(f, x)
     tree = point.copy()
     for k in range(1, order + 1):
         try:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.components.dense import point_of
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.gradient import check_gradient
 from difflab.testing.lines.trees import GradientCheck
@@ -73,7 +72,7 @@ def check_jacobian(f: Callee, jacobian: Callee | Any | None = None, x: Any = Non
     if np.prod(given.shape) <= _ELEMENTS:
         check_gradient(f, lambda point: matrix(point).toarray(), x)
         return
-    f, point = prepared(f, point_of(x) if isinstance(x, list) else x)
+    f, point = prepared(f, x)
     check = _SparseCheck(f, matrix, point, Probe(f, point))
     if given.shape != (check.probe.outputs.m, point.n):
         raise GradientMismatch(

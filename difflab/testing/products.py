@@ -20,8 +20,8 @@ from difflab.testing.components.message import (
 from difflab.testing.components.truth import TRUSTED
 from difflab.testing.components.verdict import Tolerance
 from difflab.testing.lines.directions import at_random, neighbours
-from difflab.testing.lines.line import Slope, best_of, first_half, slopes_along
 from difflab.testing.lines.trees import check_tree
+from difflab.testing.slopes.best import BestSlope, first_half, slope_along
 from difflab.testing.trees.arguments import Outputs, Point, prepared
 from difflab.testing.trees.own import like, pulled, pushed
 from difflab.testing.trees.probe import Probe
@@ -91,10 +91,13 @@ def _compare(probe: Probe, along: Array, product: Callable[[Point], Array]) -> N
     yours = product(probe.point)
     scale = np.abs(yours) + float(np.sqrt(np.mean(yours**2)))
     changes = probe.residual(along, np.zeros((1, along.size)))
-    moved = _without(changes, yours)
+
+    def residual(moves: Array) -> Array:
+        found: Array = changes(moves) - moves[:, None] * yours
+        return found
+
     half = first_half(probe.eps, alone=False)
-    found = slopes_along(moved, probe.rounding, half, 1e-6 * scale)
-    error = best_of(found)
+    error = slope_along(residual, probe.rounding, half, 1e-6 * scale)
     # Beyond float64 the moves are rounded, by this share.
     room = error.bar + error.half_jump + _ROUNDINGS * probe.eps * scale
     room = room + np.where(probe.eps > 1e-12, probe.eps / error.half, 0.0) * scale
@@ -111,16 +114,8 @@ def _compare(probe: Probe, along: Array, product: Callable[[Point], Array]) -> N
         )
 
 
-def _without(changes: Callable[[float], Array], slope: Array) -> Callable[[float], Array]:
-    def residual(t: float) -> Array:
-        difference: Array = changes(t) - t * slope
-        return difference
-
-    return residual
-
-
 def _mismatch(
-    probe: Probe, yours: Array, error: Slope, wrong: NDArray[np.intp]
+    probe: Probe, yours: Array, error: BestSlope, wrong: NDArray[np.intp]
 ) -> GradientMismatch:
     numeric = yours + error.value
     components = tuple(
@@ -237,10 +232,7 @@ def numbers_like(outputs: Outputs, tree: Any, what: str) -> Array:
 
 
 def _point(f: Callee, x: Any) -> tuple[Callee, Point]:
-    """Return the function and its arguments; a list of numbers is an array."""
+    """Return the function and its arguments, which may not be missing."""
     if x is None:
         raise InputError("the point is missing", hint="pass it as the third argument, x")
-    from difflab.testing.components.dense import point_of
-    from difflab.testing.trees.arguments import is_tree
-
-    return prepared(f, x if is_tree(x) or isinstance(x, float) else point_of(x))
+    return prepared(f, x)

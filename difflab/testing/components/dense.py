@@ -11,7 +11,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
-from difflab.errors import DomainError, PointError
+from difflab.errors import DifflabError, DomainError, PointError
 from difflab.testing.components.message import (
     Component,
     GradientMismatch,
@@ -98,10 +98,7 @@ def decided(
 
 def point_of(x: ArrayLike) -> Array:
     """Return the point as an array of float64."""
-    try:
-        point = np.array(x, dtype=float64)
-    except (TypeError, ValueError) as error:
-        raise PointError(f"the point is not an array of real numbers: {error}") from error
+    point = _real(x, "the point is not an array of real numbers", PointError).copy()
     if not np.isfinite(point).all():
         raise PointError(f"the point has an element that is not finite: {point.tolist()}")
     if point.size == 0:
@@ -113,10 +110,7 @@ def value_of(f: Callee, point: Array) -> Array:
     """Return the values of `f`, in their shape."""
     with np.errstate(all="ignore"):
         result = f(argument(point))
-    try:
-        values = np.asarray(result, dtype=float64)
-    except (TypeError, ValueError) as error:
-        raise PointError(f"f does not return real numbers: {error}") from error
+    values = _real(result, "f does not return real numbers", PointError)
     if not np.isfinite(values).all():
         raise DomainError(f"f is not finite at {point.tolist()}: it returns {values.tolist()}")
     return values
@@ -125,10 +119,7 @@ def value_of(f: Callee, point: Array) -> Array:
 def jacobian_of(gradient: Callee | ArrayLike, point: Array, values: Array) -> Array:
     """Return the gradient under test as an ``(m, n)`` Jacobian."""
     result = gradient(argument(point)) if callable(gradient) else gradient
-    try:
-        array = np.asarray(result, dtype=float64)
-    except (TypeError, ValueError) as error:
-        raise GradientMismatch(f"the gradient is not an array of real numbers: {error}") from error
+    array = _real(result, "the gradient is not an array of real numbers", GradientMismatch)
     m, n = values.size, point.size
     allowed = {values.shape + point.shape, (m, n)}
     if m == 1:
@@ -141,6 +132,14 @@ def jacobian_of(gradient: Callee | ArrayLike, point: Array, values: Array) -> Ar
             f"{values.shape}, so the shape must be {values.shape + point.shape}"
         )
     return array.reshape(m, n)
+
+
+def _real(value: Any, fault: str, kind: type[DifflabError]) -> Array:
+    """Return an array of float64; raise an error of a kind that says what it is not."""
+    try:
+        return np.asarray(value, dtype=float64)
+    except (TypeError, ValueError) as error:
+        raise kind(f"{fault}: {error}") from error
 
 
 def _sensitivity(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +10,9 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.methods.numeric.stencil import scale_of
-from difflab.testing.components.noise import LineScan, scan_aside, scan_line
 from difflab.testing.components.truth import Callee, Doubt, Truth, values_at
+from difflab.testing.slopes.noise import LineScan, scan_aside, scan_line
+from difflab.testing.slopes.window import Changes
 
 __all__ = ["observed"]
 
@@ -75,9 +75,11 @@ def _scans(
 
 def _enter(truth: Truth, j: int, scan: LineScan, chosen: BoolArray) -> None:
     """Store the estimates along component `j` in `truth`, for the chosen outputs."""
+    if not scan.windows:
+        return
     seen = scan.estimate(truth.noise)
     value, bar = truth.value[:, j], truth.bar[:, j]
-    gap = np.abs(seen.slope - value)
+    gap = np.abs(seen.value - value)
     noisy = truth.noise > 0
     found = np.isfinite(seen.bar)
     # Two estimates without noise that exclude each other: one of them is wrong.
@@ -86,9 +88,9 @@ def _enter(truth: Truth, j: int, scan: LineScan, chosen: BoolArray) -> None:
     kink = chosen & (seen.half_jump != 0) & (noisy | ~(bar < 0.5 * np.abs(seen.half_jump)))
     found &= kink | (seen.half_jump == 0)
     better = noisy | (found & ~(bar <= seen.bar))
-    better &= chosen & bool(scan.windows)
-    lost = chosen & ~noisy & np.isinf(seen.bar) & np.isfinite(value) & bool(scan.windows)
-    truth.value[:, j] = np.where(better, seen.slope, value)
+    better &= chosen
+    lost = chosen & ~noisy & np.isinf(seen.bar) & np.isfinite(value)
+    truth.value[:, j] = np.where(better, seen.value, value)
     truth.bar[:, j] = np.where(better, seen.bar, np.where(lost, np.inf, bar))
     truth.bar[:, j] += np.where(apart & chosen, gap, 0.0)
     truth.smooth[:, j] = np.where(better, ~kink, truth.smooth[:, j] & ~kink)
@@ -104,21 +106,23 @@ class _Observer:
         self.f = f
         self.point = point
         self.center = values.ravel()
+        self.rounding = _EPS * np.abs(self.center)
         self.count = 0
 
     def along(self, j: int, wanted: BoolArray) -> LineScan:
         """Scan along one component."""
         unit = np.zeros(self.point.size)
         unit[j] = 1.0
-        return scan_line(self._moved(unit), self.center, float(self.point.flat[j]), wanted)
+        x = float(self.point.flat[j])
+        return scan_line(self._changes(unit), self.rounding, x, wanted)
 
     def across(self) -> LineScan:
         """Scan for noise along a direction that moves every component."""
-        return scan_line(self._moved(self._direction()), self.center, 1.0)
+        return scan_line(self._changes(self._direction()), self.rounding, 1.0)
 
     def aside(self) -> Array:
         """Return the jumps on both sides of the point along the same direction."""
-        return scan_aside(self._moved(self._direction()), self.center)
+        return scan_aside(self._changes(self._direction()), self.rounding)
 
     def _direction(self) -> Array:
         draw = np.random.default_rng(0)
@@ -133,28 +137,29 @@ class _Observer:
         """
         unit = np.zeros(self.point.size)
         unit[j] = max(abs(float(self.point.flat[j])), 1.0)
-        values = self._moved(unit)
-        near = values(np.array([-0.3, -0.11, 0.11, 0.3])) - self.center
+        changes = self._changes(unit)
+        near = changes(np.array([-0.3, -0.11, 0.11, 0.3]))
         result: BoolArray = (near == 0).all(axis=0)
         unseen = result.copy()
         step = 1.0
         for _ in range(_STRIDES):
             if not unseen.any():
                 break
-            change = np.abs(values(np.array([-step, step])) - self.center)
+            change = np.abs(changes(np.array([-step, step])))
             first = np.where(change > 0, change, np.inf).min(axis=0)
             moved = unseen & np.isfinite(first)
-            result &= ~(moved & (first <= _HIDDEN * _EPS * np.abs(self.center)))
+            result &= ~(moved & (first <= _HIDDEN * self.rounding))
             unseen &= ~moved
             step *= _REACH
         return result
 
-    def _moved(self, unit: Array) -> Callable[[Array], Array]:
+    def _changes(self, unit: Array) -> Changes:
         start, shape = self.point.ravel(), self.point.shape
 
-        def values(moves: Array) -> Array:
+        def changes(moves: Array) -> Array:
             self.count += moves.size
             rows = ((start + t * unit).reshape(shape) for t in moves)
-            return np.array([values_at(self.f, row, self.center.size) for row in rows])
+            values = np.array([values_at(self.f, row, self.center.size) for row in rows])
+            return values - self.center
 
-        return values
+        return changes

@@ -18,8 +18,8 @@ from difflab.testing.components.message import (
 )
 from difflab.testing.components.mistakes import factor_text, guesses
 from difflab.testing.lines.directions import Directional, at_random, judged_along
-from difflab.testing.lines.line import slope_in
 from difflab.testing.lines.locate import Place, located
+from difflab.testing.slopes.window import central_difference, sampled
 from difflab.testing.trees.several import OfSeveral
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _mismatch(
     point, n = check.point, check.point.n
     components: tuple[Component, ...] = ()
     if place.single and place.error is not None:
-        components = (_component(check, gradient, place),)
+        components = (_component(check, gradient, found, place),)
         lines = [
             f"the gradient is wrong: of {n} components, bisection found this one",
             *table_of(components),
@@ -120,11 +120,13 @@ def _mismatch(
     return GradientMismatch("\n".join(lines), components)
 
 
-def _component(check: GradientCheck, gradient: Array, place: Place) -> Component:
+def _component(
+    check: GradientCheck, gradient: Array, found: Directional, place: Place
+) -> Component:
     error, yours = place.error, float(gradient[place.start])
     assert error is not None
     if check.cotangent is not None:
-        return _element(check, place.start, error.half)
+        return _element(check, place.start, found.error.half)
     numeric, jump = yours + float(error.value[0]), float(error.half_jump[0])
     return Component(
         name=check.point.name(place.start),
@@ -140,17 +142,18 @@ def _element(check: GradientCheck, index: int, half: float) -> Component:
     """Return the wrong element of a column of a Jacobian."""
     probe, n = check.probe, check.point.n
     column, along = check.column(index), np.zeros(n)
-    which, inside = check.point.leaf_at(index)
-    leaf = check.point.leaves[which]
-    length = abs(float(leaf.read(leaf.flat(), inside, inside + 1)[0])) or 1.0
-    along[index] = length
+    along[index] = length = check.point.magnitude(index)
     changes = probe.residual(along, np.zeros((1, n)), start=index, stop=index + 1)
-    found = slope_in(lambda t: changes(t) - t * length * column, probe.rounding, half)
+
+    def residual(moves: Array) -> Array:
+        found: Array = changes(moves) - length * moves[:, None] * column
+        return found
+
+    found = sampled(residual, probe.rounding, half).slope().per(length)
     row = int(np.argmax(np.abs(found.value) - found.bar))
-    numeric = float(column[row]) + float(found.value[row]) / length
+    numeric = float(column[row] + found.value[row])
     name = f"d{probe.outputs.name(row)}/d{check.point.name(index)}"
-    bar = float(found.bar[row]) / length
-    return Component(name, float(column[row]), numeric, bar, numeric, numeric)
+    return Component(name, float(column[row]), numeric, float(found.bar[row]), numeric, numeric)
 
 
 def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int) -> str:
@@ -169,7 +172,7 @@ def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int)
     for seed in (11, 12):
         along = at_random(point, seed, floor=True)
         changes = check.probe.residual(along, gradient[None], check.cotangent, start, stop)
-        error = float(changes(step)[0] - changes(-step)[0]) / (2.0 * step)
+        error = central_difference(changes, step)
         sides.append(along[start:stop])
         slopes.append(error + float(part @ along[start:stop]))
     actual = np.array(slopes)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.components.noise import scan_line
 from difflab.testing.components.truth import TRUSTED, Truth
-from difflab.testing.lines.line import best_of, first_half, slopes_along
+from difflab.testing.slopes.best import first_half, slope_along
+from difflab.testing.slopes.noise import scan_line
 from difflab.testing.trees.probe import Probe
 
 __all__ = ["confirmed", "coordinate_truth"]
@@ -35,17 +33,16 @@ def coordinate_truth(probe: Probe, rows: Array) -> Truth:
         along[j] = scale[j]
         # Also if the row is zero: a missing term is seen if it matters to the value.
         size = np.maximum(np.abs(rows[:, j]) * scale[j], np.abs(probe.center))
-        found = slopes_along(
+        best = slope_along(
             probe.residual(along, rows, start=j, stop=j + 1),
             probe.rounding,
             first_half(probe.eps, alone=True),
             max(0.1 * np.sqrt(probe.eps), 8.0 * probe.eps) * size,
             most=3,
-        )
-        best = best_of(found)
-        value[:, j] = rows[:, j] + best.value / scale[j]
-        bar[:, j], jump[:, j] = best.bar / scale[j], best.half_jump / scale[j]
-        rise[:, j] = best.rise / scale[j] + np.abs(rows[:, j])
+        ).per(scale[j])
+        value[:, j] = rows[:, j] + best.value
+        bar[:, j], jump[:, j] = best.bar, best.half_jump
+        rise[:, j] = best.rise + np.abs(rows[:, j])
         along[j] = 0.0
     return Truth(
         value=value,
@@ -68,16 +65,13 @@ def confirmed(probe: Probe, rows: Array, truth: Truth, wrong: BoolArray) -> Bool
     for j in np.flatnonzero(wrong.any(axis=0)):
         along[j] = scale[j]
         changes = probe.residual(along, rows, start=int(j), stop=int(j) + 1)
-        scan = scan_line(_stacked(changes), np.zeros(len(rows)), 1.0, wrong[:, j])
-        seen = scan.estimate(np.maximum(scan.noise, probe.rounding))
-        room = seen.bar + np.abs(seen.half_jump)
-        result[:, j] &= ~(np.isfinite(seen.bar) & (np.abs(seen.slope) <= room))
+        scan = scan_line(changes, np.zeros(len(rows)), 1.0, wrong[:, j])
+        if scan.windows:
+            seen = scan.estimate(np.maximum(scan.noise, probe.rounding))
+            room = seen.bar + np.abs(seen.half_jump)
+            result[:, j] &= ~(np.isfinite(seen.bar) & (np.abs(seen.value) <= room))
         along[j] = 0.0
     return result
-
-
-def _stacked(changes: Callable[[float], Array]) -> Callable[[Array], Array]:
-    return lambda moves: np.array([changes(float(t)) for t in moves])
 
 
 def _scale(probe: Probe) -> Array:

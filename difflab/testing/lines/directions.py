@@ -16,7 +16,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.testing.components.truth import TRUSTED
-from difflab.testing.lines.line import Slope, best_of, first_half, slopes_along
+from difflab.testing.slopes.best import BestSlope, best_slope, first_half, windows_along
 from difflab.testing.trees.arguments import Point
 from difflab.testing.trees.leaves import CHUNK
 from difflab.testing.trees.probe import Probe
@@ -48,7 +48,7 @@ class Directional:
     ----------
     along : ndarray (n,)
         The direction.
-    error : Slope
+    error : BestSlope
         The derivative of f minus that of the gradient, with its bar.
     yours : float
         The derivative by the gradient.
@@ -61,7 +61,7 @@ class Directional:
     """
 
     along: Array
-    error: Slope
+    error: BestSlope
     yours: float
     size: float
     room: float
@@ -156,8 +156,6 @@ def judged_along(
         Map a direction to the change of the derivative under test between neighbouring arguments.
     """
     yours, size = _terms(gradient, along)
-    weights = np.ones(1) if cotangent is None else cotangent
-    rounding = np.array([float(np.linalg.norm(weights * probe.rounding))])
     changes = probe.residual(along, gradient[None], cotangent)
     eps = probe.eps
     share = 1e-6 if eps < 1e-12 else 1e-3 if eps < 1e-6 else 3e-2
@@ -166,8 +164,9 @@ def judged_along(
     if doubted is not None:
         enough = _SURE * abs(doubted.off) if doubted.wrong else 0.0
         half, most = doubted.error.half / _NARROWER, _FULL
-    found = slopes_along(changes, rounding, half, np.array([enough]), most)
-    best = best_of(found if doubted is None else [doubted.error, *found])
+    rounding = probe.rounding_of(cotangent)
+    found = windows_along(changes, rounding, half, np.array([enough]), most)
+    best = best_slope(found if doubted is None else [*doubted.error.windows, *found])
     room = float(best.bar[0]) + _ROUNDINGS * eps * (abs(yours) + size)
     if sensitivity is not None:
         room += sensitivity(along)

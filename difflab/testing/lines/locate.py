@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.testing.lines.directions import Directional
-from difflab.testing.lines.line import Slope, best_of, slopes_along
+from difflab.testing.slopes.best import slope_along
+from difflab.testing.slopes.window import Slope, central_difference
 from difflab.testing.trees.probe import Probe
 
 __all__ = ["Place", "located"]
@@ -54,7 +55,7 @@ def located(
 
     def error_of(start: int, stop: int) -> float:
         changes = probe.residual(found.along, gradient[None], cotangent, start, stop)
-        return float(changes(step)[0] - changes(-step)[0]) / (2.0 * step)
+        return central_difference(changes, step)
 
     start, stop = _bisected(error_of, probe.point.n, found.off, _CLEAR * noise)
     place = Place(start, stop, None)
@@ -88,15 +89,6 @@ def _single(
     """Return the error with respect to one number."""
     length = float(found.along[index])
     changes = probe.residual(found.along, gradient[None], cotangent, index, index + 1)
-    weights = np.ones(1) if cotangent is None else cotangent
-    rounding = np.array([float(np.linalg.norm(weights * probe.rounding))])
     least = np.array([1e-3 * abs(gradient[index] * length)])
-    windows = slopes_along(changes, rounding, found.error.half, least, 2)
-    best = best_of(windows)
-    return replace(
-        best,
-        value=best.value / length,
-        bar=best.bar / abs(length),
-        half_jump=best.half_jump / abs(length),
-        rise=best.rise / abs(length),
-    )
+    rounding = probe.rounding_of(cotangent)
+    return slope_along(changes, rounding, found.error.half, least, 2).per(length)

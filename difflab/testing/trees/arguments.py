@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import DomainError, InputError, PointError
 from difflab.graph.pytree import LEAF, flatten, leaf_paths, unflatten
+from difflab.testing.components.dense import point_of
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, library_of, of_leaf
 
@@ -118,6 +119,12 @@ class _Vector:
         which = int(np.searchsorted(self.starts, index, side="right")) - 1
         return which, index - int(self.starts[which])
 
+    def magnitude(self, index: int) -> float:
+        """Return the magnitude of one of the numbers; 1 for zero."""
+        which, inside = self.leaf_at(index)
+        leaf = self.leaves[which]
+        return abs(float(leaf.read(leaf.flat(), inside, inside + 1)[0])) or 1.0
+
     def name(self, index: int) -> str:
         """Return the Python expression of one of the ``n`` numbers.
 
@@ -164,7 +171,11 @@ class Point(_Vector):
 
     def copy(self) -> Any:
         """Return the tree with copies of its arrays."""
-        return self.rebuilt([leaf.value(leaf.copy()) for leaf in self.leaves])
+        return self.rebuilt(self.copies())
+
+    def copies(self) -> list[Any]:
+        """Return copies of its arrays."""
+        return [leaf.value(leaf.copy()) for leaf in self.leaves]
 
     def at(self, numbers: Array) -> Any:
         """Return the tree of other numbers ``(n,)``, rounded to the dtypes."""
@@ -322,7 +333,12 @@ def _real_rows(rows: NDArray[np.complex128], leaf: Leaf, outputs: Outputs) -> Ar
 
 
 def prepared(f: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Point]:
-    """Return a function and its arguments; those of a module are its parameters and `x`."""
+    """Return a function and its arguments; those of a module are its parameters and `x`.
+
+    A list of numbers is an array of float64.
+    """
+    if not (is_tree(x) or isinstance(x, float)):
+        x = point_of(x)
     if not is_module(f):
         return f, Point(x, parameter_name(f))
     from torch.func import functional_call

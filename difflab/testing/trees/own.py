@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,14 @@ def pulled(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array
     cotangent : ndarray (m,)
         The weights of the real numbers of the result.
     """
-    pull = {"torch": _by_torch, "jax": _by_jax, "difflab": _by_difflab}
-    return pull[framework_of(point, outputs)](f, point, outputs, cotangent)
+    framework = framework_of(point, outputs)
+    if framework == "torch":
+        return _by_torch(f, point, outputs, cotangent)
+    conjugate = framework == "jax"
+    # The names of both packages are JAX's.
+    _, pull = import_module(framework).vjp(_of_arrays(f, point, outputs), point.copies())
+    (gradients,) = pull(_split(outputs, cotangent, conjugate))
+    return _packed(point, gradients, conjugate)
 
 
 def _split(vector: Any, numbers: Array, conjugate: bool) -> list[Any]:
@@ -90,10 +97,9 @@ def _chosen(outputs: Outputs, tree: Any) -> list[Any]:
 def _by_torch(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
     import torch
 
-    leaves = [leaf.value(leaf.copy()) for leaf in point.leaves]
     active = [
         leaf.detach().requires_grad_(True) if isinstance(leaf, torch.Tensor) else leaf
-        for leaf in leaves
+        for leaf in point.copies()
     ]
     tensors = [leaf for leaf in active if isinstance(leaf, torch.Tensor)]
     with torch.enable_grad():
@@ -112,39 +118,20 @@ def _by_torch(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Ar
     return _packed(point, each, conjugate=False)
 
 
-def _by_jax(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
-    import jax
+def _of_arrays(f: Callee, point: Point, outputs: Outputs) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return the function from the arguments' arrays to those of the result."""
 
-    def chosen(leaves: list[Any]) -> list[Any]:
+    def chosen(leaves: Sequence[Any]) -> list[Any]:
         return _chosen(outputs, f(point.rebuilt(leaves)))
 
-    leaves = [leaf.value(leaf.copy()) for leaf in point.leaves]
-    _, pull = jax.vjp(chosen, leaves)
-    (gradients,) = pull(_split(outputs, cotangent, conjugate=True))
-    return _packed(point, gradients, conjugate=True)
-
-
-def _by_difflab(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
-    from difflab.autodiff.callables.products import vjp
-
-    def chosen(leaves: list[Any]) -> list[Any]:
-        return _chosen(outputs, f(point.rebuilt(leaves)))
-
-    leaves = [leaf.value(leaf.copy()) for leaf in point.leaves]
-    _, pull = vjp(chosen, leaves)
-    (gradients,) = pull(_split(outputs, cotangent, conjugate=False))
-    return _packed(point, gradients, conjugate=False)
+    return chosen
 
 
 def pushed(f: Callee, point: Point, outputs: Outputs, tangent: Array) -> Array:
     r"""Return :math:`J \dot x`, ``(m,)``, by the framework; of real arguments and results."""
     framework = framework_of(point, outputs)
-    leaves = [leaf.value(leaf.copy()) for leaf in point.leaves]
-    dots = _split(point, tangent, conjugate=False)
-
-    def chosen(leaves: Sequence[Any]) -> list[Any]:
-        return _chosen(outputs, f(point.rebuilt(leaves)))
-
+    leaves, dots = point.copies(), _split(point, tangent, conjugate=False)
+    chosen = _of_arrays(f, point, outputs)
     if framework == "torch":
         import torch
 
@@ -153,14 +140,8 @@ def pushed(f: Callee, point: Point, outputs: Outputs, tangent: Array) -> Array:
         _, found = torch.autograd.functional.jvp(
             lambda *given: tuple(chosen(given)), inputs, directions
         )
-    elif framework == "jax":
-        import jax
-
-        _, found = jax.jvp(chosen, (leaves,), (dots,))
     else:
-        from difflab.autodiff.callables.products import jvp
-
-        _, found = jvp(chosen, (leaves,), (dots,))
+        _, found = import_module(framework).jvp(chosen, (leaves,), (dots,))
     parts = [
         type(leaf)(part, leaf.dtype, leaf.shape).numbers()
         for leaf, part in zip(outputs.leaves, found, strict=True)
@@ -203,10 +184,7 @@ def gradient_of(f: Callee, point: Point) -> Callee:
         )
 
     def by_others(tree: Any) -> Any:
-        if framework == "jax":
-            from jax import grad
-        else:
-            from difflab.autodiff.callables.grad import grad
+        grad = import_module(framework).grad
         return joined(grad(lambda leaves: f(point.rebuilt(leaves)))(split(tree)))
 
     return by_torch if framework == "torch" else by_others

@@ -10,6 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.testing.slopes.window import Changes
 from difflab.testing.trees.arguments import Outputs, Point
 from difflab.testing.trees.purity import pure_values
 
@@ -65,7 +66,7 @@ class Probe:
         cotangent: Array | None = None,
         start: int = 0,
         stop: int | None = None,
-    ) -> Callable[[float], Array]:
+    ) -> Changes:
         r"""Return the function of t :math:`f(x + d) - f(x) - W d`, with d = t `along`, rounded.
 
         Its derivative at 0 is zero if the rows of W are the derivatives of f.
@@ -82,12 +83,17 @@ class Probe:
             The part of the arguments that moves.
         """
 
-        def changes(t: float) -> Array:
+        def change(t: float) -> Array:
             tree, linear = self.point.displaced(along, t, weights, start, stop)
-            change = self(tree) - self.center
+            found = self(tree) - self.center
             if cotangent is not None:
-                change = np.array([cotangent @ change])
-            difference: Array = change - linear
+                found = np.array([cotangent @ found])
+            difference: Array = found - linear
             return difference
 
-        return changes
+        return lambda moves: np.array([change(float(t)) for t in moves])
+
+    def rounding_of(self, cotangent: Array | None) -> Array:
+        """Return the error of the weighted sum of the values, ``(1,)``."""
+        weights = np.ones(1) if cotangent is None else cotangent
+        return np.array([float(np.linalg.norm(weights * self.rounding))])

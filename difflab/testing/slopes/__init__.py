@@ -1,0 +1,1 @@
+"""Slopes and noise from values along lines, with error bars."""

@@ -1,0 +1,226 @@
+r"""Values in a window around a point, and the derivative there with an error bar.
+
+The odd part of the function is interpolated at Chebyshev points,
+
+.. math:: \tfrac12 (f(x + t) - f(x - t)) = \sum_{j\ \mathrm{odd}} c_j T_j(t / H),
+
+and likewise the even part. The coefficients fall geometrically until they reach the level of the
+noise and stay there (J. L. Aurentz and L. N. Trefethen, *Chopping a Chebyshev series*, ACM Trans.
+Math. Softw. 43, 2017). So the last ones are truncation or noise; they and the rounding of the
+values give the error bar. An even part that grows linearly shows a kink at the point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.testing.slopes.chebyshev import Chebyshev
+
+__all__ = [
+    "FEW",
+    "MANY",
+    "RESOLVED",
+    "ROUNDED",
+    "Changes",
+    "Slope",
+    "Window",
+    "central_difference",
+    "sampled",
+]
+
+Array = NDArray[float64]
+BoolArray = NDArray[np.bool_]
+Changes = Callable[[Array], Array]
+"""Map displacements ``(K,)`` to the changes of the values ``(K, m)``; nan outside the domain."""
+
+FEW, MANY = Chebyshev(9), Chebyshev(17)
+"""8 points for a slope; 16 for noise, which is told from truncation by more coefficients."""
+
+RESOLVED = 10.0
+"""Factor by which the coefficients must fall for a function to be resolved."""
+ROUNDED = 0.25
+"""Noise of a coefficient that one rounding of the values explains."""
+_AT_NOISE = 0.2  # coefficients whose ratio exceeds this have reached the noise
+_ROUNDINGS = 4.0  # levels up to this many roundings are no truncation
+_SAFETY = 2.0
+_STRAIGHT = 5.0  # a kink is at least this many error bars of the even part
+_SLOW = 0.1  # even coefficients of the orders 4 and 8 whose ratio exceeds this are a kink's
+_EPS = 2.0**-52
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The derivatives of ``m`` values along a line.
+
+    Attributes
+    ----------
+    value, bar : ndarray (m,)
+        The derivative and a bound on its error; the bar is infinite outside the domain.
+    half_jump : ndarray (m,)
+        Half the difference of the one-sided derivatives at a kink; 0 without a kink.
+    rise : ndarray (m,)
+        The steepest mean slope from the point to a node.
+    """
+
+    value: Array
+    bar: Array
+    half_jump: Array
+    rise: Array
+
+    def per(self, length: float) -> Slope:
+        """Return the derivatives by a variable that moves by `length` where this one moves by 1."""
+        size = abs(length)
+        return Slope(self.value / length, self.bar / size, self.half_jump / size, self.rise / size)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The odd and the even part of ``m`` values in one window.
+
+    Attributes
+    ----------
+    nodes : Chebyshev
+        The points.
+    half : float
+        The half-width.
+    odd, even : ndarray (k, m)
+        Both parts at the positive nodes.
+    rounding : ndarray (m,)
+        The error of one value.
+    """
+
+    nodes: Chebyshev
+    half: float
+    odd: Array
+    even: Array
+    rounding: Array
+
+    @cached_property
+    def moves(self) -> Array:
+        """The distances of the nodes from the point ``(k,)``, from the largest."""
+        return self.half * self.nodes.positive
+
+    @cached_property
+    def changes(self) -> Array:
+        """The larger change of each value at either node of a pair, ``(k, m)``."""
+        return np.abs(self.odd) + np.abs(self.even)
+
+    @cached_property
+    def coefficients(self) -> tuple[Array, Array]:
+        """Those of the odd and of the even part, each ``(k, m)``."""
+        return self.nodes.to_odd @ self.odd, self.nodes.to_even @ self.even
+
+    @cached_property
+    def _tail(self) -> tuple[Array, BoolArray]:
+        # Where coefficients are few, those of the even part are needed as well.
+        a, b = map(np.abs, self.coefficients)
+        return _last(a if len(a) > 4 else np.maximum(a, b))
+
+    @property
+    def level(self) -> Array:
+        """The size of the last coefficients: noise, or truncation."""
+        return self._tail[0]
+
+    @property
+    def at_noise(self) -> BoolArray:
+        """Whether the coefficients have stopped falling."""
+        return self._tail[1]
+
+    def slope(self, noise: Array | None = None) -> Slope:
+        """Return the derivative at the point, given the noise of a coefficient ``(m,)``."""
+        noise = ROUNDED * self.rounding if noise is None else noise
+        with np.errstate(all="ignore"):
+            a, b = self.coefficients
+            level = np.maximum(self.level, noise)
+            linear, kink = self._linear_growth(level)
+            # The even part of a kink at the point says nothing about the odd part.
+            level = np.where(kink, np.maximum(_last(np.abs(a))[0], noise), level)
+            small = level <= _ROUNDINGS * np.maximum(noise, self.rounding)
+            value, bar = (each / self.half for each in _truncated(self.nodes, a, level))
+            largest = np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
+            resolved = small | (RESOLVED * level <= largest)
+            # A kink beside the point: the slope may be that of either side.
+            bent = ~small & (np.abs(b[3]) > _SLOW * np.abs(b[1]))
+            bar = bar + np.where(bent & ~kink, linear, 0.0)
+            rise = (self.changes / self.moves[:, None]).max(axis=0)
+            finite = np.isfinite(value) & np.isfinite(bar)
+        return Slope(
+            value=np.where(finite, value, 0.0),
+            bar=np.where(finite & resolved, bar, np.inf),
+            half_jump=np.where(finite & kink, linear, 0.0),
+            rise=np.where(finite, rise, 0.0),
+        )
+
+    def closest(self, slope: Slope) -> tuple[float, float]:
+        """Return the move whose central difference is closest to the first slope, and its error."""
+        error = np.abs(self.odd[:, 0] / self.moves - slope.value[0]) + slope.bar[0]
+        best = int(error.argmin())
+        return float(self.moves[best]), float(error[best])
+
+    def _linear_growth(self, level: Array) -> tuple[Array, BoolArray]:
+        """Return the linear growth of the even part, and whether it is a kink's at the point."""
+        even, moves = np.nan_to_num(self.even), self.moves
+        basis = np.stack([moves, moves**2, moves**4], axis=1)
+        found, *_ = np.linalg.lstsq(basis / moves[0], even / moves[0], rcond=None)
+        error = np.abs(even - basis @ found).max(axis=0) / moves[-1]
+        smooth, *_ = np.linalg.lstsq(basis[:, 1:], even, rcond=None)
+        misfit = np.abs(even - basis[:, 1:] @ smooth).max(axis=0)
+        kink = misfit > _STRAIGHT * np.maximum(error * moves[-1], ROUNDED * level)
+        return np.abs(found[0]) + error, kink
+
+
+def _last(size: Array) -> tuple[Array, BoolArray]:
+    """Return the level of the last quarter of some coefficients, and whether it is of noise."""
+    quarter = len(size) // 4
+    last, before = size[-quarter:].max(axis=0), size[-2 * quarter : -quarter].max(axis=0)
+    at_noise: BoolArray = last > _AT_NOISE * before
+    return np.where(at_noise, np.maximum(last, before), last), at_noise
+
+
+def sampled(changes: Changes, rounding: Array, half: float, nodes: Chebyshev = FEW) -> Window:
+    """Return a window from values at its nodes; from two of them, if all values are nan there.
+
+    Parameters
+    ----------
+    changes : callable
+        The changes of the values from those at the point.
+    rounding : ndarray (m,)
+        The error of the value at the point.
+    half : float
+        The half-width.
+    nodes : Chebyshev
+        The points.
+    """
+    moves = half * nodes.positive
+    found = np.full((2, moves.size, rounding.size), np.nan)
+    found[:, 0] = changes(np.array([moves[0], -moves[0]]))
+    if np.isfinite(found[:, 0]).all(axis=0).any():
+        found[:, 1:] = changes(np.concatenate([moves[1:], -moves[1:]])).reshape(found[:, 1:].shape)
+    up, down = found
+    rounding = rounding + _EPS * np.abs(found).max(axis=(0, 1))
+    return Window(nodes, half, 0.5 * (up - down), 0.5 * (up + down), rounding)
+
+
+def central_difference(changes: Changes, step: float) -> float:
+    """Return the central difference of the first value."""
+    above, below = changes(np.array([step, -step]))[:, 0]
+    return float(above - below) / (2.0 * step)
+
+
+def _truncated(nodes: Chebyshev, a: Array, level: Array) -> tuple[Array, Array]:
+    """Return the slope from the first odd coefficients, as many as give the smallest bar.
+
+    The bar is the noise of those, and what the terms that are left out have above the noise.
+    """
+    terms = nodes.slopes[:, None] * a
+    excess = nodes.orders[:, None] * np.maximum(np.abs(a) - level, 0.0)
+    left_out = np.cumsum(excess[::-1], axis=0)[::-1] - excess
+    bars = _SAFETY * (nodes.growth + nodes.orders + 2.0)[:, None] * level + left_out
+    best, columns = bars.argmin(axis=0), np.arange(a.shape[1])
+    return np.cumsum(terms, axis=0)[best, columns], bars[best, columns]
