@@ -13,46 +13,21 @@ from numpy.typing import NDArray
 
 import difflab as dl
 from difflab.gradbench.repeats import FASTEST, FunctionsByName, Prepared
+from difflab.lab.objectives.ba import reprojection_error, weight_error
+from difflab.lab.objectives.maths import difflab_maths
 
-__all__ = ["FUNCTIONS", "errors"]
+__all__ = ["FUNCTIONS"]
 
+MATHS = difflab_maths()
 BLOCK = 2 * 15
 """Derivatives of an observation's reprojection error."""
 PART = 32_776
 """Observations of a batch: arrays a power of two apart would share a few sets of the cache."""
 
 
-def errors(camera: Any, point: Any, weight: Any, feature: Any) -> tuple[Any, Any]:
-    """Return the weighted reprojection error of an observation, and the error of its weight.
-
-    Parameters
-    ----------
-    camera : array (11,)
-        Rotation (3), centre (3), focal length, principal point (2), radial distortion (2).
-    point, weight, feature : array (3,), number, array (2,)
-        The point, the factor of its error, and its observed image.
-    """
-    across, down, depth = _rotated(camera[:3], point - camera[3:6])
-    image = np.stack([across / depth, down / depth])
-    radius = np.sum(image**2)
-    distortion = 1.0 + camera[9] * radius + camera[10] * radius**2
-    reprojected = image * distortion * camera[6] + camera[7:9]
-    return weight * (reprojected - feature), 1.0 - weight**2
-
-
-def _rotated(axis: Any, x: Any) -> Any:
-    """Rotate `x` about `axis` by its length (Rodrigues' formula); near 0, add the cross product."""
-    squared = np.sum(axis**2)
-    turned = squared > 0.0
-    angle = np.sqrt(np.where(turned, squared, 1.0))
-    cosine, sine, unit = np.cos(angle), np.sin(angle), axis / angle
-    along = np.sum(unit * x) * (1.0 - cosine)
-    rotated = x * cosine + _cross(unit, x) * sine + unit * along
-    return np.where(turned, rotated, x + _cross(axis, x))
-
-
-def _cross(a: Any, b: Any) -> Any:
-    return np.stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)])
+def _errors(camera: Any, point: Any, weight: Any, feature: Any) -> tuple[Any, Any]:
+    """Return the reprojection error of an observation, and the error of its weight."""
+    return reprojection_error(MATHS, camera, point, weight, feature), weight_error(MATHS, weight)
 
 
 class _Scene(NamedTuple):
@@ -99,7 +74,7 @@ def _compiled(f: Any) -> Any:
 
 
 def _objective(question: Any) -> Prepared:
-    scene, fast = _scene(question), _compiled(errors)
+    scene, fast = _scene(question), _compiled(_errors)
     p = len(scene.weights)
 
     def evaluate() -> list[Any]:
@@ -117,7 +92,7 @@ def _objective(question: Any) -> Prepared:
 
 def _derivatives(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
     """Return the 30 derivatives of an observation's reprojection error, and its weight's."""
-    (camera_, point_, weight_), (_, _, weight_error_) = dl.jacrev(errors, (0, 1, 2))(
+    (camera_, point_, weight_), (_, _, weight_error_) = dl.jacrev(_errors, (0, 1, 2))(
         camera, point, weight, feature
     )
     return np.concatenate([camera_, point_, np.reshape(weight_, (2, 1))], axis=1), weight_error_

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.bench.adbench import ba, files, gmm, hand, lstm
+from difflab.bench.adbench import files, hand
 from difflab.errors import InputError
+from difflab.lab.objectives import ba, gmm, lstm
+from difflab.lab.objectives.maths import Maths
 
 __all__ = ["PROBLEMS", "AdbenchProblem", "JacobianKind", "instances", "load"]
 
@@ -114,14 +116,18 @@ def _gmm(data: Path, instance: str) -> AdbenchProblem:
     else:
         same = {size: np.repeat(content.x, size, axis=0) for size in set(sizes)}
         blocks = (same[size] for size in sizes)
-    parts = [(block, np.array(len(block) / content.n)) for block in blocks]
+    # The suite's code subtracts the logarithm of the prior.
+    parts = [(block, np.array(-len(block) / content.n)) for block in blocks]
     objective = partial(_gmm_objective, (content.gamma, content.m))
     parameters = (content.alphas, content.means, content.icf)
     return AdbenchProblem("gmm", instance, JacobianKind.GRADIENT, objective, parameters, parts)
 
 
-def _gmm_objective(prior: tuple[float, int], maths: Any, *values: Any) -> Any:
-    return gmm.objective(maths, prior, *values)
+def _gmm_objective(
+    prior: tuple[float, int], maths: Maths, alphas: Any, means: Any, icf: Any, x: Any, share: Any
+) -> Any:
+    d = means.shape[1]
+    return gmm.log_posterior(maths, prior, alphas, means, icf[:, :d], icf[:, d:], x, share)
 
 
 def _ba(data: Path, instance: str) -> AdbenchProblem:
@@ -150,9 +156,7 @@ def _ba(data: Path, instance: str) -> AdbenchProblem:
 def _lstm(data: Path, instance: str) -> AdbenchProblem:
     content = files.read_lstm(data / instance)
     parameters, rest = (content.gates, content.ends), (content.state, content.sequence)
-    return AdbenchProblem(
-        "lstm", instance, JacobianKind.GRADIENT, lstm.objective, parameters, [rest]
-    )
+    return AdbenchProblem("lstm", instance, JacobianKind.GRADIENT, lstm.loss, parameters, [rest])
 
 
 def _hand(data: Path, instance: str) -> AdbenchProblem:
@@ -173,7 +177,7 @@ def _hand(data: Path, instance: str) -> AdbenchProblem:
     return AdbenchProblem("hand", instance, JacobianKind.COLUMNS, objective, (pose,), [rest])
 
 
-def _hand_objective(text: Callable[..., Any], skeleton: Any, maths: Any, *values: Any) -> Any:
+def _hand_objective(text: Callable[..., Any], skeleton: Any, maths: Maths, *values: Any) -> Any:
     return text(maths, skeleton, *values)
 
 

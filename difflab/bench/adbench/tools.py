@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.callables.grad import grad
 from difflab.autodiff.callables.jacobian import jacfwd, jacrev
-from difflab.bench.adbench.maths import Maths, autograd_maths, difflab_maths, jax_maths, torch_maths
 from difflab.bench.adbench.problems import AdbenchProblem, JacobianKind
 from difflab.execute import compile
 from difflab.graph.trace import trace
+from difflab.lab.objectives.maths import Maths, difflab_maths
 from difflab.methods.peers.jax import JAX
 from difflab.methods.peers.peer import absence
 from difflab.methods.peers.torch import TORCH
@@ -136,10 +136,20 @@ def _difflab(problem: AdbenchProblem) -> Ready:
 # --- JAX --------------------------------------------------------------------------------------
 
 
+def _jax_maths() -> Maths:
+    """Return JAX's functions; its loop is the one that it compiles as a loop."""
+    import jax
+
+    def loop(step: Callable[..., Any], carry: Any, *sequences: Any) -> Any:
+        return jax.lax.scan(lambda kept, now: (step(kept, *now), None), carry, sequences)[0]
+
+    return Maths(jax.numpy, jax.numpy.asarray, jax.nn.sigmoid, jax.scipy.special.logsumexp, loop)
+
+
 def _jax(problem: AdbenchProblem) -> Ready:
     import jax
 
-    maths = jax_maths()
+    maths = _jax_maths()
     objective = _observed(problem, maths)
     jacobian = _differentiated(problem, maths, jax.grad, jax.jacfwd, jax.jacrev)
     if problem.kind is JacobianKind.BLOCKS:
@@ -154,10 +164,17 @@ def _jax(problem: AdbenchProblem) -> Ready:
 # --- PyTorch ----------------------------------------------------------------------------------
 
 
+def _torch_maths() -> Maths:
+    """Return PyTorch's functions."""
+    import torch
+
+    return Maths(torch, torch.as_tensor, torch.sigmoid, torch.logsumexp)
+
+
 def _torch(problem: AdbenchProblem) -> Ready:
     import torch
 
-    maths = torch_maths()
+    maths = _torch_maths()
     parts = [TORCH.converted((*problem.parameters, *data)) for data in problem.parts]
     count = len(problem.parameters)
     objective = _observed(problem, maths)
@@ -184,11 +201,19 @@ def _torch(problem: AdbenchProblem) -> Ready:
 # --- autograd ---------------------------------------------------------------------------------
 
 
+def _autograd_maths() -> Maths:
+    """Return autograd's functions."""
+    import autograd.numpy as xp
+    from autograd.scipy.special import expit, logsumexp
+
+    return Maths(xp, xp.asarray, expit, logsumexp)
+
+
 def _autograd(problem: AdbenchProblem) -> Ready:
     import autograd
     from autograd.differential_operators import make_jvp
 
-    maths = autograd_maths()
+    maths = _autograd_maths()
     parts = [(*problem.parameters, *data) for data in problem.parts]
     objective = _observed(problem, maths)
     argnums = tuple(range(len(problem.parameters)))

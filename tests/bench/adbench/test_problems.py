@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.bench.adbench import ba, gmm, hand, lstm
+from difflab.bench.adbench import hand
 from difflab.bench.adbench.answers import TOLERANCE, AdbenchAnswer, answered, difference, expected
 from difflab.bench.adbench.files import read_ba
-from difflab.bench.adbench.maths import difflab_maths
 from difflab.bench.adbench.problems import PROBLEMS, AdbenchProblem, instances, load
 from difflab.bench.adbench.tools import TOOLS
+from difflab.lab.objectives import ba, gmm, lstm
+from difflab.lab.objectives.maths import difflab_maths
 
 SHARED = Path(__file__).parents[4] / "shared" / "reference" / "adbench"
 SMALL = ["gmm/test.txt", "gmm_1k/gmm_d2_K5.txt", "ba/test.txt"]
@@ -54,9 +55,7 @@ def test_the_sequence_of_a_thousand_characters(data: Path) -> None:
     known = expected(data, "lstm/lstm_l2_c1024.txt")
     assert known is not None
     rest = problem.parts[0]
-    text = dl.trace(
-        lambda *given: lstm.objective(difflab_maths(), *given, *rest), *problem.parameters
-    )
+    text = dl.trace(lambda *given: lstm.loss(difflab_maths(), *given, *rest), *problem.parameters)
     value, gradient = dl.value_and_gradient(text)(*problem.parameters)
     assert misses(AdbenchAnswer(np.ravel(value), gradient), known) < TOLERANCE
 
@@ -91,29 +90,11 @@ def test_a_camera_that_is_not_turned(data: Path) -> None:
     assert np.all(np.isfinite(dl.jacobian(traced)(*arguments)))
 
 
-def test_the_sparse_jacobian_has_the_suites_shape_and_dense_products(data: Path) -> None:
-    problem = load(data, "ba/test.txt")
-    given = read_ba(data / "ba" / "test.txt")
-    jacobian = computed(problem).jacobian
-    blocks, slopes = jacobian[:300].reshape(10, 2, 15), jacobian[300:]
-    seen = np.arange(10)
-    sparse = ba.sparse_jacobian(blocks, slopes, seen % 2, seen % 10, (2, 10))
-    assert (sparse.shape, sparse.nnz) == ((30, 62), 310)
-    dense = np.zeros((30, 62))
-    for k in range(10):
-        columns = [*range(11 * (k % 2), 11 * (k % 2) + 11), *range(22 + 3 * k, 25 + 3 * k), 52 + k]
-        dense[2 * k : 2 * k + 2, columns] = blocks[k]
-        dense[20 + k, 52 + k] = slopes[k]
-    np.testing.assert_array_equal(sparse.toarray(), dense)
-    assert given.cameras == 2
-
-
 def test_a_mixture_of_one_gaussian_is_a_normal_density() -> None:
     """Without a prior's weight, the posterior of one standard normal is its log density."""
     x = np.array([[0.3, -1.2], [2.0, 0.5]])
-    value = gmm.objective(
-        difflab_maths(), (1.0, 0), np.array([0.7]), np.zeros((1, 2)), np.zeros((1, 3)), x, 0.0
-    )
+    alpha, mu, q, below = np.array([0.7]), np.zeros((1, 2)), np.zeros((1, 2)), np.zeros((1, 1))
+    value = gmm.log_posterior(difflab_maths(), (1.0, 0), alpha, mu, q, below, x, 0.0)
     assert value == pytest.approx(-0.5 * np.sum(x**2) - 2 * np.log(2 * np.pi), rel=1e-14)
 
 

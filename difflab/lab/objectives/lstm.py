@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from difflab.bench.adbench.maths import Maths
+from difflab.lab.objectives.maths import Maths
 
-__all__ = ["objective"]
+__all__ = ["loss"]
 
 
-def objective(maths: Maths, gates: Any, ends: Any, state: Any, sequence: Any) -> Any:
+def loss(maths: Maths, gates: Any, ends: Any, state: Any, sequence: Any) -> Any:
     """Return the mean negative log likelihood of a sequence.
 
     Parameters
@@ -36,7 +36,7 @@ def objective(maths: Maths, gates: Any, ends: Any, state: Any, sequence: Any) ->
             x, memory = _cell(maths, gates[layer], hidden, memory, x)
             after.append((x, memory))
         guess = x * ends[1] + ends[2]
-        # The suite writes log(sum(exp(guess), 2)), where 2 is the start value of Python's sum.
+        # ADBench writes log(sum(exp(guess), 2)), where 2 is the start value of Python's sum.
         loss = guess - xp.log(2.0 + xp.sum(xp.exp(guess)))
         return total + xp.sum(following * loss), after
 

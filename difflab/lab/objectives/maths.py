@@ -6,7 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Maths", "autograd_maths", "difflab_maths", "jax_maths", "torch_maths"]
+import numpy as np
+
+from difflab.arrays import logsumexp
+
+__all__ = ["Maths", "difflab_maths"]
 
 
 def _looped(step: Callable[..., Any], carry: Any, *sequences: Any) -> Any:
@@ -42,33 +46,4 @@ class Maths:
 
 def difflab_maths() -> Maths:
     """Return NumPy's functions, which difflab traces."""
-    import numpy as np
-
-    from difflab.arrays import logsumexp
-
     return Maths(np, np.asarray, lambda x: 1.0 / (1.0 + np.exp(-x)), logsumexp)
-
-
-def jax_maths() -> Maths:
-    """Return JAX's functions; its loop is the one that it compiles as a loop."""
-    import jax
-
-    def loop(step: Callable[..., Any], carry: Any, *sequences: Any) -> Any:
-        return jax.lax.scan(lambda kept, now: (step(kept, *now), None), carry, sequences)[0]
-
-    return Maths(jax.numpy, jax.numpy.asarray, jax.nn.sigmoid, jax.scipy.special.logsumexp, loop)
-
-
-def torch_maths() -> Maths:
-    """Return PyTorch's functions."""
-    import torch
-
-    return Maths(torch, torch.as_tensor, torch.sigmoid, torch.logsumexp)
-
-
-def autograd_maths() -> Maths:
-    """Return autograd's functions."""
-    import autograd.numpy as xp
-    from autograd.scipy.special import expit, logsumexp
-
-    return Maths(xp, xp.asarray, expit, logsumexp)

@@ -1,0 +1,1 @@
+"""Objectives of ADBench and GradBench, each written once for any array module."""
