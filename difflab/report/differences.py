@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from dataclasses import replace
 from itertools import groupby
 from typing import Unpack
 
@@ -11,9 +11,10 @@ from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import counted
 from difflab.lab.diff.difference import Change, Difference, Kind
 from difflab.report import html as pages
-from difflab.report import markdown as marks
+from difflab.report import summary
 from difflab.report.style import clean, shorten
-from difflab.report.terminal import Part, Screen, draw
+from difflab.report.summary import Section, Summary
+from difflab.report.terminal import Screen
 
 __all__ = ["html", "markdown", "table"]
 
@@ -31,7 +32,7 @@ _TITLES = {
 _SHOWN = 300  # characters of a label
 
 
-def summary(found: Difference) -> str:
+def _sentence(found: Difference) -> str:
     """Return how many records were compared, how many are worse, and what the noise hides."""
     worse = sum(change.kind.worse for change in found.changes)
     better = len(found.changes) - worse
@@ -47,37 +48,29 @@ def summary(found: Difference) -> str:
 
 def table(found: Difference, **screen: Unpack[Screen]) -> str:
     """Return a difference as tables that fit the terminal."""
-    parts: list[Part] = []
-    for kind, rows in _sections(found):
-        style = "disagree" if kind.worse else "label"
-        parts.append([Cell(f"{_TITLES[kind]}: {len(rows.rows)}", style), rows])
-    parts.append(Cell(summary(found), "label"))
-    return draw(parts, **screen)
+    return summary.table(replace(_view(found), sentence=_sentence(found)), **screen)
 
 
 def markdown(found: Difference) -> str:
     """Return a difference as Markdown, as for a comment on a pull request."""
-    parts = [marks.literal(summary(found))]
-    for kind, rows in _sections(found):
-        parts += [f"### {_TITLES[kind]}: {len(rows.rows)}", marks.table(rows)]
-    return "\n\n".join(parts) + "\n"
+    return summary.markdown(_view(found))
 
 
 def html(found: Difference) -> str:
     """Return a difference as a page."""
-    body = ["<main>", f"<h1>{escape(summary(found))}</h1>"]
-    for kind, rows in _sections(found):
-        style = "disagree" if kind.worse else "agree"
-        body.append(f'<h2><span class="{style}">{_TITLES[kind]}</span>: {len(rows.rows)}</h2>')
-        body.append(pages.table(rows))
-    return pages.document("What changed", [*body, "</main>"])
+    return pages.document("What changed", summary.html_page(_view(found)))
 
 
-def _sections(found: Difference) -> list[tuple[Kind, Table]]:
-    return [
-        (kind, _table(kind, list(group)))
-        for kind, group in groupby(found.changes, key=lambda change: change.kind)
-    ]
+def _view(found: Difference) -> Summary:
+    """Return the content, with a section for each kind of change."""
+    groups = groupby(found.changes, key=lambda change: change.kind)
+    sections = [_section(kind, list(group)) for kind, group in groups]
+    return Summary(heading=_sentence(found), sections=sections, agreed=not found.worse)
+
+
+def _section(kind: Kind, changes: list[Change]) -> Section:
+    title = f"{_TITLES[kind]}: {len(changes)}"
+    return Section(_table(kind, changes), title, kind="disagree" if kind.worse else "agree")
 
 
 def _table(kind: Kind, changes: list[Change]) -> Table:

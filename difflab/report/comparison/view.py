@@ -28,7 +28,7 @@ from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Var
 from difflab.methods.protocol import Size
 from difflab.report.heading import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
-from difflab.report.summary import Summary
+from difflab.report.summary import Section, Summary
 
 __all__ = ["ComparisonView", "view"]
 
@@ -94,7 +94,7 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
         heading=f"{name.capitalize()} of",
         expression=shorten(clean(comparison.expression.text), SHOWN_EXPRESSION),
         facts=[*facts, ("referee", referee)],
-        table=_table(rows),
+        sections=[Section(_table(rows))],
         notes=_notes(rows),
         sentence=clean(recommend(comparison)),
         environment=_environment(comparison.environment),

@@ -11,9 +11,9 @@ from difflab.lab.domain.record import LEVELS, UNANSWERED, DomainComparison, Doma
 from difflab.referee.verdict import Verdict
 from difflab.report.heading import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
-from difflab.report.summary import Summary
+from difflab.report.summary import Section, Summary
 
-__all__ = ["Summary", "domain_text", "view"]
+__all__ = ["domain_text", "view"]
 
 
 _ALWAYS = ("agree", "disagree")
@@ -26,7 +26,7 @@ def view(result: DomainComparison) -> Summary:
         heading="Over a domain",
         expression=shorten(clean(result.expression.text), SHOWN_EXPRESSION),
         facts=_facts(result),
-        table=_table(result.methods),
+        sections=[Section(_table(result.methods))],
         notes=[note for row in result.methods for note in _notes(row)],
         sentence=_sentence(result),
         environment=[
