@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, marker
+from difflab.report.canvas import FAINT, INK, marker, seconds_tick
 from difflab.report.style import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-__all__ = ["legend", "name_lines", "number", "panel"]
+__all__ = ["legend", "name_lines", "number", "panel", "two_panels"]
 
 # Colours of Okabe and Ito; each tool also has its own marker.
 _STYLES = {
@@ -78,6 +79,46 @@ def panel(
             zorder=3 if own else 2,
             clip_on=False,
         )
+
+
+def two_panels(
+    canvas: Figure,
+    rows: Sequence[SweepRow],
+    place_of: Callable[[SweepRow], Any],
+    columns: tuple[str, str],
+    left: float,
+    *,
+    same: bool,
+) -> tuple[Axes, Axes]:
+    """Draw two figures of every row side by side, the first a time; return both panels.
+
+    Parameters
+    ----------
+    canvas : Figure
+        Where to draw, with its title.
+    rows : sequence of row
+        With a ``tool``.
+    place_of : callable
+        Returns the task of a row, from whose names it is written at the left.
+    columns : (str, str)
+        The names of the figures.
+    left : float
+        The share of the width for the names.
+    same : bool
+        Whether both figures have one scale.
+    """
+    places = list(dict.fromkeys(map(place_of, rows)))
+    height = canvas.get_figheight()
+    first, second = canvas.subplots(1, 2, sharey=True, sharex=same)
+    canvas.subplots_adjust(
+        left=left, right=0.985, top=1 - 1.1 / height, bottom=0.55 / height, wspace=0.06
+    )
+    for axes, column in zip((first, second), columns, strict=True):
+        panel(axes, rows, places, place_of, column)
+    name_lines(first, [clean(str(place)) for place in places])
+    first.xaxis.set_major_formatter(seconds_tick)
+    legend(second, rows)
+    return first, second
 
 
 def name_lines(axes: Axes, names: Sequence[str]) -> None:

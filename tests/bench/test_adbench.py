@@ -50,7 +50,7 @@ def test_a_wrong_answer_is_not_timed_and_a_failure_is_a_row(tmp_path: Path) -> N
     assert (off["status"], off["ratio"], off["jacobian_seconds"]) == ("wrong", None, None)
     assert (broken["status"], broken["message"]) == ("failed", "out of")
     assert "pip install no_such_package" in str(absent["message"])
-    shown = text([own, off, broken, absent])
+    shown = text([own, off, broken, absent], width=110)
     assert "fastest" in shown
     assert "out of" in shown
     assert draw([own, off, broken, absent]).startswith(b"<?xml")

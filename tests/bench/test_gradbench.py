@@ -185,7 +185,7 @@ def test_published_figures_are_sums_of_complete_tools(tmp_path: Path) -> None:
 def test_the_table_and_the_picture_tell_published_from_measured(root: Path, tmp_path: Path) -> None:
     rows = measured(root, tmp_path, ["difflab", "manual"], figures=figures(tmp_path / "f"))
     assert [row["origin"] for row in rows].count("published") == 2
-    shown = text(rows, plain=True)
+    shown = text(rows, plain=True, width=110)
     assert "enzyme, published" in shown
     assert "2/2" in shown
     check_picture(draw, rows)

@@ -54,7 +54,7 @@ def test_no_method_is_right():
 
 
 def test_table_picture_and_page():
-    table = text(ROWS)
+    table = text(ROWS, width=110)
     assert "3 problems of a, each at its start" in table
     assert re.search(r"reverse +2/3 +1 +0 +0 +", table)
     check_picture(draw, ROWS)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from difflab.bench.dot_chart import legend, name_lines, number, panel
+from difflab.bench.dot_chart import number, two_panels
 from difflab.bench.pictures import picture
 from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import INK, seconds_tick, titled_figure
+from difflab.report.canvas import INK, titled_figure
 from difflab.report.style import clean, shorten
+from difflab.report.terminal import Screen
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
@@ -20,16 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["draw", "text"]
 
 
-def text(
-    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 110, plain: bool = False
-) -> str:
+def text(rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
     """Return a table with a row for every instance and tool, the fastest Jacobian marked.
 
     Parameters
     ----------
     rows : sequence of row
         Rows of `difflab.bench.adbench.bench`.
-    colour, width, plain
+    screen
         As for `difflab.report.terminal.draw`.
     """
     columns = (
@@ -45,7 +44,7 @@ def text(
         figures = ("objective_seconds", "jacobian_seconds", "ratio", "difference")
         lines.append(
             (
-                clean(instance.removesuffix(".txt")) if instance != before else "",
+                clean(_instance(row)) if instance != before else "",
                 clean(str(row["tool"])),
                 *(number(row, name) for name in figures),
                 clean(shorten(message, 60)) if message else ("fastest" if first else ""),
@@ -53,7 +52,7 @@ def text(
         )
         before = instance
     table = Table(columns, lines, gap=2, ruled=False)
-    return rendered([table], colour=colour, width=width, plain=plain)
+    return rendered([table], **screen)
 
 
 def _fastest(rows: Sequence[SweepRow]) -> dict[str, float]:
@@ -66,28 +65,24 @@ def _fastest(rows: Sequence[SweepRow]) -> dict[str, float]:
     return best
 
 
+def _instance(row: SweepRow) -> str:
+    return str(row["instance"]).removesuffix(".txt")
+
+
 @picture
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the times of Jacobians and their ratios to the objectives', a line per instance."""
-    instances = list(dict.fromkeys(str(row["instance"]) for row in rows))
-    height = 1.9 + 0.34 * len(instances)
     canvas = titled_figure(
-        (11.5, height),
+        (11.5, 1.9 + 0.34 * len({*map(_instance, rows)})),
         "ADBench: cost of a Jacobian",
         "left: time of a Jacobian · right: that time over the objective's, the line at 4 ·"
         " only tools with correct results are timed",
     )
-    left, right = canvas.subplots(1, 2, sharey=True)
-    canvas.subplots_adjust(
-        left=0.255, right=0.985, top=1 - 1.05 / height, bottom=0.55 / height, wspace=0.06
+    left, right = two_panels(
+        canvas, rows, _instance, ("jacobian_seconds", "ratio"), 0.255, same=False
     )
-    for axes, column in ((left, "jacobian_seconds"), (right, "ratio")):
-        panel(axes, rows, instances, lambda row: str(row["instance"]), column)
-    name_lines(left, [clean(name.removesuffix(".txt")) for name in instances])
-    left.xaxis.set_major_formatter(seconds_tick)
     left.set_xlabel("time of a Jacobian")
     right.axvline(4, color=INK, lw=0.9, ls="--", zorder=1)
     right.xaxis.set_major_formatter("{x:g}")
     right.set_xlabel("Jacobian time / objective time")
-    legend(right, rows)
     return canvas

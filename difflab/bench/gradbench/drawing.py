@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from difflab.bench.dot_chart import legend, name_lines, number, panel
+from difflab.bench.dot_chart import number, two_panels
 from difflab.bench.pictures import picture
 from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import seconds_tick, titled_figure
+from difflab.report.canvas import titled_figure
 from difflab.report.style import clean, shorten
+from difflab.report.terminal import Screen
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
@@ -20,16 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["draw", "text"]
 
 
-def text(
-    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 110, plain: bool = False
-) -> str:
+def text(rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
     """Return a table with a row for every function and tool.
 
     Parameters
     ----------
     rows : sequence of row
         Rows of `difflab.bench.gradbench.bench`.
-    colour, width, plain
+    screen
         As for `difflab.report.terminal.draw`.
     """
     columns = (
@@ -58,11 +57,15 @@ def text(
         )
         before = place
     table = Table(columns, lines, gap=2, ruled=False)
-    return rendered([table], colour=colour, width=width, plain=plain)
+    return rendered([table], **screen)
 
 
 def _place(row: SweepRow) -> tuple[str, str]:
     return str(row["eval"]), str(row["function"])
+
+
+def _label(row: SweepRow) -> str:
+    return " ".join(_place(row))
 
 
 @picture
@@ -71,22 +74,15 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
 
     Published figures are hollow, and the subtitle names their source.
     """
-    places = list(dict.fromkeys(map(_place, rows)))
-    height = 2.0 + 0.3 * len(places)
     sources = sorted({str(row["message"]) for row in rows if row["origin"] == "published"})
     about = "sums over the workloads of a function; only accepted answers are timed"
     if sources:
         about += f" · hollow: published, other machine, {clean(', '.join(sources))}"
+    height = 2.0 + 0.3 * len({*map(_label, rows)})
     canvas = titled_figure((11.5, height), "GradBench: time of an evaluation", about)
-    left, right = canvas.subplots(1, 2, sharey=True, sharex=True)
-    canvas.subplots_adjust(
-        left=0.16, right=0.985, top=1 - 1.1 / height, bottom=0.55 / height, wspace=0.06
+    left, right = two_panels(
+        canvas, rows, _label, ("mean_seconds", "best_seconds"), 0.16, same=True
     )
-    for axes, column in ((left, "mean_seconds"), (right, "best_seconds")):
-        panel(axes, rows, places, _place, column)
-    name_lines(left, [clean(" ".join(place)) for place in places])
-    left.xaxis.set_major_formatter(seconds_tick)
     left.set_xlabel("mean of the runs")
     right.set_xlabel("shortest run")
-    legend(right, rows)
     return canvas

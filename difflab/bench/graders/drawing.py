@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from difflab.bench.graders.corpus import DTYPES
 from difflab.bench.graders.faults import FAULTS
@@ -14,6 +14,7 @@ from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import INK, titled_figure
 from difflab.report.style import clean, shorten
+from difflab.report.terminal import Screen
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ def _by_grader(rows: Sequence[SweepRow]) -> dict[str, list[SweepRow]]:
     return {name: [row for row in rows if row["grader"] == name] for name in names}
 
 
-def text(
-    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 110, plain: bool = False
-) -> str:
+def text(rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
     """Return a table with a row for every checker.
 
     Its columns are the faults found and the false alarms in every precision, the cases on which
@@ -84,7 +83,7 @@ def text(
     ----------
     rows : sequence of row
         Rows of `difflab.bench.graders.bench`.
-    colour, width, plain
+    screen
         As for `difflab.report.terminal.draw`.
     """
     columns = (
@@ -106,7 +105,7 @@ def text(
                 clean(shorten(_reason(own), 90)),
             )
         )
-    return rendered([Table(columns, lines, gap=2)], colour=colour, width=width, plain=plain)
+    return rendered([Table(columns, lines, gap=2)], **screen)
 
 
 def _middle(rows: Sequence[SweepRow], name: str, form: Callable[[float], str]) -> str:

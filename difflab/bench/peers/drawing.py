@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from difflab.bench.pictures import picture
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "machine", "number", "points_text", "sizes", "table", "tables", "words"]
+__all__ = ["draw", "frame", "machine", "number", "panels", "sizes", "table", "tables", "words"]
 
 _FASTER, _EQUAL, _SLOWER = "#009E73", "#0072B2", "#D55E00"
 """Colours of Okabe and Ito; the side of the line has the same meaning."""
@@ -98,32 +98,52 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         f"{shorten(clean(str(rows[0]['expression'])), 60)} · left of the line is faster than "
         f"difflab, right is slower · {shorten(machine(rows[0]), 70)}",
     )
-    panels = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
-    canvas.subplots_adjust(
-        left=1.35 / canvas.get_figwidth(),
-        right=0.985,
-        bottom=0.42 / height,
-        top=1 - 0.98 / height,
-        wspace=0.08,
-    )
-    for axes, points in zip(panels, shown, strict=True):
-        _panel(axes, [row for row in rows if row["points"] == points], names)
-        axes.set_title(points_text(points), loc="left", fontsize=10)
+    for axes, chosen in panels(canvas, rows, left=1.35, bottom=0.42, top=0.98):
+        _panel(axes, chosen, names)
     return canvas
+
+
+def panels(
+    canvas: Figure, rows: Sequence[SweepRow], *, left: float, bottom: float, top: float
+) -> Iterator[tuple[Axes, list[SweepRow]]]:
+    """Yield a panel for each number of points, with its rows; the margins are in inches."""
+    shown, width, height = sizes(rows), canvas.get_figwidth(), canvas.get_figheight()
+    found = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    canvas.subplots_adjust(
+        left=left / width, right=0.985, bottom=bottom / height, top=1 - top / height, wspace=0.06
+    )
+    for axes, points in zip(found, shown, strict=True):
+        axes.set_title(points_text(points), loc="left", fontsize=10)
+        yield axes, [row for row in rows if row["points"] == points]
+
+
+def frame(
+    axes: Axes,
+    names: Mapping[str, float],
+    reached: tuple[float, float],
+    limits: tuple[float, float],
+    label: Callable[[float], str],
+) -> None:
+    """Set up a panel: the names at their heights, and the decades of what is reached."""
+    axes.set(xscale="log", xlim=limits)
+    axes.set_yticks(list(names.values()))
+    axes.set_yticklabels(list(names), parse_math=False)
+    low, high = reached
+    decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    step = 1 + (len(decades) - 1) // 4
+    ticks(axes.xaxis, {10.0**k: label(10.0**k) for k in decades if k % step == 0})
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
     reached = [float(row[end] or 1) for row in rows for end in ("ratio_low", "ratio_high")]
     low, high = min([0.5, *reached]), max([2.0, *reached])
     # Space for the figures to the right of their dots.
-    axes.set(xscale="log", xlim=(low / 1.6, high * (high / low) ** 0.75 * 2))
-    axes.set(ylim=(len(names) - 0.5, -0.5), yticks=range(len(names)))
-    axes.set_yticklabels(names, parse_math=False)
-    decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high * 2)) + 1)
-    step = 1 + (len(decades) - 1) // 4
-    ticks(axes.xaxis, {10.0**k: f"{10.0**k:,.10g}×" for k in decades if k % step == 0})
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    limits = (low / 1.6, high * (high / low) ** 0.75 * 2)
+    heights = {name: float(place) for place, name in enumerate(names)}
+    frame(axes, heights, (low, high * 2), limits, lambda value: f"{value:,.10g}×")
+    axes.set_ylim(len(names) - 0.5, -0.5)
     axes.axvline(1.0, color=INK, lw=1.2)
     for row in rows:
         _mark(axes, row, names.index(str(row["peer"])))

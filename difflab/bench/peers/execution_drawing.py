@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from difflab.bench.peers.drawing import machine, number, points_text, sizes, tables, words
+from difflab.bench.peers.drawing import frame, machine, number, panels, sizes, tables, words
 from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, picture
 from difflab.core.quantities import ABSENT, count, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, beside, marker, ticks, titled_figure
+from difflab.report.canvas import FAINT, INK, beside, marker, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import Screen
 from difflab.report.terminal import draw as rendered
@@ -95,14 +95,8 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         f"value and gradient of {shorten(clean(str(rows[0]['expression'])), 50)} · after how"
         f" many calls preparing pays, against define-by-run · {shorten(machine(rows[0]), 50)}",
     )
-    panels = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
-    width = canvas.get_figwidth()
-    canvas.subplots_adjust(
-        left=1.65 / width, right=0.985, bottom=0.75 / height, top=1 - 0.95 / height, wspace=0.05
-    )
-    for axes, points in zip(panels, shown, strict=True):
-        _panel(axes, [row for row in rows if row["points"] == points], places)
-        axes.set_title(points_text(points), loc="left", fontsize=10)
+    for axes, chosen in panels(canvas, rows, left=1.65, bottom=0.75, top=0.95):
+        _panel(axes, chosen, places)
     handles = [marker(name, "o", colour, "white", ms=8) for name, colour in _COLOURS.items()]
     handles += [
         marker("preparing and the first call", "D", "white", INK, ms=5),
@@ -130,15 +124,9 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], places: dict[str, float]) -> No
     found = [value for value in known if value] or [1e-6, 1.0]
     low, high = min(found), max(found)
     # Space for the figures to the right of the marks.
-    axes.set(xscale="log", xlim=(low / 2, high * (high / low) ** 0.8 * 2))
-    axes.set(ylim=(max(places.values()) + 0.6, -0.6))
-    axes.set_yticks(list(places.values()))
-    axes.set_yticklabels(list(places), parse_math=False)
-    decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
-    step = 1 + (len(decades) - 1) // 4
-    ticks(axes.xaxis, {10.0**k: seconds(10.0**k) for k in decades if k % step == 0})
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    limits = (low / 2, high * (high / low) ** 0.8 * 2)
+    frame(axes, places, (low, high), limits, seconds)
+    axes.set_ylim(max(places.values()) + 0.6, -0.6)
     for row in rows:
         _mark(axes, row, places[_named(row)], low)
 

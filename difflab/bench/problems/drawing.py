@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from difflab.bench.pictures import METHOD_STYLES, picture, style_of
 from difflab.bench.problems.profiles import CALLS, RIGHT, Profiles, share
@@ -17,6 +17,7 @@ from difflab.lab.sweep import SweepRow
 from difflab.report import html
 from difflab.report.canvas import Label, label_ends, ticks, titled_figure
 from difflab.report.style import clean, shorten
+from difflab.report.terminal import Screen
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
@@ -33,11 +34,9 @@ an answer; fastest: share of all problems on which the method is right and the c
 and costs at most twice as much, preparation and {CALLS:,} calls included"""
 
 
-def text(
-    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 110, plain: bool = False
-) -> str:
+def text(rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
     """Return a table with a row for every method."""
-    return rendered([_heading(rows), _table(rows), _NOTE], colour=colour, width=width, plain=plain)
+    return rendered([_heading(rows), _table(rows), _NOTE], **screen)
 
 
 def _heading(rows: Sequence[SweepRow]) -> str:
