@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import float64
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from difflab.bench.pictures import (
     BROWN,
@@ -106,6 +106,19 @@ class AccuracyCase:
     jacobian: Array
     text: str
     where: str
+
+    def error(self, found: ArrayLike) -> float:
+        """Return the largest absolute error of a derivative."""
+        jacobian = np.asarray(found, dtype=float64).reshape(self.jacobian.shape)
+        return float(np.max(np.abs(jacobian - self.jacobian)))
+
+    def columns(self, error: float) -> dict[str, Cell]:
+        """Return the columns of an error, absolute and relative to the largest element."""
+        if not np.isfinite(error):
+            return {"status": "failed", "message": "its derivative is not finite"}
+        scale = float(np.max(np.abs(self.jacobian)))
+        relative = error / scale if scale else None
+        return {"status": "ok", "absolute_error": error, "relative_error": relative}
 
 
 @dataclass(frozen=True)
@@ -202,23 +215,11 @@ def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str
 def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
     """Measure a method that chooses its own step."""
     problem = Problem.of(case.function, timeout=TIMEOUT)
-    found = answer(method, problem, case.point).estimate.value
-    return _errors(case, np.array(found, dtype=float64).reshape(case.jacobian.shape))
+    return _errors(case, answer(method, problem, case.point).estimate.value)
 
 
-def _errors(case: AccuracyCase, found: Array) -> dict[str, Cell]:
-    """Return the largest error of all components, absolute and relative to the largest one."""
-    truth = case.jacobian
-    error = float(np.max(np.abs(found - truth)))
-    if not np.isfinite(error):
-        return {"status": "failed", "message": "its derivative is not finite"}
-    scale = float(np.max(np.abs(truth)))
-    return {
-        "status": "ok",
-        "repetitions": 1,
-        "absolute_error": error,
-        "relative_error": error / scale if scale else None,
-    }
+def _errors(case: AccuracyCase, found: ArrayLike) -> dict[str, Cell]:
+    return {"repetitions": 1, **case.columns(case.error(found))}
 
 
 def fit(rows: Sequence[SweepRow]) -> Fit | None:

@@ -19,7 +19,6 @@ from difflab.graph.counts import count
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import attempted
 from difflab.lab.problems import crossover
-from difflab.lab.sampling import spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
@@ -105,10 +104,7 @@ def _cost(method: Method, n: int, m: int, timeout: float) -> dict[str, Cell]:
         "function_operations": work,
         "operations": operations,
         "prepare_seconds": min(found.prepare_samples),
-        "call_seconds": called.seconds,
-        "message": called.noted(),
-        "repetitions": len(called.samples),
-        "spread": spread(called.samples),
+        **called.columns(),
     }
 
 

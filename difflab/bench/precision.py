@@ -22,7 +22,6 @@ from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import outcome
-from difflab.lab.sampling import spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
@@ -176,7 +175,7 @@ class _Meter:
             try:
                 best = self._best(method, problem) if isinstance(method, CentralFormula) else None
                 found = measure.answer(best.formula if best else method, problem, self.case.point)
-                error = best.error if best else self._error(found.estimate)
+                error = best.error if best else self.case.error(found.estimate.value)
                 rows[method.name] = self._row(found, error)
                 if best is not None:
                     rows[method.name]["step"] = best.formula.step
@@ -186,10 +185,7 @@ class _Meter:
         costs = measure.in_turns(list(calls.values()))
         for name, cost in zip(calls, costs, strict=True):
             if isinstance(cost, measure.CallCost):
-                rows[name]["message"] = cost.noted(rows[name].get("message"))
-                rows[name]["call_seconds"] = cost.seconds
-                rows[name]["repetitions"] = len(cost.samples)
-                rows[name]["spread"] = spread(cost.samples)
+                rows[name] |= cost.columns(rows[name].get("message"))
             else:
                 rows[name] |= outcome(cost)._asdict()
         return rows
@@ -200,24 +196,19 @@ class _Meter:
         Single steps reach a small error by chance, so the median of three neighbours counts.
         """
         tried = [CentralFormula(formula.pairs, step) for step in self.grid]
-        errors = np.array([self._error(one.prepare(problem)(self.case.point)) for one in tried])
+        errors = np.array(
+            [self.case.error(one.prepare(problem)(self.case.point).value) for one in tried]
+        )
         errors[~np.isfinite(errors)] = np.inf
         medians = [float(np.median(errors[max(k - 1, 0) : k + 2])) for k in range(errors.size)]
         k = int(np.argmin(medians))
         return _Best(tried[k], medians[k])
 
-    def _error(self, estimate: Estimate) -> float:
-        truth = self.case.jacobian
-        found = np.asarray(estimate.value, dtype=float64).reshape(truth.shape)
-        return float(np.max(np.abs(found - truth)))
-
     def _row(self, found: measure.MethodAnswer, error: float) -> dict[str, Cell]:
-        scale = float(np.max(np.abs(self.case.jacobian)))
-        row: dict[str, Cell] = {"status": "ok", "prepare_seconds": min(found.prepare_samples)}
-        if not np.isfinite(error):
-            return row | {"status": "failed", "message": "its derivative is not finite"}
-        row["evaluations"] = found.estimate.evaluations
-        return row | {"absolute_error": error, "relative_error": error / scale if scale else None}
+        row = {"prepare_seconds": min(found.prepare_samples), **self.case.columns(error)}
+        if row["status"] == "ok":
+            row["evaluations"] = found.estimate.evaluations
+        return row
 
 
 def front(points: Mapping[str, tuple[float, float]]) -> list[str]:

@@ -19,7 +19,8 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import MethodTimeout, UnsupportedError
-from difflab.lab.sampling import BUDGET, QUICK, TimeSampler
+from difflab.lab.sampling import BUDGET, QUICK, TimeSampler, spread
+from difflab.lab.sweep import Cell
 from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 from difflab.methods.timer import Stopwatch, elapsed, peak_of
@@ -83,6 +84,15 @@ class CallCost:
     def seconds(self) -> float:
         """The fastest sample."""
         return min(self.samples)
+
+    def columns(self, message: object = "") -> dict[str, Cell]:
+        """Return the columns of a benchmark's row, whose message was `message`."""
+        return {
+            "call_seconds": self.seconds,
+            "message": self.noted(message),
+            "repetitions": len(self.samples),
+            "spread": spread(self.samples),
+        }
 
 
 def prepare(

@@ -19,7 +19,6 @@ from difflab.lab import measure
 from difflab.lab.effort import Effort
 from difflab.lab.outcomes import outcome
 from difflab.lab.problems.sized import Family
-from difflab.lab.sampling import spread
 from difflab.lab.sweep import Cell
 from difflab.methods.automatic import AutomaticDerivative
 from difflab.methods.differentiate import differentiate
@@ -122,13 +121,8 @@ def _timed(rows: dict[str, Row], calls: dict[str, measure.MethodCall]) -> dict[s
     costs = measure.in_turns(list(calls.values()))
     for name, cost in zip(calls, costs, strict=True):
         if isinstance(cost, measure.CallCost):
-            timed[name] = rows[name] | {
-                "call_seconds": cost.seconds,
-                "message": cost.noted(rows[name].get("message")),
-                "peak_bytes": cost.peak_bytes,
-                "repetitions": len(cost.samples),
-                "spread": spread(cost.samples),
-            }
+            columns = cost.columns(rows[name].get("message"))
+            timed[name] = {**rows[name], **columns, "peak_bytes": cost.peak_bytes}
         else:
             timed[name] = rows[name] | outcome(cost)._asdict()
     return timed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from difflab.core.files import open_regular, reason
 from difflab.core.strict_json import strict
@@ -121,7 +122,7 @@ def _of_record(record: Record) -> Measured:
         domain=domain_of(record),
     )
     plain = record["family"] or case.domain is not None
-    label = case.label if plain else f"{case.label} at {_point(record['point'])}"
+    label = case.label if plain else f"{case.label} at {_short(unpacked_json(record['point']))}"
     if record["comparison"] is not None and case.domain is not None:
         row = rows_over(unpacked_json(record["comparison"]))[record["method"]]
     elif record["comparison"] is None:
@@ -139,9 +140,8 @@ def _of_record(record: Record) -> Measured:
     return Measured(label, record["method"], row, blocks, record["cpu"] or "")
 
 
-def _point(text: str) -> str:
-    """Return the point of a record in short."""
-    point = unpacked_json(text)
+def _short(point: Mapping[str, Any]) -> str:
+    """Return a point in short."""
     shown = ", ".join(f"{name}={value}" for name, value in point.items())
     return shown if len(shown) <= 60 else f"{shown[:60]}…"
 
@@ -170,10 +170,8 @@ def _of_comparison(comparison: Comparison) -> Iterator[tuple[tuple[str, str], Me
         target=target,
         version=THIS,
     )
-    shown = ", ".join(f"{name}={value}" for name, value in point.items())
+    label = f"{case.label} at {_short(point)}"
     for row in comparison.methods:
         blocks: Blocks = [([*row.samples], [])] if row.samples else []
-        measured = Measured(
-            f"{case.label} at {shown[:60]}", row.name, row, blocks, str(environment.get("cpu"))
-        )
+        measured = Measured(label, row.name, row, blocks, str(environment.get("cpu")))
         yield (digest(case.what), row.name), measured
