@@ -26,6 +26,7 @@ __all__ = [
     "Label",
     "beside",
     "captions",
+    "inlined",
     "label_ends",
     "marker",
     "pages",
@@ -153,6 +154,13 @@ def saved(drawing: Figure, kind: str, *, transparent: bool = False) -> bytes:
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     drawing.savefig(buffer, format=kind, dpi=160, metadata=stamp, transparent=transparent)
     return buffer.getvalue()
+
+
+def inlined(drawing: Figure) -> str:
+    """Return a figure as an ``<svg>`` element that uses the text colour of its page."""
+    text = saved(drawing, "svg", transparent=True).decode("utf-8")
+    # Whether the theme is dark depends on the page, so ink is replaced by its text colour.
+    return text[text.index("<svg") :].replace(INK, "currentColor")
 
 
 @dataclass(frozen=True)

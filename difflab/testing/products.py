@@ -117,17 +117,8 @@ def _compare(probe: Probe, along: Array, product: Callable[[Point], Array]) -> N
 def _mismatch(
     probe: Probe, yours: Array, error: BestSlope, wrong: NDArray[np.intp]
 ) -> GradientMismatch:
-    numeric = yours + error.value
     components = tuple(
-        Component(
-            name=probe.outputs.name(int(i)),
-            yours=float(yours[i]),
-            numeric=float(numeric[i]),
-            bar=float(error.bar[i]),
-            left=float(numeric[i] - error.half_jump[i]),
-            right=float(numeric[i] + error.half_jump[i]),
-        )
-        for i in wrong
+        Component.along(probe.outputs.name(i), float(yours[i]), error, i) for i in wrong.tolist()
     )
     lines = [
         f"the jvp is wrong in {wrong.size} of {yours.size} components",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.core.quantities import count, seconds
 from difflab.lab.record import MethodRow
-from difflab.report.canvas import INK, beside, marker, saved, seconds_tick, style, ticks
+from difflab.report.canvas import INK, beside, inlined, marker, saved, seconds_tick, style, ticks
 from difflab.report.canvas import titled as write_title
 from difflab.report.comparison.labels import place_labels
 from difflab.report.comparison.view import view
@@ -52,9 +52,7 @@ def picture(comparison: Any, kind: str) -> bytes:
 def inline_svg(comparison: Any) -> str:
     """Return the picture as an ``<svg>`` element that uses the text colour of its page."""
     with style():
-        text = saved(figure(comparison, titled=False), "svg", transparent=True).decode("utf-8")
-    # Whether the theme is dark depends on the page, so ink is replaced by its text colour.
-    return text[text.index("<svg") :].replace(INK, "currentColor")
+        return inlined(figure(comparison, titled=False))
 
 
 def draw_on(axes: Axes, comparison: Any) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from difflab.core.quantities import error, significant
 from difflab.lab.domain.judging import VERDICTS
 from difflab.lab.domain.record import UNANSWERED, DomainComparison, DomainRow
-from difflab.report.canvas import FAINT, INK, captions, saved, style
+from difflab.report.canvas import FAINT, INK, captions, inlined, saved, style
 from difflab.report.domain.panels import along, map_over, pair, units_of
 from difflab.report.domain.shades import HUES
 from difflab.report.domain.view import domain_text
@@ -51,8 +51,7 @@ def picture(result: DomainComparison, kind: str) -> bytes:
 def inline_svg(result: DomainComparison) -> str:
     """Return the picture as an ``<svg>`` element that uses the text colour of its page."""
     with style():
-        text = saved(figure(result), "svg", transparent=True).decode("utf-8")
-    return text[text.index("<svg") :].replace(INK, "currentColor")
+        return inlined(figure(result))
 
 
 def figure(result: DomainComparison) -> Figure:

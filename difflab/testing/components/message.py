@@ -16,6 +16,7 @@ from difflab.referee.ulp import ulp_distance
 
 if TYPE_CHECKING:
     from difflab.testing.components.verdict import Tolerance
+    from difflab.testing.slopes.window import Slope
 
 __all__ = [
     "Component",
@@ -56,6 +57,13 @@ class Component:
     left: float
     right: float
     noise: float = 0.0
+
+    @classmethod
+    def along(cls, name: str, yours: float, error: Slope, output: int = 0) -> Component:
+        """Return the component from the slope of its error, numeric minus `yours`."""
+        numeric, jump = yours + float(error.value[output]), float(error.half_jump[output])
+        bar = float(error.bar[output])
+        return cls(name, yours, numeric, bar, numeric - jump, numeric + jump)
 
     @property
     def kink(self) -> bool:

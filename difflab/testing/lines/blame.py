@@ -127,15 +127,7 @@ def _component(
     assert error is not None
     if check.cotangent is not None:
         return _element(check, place.start, found.error.half)
-    numeric, jump = yours + float(error.value[0]), float(error.half_jump[0])
-    return Component(
-        name=check.point.name(place.start),
-        yours=yours,
-        numeric=numeric,
-        bar=float(error.bar[0]),
-        left=numeric - jump,
-        right=numeric + jump,
-    )
+    return Component.along(check.point.name(place.start), yours, error)
 
 
 def _element(check: GradientCheck, index: int, half: float) -> Component:
@@ -151,9 +143,8 @@ def _element(check: GradientCheck, index: int, half: float) -> Component:
 
     found = sampled(residual, probe.rounding, half).slope().per(length)
     row = int(np.argmax(np.abs(found.value) - found.bar))
-    numeric = float(column[row] + found.value[row])
     name = f"d{probe.outputs.name(row)}/d{check.point.name(index)}"
-    return Component(name, float(column[row]), numeric, float(found.bar[row]), numeric, numeric)
+    return Component.along(name, float(column[row]), found, row)
 
 
 def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.slopes.window import ROUNDED, Changes, Slope, Window, sampled
+from difflab.testing.slopes.window import ROUNDED, ROUNDINGS, Changes, Slope, Window, sampled
 
 __all__ = ["BestSlope", "best_slope", "first_half", "slope_along", "windows_along"]
 
@@ -20,7 +20,6 @@ _SAME = 0.2  # ratio of the levels of one noise in two windows
 _CLEAR = 0.5  # share of a jump below which a bar shows that there is none
 _MOST = 4  # windows
 _WIDEST = 0.5
-_ROUNDINGS = 4.0
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def windows_along(
         bent = (slope.half_jump > 0).any()
         if (slope.bar <= enough).all() and not bent:
             break
-        noisy = (last.level <= _ROUNDINGS * rounding).all() or (
+        noisy = (last.level <= ROUNDINGS * rounding).all() or (
             len(found) > 1 and (last.level > _SAME * found[-2].level).all()
         )
         if noisy and not bent and wider * _WIDER <= _WIDEST:

@@ -27,6 +27,7 @@ __all__ = [
     "MANY",
     "RESOLVED",
     "ROUNDED",
+    "ROUNDINGS",
     "Changes",
     "Slope",
     "Window",
@@ -47,7 +48,8 @@ RESOLVED = 10.0
 ROUNDED = 0.25
 """Noise of a coefficient that one rounding of the values explains."""
 _AT_NOISE = 0.2  # coefficients whose ratio exceeds this have reached the noise
-_ROUNDINGS = 4.0  # levels up to this many roundings are no truncation
+ROUNDINGS = 4.0
+"""Roundings up to which a level is no truncation."""
 _SAFETY = 2.0
 _STRAIGHT = 5.0  # a kink is at least this many error bars of the even part
 _SLOW = 0.1  # even coefficients of the orders 4 and 8 whose ratio exceeds this are a kink's
@@ -141,7 +143,7 @@ class Window:
             linear, kink = self._linear_growth(level)
             # The even part of a kink at the point says nothing about the odd part.
             level = np.where(kink, np.maximum(_last(np.abs(a))[0], noise), level)
-            small = level <= _ROUNDINGS * np.maximum(noise, self.rounding)
+            small = level <= ROUNDINGS * np.maximum(noise, self.rounding)
             value, bar = (each / self.half for each in _truncated(self.nodes, a, level))
             largest = np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
             resolved = small | (RESOLVED * level <= largest)
