@@ -204,6 +204,7 @@ def _nanmean(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
 
 var, std = _deviation("var"), _deviation("std", root=True)
 
+
 def _bincount(x: Any, /, weights: Any, minlength: int = 0) -> Any:
     """Return the sums of the weights of equal indices."""
     bins, weights = as_indices("bincount", x), as_array(weights)
