@@ -67,55 +67,68 @@ def _fitted(x: Any, n: int, axis: int) -> Any:
     return pad(x, ends)
 
 
-def _packed(z: Any) -> Any:
+def _packed(a: Any) -> Any:
     """Return the parts along a new last axis."""
+    z = as_array(a)
     return stack([z.real, z.imag], -1)
 
 
-def _complex(parts: Any, scale: float) -> ComplexArray:
+def _split(parts: Any) -> ComplexArray:
     """Return the values whose parts lie along the last axis."""
-    parts = parts if scale == 1.0 else parts * scale
     return ComplexArray(parts[..., 0], parts[..., 1])
 
 
-def _of_all(name: str, *, inverse: bool = False) -> Callable[..., ComplexArray]:
-    """Return the transform of complex values."""
-
-    def computed(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
-        a = as_array(a)
-        along = normalized_axis(name, axis, shape_of(a))
-        n = _length(name, n, shape_of(a)[along])
-        scale = _scale(name, INVERSE.get(norm, norm) if inverse else norm, n)
-        parts = _packed(_fitted(a, n, along))
-        axes, rank = (along - 1, -1), len(shape_of(parts))
-        return _complex(apply(fft, parts, axes=axes, rank=rank, transposed=inverse), scale)
-
-    return computed
+def _scaled(values: Any, scale: float) -> Any:
+    return values if scale == 1.0 else values * scale
 
 
-_fft, _ifft = _of_all("fft"), _of_all("ifft", inverse=True)
+def _along(name: str, parts: Any, n: int | None, axis: int, norm: Norm) -> Any:
+    """Return the parts of a transform of complex values, given theirs; `name` says if inverse."""
+    inverse = name.startswith("i")
+    rank = len(shape_of(parts))
+    along = normalized_axis(name, axis, shape_of(parts)[:-1])
+    n = _length(name, n, shape_of(parts)[along - 1])
+    scale = _scale(name, INVERSE.get(norm, norm) if inverse else norm, n)
+    x = _fitted(parts, n, along - 1)
+    return _scaled(apply(fft, x, axes=(along - 1, -1), rank=rank, transposed=inverse), scale)
+
+
+def _real_along(name: str, a: Any, n: int | None, axis: int, norm: Norm) -> Any:
+    """Return the parts of a transform of real values."""
+    if is_complex(a):
+        raise at_users_line(TraceError, f"{name} takes real values", "write np.fft.fft(z)")
+    a = as_array(a)
+    along = normalized_axis(name, axis, shape_of(a))
+    n = _length(name, n, shape_of(a)[along])
+    x, rank = _fitted(a, n, along), len(shape_of(a))
+    found = apply(rfft, x, axes=(along,), rank=rank, transposed=False)
+    return _scaled(found, _scale(name, norm, n))
+
+
+def _inverse_along(name: str, parts: Any, n: int | None, axis: int, norm: Norm) -> Any:
+    """Return the real values of an inverse transform, given the parts of half a spectrum."""
+    rank = len(shape_of(parts))
+    along = normalized_axis(name, axis, shape_of(parts)[:-1])
+    n = _length(name, n, 2 * (shape_of(parts)[along - 1] - 1))
+    x = _fitted(parts, n // 2 + 1, along - 1)
+    found = apply(irfft, x, axes=(along - 1, -1), rank=rank, size=n, transposed=False)
+    return _scaled(found, _scale(name, INVERSE.get(norm, norm), n) * n)
+
+
+def _fft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
+    return _split(_along("fft", _packed(a), n, axis, norm))
+
+
+def _ifft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
+    return _split(_along("ifft", _packed(a), n, axis, norm))
 
 
 def _rfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
-    if is_complex(a):
-        raise at_users_line(TraceError, "rfft takes real values", "write np.fft.fft(z)")
-    a = as_array(a)
-    along = normalized_axis("rfft", axis, shape_of(a))
-    n = _length("rfft", n, shape_of(a)[along])
-    x, rank = _fitted(a, n, along), len(shape_of(a))
-    scale = _scale("rfft", norm, n)
-    return _complex(apply(rfft, x, axes=(along,), rank=rank, transposed=False), scale)
+    return _split(_real_along("rfft", a, n, axis, norm))
 
 
 def _irfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> Any:
-    a = as_array(a)
-    along = normalized_axis("irfft", axis, shape_of(a))
-    n = _length("irfft", n, 2 * (shape_of(a)[along] - 1))
-    parts = _packed(_fitted(a, n // 2 + 1, along))
-    axes, rank = (along - 1, -1), len(shape_of(parts))
-    found = apply(irfft, parts, axes=axes, rank=rank, size=n, transposed=False)
-    scale = _scale("irfft", INVERSE.get(norm, norm), n) * n
-    return found if scale == 1.0 else found * scale
+    return _inverse_along("irfft", _packed(a), n, axis, norm)
 
 
 def _hfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> Any:
@@ -153,13 +166,17 @@ def _sizes_and_axes(
     return list(zip(sizes, found, strict=True))
 
 
-def _several(name: str, compute: Callable[..., Any], axes_of: Sizes) -> Callable[..., Any]:
+def _several(name: str, axes_of: Sizes) -> Callable[..., Any]:
     """Return a transform along several axes, the last one first, as in NumPy."""
 
     def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
-        for n, axis in reversed(_sizes_and_axes(name, a, s, axes)):
-            a = compute(a, n, axis, norm)
-        return a
+        pairs = _sizes_and_axes(name, a, s, axes)
+        if not pairs:
+            return a
+        parts = _packed(a)
+        for n, axis in reversed(pairs):
+            parts = _along(name, parts, n, axis, norm)
+        return _split(parts)
 
     return computed
 
@@ -169,10 +186,10 @@ def _real_forward(name: str, axes_of: Sizes) -> Callable[..., Any]:
 
     def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
         *rest, (n, axis) = _sizes_and_axes(name, a, s, axes, least=1)
-        found = _rfft(a, n, axis, norm)
+        parts = _real_along("rfft", a, n, axis, norm)
         for n, axis in reversed(rest):
-            found = _fft(found, n, axis, norm)
-        return found
+            parts = _along("fft", parts, n, axis, norm)
+        return _split(parts)
 
     return computed
 
@@ -182,9 +199,10 @@ def _real_inverse(name: str, axes_of: Sizes) -> Callable[..., Any]:
 
     def computed(a: Any, s: Sizes = None, axes: Sizes = axes_of, norm: Norm = None) -> Any:
         *rest, (n, axis) = _sizes_and_axes(name, a, s, axes, least=1, doubled=True)
+        parts = _packed(a)
         for size, other in rest:
-            a = _ifft(a, size, other, norm)
-        return _irfft(a, n, axis, norm)
+            parts = _along("ifft", parts, size, other, norm)
+        return _inverse_along("irfft", parts, n, axis, norm)
 
     return computed
 
@@ -212,10 +230,10 @@ FFT: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.fft.irfft: _irfft,
     np.fft.hfft: _hfft,
     np.fft.ihfft: _ihfft,
-    np.fft.fft2: _several("fft2", _fft, LAST),
-    np.fft.ifft2: _several("ifft2", _ifft, LAST),
-    np.fft.fftn: _several("fftn", _fft, None),
-    np.fft.ifftn: _several("ifftn", _ifft, None),
+    np.fft.fft2: _several("fft2", LAST),
+    np.fft.ifft2: _several("ifft2", LAST),
+    np.fft.fftn: _several("fftn", None),
+    np.fft.ifftn: _several("ifftn", None),
     np.fft.rfft2: _real_forward("rfft2", LAST),
     np.fft.rfftn: _real_forward("rfftn", None),
     np.fft.irfft2: _real_inverse("irfft2", LAST),

@@ -18,7 +18,7 @@ from difflab.execute.targets.llvm.libraries import available, fault, llvm
 from difflab.graph.control import Checkpoint
 from difflab.graph.function import Function
 from difflab.graph.repetition import LARGE, rolled
-from difflab.primitives import cumulative, matmul, solve
+from difflab.primitives import cumulative, fft, irfft, matmul, rfft, solve
 
 if TYPE_CHECKING:
     from difflab.execute.targets.exact import ExactTarget
@@ -56,6 +56,8 @@ LONG_RECURRENCES = 20_000
 
 NumPy and BLAS need 3 to 7 ns for each, machine code 1 ns.
 """
+LONG_TRANSFORMS = 4_000
+"""Elements of Fourier transforms from which machine code without passes between them is faster."""
 WORTH_COMPILING_ARRAYS = 400_000
 """The same for array operations, where NumPy makes few calls."""
 
@@ -190,13 +192,17 @@ def choose(
         return _requested(schedule, program, arrays, native, why_not, threads)
     if program is not None:
         return _automatic(schedule, program, native, why_not)
-    controls = _controls(schedule)
-    if (controls or _accumulates(schedule)) and available():
+    controls, accumulates = _controls(schedule), _accumulates(schedule)
+    if (controls or accumulates or _transforms(schedule)) and available():
         point, fault = _point(schedule)
-        if point is not None:
+        if point is None:
+            arrays = f"{arrays}, and {fault}"
+        elif controls or accumulates:
             what = "loops or branches" if controls else "long recurrences"
             return _looping(f"native: it has {what}", schedule, point, native, threads)
-        arrays = f"{arrays}, and {fault}"
+        else:
+            reason = f"native for one point, with long transforms; numpy for batches: {arrays}"
+            return Choice(reason, point=point)
     if native is None:
         return Choice(f"numpy: {arrays}")
     least, count = _least(native, WORTH_COMPILING_ARRAYS, FEW_POINTS + 1), native.operations
@@ -241,6 +247,14 @@ def _accumulates(schedule: Schedule) -> bool:
     rows = {step.row for step in schedule.steps}
     sizes = [math.prod(schedule.shape(step.node)) for step in schedule.steps if step.row in RUNNING]
     return sum(sizes) >= LONG_RECURRENCES and rows.isdisjoint((matmul, solve))
+
+
+def _transforms(schedule: Schedule) -> bool:
+    """Whether passes beside long Fourier transforms take most of the time, and not BLAS."""
+    rows = {step.row for step in schedule.steps}
+    steps = [step for step in schedule.steps if step.row in (fft, rfft, irfft)]
+    sizes = [math.prod(schedule.shape(step.node)) for step in steps]
+    return sum(sizes) >= LONG_TRANSFORMS and rows.isdisjoint((matmul, solve))
 
 
 def _point(schedule: Schedule) -> tuple[NativeArrays | None, str]:

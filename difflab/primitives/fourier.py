@@ -42,15 +42,7 @@ Axes = tuple[int, ...]
 
 
 # --- kernels ----------------------------------------------------------------------------------
-
-
-def _transforms(xp: ModuleType) -> Any:
-    """Return a library's transforms; SciPy's compute several lines at once, NumPy's do not."""
-    if xp is np:
-        import scipy.fft
-
-        return scipy.fft
-    return xp.fft
+# With NumPy they take `out`, the array of the result, complex if that is pairs of parts.
 
 
 def _joined(xp: ModuleType, x: Array) -> Array:
@@ -68,13 +60,17 @@ def _parts(xp: ModuleType, z: Array) -> Array:
     return xp.stack([z.real, z.imag], axis=-1)
 
 
-def _weights(xp: ModuleType, x: Array, n: int, inner: float, after: int) -> Array:
-    """Return 1 for numbers that are their own conjugates and `inner` for others, in x's dtype."""
+def _weighted(
+    xp: ModuleType, parts: Array, n: int, inner: float, axes: Axes, **out: Array
+) -> Array:
+    """Multiply what is its own conjugate by 1, and other parts by `inner`, in the parts' dtype."""
     weights = np.full(n // 2 + 1, inner)
     weights[0] = 1.0
     if n % 2 == 0:
         weights[-1] = 1.0
-    return xp.asarray(weights.reshape(-1, *(1,) * after), dtype=x.dtype)
+    # Two columns of weights are multiplied in one loop over an array's rows.
+    columns = np.repeat(weights.reshape(-1, *(1,) * (-1 - axes[0])), 2, axis=-1)
+    return xp.multiply(parts, xp.asarray(columns, dtype=parts.dtype), **out)
 
 
 def _by_parts(kernel: Callable[..., Array]) -> Callable[..., Array]:
@@ -88,29 +84,41 @@ def _by_parts(kernel: Callable[..., Array]) -> Callable[..., Array]:
     return computed
 
 
-def _fft(xp: ModuleType, x: Array, *, axes: Axes, rank: int, transposed: bool) -> Array:
-    library, axis = _transforms(xp), axes[0] + 1
+def _fft(
+    xp: ModuleType, x: Array, *, axes: Axes, rank: int, transposed: bool, **out: Array
+) -> Array:
+    z, axis = _joined(xp, x), axes[0] + 1
     if transposed:
-        return _parts(xp, library.ifft(_joined(xp, x), axis=axis, norm="forward"))
-    return _parts(xp, library.fft(_joined(xp, x), axis=axis))
+        return _parts(xp, xp.fft.ifft(z, axis=axis, norm="forward", **out))
+    return _parts(xp, xp.fft.fft(z, axis=axis, **out))
 
 
-def _rfft(xp: ModuleType, x: Array, *, axes: Axes, rank: int, transposed: bool) -> Array:
-    library, (axis,) = _transforms(xp), axes
+def _rfft(
+    xp: ModuleType, x: Array, *, axes: Axes, rank: int, transposed: bool, **out: Array
+) -> Array:
+    (axis,) = axes
     if not transposed:
-        return _parts(xp, library.rfft(x, axis=axis))
-    found = library.rfft(x, axis=axis, norm="forward")
-    return _parts(xp, found * _weights(xp, x, x.shape[axis], 2.0, -1 - axis))
+        return _parts(xp, xp.fft.rfft(x, axis=axis, **out))
+    parts = _parts(xp, xp.fft.rfft(x, axis=axis, norm="forward", **out))
+    place = {"out": parts} if out else {}
+    return _weighted(xp, parts, x.shape[axis], 2.0, (axis - 1, -1), **place)
 
 
 def _irfft(
-    xp: ModuleType, x: Array, *, axes: Axes, rank: int, size: int, transposed: bool
+    xp: ModuleType,
+    x: Array,
+    *,
+    axes: Axes,
+    rank: int,
+    size: int,
+    transposed: bool,
+    **out: Array,
 ) -> Array:
-    library, axis = _transforms(xp), axes[0] + 1
-    z = _joined(xp, x)
+    axis = axes[0] + 1
     if not transposed:
-        return library.irfft(z, size, axis=axis)
-    return library.irfft(z * _weights(xp, x, size, 0.5, -1 - axis), size, axis=axis, norm="forward")
+        return xp.fft.irfft(_joined(xp, x), size, axis=axis, **out)
+    z = _joined(xp, _weighted(xp, x, size, 0.5, axes))
+    return xp.fft.irfft(z, size, axis=axis, norm="forward", **out)
 
 
 # --- the rows ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ costs a sixth of NumPy's `where`.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -126,7 +127,8 @@ class ArrayLowering(Recorder):
             if len(parts) == 1 and shape_of(parts[0]) == shape and _forward(keys[0]):
                 return parts[0]
             gaps = sum(math.prod(shape_of(part)) for part in parts) < math.prod(shape)
-            return self.add(OpForm.PLACE, (keys, gaps or row is scatter), parts, shape, FLOAT)
+            overlap = row is scatter and not _apart(keys)
+            return self.add(OpForm.PLACE, (keys, gaps or overlap), parts, shape, FLOAT)
         return row.computer(np)(*args, **params)
 
     def _result_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
@@ -209,6 +211,8 @@ class ArrayLowering(Recorder):
 
     def _simplified(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
         """Return a simpler equal value, or None: squares, and scalings merged without rounding."""
+        if ufunc is np.hypot and self.number(args[0]) > self.number(args[1]):
+            return self.elementwise(ufunc, args[::-1])  # as its partial derivatives have it
         if ufunc is np.power and not isinstance(args[1], RecordedValue) and np.all(args[1] == 2.0):
             return self.elementwise(np.multiply, [args[0], args[0]])
         if ufunc is not np.multiply:
@@ -311,6 +315,25 @@ def _packed_keys(parts: Sequence[Any]) -> tuple[Any, ...]:
         ((stop - size, stop, 1),) if shape_of(part) else (stop - 1,)
         for part, size, stop in zip(parts, sizes, stops, strict=True)
     )
+
+
+def _apart(keys: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether keys select different elements: along one axis, each another stretch.
+
+    Examples
+    --------
+    >>> whole = (0, 5, 1)
+    >>> _apart([(whole, 1), (whole, 0)]), _apart([((0, 3, 1), 0), ((2, 5, 1), 0)])
+    (True, False)
+    """
+    for axis in range(min(map(len, keys))):
+        entries = [key[axis] for key in keys]
+        if not all(isinstance(e, int) or (isinstance(e, tuple) and e[2] == 1) for e in entries):
+            continue
+        stretches = sorted((e, e + 1) if isinstance(e, int) else e[:2] for e in entries)
+        if all(a[1] <= b[0] for a, b in itertools.pairwise(stretches)):
+            return True
+    return False
 
 
 def _forward(key: tuple[Any, ...]) -> bool:

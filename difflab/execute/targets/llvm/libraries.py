@@ -17,6 +17,7 @@ from types import ModuleType
 
 from difflab.core.optional import described, installed, require
 from difflab.errors import MissingDependencyError
+from difflab.execute.targets.llvm import fourier
 
 __all__ = ["SCIPY", "Host", "address", "available", "fault", "host", "llvm", "works"]
 
@@ -150,10 +151,12 @@ def host() -> Host:
 
 
 def address(name: str) -> int:
-    """Return the address of a function of libmvec, libm, Python or SciPy (``scipy.gammaln``).
+    """Return the address of a function of libmvec, libm, Python, SciPy (``scipy.gammaln``) or ours.
 
     It is 0 if there is none.
     """
+    if name == fourier.SYMBOL:
+        return fourier.address()
     if name.startswith("Py"):
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     if name.startswith("scipy."):

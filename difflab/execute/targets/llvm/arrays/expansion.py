@@ -30,6 +30,7 @@ from difflab.execute.targets.llvm.arrays.lowering import MachineLowering
 from difflab.execute.targets.llvm.arrays.recurrences import recurrence
 from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
+from difflab.execute.targets.llvm.fourier import FOURIER, Transform
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Control
@@ -309,6 +310,8 @@ class _Expansion:
         elif row.name in RECURRENCES:
             refs = (self._made(op.number, op.shape, op.dtype), *(self.refs[n][0] for n in op.reads))
             self.result.add(recurrence(row.name, op.shape, dict(params)["axes"][0], refs))
+        elif row.name in FOURIER:
+            self._transform(op, row.name, **dict(params))
         elif row.holds is not None:
             self._control(op, row.name, row.holds)
         else:
@@ -329,6 +332,22 @@ class _Expansion:
         self.result.sizes[op.number] = called.size
         whole = Ref(out.root, 0, ())
         self.result.add(Instruction(name, (), whole, tuple(args), control=called))
+
+    def _transform(
+        self, op: Op, name: str, axes: tuple[int, ...], rank: int, transposed: bool, **params: Any
+    ) -> None:
+        """Call a Fourier transform."""
+        (number,) = op.reads
+        shape = self.refs[number][1]
+        axis = axes[0]
+        size = params.get("size", shape[axis])
+        after = math.prod(shape[len(shape) + axis + 1 : len(shape) - len(axes) + 1])
+        before = math.prod(shape[: len(shape) + axis])
+        transform = Transform(FOURIER[name], int(transposed), before, size, after)
+        source = self._contiguous(number, shape)
+        out = self._made(op.number, op.shape, op.dtype)
+        whole = Ref(out.root, 0, ())
+        self.result.add(Instruction(name, (), whole, (source,), transform=transform))
 
     def _contiguous(self, number: int, shape: Shape) -> Ref:
         """Return where a value begins whose numbers lie side by side, a copy if need be."""

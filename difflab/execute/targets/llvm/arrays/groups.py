@@ -92,6 +92,12 @@ class NestLayout:
         return [step.control for piece in pieces for step in piece if step.control is not None]
 
     @property
+    def may_fail(self) -> bool:
+        """Whether a run may end early."""
+        pieces = (self._piece(segment, 0) for segment in self.cut.segments)
+        return bool(self.controls) or any(step.transform for piece in pieces for step in piece)
+
+    @property
     def operations(self) -> int:
         """The instructions, those that are called as well, and those in a loop counted once."""
         own = sum(segment.period for segment in self.cut.segments)
@@ -100,10 +106,7 @@ class NestLayout:
     @property
     def work(self) -> int:
         """The scalar operations of a run; loops whose steps are not known count as one step."""
-        return sum(
-            step.control.work if step.control is not None else math.prod(step.domain)
-            for step in self.program.code
-        )
+        return sum(step.work for step in self.program.code)
 
     # --- groups -----------------------------------------------------------------------------
 
@@ -137,7 +140,8 @@ class NestLayout:
             steps.append(place)
             for piece, out in zip(variants, written, strict=True):
                 step = piece[place]
-                out[step.out.root] = None if step.into else _way(step.out, step)
+                again = step.out.root in out
+                out[step.out.root] = None if step.into or again else _way(step.out, step)
         groups.append(Group(tuple(steps)))
         return groups
 
@@ -280,8 +284,18 @@ def _way(ref: Ref, step: Instruction) -> Way:
     return ref.offset, tuple([stride for stride, size in strides if size != 1])
 
 
+def _beside(way: Way, other: Way | None) -> bool:
+    """Whether two results never meet, as the real and the imaginary parts in an array of pairs."""
+    if other is None or way[1] != other[1]:
+        return False
+    period = math.gcd(*way[1])
+    return period > 0 and (way[0] - other[0]) % period != 0
+
+
 def _shares(step: Instruction, written: dict[int, Way | None]) -> bool:
     """Whether a nest's instructions leave what this one reads and writes as it expects it."""
-    if step.out.root in written:
+    if step.out.root in written and not _beside(_way(step.out, step), written[step.out.root]):
         return False
-    return all(ref.root not in written or written[ref.root] == _way(ref, step) for ref in step.args)
+    return not (step.into and step.out.root in written) and all(
+        ref.root not in written or written[ref.root] == _way(ref, step) for ref in step.args
+    )

@@ -5,11 +5,13 @@ A view is a way to read an operand: an offset, and a stride along each axis of t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm.arrays.strides import sizes
+from difflab.execute.targets.llvm.fourier import Transform
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
@@ -95,6 +97,8 @@ class Instruction(NamedTuple):
     lookup : Lookup or None
         What a `GATHER` looks up to read its first operand, and a `SCATTER` to add to its result;
         the last operand is the table.
+    transform : Transform or None
+        The Fourier transform that is called; its operand is a whole contiguous value.
     """
 
     name: str
@@ -105,11 +109,20 @@ class Instruction(NamedTuple):
     truth: bool = False
     control: Subprograms | None = None
     lookup: Lookup | None = None
+    transform: Transform | None = None
 
     @property
     def alone(self) -> bool:
         """Whether it shares no nest with others."""
-        return self.control is not None or self.lookup is not None or self.name in RECURRENCES
+        parts = (self.control, self.lookup, self.transform)
+        return any(part is not None for part in parts) or self.name in RECURRENCES
+
+    @property
+    def work(self) -> int:
+        """The scalar operations, of a loop whose steps are not known those of one step."""
+        if self.transform is not None:
+            return max(self.transform.counts)
+        return math.prod(self.domain) if self.control is None else self.control.work
 
     def along(self, slot: int) -> Shape:
         """Return the nest along which the result, slot 0, or an operand is accessed."""
@@ -121,9 +134,12 @@ class Instruction(NamedTuple):
     def accesses(self) -> list[tuple[Ref, Shape]]:
         """Return the result and the operands, each with the nest that it is accessed along."""
         refs = (self.out, *self.args)
-        if self.control is None:
+        if self.transform is not None:
+            counts = self.transform.counts[::-1]
+        elif self.control is not None:
+            counts = (self.control.size, *sizes(self.control.control.input_shapes))
+        else:
             return [(ref, self.along(slot)) for slot, ref in enumerate(refs)]
-        counts = (self.control.size, *sizes(self.control.control.input_shapes))
         whole = zip(refs, counts, strict=True)
         return [(ref._replace(strides=(1,)), (count,)) for ref, count in whole]
 

@@ -174,7 +174,8 @@ class _Segmenter:
         # Each result of a routine has a place of its own.
         result = out.root if out.root < self.program.inputs else -1
         written = (new, back, self.program.sizes[out.root], out.strides, result)
-        kind = (step.name, step.domain, step.into, step.truth, step.control, step.lookup)
+        calls = (step.control, step.lookup, step.transform)
+        kind = (step.name, step.domain, step.into, step.truth, *calls)
         return *kind, written, tuple(slots)
 
     def result(self, loops: bool) -> Segments:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.execute.targets.llvm.arrays.control import ControlWriter
+from difflab.execute.targets.llvm.arrays.failures import INTERRUPTED
 from difflab.execute.targets.llvm.arrays.groups import Address, Group, NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.lookups import LookupNest
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment
 from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
 from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest
+from difflab.execute.targets.llvm.fourier import SYMBOL, Transform
 from difflab.execute.targets.llvm.functions import types
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.graph.ir import Shape
@@ -134,6 +136,8 @@ class Routine:
         """Return the numbers from a place on, evenly spaced."""
         if stride == 1 or width == 1:
             return self.load(pointer, width)
+        if stride == 2:
+            return self._every_second(pointer, width)
         v, last = types(width)["v"], "poison"
         for lane in range(width if stride else 1):
             number = self.load(self.moved(pointer, lane * stride))
@@ -152,6 +156,14 @@ class Routine:
         """Return a vector's first number in each lane."""
         v, zeros = types(width)["v"], f"<{width} x i32> zeroinitializer"
         return self.assigned(f"shufflevector {v} {vector}, {v} poison, {zeros}")
+
+    def _every_second(self, pointer: str, width: int) -> str:
+        """Return numbers of which every second one is wanted, from two vectors that overlap."""
+        v = types(width)["v"]
+        low, high = self.load(pointer, width), self.load(self.moved(pointer, width - 1), width)
+        lanes = [*range(0, width, 2), *range(width + 1, 2 * width, 2)]
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.assigned(f"shufflevector {v} {low}, {v} {high}, <{width} x i32> <{mask}>")
 
     def joined(self, into: str, there: str, number: str, width: int) -> str:
         """Return numbers joined by a sum or an extreme."""
@@ -209,6 +221,21 @@ class Routine:
         self._check(pointer, width)
         self.add(f"store {types(width)['v']} {number}, ptr {pointer}, align 8")
 
+    def store_every_second(self, number: str, pointer: str, width: int) -> None:
+        """Write numbers from a place on, each followed by one that stays: by masked stores."""
+        v, b = types(width)["v"], types(width)["b"]
+        name = f"llvm.masked.store.v{width}f64.p0"
+        for half in (0, 1):  # the second store begins one early, so that it ends with a number
+            place = self.moved(pointer, half * (width - 1))
+            self._check(place, width)
+            lanes = ["i32 poison"] * width
+            for lane in range(width // 2):
+                lanes[2 * lane + half] = f"i32 {lane + half * (width // 2)}"
+            mask = ", ".join(f"i1 {int(lane % 2 == half)}" for lane in range(width))
+            spread = f"shufflevector {v} {number}, {v} poison, <{width} x i32> <{', '.join(lanes)}>"
+            found = self.assigned(spread)
+            self.add(f"call void @{name}({v} {found}, ptr {place}, i32 8, {b} <{mask}>)")
+
     def within(self, pointer: str, size: int, user: str, start: str = "") -> str:
         """Return a pointer that is held to a region wherever it is moved, where that is asked.
 
@@ -249,7 +276,7 @@ class Routine:
         constants = self.moved("%y", target.constants - self.constants)
         arguments = ", ".join(f"ptr {name}" for name in (*pointers, constants, memory, "%fault"))
         self.add(f"call void @{target.symbol}({arguments})")
-        if self.checked or layout.controls:
+        if self.checked or layout.may_fail:
             fault = self.assigned("load i64, ptr %fault, align 8")
             self.leave_if(self.assigned(f"icmp ne i64 {fault}, 0"))
 
@@ -298,10 +325,27 @@ class Routine:
                 ControlWriter(self, steps[0], later[0]).write()
             elif steps[0].lookup is not None:
                 LookupNest(self, steps[0], later[0]).write()
+            elif steps[0].transform is not None:
+                self._transformed(steps[0], steps[0].transform, later[0])
             elif steps[0].name in RECURRENCES:
                 RecurrenceNest(self, steps[0], later[0]).write()
             else:
                 Nest(self, steps, later).write()
+
+    def _transformed(
+        self, step: Instruction, transform: Transform, later: Sequence[Instruction]
+    ) -> None:
+        """Call a Fourier transform, and leave with its exception if it raised one."""
+        target, source = [
+            self.operand(step.name, ref, domain, [(turn.out, *turn.args)[slot] for turn in later])
+            for slot, (ref, domain) in enumerate(step.accesses())
+        ]
+        self.functions.declare("i32", SYMBOL, *["i64"] * len(transform), *["ptr"] * 3)
+        raised = self.assigned("getelementptr ptr, ptr %fault, i64 1")
+        numbers = [f"i64 {number}" for number in transform]
+        pointers = [f"ptr {name}" for name in (source, target, raised)]
+        failed = self.assigned(f"call i32 @{SYMBOL}({', '.join([*numbers, *pointers])})")
+        self.leave_if(self.assigned(f"icmp ne i32 {failed}, 0"), INTERRUPTED)
 
     def pointer(self, address: Address) -> str:
         """Return a pointer to a place, in this turn."""

@@ -99,6 +99,13 @@ class Vector(OperationWriter):
         if stride in (0, 1) or width == 1:
             self._join(step, number, self._at(pointer, stride), width)
             return
+        if stride == 2:
+            place = self._at(pointer, stride)
+            if step.into:
+                there = self.routine.vector(place, stride, width)
+                number = self.routine.joined(step.into, there, number, width)
+            self.routine.store_every_second(number, place, width)
+            return
         for lane in range(width):
             one = self.routine.assigned(f"extractelement {self.types['v']} {number}, i32 {lane}")
             self._join(step, one, self._at(pointer, stride, lane), 1)
