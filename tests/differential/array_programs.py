@@ -421,6 +421,18 @@ def _of_networks(name: str) -> Operation:
     return Operation(run, 1, lambda draw, shapes: () if math.prod(shapes[0]) else None)
 
 
+def _spectrum(xp: Any, x: Any, axis: int) -> Any:
+    """Return the real part of a spectrum of complex values."""
+    z = xp.fft.fft(x + 0.5j * x, axis=axis, norm="ortho")
+    return xp.real(z) - 0.25 * xp.imag(z)
+
+
+def _shifted(xp: Any, x: Any, axis: int) -> Any:
+    """Turn the phases of a real spectrum."""
+    z = xp.fft.rfft(x, axis=axis)
+    return xp.fft.irfft(z * (0.5 - 1j) + 0.25, x.shape[axis], axis=axis)
+
+
 OPERATIONS: dict[str, Operation] = {
     "sin": _unary(lambda xp, x: xp.sin(x)),
     "tanh": _unary(lambda xp, x: xp.tanh(x)),
@@ -480,6 +492,8 @@ OPERATIONS: dict[str, Operation] = {
         lambda xp, v, d: xp.median(v[0], axis=d[0], keepdims=d[1]), 1, _axes_of_an_array
     ),
     "cumprod": Operation(lambda xp, v, d: xp.cumprod(v[0], axis=d), 1, _axis),
+    "spectrum": Operation(lambda xp, v, d: _spectrum(xp, v[0], d), 1, _axis),
+    "shifted": Operation(lambda xp, v, d: _shifted(xp, v[0], d), 1, _axis),
     "filter": Operation(_filtered, 2, _flat_pair),
     "var": _reduction("var"),
     "ptp": _reduction("ptp"),

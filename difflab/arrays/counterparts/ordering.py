@@ -87,7 +87,8 @@ def _quantiles(name: str, whole: float = 1.0, *, missing: bool = False) -> Calla
     ) -> Any:
         lines, opened = _lines(name, a, axis)
         ordered, size = arrays.sort(lines), shape_of(lines)[-1]
-        flat = arrays.reshape(q, (-1,)) / whole
+        q = _shares(lines, q, whole)
+        flat = arrays.reshape(q, (-1,))
         if missing or hasattr(q, "__difflab_apply__"):
             if method != "linear":
                 raise at_users_line(
@@ -106,6 +107,15 @@ def _quantiles(name: str, whole: float = 1.0, *, missing: bool = False) -> Calla
     return computed
 
 
+def _shares(values: Any, q: Any, whole: float) -> Any:
+    """Return q / whole as NumPy does: a number of Python has the dtype of the values."""
+    if hasattr(q, "__difflab_apply__"):
+        return q / whole
+    weak = isinstance(q, int | float) and not isinstance(q, np.generic)
+    q = np.asarray(q, getattr(values, "dtype", np.float64) if weak else None)
+    return q / q.dtype.type(whole) if q.dtype.kind == "f" else q / whole
+
+
 def _nan_if_any(ordered: Any, found: Any) -> Any:
     """Return nan where sorted lines contain it: it is last."""
     last = cut(ordered, -1, -1)
@@ -119,7 +129,7 @@ def _at_known(name: str, ordered: Any, q: Any, size: int, method: str) -> Any:
     except ValueError as error:
         raise at_users_line(InputError, f"{name}: {error}") from None
     below = np.clip(np.floor(places), 0, size - 1).astype(int)
-    share = places - below
+    share = (places - below).astype(np.result_type(q, np.float32))
     low = arrays.take(ordered, below, -1)
     if not np.any(share):
         return low

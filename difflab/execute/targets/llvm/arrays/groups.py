@@ -1,8 +1,9 @@
 """Grouping of instructions into shared nests, and the memory of values.
 
 Neighbours over one domain are computed point by point together, and what only they read stays in
-registers. Every value that is kept has memory of its own; the turns of a loop lie one after the
-other, so that an address is an offset plus a step per iteration.
+registers. Straight code uses the memory of values that are read no more again. Where there are
+loops, every value that is kept has memory of its own; the turns of a loop lie one after the other,
+so that an address is an offset plus a step per iteration.
 """
 
 from __future__ import annotations
@@ -76,7 +77,11 @@ class NestLayout:
 
     def _arrange(self, number: int, segment: Segment) -> None:
         """Give the kept values of a segment their memory."""
-        places: dict[int, int] = {}
+        if len(self.cut.segments) == 1 == segment.count:
+            places, self.room = self._shared()
+            self.starts.append((places, self.room))
+            return
+        places = {}
         start, size = self.room, 0
         for value, room in enumerate(self.cut.sizes[number]):
             if (number, value) in self.kept:
@@ -84,6 +89,40 @@ class NestLayout:
                 size += room
         self.starts.append((places, size))
         self.room += size * segment.count
+
+    def _shared(self) -> tuple[dict[int, int], int]:
+        """Return memory for the values of straight code, and its size.
+
+        A value takes memory of values that no later group reads, so that less leaves the cache.
+        """
+        sizes = self.cut.sizes[0]
+        used: dict[int, list[int]] = {}
+        for number, group in enumerate(self.groups[0]):
+            for step in (self.program.code[place] for place in group.steps):
+                for ref in (step.out, *step.args):
+                    if ref.root in self.cut.places and self.is_kept(ref.root):
+                        used.setdefault(self.cut.places[ref.root].value, []).append(number)
+        for ref in self.program.outputs:
+            if ref.root in self.cut.places:
+                used[self.cut.places[ref.root].value].append(len(self.groups[0]))
+        ending: dict[int, list[int]] = {}
+        places: dict[int, int] = {}
+        free: list[tuple[int, int]] = []
+        room = done = 0
+        for value, groups in used.items():
+            while done < groups[0]:
+                free += [(sizes[other], places[other]) for other in ending.pop(done, ())]
+                done += 1
+            found = min((hole for hole in free if hole[0] >= sizes[value]), default=None)
+            if found is None:
+                places[value] = room
+                room += sizes[value]
+            else:
+                free.remove(found)
+                places[value] = found[1]
+                free += [(found[0] - sizes[value], found[1] + sizes[value])]
+            ending.setdefault(groups[-1], []).append(value)
+        return places, room
 
     @property
     def controls(self) -> list[Subprograms]:

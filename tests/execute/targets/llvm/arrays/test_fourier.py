@@ -71,7 +71,8 @@ def test_parts_share_a_nest_with_what_computes_them() -> None:
     layout = NativeArrays(Schedule.of(f)).layout
     groups = [group for groups in layout.groups for group in groups]
     assert len(groups) == 3  # a transform, everything between, a transform
-    assert layout.room == 2 * (4 * 33 * 2) + 4 * 64  # what the transforms read and write
+    # What the second transform writes has the memory of what the first one wrote.
+    assert layout.room == 2 * (4 * 33 * 2)
 
 
 def test_loops_of_machine_code_hold_transforms() -> None:
