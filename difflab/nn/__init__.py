@@ -21,48 +21,10 @@ Examples
 (5, 1)
 """
 
-from difflab.nn import functional
-from difflab.nn.layers import (
-    AvgPool2d,
-    BatchNorm1d,
-    BatchNorm2d,
-    Conv2d,
-    CrossEntropyLoss,
-    Dropout,
-    Flatten,
-    LayerNorm,
-    Linear,
-    MaxPool2d,
-    MSELoss,
-    ReLU,
-    Sequential,
-    Sigmoid,
-    Tanh,
-)
+from difflab.nn import functional, layers
+from difflab.nn.layers import *
 from difflab.nn.module import Module, Parameter, functional_call, load, save
 from difflab.nn.seed import manual_seed
 
-__all__ = [
-    "AvgPool2d",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "Conv2d",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Flatten",
-    "LayerNorm",
-    "Linear",
-    "MSELoss",
-    "MaxPool2d",
-    "Module",
-    "Parameter",
-    "ReLU",
-    "Sequential",
-    "Sigmoid",
-    "Tanh",
-    "functional",
-    "functional_call",
-    "load",
-    "manual_seed",
-    "save",
-]
+__all__ = ["Module", "Parameter", "functional", "functional_call", "load", "manual_seed", "save"]
+__all__ += layers.__all__

@@ -29,6 +29,7 @@ __all__ = [
     "relu",
     "sigmoid",
     "softmax",
+    "softsign",
     "tanh",
 ]
 
@@ -46,6 +47,11 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
 def softmax(x: Array, dim: int) -> Array:
     """Return the softmax along an axis."""
     return arrays.softmax(x, dim)
+
+
+def softsign(x: Array) -> Array:
+    """Return ``x/(1 + |x|)``."""
+    return x / (1.0 + rows.absolute(x))
 
 
 def log_softmax(x: Array, dim: int) -> Array:

@@ -31,6 +31,7 @@ __all__ = [
     "ReLU",
     "Sequential",
     "Sigmoid",
+    "Softsign",
     "Tanh",
 ]
 
@@ -160,6 +161,14 @@ class Sigmoid(Module):
     def forward(self, x: Array) -> Array:
         """Return the layer's value."""
         return functional.sigmoid(x)
+
+
+class Softsign(Module):
+    """``x/(1 + |x|)``."""
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.softsign(x)
 
 
 class Flatten(Module):

@@ -195,3 +195,15 @@ def test_bad_input_is_refused(call: Any, said: str) -> None:
     with pytest.raises(DifflabError) as caught:
         call()
     assert said in str(caught.value)
+
+
+def test_softsign_is_pytorchs() -> None:
+    torch = pytest.importorskip("torch", reason="needs torch: pip install 'difflab[peers]'")
+    x = np.array([-40.0, -1.5, 0.0, 0.25, 7.0])
+    leaf, theirs = dl.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    found, wanted = nn.Softsign()(leaf), torch.nn.Softsign()(theirs)
+    found.sum().backward()
+    wanted.sum().backward()
+    np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=1e-15)
+    np.testing.assert_allclose(leaf.grad.numpy(), theirs.grad.numpy(), rtol=1e-13)
+    np.testing.assert_allclose(leaf.grad.numpy(), (1 + np.abs(x)) ** -2.0, rtol=1e-13)

@@ -1,9 +1,9 @@
 """Grouping of instructions into shared nests, and the memory of values.
 
 Neighbours over one domain are computed point by point together, and what only they read stays in
-registers. Straight code uses the memory of values that are read no more again. Where there are
-loops, every value that is kept has memory of its own; the turns of a loop lie one after the other,
-so that an address is an offset plus a step per iteration.
+registers. Straight code uses the memory of values that are no longer read. Where there are loops,
+every value that is kept has memory of its own; the turns of a loop lie one after the other, so that
+an address is an offset plus a step per iteration.
 """
 
 from __future__ import annotations
@@ -324,7 +324,13 @@ def _way(ref: Ref, step: Instruction) -> Way:
 
 
 def _beside(way: Way, other: Way | None) -> bool:
-    """Whether two results never meet, as the real and the imaginary parts in an array of pairs."""
+    """Whether two results never meet, as the real and the imaginary parts in an array of pairs.
+
+    Examples
+    --------
+    >>> _beside((0, (8, 2)), (1, (8, 2))), _beside((0, (8, 2)), (4, (8, 2)))
+    (True, False)
+    """
     if other is None or way[1] != other[1]:
         return False
     period = math.gcd(*way[1])
