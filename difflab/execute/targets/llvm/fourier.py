@@ -92,8 +92,9 @@ def _run(row: int, transposed: int, before: int, size: int, after: int, *places:
 
 def _array(start: int, shape: Shape) -> NDArray[np.float64]:
     """Return the numbers at an address as an array."""
-    numbers = (ctypes.c_double * math.prod(shape)).from_address(start)
-    return np.frombuffer(numbers, np.float64).reshape(shape)
+    numbers: Any = (ctypes.c_double * math.prod(shape)).from_address(start)
+    found: NDArray[np.float64] = np.frombuffer(numbers, np.float64).reshape(shape)
+    return found
 
 
 @cache

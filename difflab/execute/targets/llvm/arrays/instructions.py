@@ -135,7 +135,7 @@ class Instruction(NamedTuple):
         """Return the result and the operands, each with the nest that it is accessed along."""
         refs = (self.out, *self.args)
         if self.transform is not None:
-            counts = self.transform.counts[::-1]
+            counts: tuple[int, ...] = self.transform.counts[::-1]
         elif self.control is not None:
             counts = (self.control.size, *sizes(self.control.control.input_shapes))
         else:
