@@ -60,6 +60,32 @@ class Complex:
         return f"complex({self.of})"
 
 
+@dataclass(frozen=True)
+class Symmetric(Complex):
+    """A symmetric argument: NumPy reads half of it, and derivatives are of both."""
+
+    def fill(self, values: list[Any]) -> Any:
+        """Return the argument on the values so far."""
+        x = values[self.of.number]
+        return x + np.swapaxes(x, -1, -2)
+
+    def __repr__(self) -> str:
+        return f"symmetric({self.of})"
+
+
+@dataclass(frozen=True)
+class Regular(Complex):
+    """A matrix of full rank, by its diagonal: of others, Q is not defined by the values."""
+
+    def fill(self, values: list[Any]) -> Any:
+        """Return the argument on the values so far."""
+        x = np.tanh(values[self.of.number])
+        return x if len(x.shape) < 2 else x + np.eye(*x.shape[-2:]) * (1.0 + x.shape[-1])
+
+    def __repr__(self) -> str:
+        return f"regular({self.of})"
+
+
 PARTS: Mapping[str, Callable[[Any], Any]] = {
     "absolute": lambda z: np.abs(z + (0.25 + 0.5j)),
     "imag": lambda z: np.imag(z),
@@ -411,6 +437,14 @@ def _matrix(part: int | None = None) -> Drawer:
     return lambda d: ((d.last,), {}, part)
 
 
+def _triangular(d: Draw) -> Drawn:
+    return (Regular(d.last),), {}, d.whole(0, 1)
+
+
+def _symmetric(d: Draw) -> Drawn:
+    return (Symmetric(d.last),), d.any(UPLO=d.one("L", "U")), None
+
+
 def _power(d: Draw) -> Drawn:
     return (d.last, d.whole(-3, 4)), {}, None
 
@@ -500,6 +534,8 @@ FUNCTIONS: Mapping[str, Drawer] = {
     "linalg.vector_norm": _reduced("keepdims"),
     "linalg.slogdet": _matrix(1),
     "linalg.matrix_power": _power,
+    "linalg.qr": _triangular,
+    "linalg.eigvalsh": _symmetric,
     **dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.ihfft"), _transformed(real=False)),
     **dict.fromkeys(("fft.irfft", "fft.hfft"), _transformed(real=True)),
     **dict.fromkeys(
