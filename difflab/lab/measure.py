@@ -9,6 +9,7 @@ kept. Memory is measured in a separate call, since tracing allocations slows a c
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,7 +41,7 @@ __all__ = [
 
 SAMPLES = 15
 PREPARED = 5  # preparations that are timed if they are quick
-PREPARING = 0.05  # seconds of repeated preparations after which there is no other
+PREPARING = 0.02  # seconds of repeated preparations after which there is no other
 FIRST_CALL = "the time of a call is that of the first, which may include compilation"
 """The message of a row whose method is too slow for a second call."""
 
@@ -100,21 +101,26 @@ def prepare(
 ) -> tuple[Prepared, tuple[float, ...]]:
     """Prepare `method` for `problem`; return the derivative and the seconds of each preparation.
 
-    A quick preparation is repeated, `most` times in all, and its first sample is then dropped: it
-    includes imports, which belong to the process and not to the method. A derivative that is
-    prepared in another process reports its own time, without the time to start the process.
+    A preparation that is quick, or during which a module was imported, is repeated, `most` times
+    in all, and the first sample is then dropped: imports belong to the process and not to the
+    method. A derivative that is prepared in another process reports its own time, without the time
+    to start the process.
     """
     samples: list[float] = []
+    counted = 0  # the first sample without imports
     quick = min(QUICK, problem.seconds_left() / 10)
     while not samples or (
-        len(samples) < most and sum(samples) < quick and sum(samples[1:]) < PREPARING
+        len(samples) < most and sum(samples) < quick and sum(samples[counted:]) < PREPARING
     ):
+        loaded = len(sys.modules)
         with Stopwatch() as watch:
             prepared = method.prepare(problem)
             samples.append(watch.seconds())
         if isinstance(prepared, SelfMeasured):
             return prepared, (prepared.prepare_seconds,)
-    return prepared, tuple(samples[1:] or samples)
+        if len(sys.modules) > loaded:
+            counted = len(samples)
+    return prepared, tuple(samples[max(counted, 1) :] or samples[-1:])
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -224,10 +225,27 @@ def test_memory_is_that_of_the_arrays() -> None:
     assert 2_000_000 <= peak < 2_200_000
 
 
-def test_first_imports_are_no_part_of_preparing(clock: Clock) -> None:
-    worker = Worker(lambda _: None, lambda time: clock.work(0.2 if time == 1 else 1e-3))
+@pytest.mark.parametrize(
+    ("seconds", "samples"), [(1e-3, (1e-3,) * (PREPARED - 1)), (0.1, (0.1,))], ids=str
+)
+def test_first_imports_are_no_part_of_preparing(
+    seconds: float, samples: tuple[float, ...], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def preparing(time: int) -> None:
+        if time == 1:
+            monkeypatch.setitem(sys.modules, "imported_to_prepare", sys)
+            clock.work(0.2)
+        clock.work(seconds)
+
+    worker = Worker(lambda _: None, preparing)
+    _, found = prepare(worker, Problem(lambda points: points, 1, 1))
+    assert found == pytest.approx(samples)
+
+
+def test_what_imports_nothing_is_prepared_again_only_if_that_is_quick(clock: Clock) -> None:
+    worker = Worker(lambda _: None, lambda _: clock.work(0.1))
     _, samples = prepare(worker, Problem(lambda points: points, 1, 1))
-    assert samples == pytest.approx((1e-3,) * (PREPARED - 1))
+    assert (samples, worker.prepared) == (pytest.approx((0.1,)), 1)
 
 
 def test_what_is_slow_to_prepare_is_prepared_once(clock: Clock) -> None:
