@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from copy import copy
+from inspect import getdoc
 from typing import Annotated
 
 import typer
-from typer.models import CommandInfo
+from typer.models import CommandInfo, TyperInfo
 
 from difflab.cli import INTERRUPTED, writing
 from difflab.cli import check as checked
@@ -120,17 +121,40 @@ def run(arguments: Sequence[str] | None) -> int:
 def _reduced(words: Sequence[str]) -> typer.Typer:
     """Return the application with the subcommand that the words begin with alone, if they do.
 
-    typer reads the signatures of all subcommands, which takes longer than to run some of them.
+    typer reads the signatures of all subcommands, which takes longer than to run some of them. If
+    the words begin with none, as ``--help``, the names and help of all are enough.
     """
-    if not words:
+    if words[:1] == ["--"]:  # a subcommand follows
         return app
-    commands = [one for one in app.registered_commands if _name(one) == words[0]]
-    groups = [one for one in app.registered_groups if one.name == words[0]]
+    commands = [one for one in app.registered_commands if [_name(one)] == words[:1]]
+    groups = [one for one in app.registered_groups if [one.name] == words[:1]]
     if not commands and not groups:
-        return app
+        commands = [_outlined(one) for one in app.registered_commands]
+        groups = [_closed(one) for one in app.registered_groups]
     reduced = copy(app)
     reduced.registered_commands, reduced.registered_groups = commands, groups
     return reduced
+
+
+def _outlined(command: CommandInfo) -> CommandInfo:
+    """Return a command with its name and help alone."""
+
+    def nothing() -> None:
+        """Take no parameter."""
+
+    found = copy(command)
+    found.name, found.help = _name(command), command.help or getdoc(command.callback)
+    found.callback = nothing
+    return found
+
+
+def _closed(group: TyperInfo) -> TyperInfo:
+    """Return a group without its subcommands."""
+    found = copy(group)
+    found.typer_instance = copy(group.typer_instance)
+    if found.typer_instance is not None:
+        found.typer_instance.registered_commands = []
+    return found
 
 
 def _name(command: CommandInfo) -> str | None:

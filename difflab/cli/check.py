@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -142,6 +141,8 @@ class PackedGradient:
         seed: int,
     ) -> PackedGradient:
         """Match the point with the function's parameters; choose a point if there is none."""
+        from random import Random
+
         parameters = Parameters.of(target, function)
         if point is None:
             random = Random(seed)

@@ -210,8 +210,8 @@ def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file:
     """Return a comparison, or two side by side, in one of the formats."""
     if form is ComparisonFormat.JSON:
         return result.to_json() + "\n"
-    from difflab.lab.side_by_side import SideBySide
-    from difflab.report.comparison import csv, formats, side_by_side
+    from difflab.lab.record import Comparison
+    from difflab.report.comparison import csv, formats
 
     writers: dict[ComparisonFormat, Callable[..., str]] = {
         ComparisonFormat.CSV: csv.csv,
@@ -220,7 +220,9 @@ def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file:
         ComparisonFormat.HTML: formats.page,
         ComparisonFormat.TABLE: partial(formats.table, **screen(to_file=to_file)),
     }
-    if isinstance(result, SideBySide):
+    if not isinstance(result, Comparison):
+        from difflab.report.comparison import side_by_side
+
         writers = {
             ComparisonFormat.CSV: side_by_side.csv,
             ComparisonFormat.MD: side_by_side.markdown,

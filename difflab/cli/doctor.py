@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from difflab.cli.output import emit, screen
@@ -84,6 +83,8 @@ def _broken(package: str, why: str) -> str:
 
 def _version(package: str) -> str:
     """Return the version of an installed package."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -224,6 +223,8 @@ def _last_frame(error: BaseException) -> str | None:
 
 def code_digest(function: Callable[..., Any]) -> str:
     """Return what identifies the code of a function: other code is another function."""
+    from hashlib import sha256
+
     try:
         source = Path(inspect.getsourcefile(function) or "").read_bytes()
     except (OSError, TypeError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from hashlib import sha256
 from typing import Annotated, BinaryIO
 
 import typer
@@ -78,6 +77,8 @@ def expression_key(text: str) -> str:
     """Return the text that identifies a formula: itself, or its beginning and a hash."""
     if len(text) <= _LONGEST_KEY:
         return text
+    from hashlib import sha256
+
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{text[:_START]}… {len(text):,} characters, SHA-256 {digest}…"
 

@@ -13,15 +13,18 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
-from difflab.execute.targets.llvm import NativeArrays, NativeBatch, NativeTarget
 from difflab.execute.targets.llvm.libraries import available, fault, llvm
+from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.control import Checkpoint
 from difflab.graph.function import Function
 from difflab.graph.repetition import LARGE, rolled
 from difflab.primitives import cumulative, fft, irfft, matmul, rfft, solve
 
+# Functions of numbers need neither arrays in machine code nor ball arithmetic.
 if TYPE_CHECKING:
     from difflab.execute.targets.exact import ExactTarget
+    from difflab.execute.targets.llvm.arrays import NativeArrays
+    from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 
 __all__ = [
     "FEWEST_COMPILED",
@@ -232,6 +235,8 @@ def _looping(
     threads: int,
 ) -> Choice:
     """Choose machine code; a batch of few operations computes vectors of points, others each."""
+    from difflab.execute.targets.llvm.arrays.batch import NativeBatch
+
     batch = NativeBatch(schedule.function, point.truths, threads) if native is None else None
     return Choice(reason, native_from=0, native=native, point=point, batch=batch)
 
@@ -259,6 +264,8 @@ def _transforms(schedule: Schedule) -> bool:
 
 def _point(schedule: Schedule) -> tuple[NativeArrays | None, str]:
     """Return one point of a function of arrays as machine code, or None and the reason."""
+    from difflab.execute.targets.llvm.arrays import NativeArrays
+
     try:
         return NativeArrays(schedule), ""
     except UnsupportedError as error:
@@ -267,8 +274,11 @@ def _point(schedule: Schedule) -> tuple[NativeArrays | None, str]:
 
 def _rolled(schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
     """Return many scalar operations as loops of machine code, where they repeat."""
-    many = available() and MANY_OPERATIONS <= len(program.steps) <= MOST_ROLLED
-    return NativeArrays.rolled(schedule, program) if many else None
+    if not available() or not MANY_OPERATIONS <= len(program.steps) <= MOST_ROLLED:
+        return None
+    from difflab.execute.targets.llvm.arrays import NativeArrays
+
+    return NativeArrays.rolled(schedule, program)
 
 
 def _native(

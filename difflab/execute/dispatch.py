@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from difflab.execute.lower.arrays.point import PointTarget
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
-from difflab.execute.targets.cuda import CupyTarget
 from difflab.execute.targets.llvm.libraries import works
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.numpy.one_point import ArrayTarget
@@ -26,6 +25,9 @@ from difflab.execute.targets.python.target import PythonTarget
 from difflab.execute.workers import available
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape, packed_slices
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.cuda import CupyTarget
 
 __all__ = ["TargetDispatch"]
 
@@ -107,6 +109,8 @@ class TargetDispatch:
 
     @cached_property
     def _cupy(self) -> CupyTarget:
+        from difflab.execute.targets.cuda import CupyTarget
+
         return CupyTarget(self._schedule, self._program)
 
     @cached_property

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from threading import local
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["available", "share_out", "share_turns"]
 
@@ -37,6 +40,8 @@ def share_out(work: Callable[[], None], threads: int) -> None:
         return
     pool = _pools.get(threads)
     if pool is None:
+        from concurrent.futures import ThreadPoolExecutor
+
         pool = _pools.setdefault(threads, ThreadPoolExecutor(threads - 1, "difflab"))
     others = [pool.submit(_shared, work) for _ in range(threads - 1)]
     try:

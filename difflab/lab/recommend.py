@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from difflab.core.quantities import error, rounded, seconds
 from difflab.core.wording import counted
 from difflab.lab.record import Comparison, MethodRow, Status
+from difflab.lab.sampling import quartiles
 
 __all__ = ["recommend"]
 
@@ -142,7 +141,7 @@ def _cost(row: MethodRow) -> _TotalCost:
 
 
 def _upper(samples: Sequence[float]) -> float:
-    return float(np.percentile(samples, 75))
+    return quartiles(samples)[2]
 
 
 def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:

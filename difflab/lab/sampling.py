@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-
-import numpy as np
+from statistics import quantiles
 
 from difflab.methods.timer import elapsed
 
-__all__ = ["BUDGET", "QUICK", "SHORTEST", "Pairs", "TimeSampler", "paired", "spread"]
+__all__ = ["BUDGET", "QUICK", "SHORTEST", "Pairs", "TimeSampler", "paired", "quartiles", "spread"]
 
 SHORTEST = 2e-3  # minimum seconds of a sample of a pair: 20,000 ticks of a 100 ns clock
 BRIEF = 5e-4  # minimum seconds of a sample of one of several calls: 5,000 such ticks
@@ -82,6 +81,19 @@ class TimeSampler:
         return self._seconds / self._repeats
 
 
+def quartiles(samples: Sequence[float]) -> list[float]:
+    """Return the quartiles of a few samples, linear between two of them.
+
+    `numpy.percentile` would import `numpy.ma`, which no comparison needs.
+
+    Examples
+    --------
+    >>> quartiles([1.0, 2.0, 4.0])
+    [1.5, 2.0, 3.0]
+    """
+    return quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else [*samples] * 3
+
+
 def spread(samples: Sequence[float]) -> float:
     """Return the interquartile range of `samples` over their median.
 
@@ -90,7 +102,7 @@ def spread(samples: Sequence[float]) -> float:
     >>> spread([1.0, 1.9, 2.0, 2.1, 9.0])
     0.1
     """
-    low, middle, high = np.percentile(samples, (25, 50, 75)).tolist()
+    low, middle, high = quartiles(samples)
     return round((high - low) / middle, 12) if middle else 0.0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -206,5 +205,7 @@ def _exact_text(value: NDArray[np.float64]) -> str:
     """Return every digit of a small array; the shape and a hash of a large one."""
     if value.size <= _MOST_ELEMENTS:
         return str(value.tolist())
+    from hashlib import sha256
+
     digest = sha256(value.tobytes()).hexdigest()[:16]
     return f"{shape_text(value.shape)} numbers, SHA-256 {digest}…"

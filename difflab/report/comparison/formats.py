@@ -12,7 +12,6 @@ from typing import Any, Unpack
 from difflab.core.quantities import seconds
 from difflab.core.wording import counted
 from difflab.report import html, summary
-from difflab.report.comparison.plots import inline_svg
 from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.style import shorten
 from difflab.report.terminal import Screen
@@ -39,6 +38,8 @@ def latex(comparison: Any) -> str:
 
 def page(comparison: Any) -> str:
     """Return a comparison as a whole HTML page."""
+    from difflab.report.comparison.plots import inline_svg
+
     shown = view(comparison)
     title = f"{shown.derivative_name} of {shown.expression}"
     return html.document(title, summary.html_page(shown, inline_svg(comparison), _PICTURE))
@@ -46,6 +47,8 @@ def page(comparison: Any) -> str:
 
 def fragment(comparison: Any) -> str:
     """Return a comparison as a part of another page, such as a notebook."""
+    from difflab.report.comparison.plots import inline_svg
+
     return html.fragment(summary.html_page(view(comparison), inline_svg(comparison), _PICTURE))
 
 

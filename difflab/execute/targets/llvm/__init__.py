@@ -6,9 +6,3 @@ of each, `operations` and `writer` write the module, `libraries` finds the mathe
 `arrays` does the same for one point of a function of arrays, as loop nests, and for each point of
 a batch.
 """
-
-from difflab.execute.targets.llvm.arrays import NativeArrays
-from difflab.execute.targets.llvm.arrays.batch import NativeBatch
-from difflab.execute.targets.llvm.target import NativeTarget
-
-__all__ = ["NativeArrays", "NativeBatch", "NativeTarget"]

@@ -16,9 +16,10 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.record import Recorder
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.ufuncs import as_ufuncs
-from difflab.execute.targets.llvm import NativeTarget, engine
+from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.libraries import Host, address, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function

@@ -16,7 +16,8 @@ import difflab as dl
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.execute import choice
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.targets.llvm import NativeTarget, engine, libraries, store, target, writer
+from difflab.execute.targets.llvm import engine, libraries, store, target, writer
+from difflab.execute.targets.llvm.target import NativeTarget
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
 

@@ -14,8 +14,7 @@ import difflab as dl
 pytest.importorskip("llvmlite")
 
 from difflab.execute.lower.schedule import Schedule
-from difflab.execute.targets.llvm import NativeArrays
-from difflab.execute.targets.llvm.arrays import blocks
+from difflab.execute.targets.llvm.arrays import NativeArrays, blocks
 
 TERMS = blocks.TERMS
 PRODUCTS: list[Callable[..., Any]] = [

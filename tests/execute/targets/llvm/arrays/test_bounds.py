@@ -14,11 +14,11 @@ from difflab.errors import ConsistencyError
 pytest.importorskip("llvmlite")
 
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.targets.llvm import NativeArrays, NativeTarget
-from difflab.execute.targets.llvm.arrays import expansion
+from difflab.execute.targets.llvm.arrays import NativeArrays, expansion
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Instructions
 from difflab.execute.targets.llvm.arrays.strides import contiguous, seen
+from difflab.execute.targets.llvm.target import NativeTarget
 
 ENTRIES: list[Any] = [0, -1, (None, None, None), (1, None, 2), (None, None, -1), (2, 2, 1)]
 STEPS = dl.trace(lambda x: 2.0 * np.sum(x[1:] * x[:-1]) + x[1], np.ones(5))

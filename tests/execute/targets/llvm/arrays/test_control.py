@@ -15,7 +15,7 @@ import difflab as dl
 pytest.importorskip("llvmlite")
 
 from difflab.execute.lower.schedule import Schedule
-from difflab.execute.targets.llvm import NativeArrays
+from difflab.execute.targets.llvm.arrays import NativeArrays
 
 
 def native(f: dl.Function, threads: int | None = None) -> Any:

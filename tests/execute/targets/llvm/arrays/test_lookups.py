@@ -13,8 +13,7 @@ from difflab.execute.lower.schedule import Schedule
 
 pytest.importorskip("llvmlite")
 
-from difflab.execute.targets.llvm import NativeArrays
-from difflab.execute.targets.llvm.arrays import expansion
+from difflab.execute.targets.llvm.arrays import NativeArrays, expansion
 
 RNG = np.random.default_rng(3)
 CASES = [
