@@ -167,6 +167,8 @@ class NumpyProgram:
 
     def computed_in(self, real: np.dtype[Any]) -> NumpyProgram:
         """Return the same operations on numbers of another dtype; float32 needs no casts to it."""
+        if real == self.real:
+            return self
         made = {
             number: op._replace(dtype=real) if op.dtype == self.real else op
             for number, op in self.made.items()
