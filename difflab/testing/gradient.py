@@ -16,7 +16,6 @@ from difflab.graph.pytree import flatten
 from difflab.testing.components.dense import Names, decided, jacobian_of, point_of, report, value_of
 from difflab.testing.components.evaluations import evaluations_shown
 from difflab.testing.components.message import GradientMismatch, GradientUnjudged, ImpureFunction
-from difflab.testing.components.mistakes import mistake_in
 from difflab.testing.components.truth import argument, traced
 from difflab.testing.components.verdict import Tolerance
 from difflab.testing.lines.trees import check_tree
@@ -196,6 +195,9 @@ def _checked(
 
 def _explained(f: Callee, gradient: Any, point: Array, values: Array, yours: Array) -> str:
     """Return the mistake in one operation, or in what the gradient remembers; empty if unknown."""
+    # A right gradient needs no graph, and graphs take longer to import than to check many.
+    from difflab.testing.components.wrong_operation import mistake_in
+
     with np.errstate(all="ignore"):
         function = traced(f, point, values)
         found = "" if function is None else mistake_in(function, point.ravel(), yours)

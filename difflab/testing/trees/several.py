@@ -11,7 +11,6 @@ import numpy as np
 
 from difflab.core.wording import counted
 from difflab.errors import InputError
-from difflab.graph.function import Function
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.arguments import Point, is_module, is_tree
 
@@ -33,6 +32,8 @@ def named_arguments(f: Callable[..., Any], values: Sequence[Any]) -> dict[str, A
     >>> named_arguments(lambda *sides: sum(sides), (2.0, 3.0))
     {'sides0': 2.0, 'sides1': 3.0}
     """
+    from difflab.graph.function import Function
+
     if isinstance(f, Function) and len(values) == len(f.inputs):
         return dict(zip(f.inputs, values, strict=True))
     numbered = {f"x{i}": value for i, value in enumerate(values)}
