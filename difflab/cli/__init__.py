@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         Always: 0, 1 or 2 as documented in ``difflab --help``, 130 after Ctrl-C, 70 for an
         internal error.
     """
-    # What is left at exit goes with the process: to search it for garbage takes a tenth of a second.
+    # What is left at exit goes with the process; searching it for garbage takes a tenth of a second
     atexit.register(gc.freeze)
     _occupy_streams()
     with _quiet_interrupt():

@@ -50,6 +50,23 @@ def test_a_subcommand_is_read_without_the_others(difflab, monkeypatch):
     assert "compare" not in reading
 
 
+def test_the_list_of_subcommands_reads_none(difflab, monkeypatch):
+    reading = []
+    signature = get_params_from_function
+    monkeypatch.setattr(
+        typer.main,
+        "get_params_from_function",
+        lambda function: reading.append(function.__name__) or signature(function),
+    )
+    assert "Differentiate EXPR by every method" in difflab("--help").out
+    assert set(reading) == {"nothing", "_root", "_version"}
+
+
+def test_a_subcommand_may_follow_two_dashes(difflab):
+    result = difflab("--", "derive", "x^2")
+    assert (result.code, result.out) == (0, "[2*x]\n")
+
+
 def test_a_misspelled_subcommand_is_looked_for_among_all(difflab):
     result = difflab("comapre", "x")
     assert result.code == 2
@@ -114,7 +131,7 @@ def test_a_reader_that_leaves_is_no_error(tmp_path):
 def test_starting_loads_nothing_heavy(process):
     code = (
         "import sys, difflab.cli.app\n"
-        "heavy = {'numpy', 'scipy', 'sympy', 'mpmath', 'matplotlib', 'rich'}\n"
+        "heavy = {'numpy', 'scipy', 'sympy', 'mpmath', 'matplotlib', 'rich', 'email', 'hashlib'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

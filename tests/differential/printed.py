@@ -78,7 +78,7 @@ def case_of(formula: Formula) -> Case | None:
         return None
     columns = [VARIABLES.index(name) for name in function.inputs]
     points = np.array(formula.points)[:, columns].T
-    if formula.choice % 2:  # values without names are parts of longer expressions
+    if formula.choice % 4:  # most values have no name and are parts of longer expressions
         function = replace(function, graph=replace(function.graph, labels={}))
     derived = DERIVED[formula.choice // 16 % 4](function)
     if computes_constants(derived):

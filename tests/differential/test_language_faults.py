@@ -47,6 +47,7 @@ CODE = st.builds(Batch, st.just("C"), languages.PROGRAMS)
     ("plant", "words", "family", "programs"),
     [
         (parentheses_dropped, {"({0} - {1})", "sin({0})"}, printed.FAMILY, printed.PROGRAMS),
+        (parentheses_dropped, {"({0} - {1})", "sin({0})"}, languages.FAMILY, CODE),
         (nan_ignored, {"max({0}, {1})", "({0} * {1})"}, languages.FAMILY, CODE),
         (digits_lost, {"({0} - {1})", "({0} * {1})"}, languages.FAMILY, CODE),
     ],
