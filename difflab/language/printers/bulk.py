@@ -8,7 +8,8 @@ expression first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,31 @@ Nodes = NDArray[np.int64]
 
 LEAST = 2_000
 """Nodes from which on a function of numbers is printed row by row."""
+_FEW = 4
+"""Rounds end where one settles less than this part of the rest."""
 _MOST_OPERANDS = 3
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Nodes that are written alike.
+
+    Attributes
+    ----------
+    nodes : array
+        Operations of one row, whose operands need the same parentheses.
+    template : str
+        Their text for ``%``.
+    fields : list of array
+        For each ``%s`` the nodes whose texts or names are filled in.
+    lines : bool
+        Whether the texts are lines; otherwise they are expressions inside of others.
+    """
+
+    nodes: Nodes
+    template: str
+    fields: list[Nodes]
+    lines: bool
 
 
 def bulk_lines(printer: StraightLinePrinter, longest: int) -> bool:
@@ -43,22 +68,18 @@ def bulk_lines(printer: StraightLinePrinter, longest: int) -> bool:
     columns = _operands(printer)
     owners = _own_lines(printer, nodes, columns, longest)
     texts, levels = _leaves(printer)
-    names = np.array(_names(printer, owners.tolist()), dtype=object)
-    expressions = np.empty(len(texts), dtype=object)
-    owned = np.zeros(len(texts), dtype=np.bool_)
+    texts[owners], levels[owners] = _names(printer, owners), ATOM
+    lines, owned = np.empty(len(texts), dtype=object), np.zeros(len(texts), dtype=np.bool_)
     owned[owners] = True
-    texts[owners], levels[owners] = names, ATOM
-    settled = owned | (levels > 0)
+    settled = levels > 0
     for ready in _rounds(nodes, columns, settled):
-        for members, rendered in _rendered(printer, ready, columns, texts, levels, owned):
-            expressions[members] = rendered
-            inside = ~owned[members]
-            texts[members[inside]] = rendered[inside]
+        for group in _groups(printer, ready, columns, levels, owned):
+            operands = [texts[field].tolist() for field in group.fields]
+            written = map(group.template.__mod__, zip(*operands, strict=True))
+            into = lines if group.lines else texts
+            into[group.nodes] = np.fromiter(written, dtype=object, count=len(group.nodes))
         settled[ready] = True
-    printer.names.update(zip(owners.tolist(), names.tolist(), strict=True))
-    rows = map(printer.view.rows.__getitem__, owners.tolist())
-    lines = map(printer.scalar, names.tolist(), expressions[owners].tolist(), rows)
-    printer.lines += map(printer.indent.__add__, lines)
+    printer.lines += lines[owners].tolist()
     return True
 
 
@@ -93,26 +114,50 @@ def _operands(printer: StraightLinePrinter) -> list[Nodes]:
 def _own_lines(
     printer: StraightLinePrinter, nodes: Nodes, columns: list[Nodes], longest: int
 ) -> Nodes:
-    """Return the nodes that get a name: those that must, and those whose expression is long."""
-    sizes = [1] * len(printer.graph) + [0]
+    """Return the nodes that get a name: those that must, and those whose expression is long.
+
+    The size of an expression follows from those of its operands. Most are known after a few
+    rounds; the rest, such as the sums of a long chain, follow one after the other.
+    """
     forced = np.frombuffer(printer.forced, dtype=np.bool_)[nodes]
-    long = []
     rest = nodes[~forced]
-    places = [column[rest].tolist() for column in columns]
-    for node, a, b, c in zip(rest.tolist(), *places, strict=True):
-        size = 1 + sizes[a] + sizes[b] + sizes[c]
+    sizes = np.append(np.ones(len(printer.graph), dtype=np.int64), 0)
+    settled = np.ones(len(sizes), dtype=np.bool_)
+    settled[rest] = False
+    long = np.zeros(len(sizes), dtype=np.bool_)
+    for ready in _rounds(rest, columns, settled):
+        if _FEW * len(ready) < np.count_nonzero(~settled):
+            break
+        total = 1 + sum(sizes[column[ready]] for column in columns)
+        long[ready] = total > longest
+        sizes[ready] = np.where(total > longest, 1, total)
+        settled[ready] = True
+    rest = np.flatnonzero(~settled)
+    one_by_one, counts = [], sizes.tolist() if len(rest) else []
+    operands = [column[rest].tolist() for column in columns]
+    for node, a, b, c in zip(rest.tolist(), *operands, strict=True):
+        size = 1 + counts[a] + counts[b] + counts[c]
         if size > longest:
-            long.append(node)
+            one_by_one.append(node)
         else:
-            sizes[node] = size
-    return np.sort(np.concatenate([nodes[forced], np.array(long, dtype=np.int64)]))
+            counts[node] = size
+    long[one_by_one] = True
+    long[nodes[forced]] = True
+    return np.flatnonzero(long)
 
 
-def _names(printer: StraightLinePrinter, nodes: list[int]) -> list[str]:
-    """Return the names of nodes in the program, and new names."""
-    named = printer.named
-    numbered = iter(printer.fresh.several("t", len(nodes) - len(named.keys() & set(nodes))))
-    return [named[node] if node in named else next(numbered) for node in nodes]
+def _names(printer: StraightLinePrinter, nodes: Nodes) -> NDArray[np.object_]:
+    """Declare and return the names of nodes in the program, and new names."""
+    graph, names = printer.graph, np.empty(len(nodes), dtype=object)
+    known = np.isin(nodes, list(printer.named))
+    names[known] = [printer.named[node] for node in nodes[known].tolist()]
+    names[~known] = printer.fresh.several("t", len(nodes) - int(known.sum()))
+    printer.names.update(zip(nodes.tolist(), names.tolist(), strict=True))
+    boolean = np.array([row.boolean for row in graph.primitives])
+    truths = boolean[graph.opcode[nodes] - FIRST_ROW]
+    for truth in dict.fromkeys(truths.tolist()):  # the first that occurs is declared first
+        printer.declare_scalars(names[truths == truth].tolist(), truths=truth)
+    return names
 
 
 def _leaves(printer: StraightLinePrinter) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
@@ -139,32 +184,35 @@ def _rounds(nodes: Nodes, columns: list[Nodes], settled: NDArray[np.bool_]) -> I
         nodes = nodes[~ready]
 
 
-def _rendered(
+def _groups(
     printer: StraightLinePrinter,
     nodes: Nodes,
     columns: list[Nodes],
-    texts: NDArray[np.object_],
     levels: NDArray[np.int64],
     owned: NDArray[np.bool_],
-) -> Iterator[tuple[Nodes, NDArray[np.object_]]]:
-    """Yield nodes of one row and the same parentheses with their expressions."""
+) -> Iterator[_Group]:
+    """Yield the nodes of one row, the same parentheses and the same kind of text together."""
     graph = printer.graph
     opcodes = graph.opcode[nodes]
     for opcode in np.unique(opcodes).tolist():
         members = nodes[opcodes == opcode]
         row = graph.primitives[opcode - FIRST_ROW]
         parts = printer.form(row).parts
-        levels[members[~owned[members]]] = printer.describe(int(members[0]))[1]
+        line = printer.indent + printer.definition(truth=row.boolean)
+        inside = ~owned[members]
+        levels[members[inside]] = printer.describe(int(members[0]))[1]
         needs = [part for part in parts if not isinstance(part, str)]
-        pattern = np.zeros(len(members), dtype=np.int64)
-        for bit, (position, need) in enumerate(needs):
+        pattern = inside.astype(np.int64)
+        for bit, (position, need) in enumerate(needs, 1):
             pattern |= (levels[columns[position][members]] < need).astype(np.int64) << bit
         for which in np.unique(pattern).tolist():
             group = members[pattern == which]
-            template = _template(parts, which, printer.brackets)
-            operands = [texts[columns[position][group]].tolist() for position, _ in needs]
-            found: list[Any] = list(map(template.__mod__, zip(*operands, strict=True)))
-            yield group, np.array(found, dtype=object)
+            template = _template(parts, which >> 1, printer.brackets)
+            fields = [columns[position][group] for position, _ in needs]
+            if which & 1:
+                yield _Group(group, template, fields, lines=False)
+            else:
+                yield _Group(group, line % ("%s", template), [group, *fields], lines=True)
 
 
 def _template(parts: tuple[Part, ...], pattern: int, brackets: tuple[str, str]) -> str:

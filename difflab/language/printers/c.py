@@ -160,9 +160,8 @@ class CPrinter(BracesPrinter, PackedPrinter):
         written = repr(float(value))
         return {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}.get(written, written)
 
-    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        kind = "int" if row is not None and row.boolean else "double"
-        return f"const {kind} {name} = {value};"
+    def definition(self, *, truth: bool) -> str:
+        return f"const {'int' if truth else 'double'} %s = %s;"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         if isinstance(self.outer, CPrinter):  # declared once, and cleared at each turn

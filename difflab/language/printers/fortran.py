@@ -11,7 +11,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import Params, Shape
+from difflab.graph.ir import Graph, Params, Shape
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.language.printers.forms import SUM
@@ -121,7 +121,17 @@ def fortran(function: Function, name: str = "f") -> str:
         end subroutine
     end module
     """
-    return _Fortran(rewritten(function, _computed), name).source()
+    if _has_constant_operations(function.graph):
+        function = rewritten(function, _computed)
+    return _Fortran(function, name).source()
+
+
+def _has_constant_operations(graph: Graph) -> bool:
+    """Whether all operands of an operation are constants."""
+    constant = np.zeros(len(graph), dtype=np.bool_)
+    constant[list(graph.constants)] = True
+    others = np.append(0, np.cumsum(~constant[graph.args]))[graph.starts]
+    return bool(np.any((np.diff(others) == 0) & (np.diff(graph.starts) > 0)))
 
 
 def _computed(
@@ -247,10 +257,12 @@ class _Fortran(TranslatedPrinter):
             return self.scalar(name, f"{array}({start})", None)
         return self.copied(name, f"{array}({start}:{start + size - 1})", size)
 
-    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        truth = row is not None and row.boolean
-        self.declare("logical" if truth else "double precision", name)
-        return f"{name} = {value}"
+    def definition(self, *, truth: bool) -> str:
+        return "%s = %s"
+
+    def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:
+        kind = "logical" if truths else "double precision"
+        self.root.declared.setdefault(kind, {}).update(dict.fromkeys(names))
 
     def variable(self, name: str, value: str) -> str:
         return self.scalar(name, value, None)
@@ -322,6 +334,8 @@ class _Fortran(TranslatedPrinter):
 
 def wrapped(line: str) -> str:
     """Return a line in pieces that are short enough."""
+    if len(line) <= _WIDTH:
+        return line
     pieces = []
     for given in line.split("\n"):
         piece = given.removesuffix(" &")

@@ -146,8 +146,8 @@ class _JavaScript(BracesPrinter):
         written = repr(float(value))
         return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(written, written)
 
-    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        return f"const {name} = {value};"
+    def definition(self, *, truth: bool) -> str:
+        return "const %s = %s;"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"const {name} = Array({size}).fill(0.0);"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.forms import ANYTHING
@@ -164,8 +163,8 @@ class _Julia(TranslatedPrinter):
             return f"{name} = {array}[{start + 1}]"
         return f"{name} = {array}[{start + 1}:{start + size}]"
 
-    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        return f"{name} = {value}"
+    def definition(self, *, truth: bool) -> str:
+        return "%s = %s"
 
     def variable(self, name: str, value: str) -> str:
         return f"{name} = {value}"

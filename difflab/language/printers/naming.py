@@ -82,7 +82,7 @@ def fused_nodes(printer: StraightLinePrinter, longest: int) -> bytearray:
     if printer.writes_outputs:
         for node in view.outputs:
             inside[node] = 1
-    for node in range(len(graph) - 1, -1, -1):
+    for node in _near_arrays(printer):
         row = view.rows[node]
         if row is None or not view.uses[node]:
             continue
@@ -95,6 +95,16 @@ def fused_nodes(printer: StraightLinePrinter, longest: int) -> bytearray:
             inside[child] = 1
     _shortened(printer, marks, longest)
     return marks
+
+
+def _near_arrays(printer: StraightLinePrinter) -> list[int]:
+    """Return the nodes that are arrays or read arrays, the last one first."""
+    graph = printer.graph
+    arrays = np.array([shape != () for shape in graph.shape_table])[graph.shape_ids]
+    near = arrays.copy()
+    near[np.repeat(np.arange(len(graph)), np.diff(graph.starts))[arrays[graph.args]]] = True
+    found: list[int] = np.flatnonzero(near)[::-1].tolist()
+    return found
 
 
 def _inside(printer: StraightLinePrinter, node: int, row: Primitive, *, fused: bool) -> list[int]:
@@ -120,9 +130,7 @@ def _is_truth(printer: StraightLinePrinter, node: int) -> bool:
 def _shortened(printer: StraightLinePrinter, marks: bytearray, longest: int) -> None:
     """Unmark arrays whose expression is long, and copies of arrays that have a name."""
     sizes: dict[int, int] = {}
-    for node in range(len(marks)):
-        if not marks[node]:
-            continue
+    for node in np.flatnonzero(marks).tolist():
         children = printer.view.children[node]
         sizes[node] = 1 + sum(sizes.get(child, 1) for child in children)
         if is_copy(printer, node):

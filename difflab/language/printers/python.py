@@ -107,8 +107,8 @@ class _Python(StraightLinePrinter):
             self.imports.add(word)
         return written
 
-    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        return f"{name} = {value}"
+    def definition(self, *, truth: bool) -> str:
+        return "%s = %s"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"{name} = [0.0] * {size}"

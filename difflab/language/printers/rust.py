@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.forms import ANYTHING
@@ -178,9 +177,8 @@ class _Rust(TranslatedPrinter):
             return f"let {name} = {array}[{start}];"
         return f"let {name} = &{array}[{start}..{start + size}];"
 
-    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        kind = "bool" if row is not None and row.boolean else "f64"
-        return f"let {name}: {kind} = {value};"
+    def definition(self, *, truth: bool) -> str:
+        return f"let %s: {'bool' if truth else 'f64'} = %s;"
 
     def variable(self, name: str, value: str) -> str:
         return f"let mut {name}: f64 = {value};"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.language.printers.forms import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
@@ -178,9 +177,8 @@ class _Stan(TranslatedPrinter):
             return f"real {name} = {array}[{start + 1}];"
         return f"vector[{size}] {name} = {array}[{start + 1}:{start + size}];"
 
-    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        kind = "int" if row is not None and row.boolean else "real"
-        return f"{kind} {name} = {value};"
+    def definition(self, *, truth: bool) -> str:
+        return f"{'int' if truth else 'real'} %s = %s;"
 
     def variable(self, name: str, value: str) -> str:
         return f"real {name} = {value};"

@@ -116,8 +116,17 @@ class StraightLinePrinter(ExpressionPrinter):
         """Return the primitive's template in this language."""
 
     @abstractmethod
+    def definition(self, *, truth: bool) -> str:
+        """Return the line that defines a number, with ``%s`` for its name and its value."""
+
+    def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:
+        """Declare numbers, in a language that declares them apart."""
+
     def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        """Return the line that assigns a scalar."""
+        """Return the line that defines the result of a row."""
+        truth = row is not None and row.boolean
+        self.declare_scalars([name], truths=truth)
+        return self.definition(truth=truth) % (name, value)
 
     def spelled(self, name: str) -> str:
         """Return a name of the program as an identifier of this language."""

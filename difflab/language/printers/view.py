@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Container, Sequence, Set
 from itertools import chain
 from typing import Any
@@ -56,7 +57,7 @@ class PrintedGraph:
         The function, with companions expanded unless they are kept.
     children : sequence of list of int
         The arguments of each node, as printed.
-    uses : list of int
+    uses : array of int
         Number of uses of each node by printed nodes and outputs.
     outputs : list of int
         The output nodes, as printed.
@@ -167,7 +168,7 @@ class PrintedGraph:
         shapes = [self.graph.shape(arg) for arg in args]
         return np.broadcast_shapes(*shapes) == self.graph.shape(node)
 
-    def _count(self, empty: bool) -> list[int]:
+    def _count(self, empty: bool) -> array[int]:
         """Count the uses of each node by printed nodes and outputs."""
         args, skipped = self.graph.args, set[int]()
         if not empty and any(0 in shape for shape in self.graph.shape_table):
@@ -180,7 +181,7 @@ class PrintedGraph:
         counts = np.bincount(args, minlength=len(self.children))
         np.add.at(counts, self.outputs, 1)
         unused = np.flatnonzero(counts == 0).tolist()
-        uses: list[int] = counts.tolist()
+        uses = array("q", counts.astype(np.int64).tobytes())
         for node in unused:  # grows as it goes
             for arg in () if node in skipped else self.children[node]:
                 uses[arg] -= 1

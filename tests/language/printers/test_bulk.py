@@ -13,8 +13,9 @@ from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.language import parse, printers
-from difflab.language.printers import bulk
+from difflab.language.printers import bulk, naming
 from difflab.language.printers.c import CPrinter
+from difflab.language.printers.fortran import _has_constant_operations
 from difflab.primitives import (
     absolute,
     add,
@@ -61,13 +62,21 @@ def drawn(size: int) -> Function:
     return Function.build(builder, inputs, values[-3:], ["a", "b", "c"])
 
 
+def balanced(depth: int) -> Function:
+    """Return a tree of sums whose leaves differ."""
+    terms = [f"sin(x*{number}.5)" for number in range(2**depth)]
+    while len(terms) > 1:
+        terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
+    return parse(terms[0])
+
+
 @PRINTED
 def test_the_text_is_that_of_one_node_after_the_other(
     printer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     functions = [drawn(400), dl.gradient(parse("x*y - (x - (y - 1))/-(x*y)^2^y + sin(exp(x))^3"))]
     functions.append(parse("energy = x*y; t1 = sin(energy) + energy; t1*(t1 - (x > y))"))
-    functions.append(parse("+".join(["x", "y*-2"] * 100)))
+    functions += [parse("+".join(["x", "y*-2"] * 100)), balanced(6)]
     for function in functions:
         one_by_one = printed(printer, function, 10**9, monkeypatch)
         assert one_by_one
@@ -96,3 +105,27 @@ def test_a_large_function_is_printed_row_by_row(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(CPrinter, "describe", counted)
     assert printers.c(drawn(20_000)).count("\n") > 5_000
     assert len(described) < 2_000
+
+
+def test_a_list_of_results_leaves_numbers_to_be_printed_row_by_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The search for arrays without a name looks at the list only."""
+    function = dl.value_and_gradient(balanced(10))
+    looked_at: list[int] = []
+    inside = naming._inside
+
+    def counted(printer: Any, node: int, *rest: Any, **options: Any) -> Any:
+        looked_at.append(node)
+        return inside(printer, node, *rest, **options)
+
+    monkeypatch.setattr(naming, "_inside", counted)
+    assert printers.c(function).count("\n") > 1_000
+    assert 0 < len(looked_at) < 10
+
+
+def test_fortran_computes_operations_on_constants_only() -> None:
+    """`rewritten` copies every node, so a function without such operations is not copied."""
+    assert _has_constant_operations(parse("x*2 + sqrt(3)*x").graph)
+    assert not _has_constant_operations(parse("x*2 + sin(x) + pi").graph)
+    assert "1.7320508075688772" in printers.fortran(parse("x*2 + sqrt(3)*x"))
