@@ -168,15 +168,18 @@ class FreshNames:
     ('t1_', 't2', 't3')
     """
 
-    def __init__(self, taken: Iterable[str] = (), reserved: Container[str] = ()) -> None:
+    def __init__(
+        self, taken: Iterable[str] = (), reserved: Container[str] = (), suffix: str = "_"
+    ) -> None:
         self._taken = set(taken)
         self._reserved = reserved
+        self._suffix = suffix
         self._counts: dict[str, int] = {}
 
     def fresh(self, name: str) -> str:
-        """Reserve and return `name`, with underscores appended until it is unused."""
+        """Reserve and return `name`, with the suffix appended until it is unused."""
         while name in self._taken or name in self._reserved:
-            name += "_"
+            name += self._suffix
         self._taken.add(name)
         return name
 

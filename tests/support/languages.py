@@ -26,7 +26,7 @@ from difflab.methods.peers.jax import double
 from difflab.primitives import helpers
 from tests.support import node
 
-__all__ = ["JAVASCRIPT", "LANGUAGES", "LIBRARIES", "C", "Language", "Printer", "command"]
+__all__ = ["JAVASCRIPT", "LANGUAGES", "LIBRARIES", "STAN", "C", "Language", "Printer", "command"]
 
 Array = NDArray[np.float64]
 Printer = Callable[[Function, str], str]
@@ -224,6 +224,45 @@ def in_julia(
     ]
 
 
+def in_stan(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Translate blocks of functions to C++, and compile them with the headers beside `stanc`."""
+    found = shutil.which("stanc")
+    headers = Path(str(found)).resolve().parent / "include"
+    lines = [_STAN]
+    for k, (source, function) in enumerate(zip(sources, functions, strict=True)):
+        (folder / f"f{k}.stan").write_text(source + "\n", encoding="utf-8")
+        command(f"stanc --standalone-functions --o f{k}.hpp f{k}.stan", folder)
+        translated = (folder / f"f{k}.hpp").read_text(encoding="utf-8").splitlines()
+        lines += [
+            f"namespace n{k} {{",
+            *[line for line in translated if not _MODEL.search(line)],
+            f'}}\nextern "C" void c{k}(const double *x, double *y) {{',
+            f"Eigen::VectorXd point = Eigen::Map<const Eigen::VectorXd>(x, {function.n});",
+            f"Eigen::Map<Eigen::VectorXd>(y, {function.m}) = n{k}::call{k}(point); }}",
+        ]
+    (folder / "f.cpp").write_text("\n".join(lines), encoding="utf-8")
+    command(
+        "g++ -std=c++17 -w -O0 -ffp-contract=off -fPIC -shared -DSTAN_THREADS -D_REENTRANT "
+        f"-I{headers} -o f.so f.cpp -L{headers.parent}/lib -ltbb -Wl,-rpath,{headers.parent}/lib",
+        folder,
+    )
+    return called(folder / "f.so", "c{0}", functions, points)
+
+
+_STAN = """
+#include <stan/math/prim.hpp>
+#include <stan/model/indexing.hpp>
+#include <stan/lang/rethrow_located.hpp>
+"""
+"""What functions need of Stan, without its models.
+
+The package httpstan has `stanc`, which a link on the path leads to, and the headers beside it.
+"""
+_MODEL = re.compile("model_header|model_base_crtp")
+
+STAN = Language("Stan", printers.stan, "stanc", in_stan)
 C = Language("C", printers.c, "gcc", in_c)
 JAVASCRIPT = Language("JavaScript", printers.javascript, "node", in_javascript)
 LANGUAGES = [

@@ -36,7 +36,7 @@ class PackedPrinter(StraightLinePrinter):
         inputs = self.view.function.inputs
         plain = [self.spelled(each) for each in inputs]
         pointers = ("x", "y") if not {"x", "y"} & set(inputs) else ("point", "result")
-        self.point, self.result = (_unused(each, plain) for each in pointers)
+        self.point, self.result = (_unused(each, plain, self.suffix) for each in pointers)
         for pointer in (self.point, self.result):
             self.fresh.fresh(pointer)
         for node, each in zip(self.view.function.input_nodes, plain, strict=True):
@@ -89,7 +89,7 @@ def _spelled(character: str) -> str:
     return words[3].lower() if greek else f"u{ord(character):04x}"
 
 
-def _unused(name: str, used: list[str]) -> str:
+def _unused(name: str, used: list[str], suffix: str) -> str:
     while name in used:
-        name += "_"
+        name += suffix
     return name

@@ -77,7 +77,12 @@ _NOTATION = Notation(
         "tgamma": "gamma_or_nan({0})",
     },
     define=_defined,
-    renamed={"modulo": "floored_modulo", "softplus": "soft_plus"},
+    renamed={
+        "digamma": "psi",
+        "logit": "log_odds",
+        "modulo": "floored_modulo",
+        "softplus": "soft_plus",
+    },
     definitions={
         **{f"{name}_or_nan": _guarded(name, where) for name, where in _OUTSIDE.items()},
         "gamma_or_nan": _GAMMA,
@@ -132,6 +137,7 @@ class _Stan(TranslatedPrinter):
     language = "Stan"
     notation = _NOTATION
     reserved = _NOTATION.words | frozenset(_KEYWORDS.split())
+    suffix = "_v"  # names that end in two underscores are Stan's own
     base = 1
     end = ";"
     adds = "{0} += {1}"

@@ -67,6 +67,8 @@ class StraightLinePrinter(ExpressionPrinter):
     language: str
     reserved: ClassVar[Set[str]]
     """Names that no variable may have."""
+    suffix: ClassVar[str] = "_"
+    """What is appended to a name that is in use."""
     indent = "    "
     base = 0
     """The index of the first element of an array, from which loops count as well."""
@@ -109,7 +111,7 @@ class StraightLinePrinter(ExpressionPrinter):
     def _free_names(self) -> FreshNames:
         """Return the names that variables may have, if the function may have its own."""
         check_function_name(self.name, self.reserved, self.language)
-        return FreshNames(reserved=self.reserved | {self.name})
+        return FreshNames(reserved=self.reserved | {self.name}, suffix=self.suffix)
 
     @abstractmethod
     def template(self, row: Primitive) -> str:
