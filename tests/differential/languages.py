@@ -18,7 +18,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from difflab.graph.function import Function
-from difflab.primitives import linear_recurrence, zeta
+from difflab.primitives import zeta
 from tests.differential.arrays import Program, listed, programs
 from tests.differential.formulas import Formula, formulas
 from tests.differential.judging import FORMULAS, agree, noise
@@ -105,7 +105,7 @@ def _of_formula(formula: Formula) -> Case | None:
 
 def _of_arrays(program: Program, language: str) -> Case | None:
     function = program.asked
-    if program.points == "wild" and (language in OWN_FORMULAS or _by_doubling(function, language)):
+    if program.points == "wild" and language in OWN_FORMULAS:
         return None
     points = [program.point(number) for number in range(POINTS)]
 
@@ -118,15 +118,6 @@ def _of_arrays(program: Program, language: str) -> Case | None:
 
     packed = np.array([np.concatenate([np.ravel(part) for part in point]) for point in points])
     return Case(function, packed, judge) if function.m else None
-
-
-def _by_doubling(function: Function, language: str) -> bool:
-    """Whether code over an array library computes recurrences, where infinities meet sooner."""
-    return _is_library(language) and linear_recurrence in function.graph.primitives
-
-
-def _is_library(language: str) -> bool:
-    return language in {library.name for library in LIBRARIES}
 
 
 def _shaped(values: Array, function: Function) -> list[Any]:

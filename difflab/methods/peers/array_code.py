@@ -32,7 +32,7 @@ from difflab.methods.peers.written_values import (
     WrittenValue,
     operated,
 )
-from difflab.primitives import power
+from difflab.primitives import linear_recurrence, power
 
 __all__ = ["jax_code", "numpy_code", "torch_code"]
 
@@ -124,7 +124,7 @@ def torch_code(function: Function, name: str = "f") -> str:
 def _numpy() -> LibrarySpelling:
     special = WrittenName("special", "np", special_functions(np))
     names = WrittenName("np", "np", np, special=special)
-    return LibrarySpelling(names, lifted=names.float64)
+    return _looping(LibrarySpelling(names, lifted=names.float64))
 
 
 @cache
@@ -138,7 +138,31 @@ def _jax() -> LibrarySpelling:
 
 @cache
 def _torch() -> LibrarySpelling:
-    return torch_spelling(WrittenName("torch", "torch", require("torch"), is_tensor=_is_written))
+    names = WrittenName("torch", "torch", require("torch"), is_tensor=_is_written)
+    return _looping(torch_spelling(names))
+
+
+def _looping(spelling: LibrarySpelling) -> LibrarySpelling:
+    """Return the spelling with recurrences as loops, which need no products of coefficients."""
+    names = cast(WrittenName, spelling.xp)
+
+    def recurrence(a: WrittenValue, b: WrittenValue, *, axes: tuple[int, ...], rank: int) -> Any:
+        (axis,), size, lines = axes, b.shape[axes[0]], b.lines
+        if size < 2 or lines is None:
+            return b
+        steps, terms = lines.named(a.text), lines.named(b.text)
+        behind = ", :" * (-1 - axis)
+        found, place = lines.assigned(f"[{terms}[..., 0{behind}]]"), lines.fresh()
+        step, term = f"{steps}[..., {place} - 1{behind}]", f"{terms}[..., {place}{behind}]"
+        lines.lines += [
+            f"for {place} in range(1, {size}):",
+            f"    {found}.append({step} * {found}[-1] + {term})",
+        ]
+        text = f"{names.text}.stack({found}, {axis})"
+        return WrittenValue(text, names.arrays, lines, shaped=lambda: b.shape)
+
+    rows = {**spelling.rows, linear_recurrence.name: recurrence}
+    return LibrarySpelling(spelling.xp, rows, spelling.lifted, spelling.operators)
 
 
 def _is_written(value: Any) -> bool:

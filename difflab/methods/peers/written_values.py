@@ -38,6 +38,10 @@ class Lines:
         self.lines.append(f"{name} = {text}")
         return name
 
+    def named(self, text: str) -> str:
+        """Return a name as it is, and of another expression a new name."""
+        return text if text.isidentifier() else self.assigned(text)
+
 
 class WrittenName(ModuleType):
     """A module, function or constant of a library, as text.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from difflab.arrays import linear_recurrence
 from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_code import jax_code, numpy_code, torch_code
 
@@ -127,3 +128,28 @@ def test_square_roots_as_powers_are_those_of_ieee_754() -> None:
     found = names["f"](np.array([-np.inf, -0.0, 4.0]))
     assert found.tolist() == [np.inf, 0.0, 2.0]
     assert not np.signbit(found[1])
+
+
+@pytest.mark.parametrize("run", [in_numpy, in_torch])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_recurrences_are_computed_in_order(run: Callable[..., Any], axis: int) -> None:
+    """y = b₀, a₀ y₀ + b₁, …: no product of coefficients overflows that the values do not have."""
+    steps = np.array([[1.5, 2.0], [1e200, 1e200], [np.inf, 0.0]])
+    terms = np.array([[100.0, 0.0, 50.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+    wanted = np.array([[100.0, 150.0, 350.0], [0.0, 0.0, 1.0], [1.0, np.inf, np.nan]])
+    if axis == 0:
+        steps, terms, wanted = steps.T, terms.T, wanted.T
+    function = dl.trace(lambda a, b: linear_recurrence(a, b, axis=axis), steps, terms)
+    with np.errstate(all="ignore"):
+        found = run(function, [steps, terms])
+    np.testing.assert_array_equal(found, wanted.ravel())
+
+
+def test_the_loop_of_a_recurrence_is_differentiated_by_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    names: dict[str, Any] = {}
+    exec(torch_code(dl.gradient(dl.trace(lambda x: np.sum(np.cumprod(x)), np.ones(3)))), names)
+    x = torch.tensor([2.0, 3.0, 5.0], dtype=torch.float64, requires_grad=True)
+    names["f"](x).sum().backward()
+    # The sum of d/dx, d/dy and d/dz of x + xy + xyz is 1 + y + yz + x + xz + xy.
+    assert x.grad.tolist() == [1.0 + 5.0 + 3.0, 1.0 + 5.0 + 2.0, 3.0 + 2.0]
