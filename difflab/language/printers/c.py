@@ -51,7 +51,10 @@ def c(function: Function, name: str = "f") -> str:
         outputs; arrays are flat and row-major. The two must not overlap.
         Intermediate arrays are on the stack or, if they are large, in memory that each call
         allocates and frees, as is what the derivative of a `while_loop` keeps of each turn; if the
-        allocation fails, all outputs are NAN. Loops and branches are statements.
+        allocation fails, all outputs are NAN. Loops and branches are statements. The graph is
+        printed as it is, so that code and graph have the same operations: terms of one form
+        become a loop where `difflab.graph.repetition.rolled` has made them one operation, as
+        ``difflab derive`` lets it do with large functions.
 
     Raises
     ------

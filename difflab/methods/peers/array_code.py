@@ -32,7 +32,7 @@ from difflab.methods.peers.written_values import (
     WrittenValue,
     operated,
 )
-from difflab.primitives import linear_recurrence, power
+from difflab.primitives import argsort, linear_recurrence, power
 
 __all__ = ["jax_code", "numpy_code", "torch_code"]
 
@@ -124,7 +124,12 @@ def torch_code(function: Function, name: str = "f") -> str:
 def _numpy() -> LibrarySpelling:
     special = WrittenName("special", "np", special_functions(np))
     names = WrittenName("np", "np", np, special=special)
-    return _looping(LibrarySpelling(names, lifted=names.float64))
+
+    def stable_order(x: WrittenValue, *, axes: tuple[int, ...], rank: int) -> WrittenValue:
+        order: WrittenValue = names.argsort(x, axis=axes[0], kind="stable") * 1.0
+        return order
+
+    return _looping(LibrarySpelling(names, {argsort.name: stable_order}, names.float64))
 
 
 @cache

@@ -111,6 +111,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
     return {
         **{name: getattr(torch, own) for name, own in NUMPYS_NAMES.items()},
         "argmax": lambda x, axis: torch.argmax(x, axis).double(),
+        "argsort": lambda x, axis: torch.argsort(x, dim=axis, stable=True).double(),
         "argmin": lambda x, axis: torch.argmin(x, axis).double(),
         "asarray": lambda value: torch.tensor(np.array(value)),
         "broadcast_to": lambda x, shape: torch.broadcast_to(x, tuple(shape)),

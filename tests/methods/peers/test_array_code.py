@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.arrays import linear_recurrence
+from difflab.arrays import argsort, linear_recurrence
 from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_code import jax_code, numpy_code, torch_code
 
@@ -153,3 +153,11 @@ def test_the_loop_of_a_recurrence_is_differentiated_by_pytorch() -> None:
     names["f"](x).sum().backward()
     # The sum of d/dx, d/dy and d/dz of x + xy + xyz is 1 + y + yz + x + xz + xy.
     assert x.grad.tolist() == [1.0 + 5.0 + 3.0, 1.0 + 5.0 + 2.0, 3.0 + 2.0]
+
+
+@pytest.mark.parametrize("run", [in_numpy, in_torch])
+def test_the_order_of_equal_elements_is_theirs(run: Callable[..., Any]) -> None:
+    x = np.tile([2.0, 1.0], 20)
+    found = run(dl.trace(lambda x: argsort(x) / 3, x), [x])
+    places = [*range(1, 40, 2), *range(0, 40, 2)]
+    np.testing.assert_array_equal(found, np.array(places) / 3.0)  # in float64
