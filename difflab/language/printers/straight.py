@@ -19,12 +19,7 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.names import FreshNames, check_function_name
-from difflab.language.printers.array_loops import (
-    LOOPED,
-    Move,
-    flat_index,
-    moves,
-)
+from difflab.language.printers.array_loops import LOOPED, Move, flat_index, moves
 from difflab.language.printers.array_statements import (
     elementwise,
     moved,
@@ -67,20 +62,16 @@ class StraightLinePrinter(ExpressionPrinter):
     language: str
     reserved: ClassVar[Set[str]]
     """Names that no variable may have."""
-    suffix: ClassVar[str] = "_"
-    """What is appended to a name that is in use."""
+    suffix: ClassVar[str] = "_"  # appended to a name that is in use
     indent = "    "
     base = 0
     """The index of the first element of an array, from which loops count as well."""
     subscript = ("[", "]")
-    end_loop = ""
-    """The end of a loop over one statement, where that needs one."""
+    end_loop = ""  # the end of a loop over one statement, where that needs one
     writes_outputs = False
     """Whether the elements of outputs are written one by one into an array of the caller."""
-    added = ANYTHING
-    """The precedence that what is added to an element needs without parentheses."""
-    forever = "1"
-    """A condition that holds."""
+    added = ANYTHING  # what is added to an element has no parentheses from this precedence on
+    forever = "1"  # a condition that holds
 
     def __init__(
         self, function: Function, name: str, outer: StraightLinePrinter | None = None
@@ -88,7 +79,10 @@ class StraightLinePrinter(ExpressionPrinter):
         super().__init__(PrintedGraph(function, companions=True, empty=False))
         self.name = name
         self.outer = outer
-        self.fresh: FreshNames = self._free_names() if outer is None else outer.fresh
+        if outer is None:
+            check_function_name(name, self.reserved, self.language)
+        free = FreshNames(reserved=self.reserved | {name}, suffix=self.suffix)
+        self.fresh: FreshNames = free if outer is None else outer.fresh
         self.forms: dict[Primitive, TemplateForm] = {} if outer is None else outer.forms
         used = np.array(self.view.uses, dtype=np.bool_)
         printed = np.bincount(self.graph.opcode[used], minlength=FIRST_ROW).tolist()
@@ -107,11 +101,6 @@ class StraightLinePrinter(ExpressionPrinter):
         self.listed = self._listed()
         self.forced = forced_nodes(self)
         self.fused = bytearray(len(self.graph))  # arrays that are computed where they are read
-
-    def _free_names(self) -> FreshNames:
-        """Return the names that variables may have, if the function may have its own."""
-        check_function_name(self.name, self.reserved, self.language)
-        return FreshNames(reserved=self.reserved | {self.name}, suffix=self.suffix)
 
     @abstractmethod
     def template(self, row: Primitive) -> str:
