@@ -195,6 +195,13 @@ def choose(
         return _requested(schedule, program, arrays, native, why_not, threads)
     if program is not None:
         return _automatic(schedule, program, native, why_not)
+    return _of_arrays(schedule, arrays, native, threads)
+
+
+def _of_arrays(
+    schedule: Schedule, arrays: str, native: NativeTarget | None, threads: int
+) -> Choice:
+    """Choose for a function that is no short list of scalar operations, under "auto"."""
     controls, accumulates = _controls(schedule), _accumulates(schedule)
     if (controls or accumulates or _transforms(schedule)) and available():
         point, fault = _point(schedule)
