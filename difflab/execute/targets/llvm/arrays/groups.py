@@ -8,6 +8,7 @@ an address is an offset plus a step per iteration.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -107,20 +108,21 @@ class NestLayout:
                 used[self.cut.places[ref.root].value].append(len(self.groups[0]))
         ending: dict[int, list[int]] = {}
         places: dict[int, int] = {}
-        free: list[tuple[int, int]] = []
+        free: list[tuple[int, int]] = []  # sizes and starts, the smallest first
         room = done = 0
         for value, groups in used.items():
             while done < groups[0]:
-                free += [(sizes[other], places[other]) for other in ending.pop(done, ())]
+                for other in ending.pop(done, ()):
+                    bisect.insort(free, (sizes[other], places[other]))
                 done += 1
-            found = min((hole for hole in free if hole[0] >= sizes[value]), default=None)
-            if found is None:
+            smallest = bisect.bisect_left(free, (sizes[value],))
+            if smallest == len(free):
                 places[value] = room
                 room += sizes[value]
             else:
-                free.remove(found)
-                places[value] = found[1]
-                free += [(found[0] - sizes[value], found[1] + sizes[value])]
+                size, places[value] = free.pop(smallest)
+                if size > sizes[value]:
+                    bisect.insort(free, (size - sizes[value], places[value] + sizes[value]))
             ending.setdefault(groups[-1], []).append(value)
         return places, room
 
