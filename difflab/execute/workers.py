@@ -8,9 +8,9 @@ from threading import local
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["available", "share_out", "share_turns"]
+__all__ = ["available", "share_turns"]
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 _thread = local()  # its `shares` is true while the thread runs shared work
@@ -23,38 +23,17 @@ def available() -> int:
     return os.cpu_count() or 1
 
 
-def share_out(work: Callable[[], None], threads: int) -> None:
-    """Run `work` on this thread and on ``threads - 1`` others, until all have returned.
-
-    Work that is part of shared work runs on its own thread only.
-
-    Examples
-    --------
-    >>> done = []
-    >>> share_out(lambda: done.append(1), 3)
-    >>> done
-    [1, 1, 1]
-    """
-    if threads <= 1 or getattr(_thread, "shares", False):
-        work()
-        return
-    pool = _pools.get(threads)
-    if pool is None:
-        from concurrent.futures import ThreadPoolExecutor
-
-        pool = _pools.setdefault(threads, ThreadPoolExecutor(threads - 1, "difflab"))
-    others = [pool.submit(_shared, work) for _ in range(threads - 1)]
-    try:
-        _shared(work)
-    finally:
-        for other in others:
-            other.result()
-
-
-def share_turns(work: Callable[[Iterator[int]], None], turns: Iterable[int], threads: int) -> None:
+def share_turns(
+    work: Callable[[Iterator[int]], None],
+    turns: Iterable[int],
+    threads: int,
+    stop: Callable[[], None] = lambda: None,
+) -> None:
     """Run `work` on threads, each with an iterator; every turn is returned by one of them.
 
-    An error on one thread ends the iterators of the others.
+    Work that is part of shared work runs on its own thread only. If one thread fails, or this one
+    is interrupted, also while it waits for the others, the iterators end and `stop` is called,
+    which ends turns that would not end by themselves: a thread that runs on keeps the process.
 
     Examples
     --------
@@ -73,22 +52,42 @@ def share_turns(work: Callable[[Iterator[int]], None], turns: Iterable[int], thr
             yield turn
 
     def run() -> None:
+        _thread.shares = True
         try:
             work(own())
         except BaseException:
-            stopped.append(True)
+            stop_all()
             raise
+        finally:
+            _thread.shares = False
 
-    share_out(run, threads)
+    def stop_all() -> None:
+        stopped.append(True)
+        stop()
+
+    if threads <= 1 or getattr(_thread, "shares", False):
+        work(pending)
+    else:
+        _run_on_all(run, threads, stop_all)
 
 
-def _shared(work: Callable[[], None]) -> None:
-    """Run work that other threads run as well."""
-    _thread.shares = True
+def _run_on_all(run: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
+    """Run code on this thread and on ``threads - 1`` others, until all have returned."""
+    from concurrent.futures import ThreadPoolExecutor, wait
+
+    others: list[Future[None]] = []
     try:
-        work()
-    finally:
-        _thread.shares = False
+        pool = _pools.get(threads)
+        if pool is None:
+            pool = _pools.setdefault(threads, ThreadPoolExecutor(threads - 1, "difflab"))
+        others.extend(pool.submit(run) for _ in range(threads - 1))
+        run()
+        for other in others:
+            other.result()
+    except BaseException:
+        stop()
+        wait(others)
+        raise
 
 
 if hasattr(os, "register_at_fork"):

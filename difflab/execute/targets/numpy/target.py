@@ -9,8 +9,7 @@ not universal functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from difflab.execute.lower.schedule import (
     spread,
 )
 from difflab.execute.memory_plan import MemoryPlan
-from difflab.execute.workers import share_out
+from difflab.execute.workers import share_turns
 from difflab.graph.ir import Shape
 
 __all__ = ["NumpyTarget"]
@@ -147,20 +146,17 @@ class NumpyTarget:
     ) -> None:
         """Compute all blocks, of `size` points each."""
         blocks = -(-points // max(size, 1))
-        turns = count()
 
-        def work() -> None:
+        def work(turns: Iterator[int]) -> None:
             workspace = self._workspaces.pop() if self._workspaces else _NumpyWorkspace(self.plan)
             with np.errstate(all="ignore"):
                 for turn in turns:
-                    if turn >= blocks:
-                        break
                     start = turn * size
                     self._block(workspace, inputs, stores, start, min(points, start + size))
             workspace.forget()
             self._workspaces.append(workspace)
 
-        share_out(work, self._workers(points))
+        share_turns(work, range(blocks), self._workers(points))
 
     def _workers(self, points: int) -> int:
         """Return how many threads share the blocks of n points."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from difflab.execute.targets.llvm.arrays.failures import FAULT, STOPPED, raise_f
 from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
-from difflab.execute.workers import share_out
+from difflab.execute.workers import share_turns
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
@@ -86,30 +85,24 @@ class NativeBatch:
         starts = np.array([array.ctypes.data for array in arrays], np.intp)
         workers = min(self.threads, points)
         blocks = 1 if workers == 1 else min(SHARED * workers, points)
-        turns = count()
         tables: list[Array] = []
-        stopped: list[bool] = []
 
-        def work() -> None:
+        def work(turns: Iterator[int]) -> None:
             table = np.concatenate([starts, steps, np.zeros(FAULT, np.intp)])
             tables.append(table)
             memory = np.zeros(self._module.layout.room + 1)
-            try:
-                for turn in turns:
-                    if turn >= blocks or stopped:
-                        break
-                    first, last = points * turn // blocks, points * (turn + 1) // blocks
-                    table[: len(starts)] = starts + 8 * first * steps
-                    x, y, v = (part.ctypes.data for part in (table, constants, memory))
-                    entry.run(x, y, v, last - first)
-                    raise_fault(table, self._module.accesses)
-            except BaseException:
-                stopped.append(True)
-                for other in tables:  # loops of other threads look there
-                    other[-FAULT] = STOPPED
-                raise
+            for turn in turns:
+                first, last = points * turn // blocks, points * (turn + 1) // blocks
+                table[: len(starts)] = starts + 8 * first * steps
+                x, y, v = (part.ctypes.data for part in (table, constants, memory))
+                entry.run(x, y, v, last - first)
+                raise_fault(table, self._module.accesses)
 
-        share_out(work, workers)
+        def stop() -> None:
+            for table in tables:  # loops of machine code look there
+                table[-FAULT] = STOPPED
+
+        share_turns(work, range(blocks), workers, stop)
 
     def memory_plan(self, points: int) -> MemoryPlan:
         """Return the memory of a batch, if its inputs need not be copied."""

@@ -115,7 +115,7 @@ ENDLESS = """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
-@pytest.mark.parametrize("point", ["1.0", "np.ones(8)"])
+@pytest.mark.parametrize("point", ["1.0", "np.ones(8)", "np.append(-np.ones(7), 1.0)"])
 @pytest.mark.parametrize(
     ("handler", "wanted", "said"),
     [
