@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
+from difflab.core.quantities import count as shortened
 from difflab.graph.checks import require_function
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
@@ -55,6 +56,12 @@ class Counts:
     dag: int
     operations: int
     arithmetic: int
+
+    def __repr__(self) -> str:
+        # Python refuses to write out integers of more digits than sys.get_int_max_str_digits().
+        tree = f"{self.tree}" if self.tree < 10**100 else f"about {shortened(self.tree)}"
+        rest = f"dag={self.dag}, operations={self.operations}, arithmetic={self.arithmetic}"
+        return f"Counts(tree={tree}, {rest})"
 
 
 def count(function: Function) -> Counts:

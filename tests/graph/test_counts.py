@@ -49,6 +49,20 @@ def looped(turns: int) -> Function:
     return dl.trace(lambda x: dl.scan(cell, x, np.ones((turns, 3)))[0], np.ones(3))
 
 
+def test_sizes_with_more_digits_than_python_writes_are_shown() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(20_000):
+            x = 4 * x * (1 - x)
+        return x
+
+    counts = dl.count(dl.trace(chain, 0.3))
+    assert counts.tree == 6 * 2**20_000 - 5  # tree(n) = 2 tree(n - 1) + 5 and tree(0) = 1
+    # log10(6) + 20,000 log10(2) = 6021.4
+    assert (
+        repr(counts) == "Counts(tree=about 1e6021, dag=60003, operations=60000, arithmetic=60000)"
+    )
+
+
 def test_a_loop_has_the_operations_of_its_turns() -> None:
     # 3 rows of 3 products and 2 sums, 3 sums, 3 tanh; 3 squares and 2 sums
     a_turn = 3 * (3 + 2) + 3 + 3 + 3 + 2
