@@ -16,7 +16,7 @@ from difflab.graph.function import Function
 pytest.importorskip("llvmlite")
 
 from difflab.execute.dispatch import TargetDispatch
-from difflab.execute.targets.llvm import NativeArrays
+from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import arranged
 from difflab.execute.targets.llvm.arrays.loop_detection import MOST_BEFORE, segmented

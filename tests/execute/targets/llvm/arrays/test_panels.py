@@ -18,7 +18,7 @@ import difflab as dl
 pytest.importorskip("llvmlite")
 
 from difflab.execute.lower.schedule import Schedule
-from difflab.execute.targets.llvm import NativeArrays
+from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.blocks import TERMS
 from difflab.execute.targets.llvm.libraries import host
 
