@@ -377,6 +377,24 @@ def _contracted(d: Draw) -> Drawn:
     )
 
 
+def _einsum(d: Draw) -> Drawn:
+    """Draw subscripts with two letters for each size, which may recur, and with an ellipsis."""
+    operands = [d.last, *(d.other() for _ in range(d.whole(0, 2)))]
+    terms = []
+    for operand in operands:
+        shape = np.shape(d.values[operand.number])
+        named = d.one(shape, shape[d.whole(0, len(shape)) :])
+        letters = "".join(chr(ord("a") + (2 * size + d.whole(0, 1)) % 26) for size in named)
+        hidden = len(named) < len(shape)
+        terms.append(("..." if hidden or d.whole(0, 4) == 0 else "") + letters)
+    subscripts = ",".join(terms)
+    if d.whole(0, 3):
+        kept = [c for c in sorted({*subscripts} - {*",."}) if d.whole(0, 1)]
+        subscripts += "->" + d.one("".join(kept), "".join(reversed(kept)))
+        subscripts += "..." if "..." in subscripts else ""
+    return (subscripts, *operands), d.any(optimize=d.one(False, True, "optimal")), None
+
+
 def _cross(d: Draw) -> Drawn:
     vectors = [k for k, v in enumerate(d.values) if np.shape(v)[-1:] == (3,)]
     return (Value(d.one(*vectors)), Value(d.one(*vectors))), {}, None
@@ -512,6 +530,7 @@ FUNCTIONS: Mapping[str, Drawer] = {
     "average": _weights,
     "cov": _covariance,
     "corrcoef": lambda d: ((d.last,), d.flags("rowvar"), None),
+    "einsum": _einsum,
     "tensordot": _contracted,
     "cross": _cross,
     **dict.fromkeys(("dot", "inner", "outer", "kron", "vdot", "matmul", "append"), _pair),
@@ -547,8 +566,8 @@ FUNCTIONS: Mapping[str, Drawer] = {
 }
 
 
-WILD = [name for name in FUNCTIONS if not name.startswith("fft.")]
-"""Which results of a transform are nan depends on the order in which it adds."""
+WILD = [name for name in FUNCTIONS if not name.startswith("fft.") and name != "einsum"]
+"""Which results of a transform, or of several factors, are nan depends on the order of terms."""
 WITH_INFINITIES = [
     *(name for name in WILD if not name.startswith("linalg.") and "ntile" not in name),
     *["median", "nanmedian"] * 4,
