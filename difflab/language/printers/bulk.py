@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from difflab.graph.ir import FIRST_ROW
 from difflab.language.printers.forms import ATOM
 from difflab.language.printers.writer import Part
+from difflab.primitives import index
 
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
@@ -60,11 +61,16 @@ def bulk_lines(printer: StraightLinePrinter, longest: int) -> bool:
     Returns
     -------
     bool
-        Whether they are written: of large functions that compute with numbers only.
+        Whether they are written: of large functions that compute with numbers only, which may be
+        elements of arrays that they are given.
     """
-    nodes = _printed(printer)
+    printed = _printed(printer)
+    elements = _elements(printer, printed)
+    nodes = np.setdiff1d(printed, elements, assume_unique=True)
     if len(nodes) < LEAST or not _is_scalar(printer, nodes):
         return False
+    for element in elements.tolist():
+        printer.compute_array(element, index)
     columns = _operands(printer)
     owners = _own_lines(printer, nodes, columns, longest)
     texts, levels = _leaves(printer)
@@ -92,6 +98,17 @@ def _is_scalar(printer: StraightLinePrinter, nodes: Nodes) -> bool:
     looped = np.array([row.shape is not None for row in graph.primitives])
     among = arrays[graph.shape_ids[nodes]] | looped[graph.opcode[nodes] - FIRST_ROW]
     return not np.any(among)
+
+
+def _elements(printer: StraightLinePrinter, nodes: Nodes) -> Nodes:
+    """Return the nodes that are elements of arrays with a name, such as the inputs."""
+    graph = printer.graph
+    if index not in graph.primitives:
+        return nodes[:0]
+    chosen = nodes[graph.opcode[nodes] == FIRST_ROW + graph.primitives.index(index)]
+    arrays = [node for node in printer.names if graph.shape(node)]
+    found: Nodes = chosen[np.isin(graph.args[graph.starts[chosen]], arrays)]
+    return found
 
 
 def _printed(printer: StraightLinePrinter) -> Nodes:

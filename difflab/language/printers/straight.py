@@ -278,7 +278,7 @@ class StraightLinePrinter(ExpressionPrinter):
                 self.names[node] = EMPTY
                 continue
             if row.shape is not None or self.graph.shape(node):
-                self._array(node, row)
+                self.compute_array(node, row)
                 continue
             sizes[node] += sum(sizes[child] for child in self.view.children[node])
             if self.forced[node] or sizes[node] > _LONGEST:
@@ -301,7 +301,7 @@ class StraightLinePrinter(ExpressionPrinter):
             ]
         return [self.value(node, self.expression(node))]
 
-    def _array(self, node: int, row: Primitive) -> None:
+    def compute_array(self, node: int, row: Primitive) -> None:
         """Write the loops of a node that is an array or an element of one."""
         children = self.view.children[node]
         shapes = [self.graph.shape(child) for child in children]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,21 @@ def drawn(size: int) -> Function:
     return Function.build(builder, inputs, values[-3:], ["a", "b", "c"])
 
 
+def of_elements(size: int) -> Function:
+    """Return a function of random operations on elements of an array, and on a number."""
+    rng = np.random.default_rng(size)
+    pairs = rng.integers(50, size=(size, 2)).tolist()
+
+    def function(x: Any, y: Any) -> Any:
+        values = [x[0, 1], x[2, 0], y, x[1, 1]]
+        for number, (a, b) in enumerate(pairs):
+            near, far = values[-1 - a % len(values)], values[-1 - b % len(values)]
+            values.append(near * far if number % 2 else near - np.sin(far))
+        return sum(values[-3:])
+
+    return dl.trace(function, np.ones((3, 2)), 1.0)
+
+
 def balanced(depth: int) -> Function:
     """Return a tree of sums whose leaves differ."""
     terms = [f"sin(x*{number}.5)" for number in range(2**depth)]
@@ -77,6 +93,7 @@ def test_the_text_is_that_of_one_node_after_the_other(
     functions = [drawn(400), dl.gradient(parse("x*y - (x - (y - 1))/-(x*y)^2^y + sin(exp(x))^3"))]
     functions.append(parse("energy = x*y; t1 = sin(energy) + energy; t1*(t1 - (x > y))"))
     functions += [parse("+".join(["x", "y*-2"] * 100)), balanced(6)]
+    functions += [of_elements(300), dl.value_and_gradient(of_elements(60))]
     for function in functions:
         one_by_one = printed(printer, function, 10**9, monkeypatch)
         assert one_by_one
@@ -93,7 +110,10 @@ def test_the_texts_of_random_formulas_agree(formula: Formula) -> None:
             assert printed(printer, function, 0, patch) == one_by_one
 
 
-def test_a_large_function_is_printed_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("made", [drawn, of_elements])
+def test_a_large_function_is_printed_row_by_row(
+    made: Callable[[int], Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No node is described for itself, but one of each row in each round."""
     described: list[int] = []
     describe = CPrinter.describe
@@ -103,7 +123,7 @@ def test_a_large_function_is_printed_row_by_row(monkeypatch: pytest.MonkeyPatch)
         return describe(self, node)
 
     monkeypatch.setattr(CPrinter, "describe", counted)
-    assert printers.c(drawn(20_000)).count("\n") > 5_000
+    assert printers.c(made(20_000)).count("\n") > 5_000
     assert len(described) < 2_000
 
 
