@@ -36,28 +36,27 @@ def test_version(difflab):
     assert difflab("--version").out == f"difflab {__version__}\n"
 
 
-def test_a_subcommand_is_read_without_the_others(difflab, monkeypatch):
-    reading = []
+@pytest.fixture
+def reading(monkeypatch):
+    """Names of the functions whose signatures typer reads."""
+    found = []
     signature = get_params_from_function
     monkeypatch.setattr(
         typer.main,
         "get_params_from_function",
-        lambda function: reading.append(function.__name__) or signature(function),
+        lambda function: found.append(function.__name__) or signature(function),
     )
+    return found
+
+
+def test_a_subcommand_is_read_without_the_others(difflab, reading):
     assert difflab("doctor", "-h").code == 0
     assert set(reading) == {"doctor", "_root", "_version"}
     assert difflab("bench", "swell", "-h").code == 0
     assert "compare" not in reading
 
 
-def test_the_list_of_subcommands_reads_none(difflab, monkeypatch):
-    reading = []
-    signature = get_params_from_function
-    monkeypatch.setattr(
-        typer.main,
-        "get_params_from_function",
-        lambda function: reading.append(function.__name__) or signature(function),
-    )
+def test_the_list_of_subcommands_reads_none(difflab, reading):
     assert "Differentiate EXPR by every method" in difflab("--help").out
     assert set(reading) == {"nothing", "_root", "_version"}
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -48,16 +51,32 @@ def test_a_failure_stops_the_work_of_other_threads(failing: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_an_interruption_while_this_thread_waits_stops_the_others() -> None:
-    stopped = threading.Event()
+    stopped, seen = threading.Event(), list[bool]()
 
     def work(turns: Iterator[int]) -> None:
         if threading.current_thread() is not MAIN:
             threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-            assert stopped.wait(60)
+            seen.append(stopped.wait(20))
 
     with pytest.raises(KeyboardInterrupt):
         share_turns(work, range(2), 2, stopped.set)
-    assert stopped.is_set()
+    assert seen == [True]
+
+
+def test_an_interruption_while_threads_are_started_stops_those_that_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopped, seen = threading.Event(), queue.SimpleQueue[bool]()
+    submit = ThreadPoolExecutor.submit
+
+    def interrupted(*args: Any) -> None:
+        submit(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        share_turns(lambda turns: seen.put(stopped.wait(20)), range(2), 2, stopped.set)
+    assert seen.get(timeout=60)
 
 
 def test_shared_work_shares_nothing_further() -> None:
