@@ -22,6 +22,7 @@ from difflab.errors import DeviceError, InputError
 __all__ = [
     "HOST",
     "array_module",
+    "beside",
     "device_mismatch",
     "device_module",
     "device_name",
@@ -162,6 +163,19 @@ def sent_to(home: Any, array: Any) -> Any:
     """Return an array copied to the device of an array module, on the user's explicit request."""
     held = on_host(array)
     return held if home is np else home.asarray(held)
+
+
+def beside(value: Any, array: np.ndarray[Any, Any]) -> Any:
+    """Return a constant array of a derivative rule on the device of a value, or of what it holds.
+
+    Examples
+    --------
+    >>> beside(1.0, np.eye(2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    held = value.__difflab_value__() if hasattr(value, "__difflab_value__") else value
+    home = module_of(held)
+    return array if home is np else home.asarray(array)
 
 
 def on_host(value: Any) -> Any:

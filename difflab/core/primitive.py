@@ -17,6 +17,8 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from difflab.core.apply import apply
 from difflab.core.javascript import from_c
 from difflab.core.special_functions import special_functions
@@ -372,7 +374,7 @@ class Primitive:
             found = (
                 partial(self.computer(xp), **kwargs)
                 if self.unbatched is None
-                else self.unbatched(xp, **kwargs)
+                else _with_scalars(xp, self.unbatched(xp, **kwargs))
             )
             self._computers[xp, params] = found
         return found
@@ -380,13 +382,28 @@ class Primitive:
     def _bind(self, xp: ModuleType) -> Callable[..., Any]:
         kernel = self.kernel
         if callable(kernel):
-            return partial(kernel, xp)
-        home: Any = xp
-        *modules, name = kernel.split(".")
-        if modules:
-            home = special_functions(xp)
-        found: Callable[..., Any] = getattr(home, name)
-        return found
+            found: Callable[..., Any] = partial(kernel, xp)
+        else:
+            *modules, name = kernel.split(".")
+            home: Any = special_functions(xp) if modules else xp
+            found = getattr(home, name)
+        return _with_scalars(xp, found)
+
+
+TAKE_SCALARS = frozenset({"numpy", "jax.numpy", "difflab.core.pytorch"})
+"""Array modules whose functions take scalars of the host of every type; CuPy refuses some."""
+
+
+def _with_scalars(xp: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that takes NumPy's arrays without axes, and truth values of the host."""
+    if xp.__name__ in TAKE_SCALARS:
+        return kernel
+
+    def converted(arg: Any) -> Any:
+        scalar = arg[()] if type(arg) is np.ndarray and arg.ndim == 0 else arg
+        return xp.asarray(scalar) if isinstance(scalar, bool | np.bool_) else scalar
+
+    return lambda *args, **params: kernel(*map(converted, args), **params)
 
 
 def _arity(rule: Rule) -> int | None:

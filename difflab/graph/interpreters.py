@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import array_module, library_name
+from difflab.core.devices import array_module, library_name, module_of
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
@@ -67,11 +68,30 @@ NUMBERS_ONLY = frozenset(
 
 
 class CarrierInterpreter:
-    """Values are carriers, such as eager tensors, which record each operation."""
+    """Values are carriers, such as eager tensors, which record each operation.
+
+    Parameters
+    ----------
+    home : module, optional
+        The array module of the arrays that the carriers hold, if it is not NumPy: what is computed
+        from constants alone is computed there.
+    """
+
+    def __init__(self, home: ModuleType | None = None) -> None:
+        self.home = home
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the operation that the carriers record."""
-        return primitive
+        if self.home is None:
+            return primitive
+        home = self.home
+
+        def recorded(*args: Any, **params: Any) -> Any:
+            if any(hasattr(arg, "__difflab_apply__") for arg in args):
+                return primitive(*args, **params)
+            return primitive.computer(home)(*args, **params)
+
+        return recorded
 
     def constant(self, value: Number, name: str | None) -> float:
         """Return the number."""
@@ -303,6 +323,15 @@ def _pole(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
     return mp.nan
 
 
+def _home(carriers: Sequence[Any]) -> ModuleType | None:
+    """Return the array module of the arrays that carriers hold; None if it is NumPy."""
+    held = (
+        carrier.__difflab_value__() for carrier in carriers if hasattr(carrier, "__difflab_value__")
+    )
+    modules = (module_of(value) for value in held)
+    return next((module for module in modules if module is not np), None)
+
+
 def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpreter:
     """Choose the interpreter from the values: carriers, mpmath, SymPy, or an array module.
 
@@ -313,7 +342,7 @@ def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpr
     """
     for value in values:
         if hasattr(value, "__difflab_apply__"):
-            return CarrierInterpreter()
+            return CarrierInterpreter(_home(values))
         module = type(value).__module__.partition(".")[0]
         if module == "mpmath":
             return MpmathInterpreter()

@@ -43,6 +43,8 @@ def _expm(xp: ModuleType, a: Array) -> Array:
         return xp.linalg.matrix_exp(a)
     special = SPECIAL.get(xp.__name__)
     home = import_module(special.removesuffix("special") + "linalg") if special else xp.linalg
+    if a.ndim > 2 and xp.__name__ not in ("numpy", "jax.numpy"):  # CuPy takes one matrix
+        return xp.stack([_expm(xp, part) for part in a]) if len(a) else a
     return home.expm(a)
 
 

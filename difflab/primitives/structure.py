@@ -177,7 +177,7 @@ def _stack(xp: ModuleType, parts: tuple[Array, ...], batch: Shape) -> Array:
         # Arrays of objects would become the elements.
         return whole if whole.dtype != object else np.stack(parts)
     if batch == ():
-        return xp.stack(parts)
+        return xp.stack(parts) if parts else xp.zeros(0)
     return xp.stack([xp.broadcast_to(part, batch) for part in parts], axis=-1)
 
 

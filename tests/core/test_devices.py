@@ -84,12 +84,17 @@ def test_every_elementwise_kernel_runs_there(row: Primitive, xp: Any) -> None:
     same(row(*map(xp.asarray, values)), row(*values), xp)
 
 
+def unsigned(name: str, result: Any) -> Any:
+    """Return what does not depend on the signs of vectors, which each library chooses."""
+    return result**4 if name in ("eigh", "svd") else result
+
+
 @pytest.mark.parametrize(("name", "place"), PLACES)
 def test_every_kernel_of_arrays_runs_there(name: str, place: int, xp: Any) -> None:
     values, params = CASES[name][place]
     operands = [*values, *indices_of(name, place)]
     found = applied(name, list(map(xp.asarray, operands)), params)
-    same(found, applied(name, operands, params), xp)
+    same(unsigned(name, found), unsigned(name, applied(name, operands, params)), xp)
 
 
 MOVED: dict[str, Callable[[Any], Any]] = {
@@ -167,7 +172,7 @@ def test_tapes_of_arrays_run_there(name: str, place: int, xp: Any) -> None:
 
     def function(*args: Any) -> Any:
         kind = xp.asarray if isinstance(args[0].detach().array(), xp.ndarray) else np.asarray
-        return applied(name, [*args, *map(kind, indices_of(name, place))], params)
+        return unsigned(name, applied(name, [*args, *map(kind, indices_of(name, place))], params))
 
     for bar, expected in zip(
         gradients(function, there), gradients(function, list(values)), strict=True

@@ -35,6 +35,7 @@ FAMILIES = (
     "jax_reader",
     "wrapped",
     "elements",
+    "devices",
 )
 """The modules of this folder that define a `FAMILY`."""
 

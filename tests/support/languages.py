@@ -26,7 +26,17 @@ from difflab.methods.peers.jax import double
 from difflab.primitives import helpers
 from tests.support import node
 
-__all__ = ["JAVASCRIPT", "LANGUAGES", "LIBRARIES", "STAN", "C", "Language", "Printer", "command"]
+__all__ = [
+    "JAVASCRIPT",
+    "LANGUAGES",
+    "LIBRARIES",
+    "STAN",
+    "C",
+    "Language",
+    "OnDevice",
+    "Printer",
+    "command",
+]
 
 Array = NDArray[np.float64]
 Printer = Callable[[Function, str], str]
@@ -60,6 +70,12 @@ class Language:
         found = re.search(r"(\d+)\.(\d+)", said.stdout)
         return found is not None and tuple(map(int, found.groups())) >= self.since
 
+    @property
+    def needed(self) -> str:
+        """What its code needs."""
+        version = f" {'.'.join(map(str, self.since))} or newer" if any(self.since) else ""
+        return f"{self.program}{version}"
+
     def prints(self, function: Function) -> bool:
         """Whether the language has all operations of a function."""
         try:
@@ -75,6 +91,21 @@ class Language:
         sources = [self.printer(function, f"call{k}") for k, function in enumerate(functions)]
         at = [np.atleast_2d(np.asarray(each, dtype=float)) for each in points]
         return self.run(sources, functions, at, folder)
+
+
+@dataclass(frozen=True)
+class OnDevice(Language):
+    """A language whose code runs on an NVIDIA GPU."""
+
+    @property
+    def there(self) -> bool:
+        """Whether the compiler is installed, and there is a GPU."""
+        return super().there and Path("/dev/nvidia0").exists()
+
+    @property
+    def needed(self) -> str:
+        """What its code needs."""
+        return f"{super().needed} and an NVIDIA GPU"
 
 
 def command(text: str, folder: Path) -> str:
@@ -185,6 +216,38 @@ def in_cuda(
     return called(folder / "f.so", "c{0}", functions, points)
 
 
+_ON_DEVICE = """
+template <typename Kernel>
+static void launched(Kernel kernel, const double *x, long n, double *y, long m)
+{
+    double *there;
+    cudaMalloc(&there, (n + m) * sizeof(double));
+    cudaMemcpy(there, x, n * sizeof(double), cudaMemcpyHostToDevice);
+    kernel<<<1, 32>>>(there, there + n, 1);
+    cudaMemcpy(y, there + n, m * sizeof(double), cudaMemcpyDeviceToHost);
+    cudaFree(there);
+}
+"""
+"""One point by a kernel of many."""
+
+
+def in_cuda_on_device(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Compile the functions for the GPU, and launch their kernels."""
+    lines = ["#include <math.h>", _ON_DEVICE]
+    for k, (source, f) in enumerate(zip(sources, functions, strict=True)):
+        body = source.removeprefix("#include <math.h>\n")
+        lines += [
+            f"namespace n{k} {{ {body}\n}}",
+            f'extern "C" void c{k}(const double *x, double *y)',
+            f"{{ launched(n{k}::call{k}_points, x, {f.n}, y, {f.m}); }}",
+        ]
+    (folder / "f.cu").write_text("\n".join(lines), encoding="utf-8")
+    command("nvcc -O1 -w -fmad=false -arch=native -Xcompiler -fPIC -shared -o f.so f.cu", folder)
+    return called(folder / "f.so", "c{0}", functions, points)
+
+
 def in_octave(
     sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
 ) -> list[Array]:
@@ -269,6 +332,7 @@ LANGUAGES = [
     Language("Fortran", printers.fortran, "gfortran", in_fortran),
     Language("Rust", printers.rust, "rustc", in_rust, since=(1, 77)),  # round_ties_even
     Language("CUDA", printers.cuda, "g++", in_cuda),
+    OnDevice("CUDA on a GPU", printers.cuda, "nvcc", in_cuda_on_device),
     Language("MATLAB", printers.matlab, "octave-cli", in_octave),
     Language("Julia", printers.julia, "julia", in_julia),
 ]

@@ -35,7 +35,7 @@ def _inside(value: Any) -> Any:
     """Return an operand as NumPy's; one of the host's that is no number is refused."""
     if isinstance(value, ndarray):
         return value._held
-    if isinstance(value, np.ndarray) and value.ndim:
+    if isinstance(value, np.ndarray):
         raise TypeError("implicit conversion of a NumPy array")
     if isinstance(value, list | tuple):
         return type(value)(_inside(part) for part in value)
@@ -199,6 +199,17 @@ for _name in FUNCTIONS:
     globals()[_name] = _wrapped(getattr(np, _name), plain=_name in ("iscomplexobj", "result_type"))
 
 
+def where(condition: ndarray, a: Any, b: Any) -> Any:
+    """Select; a truth value of the host is refused."""
+    return _wrapped(np.where)(condition.astype("?"), a, b)
+
+
+def _expm(a: Any) -> Any:
+    if a.ndim > 2:
+        raise ValueError("Input must be 1- or 2-d.")
+    return scipy.linalg.expm(a)
+
+
 def empty(shape: Any, dtype: Any = float) -> ndarray:
     """Return memory that nothing has been written to, which shows."""
     return ndarray(np.full(shape, np.nan if np.dtype(dtype).kind == "f" else 1, dtype))
@@ -228,7 +239,7 @@ linalg = SimpleNamespace(
             *("eigh", "qr", "svd", "pinv"),
         )
     },
-    expm=_wrapped(scipy.linalg.expm),
+    expm=_wrapped(_expm),
 )
 fft = SimpleNamespace(
     **{name: _wrapped(getattr(np.fft, name)) for name in ("fft", "ifft", "rfft", "irfft")}

@@ -118,6 +118,7 @@ def test_a_library_without_derivatives_is_refused(strict: Any) -> None:
 def standin_cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The stand-in, known as CuPy."""
     monkeypatch.setattr(standin.ndarray, "__module__", "cupy._core.core")
+    monkeypatch.delattr(standin.ndarray, "__array_namespace__")
     monkeypatch.setitem(sys.modules, "cupy", standin)
     return standin
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.autodiff.engine.reverse import pull_back_masked
+from difflab.core.devices import beside
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.eager.recording.rows import sent
 from difflab.graph.builder import Builder
@@ -98,6 +99,8 @@ def _bound(
         return function, operands[0], operands[1]
     if len(operands) == 1:
         return function, operands[0], -1
+    if not operands and xp is None:  # a constant array
+        return lambda work: beside(work[0], function()), -1, -1
     return lambda work: function(*[work[operand] for operand in operands]), -1, -1
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import on_host
 from difflab.core.primitive import Params, Primitive, Shape
 from difflab.eager.recording.plan import NUMBERS
 from difflab.eager.recording.rows import cast, zeros
@@ -47,6 +48,9 @@ class Traced:
         """The shape of the array."""
         shape: Shape = self.value.shape
         return shape
+
+    def __difflab_value__(self) -> Any:
+        return self.value
 
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
@@ -116,8 +120,8 @@ class Trace(Calculator):
     def _name(self, operand: Any) -> str:
         if type(operand) is Traced:
             return operand.name
-        if np.ndim(operand):  # an array that a rule writes, such as a triangle of ones
-            key = operand.shape, operand.tobytes()
+        if getattr(operand, "ndim", 0):  # an array that a rule writes, such as a triangle of ones
+            key = operand.shape, on_host(operand).tobytes()
             name = self._arrays.setdefault(key, f"array{len(self._arrays)}")
             self.constants[name] = operand
             return name

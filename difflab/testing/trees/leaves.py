@@ -54,6 +54,8 @@ def library_of(value: Any) -> str:
             return "jax"
         if package == "torch" and hasattr(value, "requires_grad"):
             return "torch"
+        if package == "cupy" and hasattr(value, "dtype"):
+            return "cupy"
     if hasattr(type(value), "__array_namespace__"):
         return type(value).__module__.partition(".")[0]
     return ""

@@ -69,6 +69,8 @@ SPELLINGS: dict[str, CudaSpelling] = {
     "gammaln": CudaSpelling(
         "{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"
     ),
+    # CUDA's is -∞ at negative subnormal numbers.
+    "log": CudaSpelling("{0} < 0.0 ? __longlong_as_double(0x7ff8000000000000ll) : log({0})"),
     "float32": CudaSpelling("(double)(float)({0})"),
     "logaddexp": CudaSpelling("log_add_exp({0}, {1})", helper="log_add_exp"),
     "isfinite": CudaSpelling("{0} - {0} == 0.0"),

@@ -31,7 +31,7 @@ extern "C" __global__ void difflab_0(
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += width) {
         const double v0 = x0[i * x0_step];
         const double v1 = x1[i * x1_step];
-        const double v2 = log(v0);
+        const double v2 = v0 < 0.0 ? __longlong_as_double(0x7ff8000000000000ll) : log(v0);
         const double v3 = v0 * v1;
         const double v4 = v2 + v3;
         double v5, v7;
