@@ -18,30 +18,26 @@ __all__ = ["convolve", "correlate"]
 Array = Any
 
 
-def _windows(xp: ModuleType, a: Array, v: Array) -> Array:
-    """Return the product of `v` with every part of `a` of its length."""
-    size = v.shape[-1]
-    count = a.shape[-1] - size + 1
-    places = xp.asarray((np.arange(count)[:, None] + np.arange(size)).ravel())
-    parts = xp.take(a, places, axis=-1).reshape((*a.shape[:-1], count, size))
-    return xp.matmul(parts, v[..., None])[..., 0]
-
-
 def _convolve(xp: ModuleType, a: Array, v: Array) -> Array:
     if xp is np and a.ndim == v.ndim == 1:
         return np.convolve(a, v)
-    margin = xp.zeros((*a.shape[:-1], v.shape[-1] - 1), dtype=a.dtype)
-    return _windows(xp, xp.concatenate([margin, a, margin], axis=-1), _turned(xp, v))
+    last = a.shape[-1] - 1
+    places = np.arange(last + v.shape[-1])[:, None] - np.arange(v.shape[-1])
+    terms = _parts(xp, a, np.clip(places, 0, last)) * v[..., None, :]
+    # Zeros around `a` would be multiplied by infinities.
+    return xp.sum(xp.where(xp.asarray((places >= 0) & (places <= last)), terms, 0.0), axis=-1)
 
 
 def _correlate(xp: ModuleType, a: Array, v: Array) -> Array:
     if xp is np and a.ndim == v.ndim == 1:
         return np.convolve(a, v[::-1], "valid")  # `np.correlate` would conjugate complex steps
-    return _windows(xp, a, v)
+    places = np.arange(a.shape[-1] - v.shape[-1] + 1)[:, None] + np.arange(v.shape[-1])
+    return xp.matmul(_parts(xp, a, places), v[..., None])[..., 0]
 
 
-def _turned(xp: ModuleType, v: Array) -> Array:
-    return xp.take(v, xp.asarray(np.arange(v.shape[-1])[::-1].copy()), axis=-1)
+def _parts(xp: ModuleType, a: Array, places: np.ndarray[Any, Any]) -> Array:
+    """Return the elements of `a` at places ``(count, size)``."""
+    return xp.take(a, xp.asarray(places.ravel()), axis=-1).reshape((*a.shape[:-1], *places.shape))
 
 
 convolve: Primitive = Primitive(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.arrays import stack
 from difflab.autodiff.control.loop import append_loop
 from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
 from difflab.autodiff.recording import record
@@ -204,7 +205,7 @@ def _in_python(
         results.append(parts)
     ordered = results[::-1] if reverse else results
     assert shape is not None
-    stacked = [np.stack(list(each)) for each in zip(*ordered, strict=True)]
+    stacked = [stack(list(each)) for each in zip(*ordered, strict=True)]
     return unflatten(call.carry, carry), unflatten(shape, stacked)
 
 
