@@ -21,11 +21,13 @@ from difflab.errors import DeviceError, InputError
 
 __all__ = [
     "HOST",
+    "TAKE_SCALARS",
     "array_module",
     "beside",
     "device_mismatch",
     "device_module",
     "device_name",
+    "home_of",
     "library_name",
     "module_of",
     "on_host",
@@ -34,6 +36,8 @@ __all__ = [
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
 """Types whose array module is known to be NumPy."""
+TAKE_SCALARS = frozenset({"numpy", "jax.numpy", "difflab.core.pytorch"})
+"""Array modules whose functions take scalars of the host of every type; CuPy refuses some."""
 
 
 def module_of(value: Any) -> Any:
@@ -165,16 +169,20 @@ def sent_to(home: Any, array: Any) -> Any:
     return held if home is np else home.asarray(held)
 
 
+def home_of(value: Any) -> Any:
+    """Return the array module of a number or array, or of what a carrier holds."""
+    return module_of(value.__difflab_value__() if hasattr(value, "__difflab_value__") else value)
+
+
 def beside(value: Any, array: np.ndarray[Any, Any]) -> Any:
-    """Return a constant array of a derivative rule on the device of a value, or of what it holds.
+    """Return a constant array on the device of a value, or of what a carrier holds.
 
     Examples
     --------
     >>> beside(1.0, np.eye(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    held = value.__difflab_value__() if hasattr(value, "__difflab_value__") else value
-    home = module_of(held)
+    home = home_of(value)
     return array if home is np else home.asarray(array)
 
 

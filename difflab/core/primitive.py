@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.apply import apply
+from difflab.core.devices import TAKE_SCALARS
 from difflab.core.javascript import from_c
 from difflab.core.special_functions import special_functions
 
@@ -388,10 +389,6 @@ class Primitive:
             home: Any = special_functions(xp) if modules else xp
             found = getattr(home, name)
         return _with_scalars(xp, found)
-
-
-TAKE_SCALARS = frozenset({"numpy", "jax.numpy", "difflab.core.pytorch"})
-"""Array modules whose functions take scalars of the host of every type; CuPy refuses some."""
 
 
 def _with_scalars(xp: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import array_module, library_name, module_of
+from difflab.core.devices import array_module, home_of, library_name
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
@@ -325,11 +325,7 @@ def _pole(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
 
 def _home(carriers: Sequence[Any]) -> ModuleType | None:
     """Return the array module of the arrays that carriers hold; None if it is NumPy."""
-    held = (
-        carrier.__difflab_value__() for carrier in carriers if hasattr(carrier, "__difflab_value__")
-    )
-    modules = (module_of(value) for value in held)
-    return next((module for module in modules if module is not np), None)
+    return next((home for home in map(home_of, carriers) if home is not np), None)
 
 
 def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpreter:

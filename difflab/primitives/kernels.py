@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import TAKE_SCALARS
 from difflab.core.special_functions import special_functions
 
 Array = Any
@@ -140,8 +141,8 @@ DLMF 5.5.4): SciPy's takes as many steps as x is below 0."""
 
 def polygamma(xp: ModuleType, order: Array, x: Array) -> Array:
     """The derivative of digamma of that order."""
-    if isinstance(order, float) and order.is_integer():
-        order = int(order)  # PyTorch and JAX take no other
+    if isinstance(order, float) and order.is_integer():  # PyTorch and JAX take no other, CuPy none
+        order = int(order) if xp.__name__ in TAKE_SCALARS else xp.asarray(order)
     compute = special_functions(xp).polygamma
     if xp is not np or not np.any(below := (x < FAR) & np.isfinite(x)):
         return compute(order, x)

@@ -416,3 +416,19 @@ def test_a_module_on_a_device_computes_there(xp: Any) -> None:
     assert isinstance(next(model.parameters()).grad.array(), xp.ndarray)
     for name, value in model.state_dict().items():
         assert np.array_equal(value, state[name])
+
+
+def test_a_loop_over_an_array_there_may_begin_with_a_number(xp: Any) -> None:
+    """The first state is a number of the host, the others are on the device."""
+    x = np.array([0.5, 1.5, 2.0])
+    last, states = dl.scan(lambda c, a: (c * a + 1.0, c), 1.0, xp.asarray(x))
+    same(last, 7.5, xp)
+    same(states, [1.0, 1.5, 3.25], xp)
+
+
+def test_a_function_with_constants_is_a_layer_there(xp: Any) -> None:
+    f = dl.trace(lambda x: np.sum(np.tanh(x) * np.array([1.0, -2.0, 3.0])), np.ones(3))
+    leaf = dl.tensor(xp.asarray(np.array([0.5, 1.0, -0.3])), requires_grad=True)
+    f(leaf).backward()
+    slope = 1.0 - np.tanh([0.5, 1.0, -0.3]) ** 2
+    same(leaf.grad.array(), slope * [1.0, -2.0, 3.0], xp)

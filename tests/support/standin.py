@@ -204,6 +204,13 @@ def where(condition: ndarray, a: Any, b: Any) -> Any:
     return _wrapped(np.where)(condition.astype("?"), a, b)
 
 
+def _polygamma(order: Any, x: Any) -> Any:
+    """Compute for an array of orders; a number is refused."""
+    if not isinstance(order, np.ndarray):
+        raise AttributeError("'bool' object has no attribute 'astype'")
+    return scipy.special.polygamma(order, x)
+
+
 def _expm(a: Any) -> Any:
     if a.ndim > 2:
         raise ValueError("Input must be 1- or 2-d.")
@@ -228,7 +235,7 @@ def array(value: Any, dtype: Any = None) -> ndarray:
 nan, inf, pi = np.nan, np.inf, np.pi
 float32, float64, uint32 = np.float32, np.float64, np.uint32
 _SPECIAL = (
-    "erf erfc erfinv erfcinv gamma digamma gammaln loggamma polygamma exp1 expi gammainc gammaincc "
+    "erf erfc erfinv erfcinv gamma digamma gammaln loggamma exp1 expi gammainc gammaincc "
     "rgamma xlogy xlog1py beta betaln betainc entr erfcx logit ndtri zeta"
 )
 linalg = SimpleNamespace(
@@ -245,6 +252,7 @@ fft = SimpleNamespace(
     **{name: _wrapped(getattr(np.fft, name)) for name in ("fft", "ifft", "rfft", "irfft")}
 )
 special = SimpleNamespace(
-    **{name: _wrapped(getattr(scipy.special, name)) for name in _SPECIAL.split()}
+    **{name: _wrapped(getattr(scipy.special, name)) for name in _SPECIAL.split()},
+    polygamma=_wrapped(_polygamma),
 )
 globals()["add"].at = lambda out, places, part: np.add.at(out._held, places._held, part._held)
