@@ -25,14 +25,14 @@ CLIENTS = 50
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    command = [sys.executable, "-m", "difflab", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "difflab", "serve", "--port", "0", "--timeout", "600"]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     yield process.stdout.readline().strip().removeprefix("http://").rstrip("/")
     process.terminate()
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert "Traceback" not in errors, errors
 
 
