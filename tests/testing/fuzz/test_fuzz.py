@@ -58,7 +58,7 @@ class Faulty:
 
 
 def panel(**methods: Method) -> Panel:
-    return Panel({"reverse": REVERSE, **methods})
+    return Panel({"reverse": REVERSE, **methods}, timeout=600.0)
 
 
 def test_a_method_that_disagrees_where_another_agrees_is_a_finding() -> None:
