@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.support.browser import chromium
+from tests.support.browser import chromium, new_page
 
 pytest.importorskip("starlette", reason="needs the extra web")
 pytest.importorskip("uvicorn", reason="needs the extra web")
@@ -140,7 +140,7 @@ def test_fifty_clients_at_once(address: str) -> None:
 def test_a_formula_is_edited_in_a_browser(address: str) -> None:
     problems: list[str] = []
     with chromium() as browser:
-        page = browser.new_page()
+        page = new_page(browser)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(message.text))
         page.goto(f"http://{address}/")
