@@ -171,7 +171,7 @@ def test_a_peer_that_disagrees_is_exit_code_1(difflab, monkeypatch):
 
 def test_ctrl_c_keeps_what_is_measured_and_the_next_run_goes_on(tmp_path):
     command = [sys.executable, "-m", "difflab", "bench", "swell", "-o", str(tmp_path)]
-    command += ["--timeout", "2"]
+    command += ["--timeout", "0.5"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     data = tmp_path / "swell.csv"
     first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
