@@ -18,6 +18,10 @@ os.environ.update(MPLBACKEND="Agg", NO_COLOR="1", COLUMNS="80")
 # Compiled code of the tests is not kept among the user's.
 os.environ["DIFFLAB_CACHE"] = "off"
 os.environ.pop("FORCE_COLOR", None)
+# Where JAX computes what is expected, compiling takes far longer than running.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 # A shell starts what runs in the background deaf to Ctrl-C, and processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -14,8 +14,8 @@ class Deadline:
 
     Examples
     --------
-    >>> with Deadline(60) as deadline:
-    ...     deadline.remaining() > 59
+    >>> with Deadline(3600) as deadline:
+    ...     3000 < deadline.remaining() <= 3600
     True
     >>> Deadline(0).check()
     Traceback (most recent call last):

@@ -56,7 +56,7 @@ def test_all_methods_agree_with_the_referee(case: Case) -> None:
 def test_most_verdicts_are_plain_agreement(case: Case) -> None:
     """Where the referee finds the point smooth, automatic differentiation simply agrees."""
     function, point = posed(case)
-    truth = refer(function, point.tolist())
+    truth = refer(function, point.tolist(), timeout=100.0)
     if truth.status == "smooth":
         for mode in ("forward", "reverse"):
             assert_close(gradient(function, mode).values(point), truth.jacobian)
@@ -117,7 +117,7 @@ def test_second_derivatives(case: Case, seed: int) -> None:
 @given(cases(max_leaves=6))
 def test_second_derivatives_agree_with_the_referee(case: Case) -> None:
     function, point = posed(case)
-    truth = refer(function, point.tolist(), order=2)
+    truth = refer(function, point.tolist(), order=2, timeout=100.0)
     if truth.status == "smooth":
         assert_close(hessian(function).values(point), truth.jacobian)
 

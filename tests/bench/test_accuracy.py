@@ -20,7 +20,7 @@ Read = Callable[[str], Any]
 
 def made_case(text: str, *point: float) -> AccuracyCase:
     function = parse(text)
-    truth = refer(function, list(point))
+    truth = refer(function, list(point), timeout=100.0)
     return AccuracyCase(function, np.array(point), truth.jacobian, text, "here")
 
 

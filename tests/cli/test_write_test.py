@@ -44,9 +44,10 @@ def write(difflab: Any, tmp_path: Path) -> Any:
 
 
 def passed(folder: Path) -> str:
-    plugins = ["-p", "no:difflab", "-p", "difflab.testing.plugin", "-p", "no:cacheprovider"]
+    plugins = ["-p", "difflab.testing.plugin", "-p", "no:cacheprovider"]
     command = [sys.executable, "-W", "error", "-m", "pytest", "-q", *plugins]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # other packages' import much
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=folder, env=environment
     )

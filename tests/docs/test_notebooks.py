@@ -43,7 +43,7 @@ def executed(name: str, folder: Path) -> Any:
         patch.setenv("PYTHONPATH", str(ROOT))
         client = nbclient.NotebookClient(
             notebook,
-            timeout=300,
+            timeout=1200,
             kernel_name="python3",
             resources={"metadata": {"path": str(folder)}},
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.browser import chromium
+from tests.support.browser import chromium, new_page
 from tests.support.documents import ROOT
 
 PAGE = """\
@@ -39,7 +39,7 @@ def test_formulas_are_drawn_without_a_network(built: Path) -> None:
     requests: list[str] = []
     problems: list[str] = []
     with chromium() as browser:
-        page = browser.new_context(offline=True).new_page()
+        page = new_page(browser, offline=True)
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.goto((built / "index.html").as_uri())

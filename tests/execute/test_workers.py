@@ -23,7 +23,7 @@ def test_turns_are_taken_once_by_the_threads_together() -> None:
     both = threading.Barrier(2)
 
     def work(turns: Iterator[int]) -> None:
-        both.wait(60)
+        both.wait(600)
         taken.extend((turn, threading.current_thread() is MAIN) for turn in turns)
 
     share_turns(work, range(1000), 2)
@@ -37,10 +37,10 @@ def test_a_failure_stops_the_work_of_other_threads(failing: str) -> None:
 
     def work(turns: Iterator[int]) -> None:
         next(turns)
-        both.wait(60)
+        both.wait(600)
         if (threading.current_thread() is MAIN) == (failing == "this thread"):
             raise ZeroDivisionError(failing)
-        assert stopped.wait(60)
+        assert stopped.wait(600)
         assert list(turns) == []
         left.set()
 
@@ -56,7 +56,7 @@ def test_an_interruption_while_this_thread_waits_stops_the_others() -> None:
     def work(turns: Iterator[int]) -> None:
         if threading.current_thread() is not MAIN:
             threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-            seen.append(stopped.wait(20))
+            seen.append(stopped.wait(600))
 
     with pytest.raises(KeyboardInterrupt):
         share_turns(work, range(2), 2, stopped.set)
@@ -75,8 +75,8 @@ def test_an_interruption_while_threads_are_started_stops_those_that_run(
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        share_turns(lambda turns: seen.put(stopped.wait(20)), range(2), 2, stopped.set)
-    assert seen.get(timeout=60)
+        share_turns(lambda turns: seen.put(stopped.wait(600)), range(2), 2, stopped.set)
+    assert seen.get(timeout=600)
 
 
 def test_shared_work_shares_nothing_further() -> None:

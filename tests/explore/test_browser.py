@@ -8,7 +8,7 @@ import pytest
 
 from difflab.explore.shown import explore
 from difflab.language import parse
-from tests.support.browser import chromium
+from tests.support.browser import chromium, new_page
 
 Opened = Callable[..., Any]
 BAYDIN = ("ln(x1) + x1*x2 - sin(x2)", {"x1": 2.0, "x2": 5.0})
@@ -38,7 +38,7 @@ def opened(browser: Any, files: Path) -> Iterator[Opened]:
     problems: list[str] = []
 
     def open_page(name: str, hash: str = "", **options: Any) -> Any:
-        page = browser.new_page(**options)
+        page = new_page(browser, **options)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         asked: list[str] = []
@@ -105,10 +105,12 @@ def test_keys_alone_are_enough(opened: Opened) -> None:
     page.press("body", "ArrowLeft")
     assert count(page) == "step 8 of 9"
     page.press("body", "Home")
+    page.clock.install()
     page.press("body", " ")
-    page.get_by_text("step 3 of 9").wait_for()
+    page.clock.run_for(2000)  # milliseconds; a step takes 900
     page.press("body", " ")
     assert "Play" in page.inner_text("#play")
+    page.clock.run_for(2000)
     page.focus("#input-0")
     page.keyboard.press("ArrowUp")  # belongs to the field: another point, the same step
     assert page.input_value("#input-0") == "3"
@@ -253,7 +255,7 @@ def test_nothing_is_wider_than_the_window(opened: Opened, width: int) -> None:
 
 def test_a_sandboxed_frame_as_in_a_notebook(browser: Any) -> None:
     shown = parse(BAYDIN[0]).explore(BAYDIN[1])._repr_html_()
-    page = browser.new_page()
+    page = new_page(browser)
     page.set_content(shown)
     frame = page.frame_locator("iframe")
     frame.locator("#first").click()

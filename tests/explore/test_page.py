@@ -60,7 +60,8 @@ def test_ten_thousand_operations_fit() -> None:
     assert len(page.encode()) <= LARGEST_PAGE
 
 
-def test_verdicts_are_those_of_the_comparison() -> None:
+def test_verdicts_are_those_of_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("difflab.explore.shown.TIMEOUT", 600.0)
     shown = data(dl.parse("x*sin(x)").explore({"x": 2}).html())["verdicts"]
     assert {row["name"] for row in shown["rows"]} >= {"forward", "reverse", "symbolic"}
     assert {row["outcome"] for row in shown["rows"]} == {"agree"}

@@ -68,7 +68,7 @@ class Command:
     def __call__(self, *arguments, **options):
         """Run the process to its end."""
         with self.start(*arguments, **options) as process:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=600)
         return Result(process.returncode, (out or b"").decode(), err.decode())
 
     def shell(self, script, **environment):
@@ -79,7 +79,7 @@ class Command:
             env=self.environment(environment) | {"difflab": " ".join(COMMAND)},
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -26,7 +26,7 @@ def outputs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(folder))
         patch.setenv("JUPYTER_ALLOW_INSECURE_WRITES", "1")
-        executor = preprocessors.ExecutePreprocessor(timeout=120, kernel_name="python3")
+        executor = preprocessors.ExecutePreprocessor(timeout=600, kernel_name="python3")
         executor.preprocess(notebook, {"metadata": {"path": str(folder)}})
     return dict(zip(CELLS, (cell.outputs for cell in notebook.cells), strict=True))
 

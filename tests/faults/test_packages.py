@@ -37,7 +37,7 @@ def run(tmp_path: Path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
             env=environment,
         )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from time import sleep
 
@@ -77,9 +78,27 @@ def compared(name: str, **settings: object) -> Comparison:
 
 
 def row(result: Comparison, name: str) -> MethodRow:
-    others = [row.verdict for row in result.methods if row.name != name]
-    assert set(others) == {"agree"}
+    assert others(result, name) == {"agree"}
     return next(row for row in result.methods if row.name == name)
+
+
+def others(result: Comparison, name: str) -> set[str | None]:
+    return {row.verdict for row in result.methods if row.name != name}
+
+
+def stopped(
+    name: str, begun: Callable[[MethodRow], object] = lambda _: True, **settings: object
+) -> tuple[MethodRow, float]:
+    """Return the row of a plug-in that only the time limit ends, and that limit.
+
+    It is the first in which this machine, however busy, does all that comes before.
+    """
+    for limit in (0.3, 2.0, 10.0, 60.0):
+        result = compared(name, timeout=limit, **settings)
+        found = next(row for row in result.methods if row.name == name)
+        if others(result, name) == {"agree"} and begun(found):
+            break
+    return row(result, name), limit
 
 
 def test_one_that_works_is_measured_where_it_runs(plug) -> None:
@@ -103,9 +122,9 @@ def test_one_that_works_is_measured_where_it_runs(plug) -> None:
 )
 def test_one_that_hangs_is_stopped(plug, body: str) -> None:
     plug("hangs", method(body))
-    found = row(compared("hangs", timeout=0.3), "hangs")
+    found, limit = stopped("hangs")
     assert found.status == "timeout"
-    assert found.message == "stopped after 0.3 s"
+    assert found.message == f"stopped after {limit:g} s"
 
 
 def test_one_that_hangs_when_it_is_imported(plug, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +146,7 @@ def test_one_that_hangs_only_when_it_is_measured(plug) -> None:
         return super().__call__(x)
     """
     plug("tired", method(body))
-    found = row(compared("tired", timing=True, timeout=1.0), "tired")
+    found, _ = stopped("tired", lambda row: row.samples, timing=True)
     assert (found.status, found.verdict) == ("ok", "agree")
     assert len(found.samples) == 1  # its first call is all that is known
 
@@ -213,18 +232,20 @@ def test_methods_in_this_process_share_no_point(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_processes_that_a_plug_in_started_end_with_it(plug, tmp_path: Path) -> None:
+    written = tmp_path / "pid"
     body = f"""
     def __call__(self, x):
         import multiprocessing, pathlib, time
         child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,))
         child.start()
-        pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(child.pid))
+        pathlib.Path({str(written)!r}).write_text(str(child.pid))
         time.sleep(1000)
     """
     plug("forks", method(body))
-    assert row(compared("forks", timeout=2.0), "forks").status == "timeout"
-    child = Path("/proc", (tmp_path / "pid").read_text(), "stat")
-    for _ in range(200):
+    found, _ = stopped("forks", lambda _: written.exists() and written.read_text())
+    assert found.status == "timeout"
+    child = Path("/proc", written.read_text(), "stat")
+    for _ in range(2000):
         if not child.exists() or child.read_text().rsplit(")", 1)[1].split()[0] == "Z":
             return
         sleep(0.05)

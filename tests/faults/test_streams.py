@@ -119,7 +119,7 @@ def test_a_terminal_says_how_wide_it_is(command):
                 out += piece
         except OSError:  # the other end is closed
             pass
-        process.wait(timeout=60)
+        process.wait(timeout=600)
     os.close(ours)
     lines = out.decode().splitlines()
     assert "reverse" in lines

@@ -23,7 +23,7 @@ def answers(lines: Sequence[Any], *options: str) -> tuple[list[Any], int, str]:
         capture_output=True,
         text=True,
         env=os.environ | {"DIFFLAB_CACHE": "off"},
-        timeout=300,
+        timeout=1200,
         check=False,
     )
     return [json.loads(line) for line in done.stdout.splitlines()], done.returncode, done.stderr

@@ -117,7 +117,7 @@ def test_several_outputs_and_arrays() -> None:
 
 def test_many_inputs() -> None:
     methods = ["reverse", "finite-central"]
-    result = compare("x: [1000]; sum(x*sin(x))", methods=methods, timing=False)
+    result = compare("x: [1000]; sum(x*sin(x))", methods=methods, timing=False, timeout=600.0)
     x = result.point["x"]
     expected = np.sin(x) + x * np.cos(x)
     assert result.agreed

@@ -199,12 +199,14 @@ def test_a_record_says_what_produced_it(monkeypatch: pytest.MonkeyPatch) -> None
     from difflab.lab.compare import compare
     from difflab.lab.saved import from_json
 
-    stated = compare("x^2", {"x": 3}, methods=["symbolic", "reverse"], timeout=30.0, target="numpy")
+    stated = compare(
+        "x^2", {"x": 3}, methods=["symbolic", "reverse"], timeout=600.0, target="numpy"
+    )
     found = stated.to_dict()["environment"]
     sympy = environment.package_version("sympy")
     assert found["packages"] == f"sympy {sympy}"
     assert {"difflab", "python", "numpy", "sympy", "llvmlite", "cpu", "threads"} <= set(found)
-    assert (found["target"], found["timeout"], found["seed"]) == ("numpy", "30 s", None)
+    assert (found["target"], found["timeout"], found["seed"]) == ("numpy", "600 s", None)
     assert found["date"].endswith("+00:00")
     assert found["repetitions"] == "symbolic 15, reverse 15"
     assert found["spread"].startswith("symbolic ")

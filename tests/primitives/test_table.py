@@ -282,7 +282,7 @@ def test_convention_lies_between_the_one_sided_derivatives(name: str) -> None:
     for row, point, expected in CONVENTIONS:
         if row != name:
             continue
-        truth = refer(function_of(TABLE[name]), point)
+        truth = refer(function_of(TABLE[name]), point, timeout=100.0)
         assert truth.status == "kink"
         left, right = (np.array(side, dtype=float).ravel() for side in (truth.left, truth.right))
         assert np.all(np.fmin(left, right) <= expected)

@@ -116,7 +116,7 @@ IRREGULAR = {
 def test_traps(reference: Any) -> None:
     for case in reference("traps"):
         f = dl.parse(exact_decimals(case["expr"]))
-        found = refer(f, packed(case, f.inputs))
+        found = refer(f, packed(case, f.inputs), timeout=100.0)
         if case["id"] in IRREGULAR:
             status, left, right = IRREGULAR[case["id"]]
             assert found.status == status, case["id"]

@@ -57,7 +57,7 @@ def test_iterates_of_the_logistic_map(case: dict) -> None:
     for mode in ("forward", "reverse"):
         found = gradient(function, mode).values(point)
         np.testing.assert_allclose(found, [float(case["dl"])], rtol=rtol)
-    truth = refer(function, point.tolist())
+    truth = refer(function, point.tolist(), timeout=100.0)
     np.testing.assert_allclose(truth.jacobian, [[float(case["dl"])]], rtol=2.3e-16)
     assert count(gradient(function)).operations <= 4 * max(count(function).operations, 1)
 

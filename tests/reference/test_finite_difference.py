@@ -131,7 +131,7 @@ def test_error_estimates_hold_on_the_reference_problems(method: str) -> None:
 
 
 def test_the_referee_knows_martins_derivative_to_all_digits() -> None:
-    found = refer(parse(MARTINS["expr"]), [1.5])
+    found = refer(parse(MARTINS["expr"]), [1.5], timeout=100.0)
     assert found.digits >= 20
     with mpmath.workdps(40):
         error = abs(found.exact[0, 0] / mpmath.mpf(MARTINS["derivatives_0_to_5"][1]) - 1)

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-__all__ = ["BROWSERS", "chromium"]
+__all__ = ["BROWSERS", "chromium", "new_page"]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+LIMIT = 600_000
+"""Milliseconds that are only exceeded where something hangs."""
 
 
 @contextmanager
@@ -22,6 +24,15 @@ def chromium() -> Iterator[Any]:
     if path is None:
         pytest.skip("Chromium is not installed")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"], timeout=LIMIT
+        )
         yield browser
         browser.close()
+
+
+def new_page(browser: Any, **options: Any) -> Any:
+    """Open a page that waits as long as a busy machine takes."""
+    page = browser.new_page(**options)
+    page.set_default_timeout(LIMIT)
+    return page

@@ -35,15 +35,18 @@ def test_the_fixture_checks(check_gradient: Callable[..., None]) -> None:  # noq
 
 
 def outside(folder: Path, *options: str) -> str:
-    """Run pytest there, where difflab's plug-in is named and not found by its entry point."""
-    plugins = ["-p", "no:difflab", "-p", "difflab.testing.plugin", "-p", "no:cacheprovider"]
+    """Run pytest there, where difflab's plug-in is named and not found by its entry point.
+
+    Neither are those of other packages, which import much.
+    """
+    plugins = ["-p", "difflab.testing.plugin", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugins, *options],
         capture_output=True,
         text=True,
         check=False,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
     return done.stdout + done.stderr
 

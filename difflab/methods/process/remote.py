@@ -9,7 +9,7 @@ from __future__ import annotations
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.methods.plugged import Broken, Description
 from difflab.methods.process.derivative import MethodProcess, ProcessDerivative
-from difflab.methods.process.worker import UnsentError
+from difflab.methods.process.worker import STARTING, UnsentError
 from difflab.methods.protocol import Family, Method, Prepared, Problem
 
 __all__ = ["Remote"]
@@ -87,7 +87,7 @@ class Remote(MethodProcess):
             worker = self.running()
             try:
                 worker.wait()
-                self._loaded = worker.request("describe", timeout=1.0)
+                self._loaded = worker.request("describe", timeout=STARTING)
             except DifflabError as error:
                 self._loaded = self._unusable(f"cannot be used: {error}")
         return self._loaded

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from difflab.explore.server import pool
 from difflab.explore.server.pool import Pool
 
 Send = Callable[[dict[str, Any]], None]
@@ -37,9 +38,9 @@ async def collected(pool: Pool, work: Any, request: Any) -> list[dict[str, Any]]
     return [message async for message in pool.results(work, request)]
 
 
-def results(work: Any, request: Any, *, seconds: float = 60.0) -> list[dict[str, Any]]:
+def results(work: Any, request: Any) -> list[dict[str, Any]]:
     async def main() -> list[dict[str, Any]]:
-        return await collected(Pool(2, seconds, GIGABYTE), work, request)
+        return await collected(Pool(2, 600.0, GIGABYTE), work, request)
 
     return asyncio.run(main())
 
@@ -48,9 +49,20 @@ def test_messages_arrive_in_order() -> None:
     assert [message["number"] for message in results(counting, 5)] == list(range(5))
 
 
-def test_slow_work_is_stopped() -> None:
-    first, last = results(sleeping, 600.0, seconds=1.0)
-    assert last == {"stopped": "this takes longer than 1 s"}
+def test_slow_work_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(pool, "monotonic", lambda: now)
+
+    async def main() -> list[dict[str, Any]]:
+        nonlocal now
+        found = []
+        async for message in Pool(2, 10.0, GIGABYTE).results(sleeping, 600.0):
+            found.append(message)
+            now += 10.5
+        return found
+
+    first, last = asyncio.run(main())
+    assert last == {"stopped": "this takes longer than 10 s"}
     with pytest.raises(ProcessLookupError):
         os.kill(first["asleep"], 0)
 
@@ -67,7 +79,7 @@ def test_a_process_that_is_killed_is_noticed() -> None:
 
 def test_what_waits_gets_its_turn() -> None:
     async def main() -> list[list[dict[str, Any]]]:
-        pool = Pool(2, 60.0, GIGABYTE)
-        return await asyncio.gather(*(collected(pool, counting, 2) for _ in range(6)))
+        two = Pool(2, 600.0, GIGABYTE)
+        return await asyncio.gather(*(collected(two, counting, 2) for _ in range(6)))
 
     assert asyncio.run(main()) == [[{"number": 0}, {"number": 1}]] * 6

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.support.browser import chromium
+from tests.support.browser import chromium, new_page
 
 pytest.importorskip("starlette", reason="needs the extra web")
 pytest.importorskip("uvicorn", reason="needs the extra web")
@@ -25,14 +25,14 @@ CLIENTS = 50
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    command = [sys.executable, "-m", "difflab", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "difflab", "serve", "--port", "0", "--timeout", "600"]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     yield process.stdout.readline().strip().removeprefix("http://").rstrip("/")
     process.terminate()
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert "Traceback" not in errors, errors
 
 
@@ -140,7 +140,7 @@ def test_fifty_clients_at_once(address: str) -> None:
 def test_a_formula_is_edited_in_a_browser(address: str) -> None:
     problems: list[str] = []
     with chromium() as browser:
-        page = browser.new_page()
+        page = new_page(browser)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(message.text))
         page.goto(f"http://{address}/")

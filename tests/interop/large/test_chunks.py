@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute import Compiled
 from difflab.execute.targets.numpy.target import NumpyTarget
 from difflab.interop.large import chunks
+from difflab.interop.large.formats.csv_table import CsvPoints
 from difflab.interop.large.formats.npy import NpyResults
 
 ROOT = Path(__file__).parents[3]
@@ -289,14 +291,30 @@ def test_an_interruption_at_the_very_end_leaves_no_empty_result(place, monkeypat
 
 
 def test_an_error_of_a_thread_stops_the_others(place, monkeypatch):
+    """The others compute nothing until one has met the line that is wrong."""
     counted = computed_points(monkeypatch)
+    failed, read, rows = threading.Event(), CsvPoints.read, Compiled.rows
+
+    def reading(*arguments):
+        try:
+            return read(*arguments)
+        except PointError:
+            failed.set()
+            raise
+
+    def waiting(*arguments):
+        assert failed.wait(600)
+        return rows(*arguments)
+
+    monkeypatch.setattr(CsvPoints, "read", reading)
+    monkeypatch.setattr(Compiled, "rows", waiting)
     lines = ["x1,x2", *["1,2"] * 50_000]
     lines[7] = "1,two"
     Path("in.csv").write_text("\n".join(lines))
     fast = dl.compile(dl.parse(FORMULA), threads=2)
     with pytest.raises(PointError, match=r"line 8, column 2 of in.csv is not a number: 'two'"):
         dl.apply(fast, "in.csv", "out.npy", chunk=100)
-    assert sum(counted) < 50_000
+    assert sum(counted) < 25_000
     assert files() == ["in.csv"]
 
 

@@ -15,7 +15,8 @@ from difflab.errors import InputError
 from difflab.lab.study.store import COLUMNS, Store
 
 ROOT = Path(__file__).parents[3]
-# Each record takes some milliseconds and says which process made it, and when it began.
+# Each record takes some milliseconds and says which process made it. A process computes nothing
+# until as many have claimed a work as it is told.
 RUN = """
 import os, sys, time
 from pathlib import Path
@@ -30,6 +31,9 @@ with Store(Path(sys.argv[1]), new=True) as store, store.owner() as owner:
     print("ready", flush=True)
     sys.stdin.readline()
     for work, missing in unclaimed(store, owner, works):
+        Path(f"claimed-{os.getpid()}").touch()
+        while len([*Path().glob("claimed-*")]) < int(sys.argv[3]):
+            time.sleep(0.02)
         time.sleep(0.02)
         rows = [{**dict.fromkeys(COLUMNS), "key": key, "message": str(os.getpid()) + "x" * 5000}
                 for key in missing]
@@ -39,10 +43,11 @@ with Store(Path(sys.argv[1]), new=True) as store, store.owner() as owner:
 """
 
 
-def start(path, log, *, wait=False):
+def start(path, log, *, wait=False, together=1):
     """Start a run; one that is to wait begins at the end of a line on its standard input."""
     process = subprocess.Popen(
-        [sys.executable, "-c", RUN, str(path), str(log)],
+        [sys.executable, "-c", RUN, str(path), str(log), str(together)],
+        cwd=path.parent,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -73,7 +78,7 @@ def test_nothing_that_was_written_is_lost_at_kill_9_at_random_moments(tmp_path):
             check = store._open.execute("PRAGMA integrity_check").fetchone()[0]
         assert check == "ok"
     with start(path, log) as process:
-        assert process.wait(60) == 0, process.stderr.read()
+        assert process.wait(600) == 0, process.stderr.read()
     written = log.read_text().split()
     with Store(path) as store:
         records = store.records()
@@ -86,12 +91,12 @@ def test_nothing_that_was_written_is_lost_at_kill_9_at_random_moments(tmp_path):
 
 def test_two_runs_share_the_work_and_do_no_record_twice(tmp_path):
     path, log = tmp_path / "a.db", tmp_path / "log"
-    runs = [start(path, log, wait=True) for _ in range(2)]
+    runs = [start(path, log, wait=True, together=2) for _ in range(2)]
     for run in runs:
         begin(run)
     for run in runs:
         with run:
-            assert run.wait(60) == 0, run.stderr.read()
+            assert run.wait(600) == 0, run.stderr.read()
     written = log.read_text().split()
     assert sorted(written) == sorted(f"{n}{method}" for n in range(40) for method in "ab")
     with Store(path) as store:
@@ -101,8 +106,9 @@ def test_two_runs_share_the_work_and_do_no_record_twice(tmp_path):
 
 def test_the_claim_of_a_stopped_process_holds_and_that_of_a_killed_one_lapses(tmp_path):
     path, log = tmp_path / "a.db", tmp_path / "log"
-    with start(path, log) as process, Store(path) as store, store.owner() as owner:
-        claims, last = [], time.monotonic() + 60
+    lone = start(path, log, together=2)  # keeps its first claim, waiting for another process
+    with lone as process, Store(path) as store, store.owner() as owner:
+        claims, last = [], time.monotonic() + 600
         while not claims and time.monotonic() < last:
             process.send_signal(signal.SIGCONT)
             time.sleep(0.01)

@@ -241,7 +241,7 @@ def test_its_choices_at_kinks_are_those_documented(peer: Peer) -> None:
 
 def test_a_comparison_has_its_row(peer: Peer) -> None:
     result = compare(
-        SEED, {"x1": 2, "x2": 5}, methods=[peer.name, "reverse"], timing=False, timeout=60
+        SEED, {"x1": 2, "x2": 5}, methods=[peer.name, "reverse"], timing=False, timeout=600
     )
     assert [(row.name, row.verdict) for row in result.methods] == [
         (peer.name, "agree"),

@@ -229,7 +229,7 @@ def test_a_browser_sorts_the_table(folder):
             ],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=True,
         )
         seen[order] = [row[3] for row in Page(done.stdout).rows if row]

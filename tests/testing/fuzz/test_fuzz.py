@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -55,7 +58,7 @@ class Faulty:
 
 
 def panel(**methods: Method) -> Panel:
-    return Panel({"reverse": REVERSE, **methods})
+    return Panel({"reverse": REVERSE, **methods}, timeout=600.0)
 
 
 def test_a_method_that_disagrees_where_another_agrees_is_a_finding() -> None:
@@ -178,12 +181,19 @@ def test_a_written_test_fails_while_the_method_is_wrong(
         space["test_faulty_agrees_with_the_referee"]()
 
 
-def test_the_command_counts_verdicts_and_resumes(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_counts_verdicts_and_resumes(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from difflab.cli import main
+    from difflab.testing.fuzz import campaign
+
+    # Every program takes a second of this clock.
+    clock = SimpleNamespace(monotonic=partial(next, itertools.count()))
+    monkeypatch.setattr(campaign, "time", clock)
 
     def ran() -> str:
         with pytest.raises(SystemExit) as caught:
-            main(["fuzz", "--seconds", "3", "-o", str(tmp_path / "found")])
+            main(["fuzz", "--seconds", "12", "-o", str(tmp_path / "found")])
         assert caught.value.code == 0
         shown: Mapping[str, str] = dict(zip(("out", "err"), capsys.readouterr(), strict=True))
         return shown["out"]
