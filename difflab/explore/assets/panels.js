@@ -130,6 +130,7 @@ function showVerdicts(place, program, point) {
     const rows = found.rows.map((row) => made("tr", {}, made("td", {}, row.name),
         made("td", { class: row.outcome }, row.outcome), made("td", { class: "figure" }, row.error)));
     const notes = found.notes.map(([names, message]) => made("p", { class: "quiet" }, `${names}: ${message}`));
+    if (!rows.length) { place.replaceChildren(made("p", {}, found.sentence)); return true; }
     place.replaceChildren(
         made("p", { class: moved ? "" : "quiet" }, moved ? `Judged at ${found.at}, not at the point of the sliders.` : `Judged at ${found.at} by the referee${found.referee ? `: ${found.referee}` : ""}.`),
         made("table", {}, made("thead", {}, made("tr", {}, ...["method", "verdict", "error"].map((text) => made("th", { scope: "col" }, text)))), made("tbody", {}, ...rows)),
