@@ -20,7 +20,11 @@ html_theme = "furo"
 html_title = f"difflab {version}"
 # MathJax is a file of the documentation, which opens without a network; as SVG it needs no fonts.
 mathjax_path = "tex-svg.js"
-html_static_path = [str(files("sphinx-mathjax-offline") / "static" / "mathjax" / mathjax_path)]
+html_static_path = [
+    "_static/pictures.css",
+    str(files("sphinx-mathjax-offline") / "static" / "mathjax" / mathjax_path),
+]
+html_css_files = ["pictures.css"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3

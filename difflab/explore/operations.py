@@ -16,7 +16,7 @@ from difflab.drawing.boxes import argument_labels, glyph
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
-from difflab.graph.ir import Graph
+from difflab.graph.ir import CONSTANT, Graph
 from difflab.graph.node import Node
 from difflab.language.printers.javascript import Code, code
 from difflab.primitives import absolute, where
@@ -42,18 +42,19 @@ class Operations:
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
         self.rules = Rules(ArrayInterpreter())
-        self._numbers: dict[IsolatedOperation, int] = {}
+        self._numbers: dict[tuple[IsolatedOperation, tuple[bool, ...]], int] = {}
         self._functions: list[str] = []
         self._members: set[str] = set()
         self._definitions: dict[str, str] = {}
 
     def number(self, graph: Graph, node: int) -> int:
         """Return the number of a node's operation."""
-        operation = operation_at(graph, node)
-        if operation not in self._numbers:
-            self._numbers[operation] = len(self.records)
-            self._add(operation, argument_labels(graph, node))
-        return self._numbers[operation]
+        moves = tuple(graph.opcode[argument] != CONSTANT for argument in graph.arguments(node))
+        key = (operation_at(graph, node), moves)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.records)
+            self._add(*key, argument_labels(graph, node))
+        return self._numbers[key]
 
     def script(self) -> str:
         """Return the script that defines ``OPERATIONS``: functions for every operation."""
@@ -63,14 +64,15 @@ class Operations:
             [members, *self._definitions.values(), f"const OPERATIONS = [\n{functions}\n];"]
         )
 
-    def _add(self, operation: IsolatedOperation, labels: Sequence[str]) -> None:
+    def _add(
+        self, operation: IsolatedOperation, moves: Sequence[bool], labels: Sequence[str]
+    ) -> None:
         row, count = operation.primitive, len(operation.arguments)
         value = self.rules.result(operation)
         written, called = self._written(value)
         slopes, texts, taken = [], [], []
-        for place, argument in enumerate(operation.arguments):
-            moves = argument[0] != "constant"
-            slope = self.rules.cotangent(operation, place) if moves else None
+        for place, moving in enumerate(moves):
+            slope = self.rules.cotangent(operation, place) if moving else None
             condition = self.rules.condition(operation, place)
             parts = ("null", None) if slope is None else self._written(slope)
             slopes.append(parts[0])

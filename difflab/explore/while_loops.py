@@ -1,4 +1,4 @@
-"""Loops with a condition, unrolled to the turns that they take at a point."""
+"""Loops with a condition and their reverse sweeps, unrolled to the turns taken at a point."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from difflab.autodiff.control.rows import zeros
 from difflab.core.primitive import Params, Primitive
 from difflab.errors import InputError
 from difflab.graph.builder import Builder
 from difflab.graph.composition import inlined
-from difflab.graph.control import WhileLoop
+from difflab.graph.control import WhileLoop, WhileLoopVjp
 from difflab.graph.custom.rows import packed
 from difflab.graph.evaluate import ArrayInterpreter, Fold
 from difflab.graph.function import Function
@@ -66,7 +67,7 @@ def unrolled(function: Function, point: Mapping[str, Any]) -> Unrolled:
     """
     turns: list[int] = []
     opened = expanded(function)
-    while any(isinstance(row.holds, WhileLoop) for row in opened.graph.primitives):
+    while any(_loop_of(row) is not None for row in opened.graph.primitives):
         counted = _Counted(opened.graph)
         Fold(opened.graph, opened.outputs, counted)(
             {
@@ -89,15 +90,17 @@ class _Counted(ArrayInterpreter):
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the kernel, which counts if it is a loop."""
-        loop = primitive.holds
-        if not isinstance(loop, WhileLoop):
+        loop = _loop_of(primitive)
+        if loop is None:
             return super().operation(primitive)
-        return lambda *values: self._last(loop, values)
+        return lambda *values: self._results(loop, primitive.holds, values)
 
-    def _last(self, loop: WhileLoop, values: Sequence[Any]) -> Any:
-        """Return the last value of a loop, as the vector that its node holds."""
-        visited = list(islice(loop.visited(ArrayInterpreter(), values, ()), LARGEST_TURNS + 2))
-        if len(visited) > LARGEST_TURNS + 1:
+    def _results(self, loop: WhileLoop, holds: Any, values: Sequence[Any]) -> Any:
+        """Return the results of a loop or a sweep, as the vector that its node holds."""
+        inputs = values[: len(loop.input_shapes)]
+        visited = islice(loop.visited(ArrayInterpreter(), inputs, ()), LARGEST_TURNS + 2)
+        turns = sum(1 for _ in visited) - 1
+        if turns > LARGEST_TURNS:
             raise InputError(
                 f"the page follows up to {LARGEST_TURNS} turns of a loop, and at this point it"
                 " takes more",
@@ -105,15 +108,22 @@ class _Counted(ArrayInterpreter):
                 span=self.graph.span(self._loop(len(self.turns))),
                 hint="difflab trace shows operations on arrays and loops",
             )
-        self.turns.append(len(visited) - 1 + SPARE_TURNS)
-        return np.concatenate([np.ravel(part) for part in visited[-1][0]])
+        self.turns.append(turns + SPARE_TURNS)
+        found = holds.run(ArrayInterpreter(), values, ())
+        return np.concatenate([np.ravel(part) for part in found])
 
     def _loop(self, number: int) -> int:
         """Return the node of a loop."""
         rows = self.graph.primitives
-        loops = [k for k, row in enumerate(rows) if isinstance(row.holds, WhileLoop)]
+        loops = [k for k, row in enumerate(rows) if _loop_of(row) is not None]
         found: int = np.flatnonzero(np.isin(self.graph.opcode - FIRST_ROW, loops))[number].item()
         return found
+
+
+def _loop_of(row: Primitive) -> WhileLoop | None:
+    """Return the loop of a row that is one, or the reverse sweep of one."""
+    loop = row.holds.loop if isinstance(row.holds, WhileLoopVjp) else row.holds
+    return loop if isinstance(loop, WhileLoop) else None
 
 
 def _written_out(
@@ -125,16 +135,26 @@ def _written_out(
     params: Params,
 ) -> int | None:
     """Append the turns of a loop; after the last one its condition must not hold."""
-    loop = row.holds
-    if not isinstance(loop, WhileLoop):
+    loop = _loop_of(row)
+    if loop is None:
         return None
-    count = len(loop.output_shapes)
-    nodes = [Node(builder, arg) for arg in args]
-    value, constants = nodes[:count], nodes[count:]
+    count, nodes = len(loop.output_shapes), [Node(builder, arg) for arg in args]
+    constants, bars = nodes[count : len(loop.input_shapes)], nodes[len(loop.input_shapes) :]
+    values, conditions = [nodes[:count]], inlined(loop.test, nodes[: len(loop.input_shapes)])
     for _ in range(next(turns)):
-        (going,) = inlined(loop.test, [*value, *constants])
-        after = inlined(loop.body, [*value, *constants])
-        value = [where(going, new, old) for new, old in zip(after, value, strict=True)]
-    (going,) = inlined(loop.test, [*value, *constants])
-    last: Node = packed([where(going, np.nan, part) for part in value])
+        after = inlined(loop.body, [*values[-1], *constants])
+        values.append(_chosen(conditions[-1], after, values[-1]))
+        conditions += inlined(loop.test, [*values[-1], *constants])
+    found = values[-1]
+    if isinstance(row.holds, WhileLoopVjp):
+        found = [*bars, *zeros(builder, loop.constants)]
+        for value, going in list(zip(values, conditions, strict=True))[-2::-1]:
+            earlier = inlined(row.holds.back, [*found, *value, *constants])
+            found = _chosen(going, earlier, found)
+    last: Node = packed([where(conditions[-1], np.nan, part) for part in found])
     return last.id
+
+
+def _chosen(going: Node, after: Sequence[Any], before: Sequence[Any]) -> list[Any]:
+    """Return what a turn leaves, or what was before it if it is not taken."""
+    return [where(going, new, old) for new, old in zip(after, before, strict=True)]

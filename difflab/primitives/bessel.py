@@ -66,6 +66,7 @@ besselj: Primitive = Primitive(
         _refused, lambda t, y, n, x: t * (0.5 * (besselj(n - 1, x) - besselj(n + 1, x)))
     ),
     c="",
+    javascript="besselj({0}, {1})",
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="J_{{{0}}}\\left({1}\\right)",
     glyph="J",
@@ -81,6 +82,7 @@ bessely: Primitive = Primitive(
         _refused, lambda t, y, n, x: t * (0.5 * (bessely(n - 1, x) - bessely(n + 1, x)))
     ),
     c="",
+    javascript="bessely({0}, {1})",
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="Y_{{{0}}}\\left({1}\\right)",
     glyph="Y",
@@ -97,6 +99,7 @@ besseli: Primitive = Primitive(
         _refused, lambda t, y, n, x: t * (0.5 * (besseli(n - 1, x) + besseli(n + 1, x)))
     ),
     c="",
+    javascript="besseli({0}, {1})",
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="I_{{{0}}}\\left({1}\\right)",
     glyph="I",
@@ -112,6 +115,7 @@ besselk: Primitive = Primitive(
         _refused, lambda t, y, n, x: -(t * (0.5 * (besselk(n - 1, x) + besselk(n + 1, x))))
     ),
     c="",
+    javascript="besselk({0}, {1})",
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="K_{{{0}}}\\left({1}\\right)",
     glyph="K",

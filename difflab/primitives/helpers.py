@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from difflab.primitives import TABLE, javascript
+from difflab.primitives.javascript_bessel import BESSEL
+from difflab.primitives.javascript_special import SPECIAL
 
 __all__ = ["C99", "JAVASCRIPT", "PYTHON", "C", "used"]
 
@@ -47,7 +49,7 @@ C: Mapping[str, str] = _by_name(row.c_function for row in TABLE.values())
 """C functions, over C99's and each other, in an order that defines before use."""
 
 JAVASCRIPT: Mapping[str, str] = _by_name(
-    (*(row.javascript_function for row in TABLE.values()), *javascript.SHARED)
+    (*(row.javascript_function for row in TABLE.values()), *javascript.SHARED, *SPECIAL, *BESSEL)
 )
 """JavaScript functions, over the members of `Math` and each other, in the same order."""
 

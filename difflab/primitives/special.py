@@ -104,6 +104,7 @@ polygamma: Primitive = Primitive(
     glyph="ψ⁽ⁿ⁾",
     notation="polygamma",
     c="",
+    javascript="polygamma({0}, {1})",
     samples=((1.0, 1.0), POSITIVE),
     defined="an order 0, 1, 2, … and x not 0, -1, -2, …",
     analytic=False,

@@ -35,6 +35,7 @@ zeta: Primitive = Primitive(
     rule=elementwise(_refused, lambda t, y, s, q: -(t * (s * zeta(s + 1, q)))),
     flint="zeta",
     c="",
+    javascript="zeta({0}, {1})",
     latex="\\zeta\\left({0}, {1}\\right)",
     glyph="ζ",
     notation="zeta",

@@ -49,12 +49,12 @@ def point_text(point: Mapping[str, Any]) -> str:
 
 
 def _values(value: Any) -> str:
-    """Return a scalar in full, an array as its first entries and its shape."""
+    """Return a scalar or a few elements in full, an array as its first entries and its shape."""
     array = np.asarray(value)
     if array.ndim == 0:
         return exact(array.item())
-    first = array.reshape(-1, array.shape[-1])[0] if array.size else array.ravel()
-    if array.ndim == 1 and array.size <= _SHOWN:
-        return f"[{', '.join(map(exact, first))}]"
+    if array.size <= _SHOWN:
+        return f"[{', '.join(map(_values, array))}]"
+    first = array.reshape(-1, array.shape[-1])[0]
     shown = ", ".join(map(significant, first[:3].tolist()))
-    return f"{'[' * array.ndim}{shown}, … shape {shape_text(array.shape)}]"
+    return f"{'[' * array.ndim}{shown}, …{']' * array.ndim} of shape {shape_text(array.shape)}"

@@ -43,6 +43,7 @@ _STYLE = """
   & td:is(.symbolic, .numeric, .automatic)::before { content: ""; display: inline-block;
     width: .65em; height: .65em; margin-right: .5em; border-radius: 50%;
     background: var(--family); }
+  & td.point { min-width: 9rem; overflow-wrap: anywhere; }
   & .symbolic { --family: SYMBOLIC; } & .numeric { --family: NUMERIC; }
   & .automatic { --family: AUTOMATIC; }
   & .agree, & .convention { color: var(--good); }

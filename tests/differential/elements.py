@@ -1,7 +1,8 @@
 """Array programs against their elements: the functions of numbers that the page of explore follows.
 
 Values and Jacobians of both are computed by the same engine; what differs is that reductions,
-transforms, orders, small matrices and loops with a condition are written out, element by element.
+transforms, orders, small matrices and loops with a condition, and the reverse sweeps of these, are
+written out, element by element.
 """
 
 from __future__ import annotations
@@ -47,6 +48,12 @@ class _Program:
     seed: int
     magnitude: float
     rounded: bool
+    derived: bool = False
+
+    def function(self) -> Function:
+        """Return the function, or its gradient."""
+        function = parse(self.text)
+        return dl.gradient(function) if self.derived else function
 
     def point(self, count: int, shift: Any) -> Any:
         """Return a packed point; rounded elements are often equal."""
@@ -66,7 +73,9 @@ def _programs(draw: Any) -> _Program:
     if kind == "loop":
         body, size = draw(st.sampled_from(LOOPS)), draw(st.integers(1, 3))
         magnitude = draw(st.sampled_from((0.1, 1.0, 5.0)))
-        return _Program(f"x: [{size}]; a: [{size}]; {body}", seed, magnitude, rounded)
+        derived = draw(st.booleans())
+        body = f"sum({body})" if derived else body
+        return _Program(f"x: [{size}]; a: [{size}]; {body}", seed, magnitude, rounded, derived)
     shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
     if kind == "order":
         axis, size = draw(st.integers(0, len(shape) - 1)), draw(st.integers(5, 6))
@@ -87,7 +96,7 @@ def _programs(draw: Any) -> _Program:
 
 
 def _check(program: _Program) -> None:
-    function = parse(program.text)
+    function = program.function()
     shift: Any = 0.0
     if program.text.startswith("A"):  # diagonally dominant, so that no digits are lost
         eye = np.eye(function.graph.shape(function.input_nodes[0])[-1])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -54,11 +57,23 @@ def one_turn_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(while_loops, "SPARE_TURNS", -1)
 
 
+def sweep_beyond_the_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the reverse sweep take the turns that the loop did not take."""
+    chosen = while_loops._chosen
+
+    def always(going: Any, after: Any, before: Any) -> Any:
+        inside = sys._getframe(1).f_locals
+        return after if "earlier" in inside else chosen(going, after, before)
+
+    monkeypatch.setattr(while_loops, "_chosen", always)
+
+
 @pytest.mark.parametrize(
     "plant",
     [
         *(signs_forgotten, maximum_moved_through, ties_to_the_first, conjugated),
         *(equal_elements_exchanged, indices_from_the_start, signs_of_zero_columns, one_turn_less),
+        sweep_beyond_the_last_turn,
     ],
 )
 def test_a_planted_fault_is_found(plant: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,11 @@ def test_kinks_and_branches_are_shown_where_they_happen(opened: Opened) -> None:
     assert "convention" in page.inner_text("#verdicts")
     page.fill("#input-0", "4")
     assert page.locator("svg .wire.untaken").count() == 1  # now the other branch
+    assert page.locator("#paths .path").count() == 2  # one path and the sum
+    assert "Not listed: 0" not in page.inner_text("#paths")
+    page.fill("#input-0", "-4")
+    assert page.locator("#paths .path").count() == 1
+    assert "Not listed: 1 with a slope of 0" in page.inner_text("#paths")
 
 
 def test_ten_thousand_operations(opened: Opened) -> None:

@@ -33,6 +33,9 @@ PROGRAMS = [
     "A: [3, 3]; [det(A), logdet(A @ transpose(A)), sum(cofactor(A)^2)]",
     "A: [2, 2]; b: [2]; sum(inv(A)) + sum(solve(A, b)^2)",
     "gamma(x)*loggamma(x + 1)",
+    "digamma(x)*erfinv(x) + lambertw(x)*zeta(3, x) + beta(x, y) + polygamma(2, x)",
+    "besselj(1, x)*bessely(0, y) + besseli(2, x)*besselk(0.5, y) + airyai(x)*airybi(y)",
+    "[gammainc(2.5, x), betainc(2, 3, x), ndtri(x), erfcinv(x), log_ndtr(x), dawsn(x), erfi(x)]",
     "x: [5]; [sort(x), argsort(x)*x, argmax(x)*x[1]]",
     "A: [3, 3]; [sum(cholesky(A @ transpose(A))^3), qr(A)[2, 1], slogdet(A)[1]]",
     "iterate(y = 9*x; while y > 0.3; y*sin(y)/2)",
@@ -46,7 +49,7 @@ const paths = pathsBetween(program, values, 0, outputs[0], 1000);
 result = {
     values: outputs.map((node) => values[node]), reverse: outputs.map(of),
     forward: outputs.map((node) => forward.map((dots) => dots[node])),
-    paths: [paths.total, paths.paths.map(({ product }) => product)],
+    paths: [paths.total, paths.paths.map(({ product }) => product), paths.nonzero],
     warnings: values.map((_, node) => warnings(program, node, values).map(([short]) => short)),
     events: cotangents(program, values, outputs[0]).events
         .map(({ part, before, total }) => [part, before, total]),
@@ -112,8 +115,18 @@ def test_the_sum_over_paths_is_the_derivative() -> None:
     """Of x·x·x·x by squares there are four paths, each with the slope x³."""
     functions = [parse("a = x*x; a*a"), parse("ln(x1) + x1*x2 - sin(x2)")]
     fourth, baydin = computed([(functions[0], {"x": 3.0}), (functions[1], {"x1": 2.0, "x2": 5.0})])
-    assert fourth["paths"] == [4, [27.0] * 4]
+    assert fourth["paths"] == [4, [27.0] * 4, 4]
     assert sorted(baydin["paths"][1]) == [0.5, 5.0]
+
+
+@needs_node
+def test_paths_with_a_slope_of_zero_are_counted_only() -> None:
+    """Of the paths of y·y + y·x with y = where(x > 0, x², √x), those by √x are not taken."""
+    texts = ["y = where(x > 0, x^2, sqrt(x)); y*y + y*x", "relu(x)*x + sqrt(x)"]
+    two = computed([(parse(texts[0]), {"x": 3.0}), (parse(texts[1]), {"x": -1.0})])
+    assert two[0]["paths"] == [7, [54.0, 54.0, 18.0, 9.0], 4]
+    assert two[1]["paths"][::2] == [3, 1]
+    assert math.isnan(float(two[1]["paths"][1][0]))  # undefined is not zero
 
 
 @needs_node

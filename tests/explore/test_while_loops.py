@@ -51,6 +51,18 @@ def test_the_page_says_how_many_turns_are_written_out() -> None:
     assert "turns" not in explore(parse("x^2"), {"x": 8.0}, verdicts=False).html().split("data")[-1]
 
 
+def test_the_reverse_sweep_goes_back_by_the_turns_that_were_taken() -> None:
+    """8 is halved three times: f = x·a³ with a = 1/2, and 33 needs more turns than there are."""
+    gradient = dl.gradient(parse("iterate(y = x; while y > 1; y*a)"))
+    found = unrolled(gradient, {"x": 8.0, "a": 0.5})
+    assert found.turns == [3 + SPARE_TURNS]
+    assert dict(zip(found.function.inputs, found.function(x=8.0, a=0.5), strict=True)) == {
+        "x": 1 / 8,
+        "a": 3 * 8 / 4,
+    }
+    assert np.isnan(found.function(x=65.0, a=0.5)).all()
+
+
 def test_newtons_iteration_has_the_derivative_of_its_limit() -> None:
     """√a by Newton's iteration: the derivative is 1/(2√a), with respect to a only."""
     text = "iterate(y = x; while abs(y*y - a) > 1e-12; (y + a/y)/2)"

@@ -91,16 +91,19 @@ function cotangents(program, values, output) {
 }
 
 // Paths from an input to an output with the product of the slopes on each; at most `limit`, and
-// none that is too long to read.
+// none that is too long to read. A path with a slope of zero, as in a branch that is not taken, is
+// only counted.
 const LONGEST_PATH = 40, TRIED = 5000;
 
 function pathsBetween(program, values, input, output, limit) {
-    const count = new Array(program.size).fill(0);
-    count[output] = 1;
+    const factorOf = (step, place) => slope(step, place, 1, values) ?? 0;
+    const count = new Array(program.size).fill(0), nonzero = [...count];
+    count[output] = nonzero[output] = 1;
     for (let k = program.steps.length - 1; k >= 0; k--) {
         const step = program.steps[k];
         step.args.forEach((arg, place) => {
             if (OPERATIONS[step.operation].slopes[place] !== null) count[arg] += count[step.node];
+            if (factorOf(step, place) !== 0) nonzero[arg] += nonzero[step.node];
         });
     }
     const paths = [], pending = [{ nodes: [input], factors: [] }];
@@ -108,17 +111,15 @@ function pathsBetween(program, values, input, output, limit) {
         const { nodes, factors } = pending.pop(), end = nodes.at(-1);
         if (nodes.length > LONGEST_PATH) continue;
         if (end === output) {
-            const product = factors.includes(null) ? 0 : factors.reduce((a, b) => a * b, 1);
-            paths.push({ nodes, factors: factors.map((factor) => factor ?? 0), product });
+            paths.push({ nodes, factors, product: factors.reduce((a, b) => a * b, 1) });
         }
         for (const [user, place] of [...program.users[end]].reverse()) {
             const step = program.step(user);
-            if (!count[user] || OPERATIONS[step.operation].slopes[place] === null) continue;
-            const factor = taken(step, place, values) ? slope(step, place, 1, values) : null;
-            pending.push({ nodes: [...nodes, user], factors: [...factors, factor] });
+            const factor = factorOf(step, place);
+            if (nonzero[user] && factor !== 0) pending.push({ nodes: [...nodes, user], factors: [...factors, factor] });
         }
     }
-    return { total: count[input], paths };
+    return { total: count[input], nonzero: nonzero[input], paths };
 }
 
 // Difference quotients by one input at a step h, of one output.

@@ -69,10 +69,21 @@ function drawBox(svg, box) {
 }
 
 function tag(text, x, y, kind) {
-    const width = 8 + 7.2 * text.length;
+    const width = 10 + 7.6 * text.length;
     return drawn("g", { class: kind },
         drawn("rect", { x: x - width / 2, y: y - 9, width, height: 17, rx: 5 }),
         drawn("text", { x, y: y + 4, "text-anchor": "middle" }, text));
+}
+
+// Writes a text into a box, drawn together where it is wider than the box.
+function fit(element, text, width) {
+    if (element.textContent === text) return;
+    element.textContent = text;
+    element.removeAttribute("textLength");
+    if (element.getComputedTextLength() > width - 8) {
+        element.setAttribute("textLength", width - 8);
+        element.setAttribute("lengthAdjust", "spacingAndGlyphs");
+    }
 }
 
 // Shows a view of the graph: numbers in boxes, what is reached, the current node and its arrows.
@@ -87,8 +98,8 @@ function updateGraph(graph, program, view) {
         box.group.classList.toggle("ahead", !reached && box.kind !== "constant");
         box.group.classList.toggle("now", now);
         if (box.several) continue;
-        box.value.textContent = view.value(node);
-        box.derivative.textContent = numbers ? "" : view.derivative(node);
+        fit(box.value, view.value(node, box.kind !== "output"), box.at[2]);
+        fit(box.derivative, numbers ? "" : view.derivative(node), box.at[2]);
         const found = numbers || box.kind === "constant" || !view.valued(node) ? [] : warnings(program, node, view.values);
         box.warning.replaceChildren(...found.slice(0, 1).map(([short]) =>
             tag(short, box.at[0] + box.at[2] / 2 - 6, box.at[1] - box.at[3] / 2, "warning")));

@@ -26,7 +26,7 @@ function view() {
     return {
         now: step.node, values: run.values, reached: order,
         valued: (node) => mode !== "value" || order(node),
-        value: (node) => mode !== "value" || order(node) ? `${node < program.inputs ? "" : `${pretty(program.names[node])} = `}${shown(run.values[node], 5)}` : "",
+        value: (node, named) => mode !== "value" || order(node) ? `${named && isOperation(program, node) ? `${pretty(program.names[node])} = ` : ""}${shown(run.values[node], 5)}` : "",
         derivative: derivativeText(order),
         arrow: (source, target, place) => step.arrows.find(([a, b, k]) => a === source && b === target && k === place)?.[3] ?? null,
     };

@@ -107,16 +107,19 @@ const MOST_PATHS = 24;
 
 function showPaths(place, program, run) {
     const output = program.data.outputs[run.output], name = program.data.inputs[run.seed][0];
-    const { total, paths } = pathsBetween(program, run.values, run.seed, output[1], MOST_PATHS);
+    run.paths ??= pathsBetween(program, run.values, run.seed, output[1], MOST_PATHS);
+    const { total, nonzero, paths } = run.paths;
     const exact = run.sweep.bars.get(run.seed) ?? 0;
     const lines = paths.map(({ nodes, factors, product }) => made("div", { class: "path", "data-n": nodes.join(" ") },
         made("span", {}, `${nodes.map((node) => pretty(program.names[node])).join(" → ")}: ${factors.map(inserted).join(" × ") || "1"}`),
         made("span", { class: "mono" }, shown(product))));
-    const count = total > 1e15 ? total.toExponential(2) : total.toLocaleString("en");
+    const counted = (count) => count > 1e15 ? count.toExponential(2) : count.toLocaleString("en");
     const said = total === 0 ? `No path leads from ${name} to ${output[0]}: the derivative is 0.`
-        : `∂${output[0]}/∂${name} is the sum, over ${total === 1 ? "the only path" : `all ${count} paths`} from ${name} to ${output[0]}, of the product of the slopes on the path. Reverse mode visits each arrow once.`;
-    const rest = total > paths.length ? [made("p", { class: "quiet" }, paths.length ? `… and ${(total - paths.length).toLocaleString("en")} more paths` : "They are too long to be listed.")] : [];
-    place.replaceChildren(made("p", {}, said), ...lines, ...rest,
+        : `∂${output[0]}/∂${name} is the sum, over ${total === 1 ? "the only path" : `all ${counted(total)} paths`} from ${name} to ${output[0]}, of the product of the slopes on the path. Reverse mode visits each arrow once.`;
+    const rest = [];
+    if (nonzero > paths.length) rest.push(paths.length ? `… and ${counted(nonzero - paths.length)} more` : "They are too long to be listed.");
+    if (total > nonzero) rest.push(`Not listed: ${counted(total - nonzero)} with a slope of 0, such as those through a branch that is not taken.`);
+    place.replaceChildren(made("p", {}, said), ...lines, ...rest.map((text) => made("p", { class: "quiet" }, text)),
         made("div", { class: "path total" }, made("span", {}, `∂${output[0]}/∂${name}`), made("span", { class: "mono" }, shown(exact))));
 }
 
@@ -127,6 +130,7 @@ function showVerdicts(place, program, point) {
     const rows = found.rows.map((row) => made("tr", {}, made("td", {}, row.name),
         made("td", { class: row.outcome }, row.outcome), made("td", { class: "figure" }, row.error)));
     const notes = found.notes.map(([names, message]) => made("p", { class: "quiet" }, `${names}: ${message}`));
+    if (!rows.length) { place.replaceChildren(made("p", {}, found.sentence)); return true; }
     place.replaceChildren(
         made("p", { class: moved ? "" : "quiet" }, moved ? `Judged at ${found.at}, not at the point of the sliders.` : `Judged at ${found.at} by the referee${found.referee ? `: ${found.referee}` : ""}.`),
         made("table", {}, made("thead", {}, made("tr", {}, ...["method", "verdict", "error"].map((text) => made("th", { scope: "col" }, text)))), made("tbody", {}, ...rows)),

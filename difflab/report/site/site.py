@@ -110,7 +110,7 @@ def _line(record: Record, page: str, columns: Sequence[str]) -> str:
     code = f"{record['difflab']} {(record['code'] or '')[:7]}"
     cells = [
         f'<td><a href="{escape(link)}">{escape(shorten(clean(text), _SHOWN))}</a></td>',
-        f"<td>{escape(shorten(point, 40))}</td>",
+        f'<td class="point">{escape(shorten(point, 60))}</td>',
         *(_figure(record[name], str) for name in _WHERE_GIVEN if name in columns),
         *(
             f"<td>{escape(clean(str(record[name])))}</td>"
