@@ -140,7 +140,7 @@ def traced(f: Callee, point: Array, values: Array) -> Function | None:
 def refereed(
     function: Function, f: Callee, point: Array, truth: NumericJacobian
 ) -> NumericJacobian | None:
-    """Return `truth` with the referee's derivatives where settled; None without a result.
+    """Return `truth` with the referee's derivatives where resolved; None without a result.
 
     Code may compute one function of floats and another of traced values.
     """
@@ -153,23 +153,23 @@ def refereed(
         return None
     if not _same(function, f, point, found.magnitude):
         return None
-    settled = ~np.isin(found.regularity, ("undefined", "unsettled"))
+    resolved = ~np.isin(found.regularity, ("undefined", "unresolved"))
     smooth = found.regularity == "smooth"
-    value = np.where(settled, found.jacobian, truth.value)
+    value = np.where(resolved, found.jacobian, truth.value)
     left, right = (
-        np.where(settled & ~smooth, np.reshape([nearest(v) for v in side.flat], side.shape), value)
+        np.where(resolved & ~smooth, np.reshape([nearest(v) for v in side.flat], side.shape), value)
         for side in (found.left, found.right)
     )
     source = f"differences of mpmath values, {found.evaluations} evaluations"
     return replace(
         truth,
         value=value,
-        bar=np.where(settled, found.bounds, truth.bar),
+        bar=np.where(resolved, found.bounds, truth.bar),
         left=left,
         right=right,
-        final=settled,
+        final=resolved,
         smooth=smooth,
-        source=source if settled.all() else truth.source,
+        source=source if resolved.all() else truth.source,
     )
 
 
