@@ -41,7 +41,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Arrow:
-    """The arrow of one edge, an index in the input, and the point at which it meets its target."""
+    """The arrow of one edge, an index in the input, and the point where it touches its target."""
 
     edge: int
     tip: XY
@@ -63,7 +63,7 @@ class Placement:
     arrows : list of Arrow
         Last parts of arrows, one per edge.
     junctions : list of XY
-        Points at which arrows of one source part.
+        Points at which arrows of one source branch.
     width, height : float
     """
 
@@ -95,13 +95,13 @@ def place(
     edges : sequence of (source, target)
         With source < target; several edges may join the same two boxes.
     late : sequence of int
-        Boxes to stand just before their first use.
+        Boxes to draw just before their first use.
     horizontal : bool
         Layers follow each other to the right, otherwise downwards.
     layer_gap, box_gap, port_spacing : float
         Distances between layers, between boxes of a layer and between arrow heads.
     lead : float
-        Length of the straight end of an arrow, where its head and its mark stand.
+        Length of the straight end of an arrow, where its head and its mark are drawn.
 
     Returns
     -------
