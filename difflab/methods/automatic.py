@@ -124,7 +124,7 @@ def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:
         seconds += active * SECONDS_APPENDED
     if seconds > timeout * PATIENCE:
         raise MethodTimeout(
-            f"not begun: {sweeps:,} {mode} sweeps over {len(function.graph):,} nodes take about "
+            f"not started: {sweeps:,} {mode} sweeps over {len(function.graph):,} nodes take about "
             f"{seconds:.0f} s, and the limit is {timeout:g} s"
         )
 

@@ -9,7 +9,7 @@ from difflab.errors import MethodTimeout
 __all__ = ["PATIENCE", "Deadline"]
 
 PATIENCE = 4.0
-"""Factor by which an estimate exceeds a time limit from which the work is not begun."""
+"""Factor by which an estimate may exceed a time limit; beyond it the work is not started."""
 
 
 class Deadline:

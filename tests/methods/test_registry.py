@@ -224,9 +224,9 @@ def test_no_peer_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         find("jax")
 
 
-def test_a_peers_name_is_taken_and_near(plug: Any) -> None:
+def test_a_peers_name_is_reserved_and_near(plug: Any) -> None:
     plug("jax", METHOD=Halves())
-    assert "taken" in str(installed()["jax (a_plugged_module:METHOD)"].missing())
+    assert "already in use" in str(installed()["jax (a_plugged_module:METHOD)"].missing())
     with pytest.raises(InputError, match="did you mean torch"):
         find("torsh")
     with pytest.raises(InputError, match="no method is named"):

@@ -139,8 +139,9 @@ class Peer:
         seconds = self.estimated_seconds(function, order)
         if seconds > PATIENCE * timeout:
             raise MethodTimeout(
-                f"not begun: {self.title} takes about {seconds:.3g} s for {len(function.graph):,} "
-                f"nodes and {function.n:,} inputs, and the limit is {timeout:g} s"
+                f"not started: {self.title} takes about {seconds:.3g} s for "
+                f"{len(function.graph):,} nodes and {function.n:,} inputs, "
+                f"and the limit is {timeout:g} s"
             )
         return opened(function)
 
