@@ -98,7 +98,7 @@ class Enclosure:
     pieces : int
         The boxes into which the box was divided.
     sharp : bool
-        Whether the bounds are as close as asked for: at a point, the numbers beside the exact
+        Whether the bounds are as close as requested: at a point, the numbers beside the exact
         value; on a box, within `width` of the range.
     """
 

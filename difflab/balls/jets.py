@@ -82,7 +82,7 @@ class Jet:
     slopes : dict of int to ball, or Recorded
         The derivatives by each input on which the value depends; recorded ones without `curves`.
     curves : dict of (int, int) to ball, or None
-        The second derivatives by pairs of inputs in order; None if not asked for.
+        The second derivatives by pairs of inputs in order; None if not requested.
     fault : Fault or None
         Why there are no derivatives.
     """

@@ -64,7 +64,7 @@ def pull_back_masked(
         if contributions is None:
             continue
         sweep.at(number)
-        y_bar = sweep.zeros.settled(accumulate(sweep.builder, contributions))
+        y_bar = sweep.zeros.simplified(accumulate(sweep.builder, contributions))
         if y_bar is None:
             continue
         if number in wanted:
@@ -123,7 +123,7 @@ def _contributions(
 def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
     """Send a cotangent to the argument that a selection passes on where `condition` holds.
 
-    Where it ends there, meets the next selection or comes from one, it is made zero at once:
+    If it ends there, reaches the next selection or comes from one, it is made zero at once:
     masks of masks would cost more than the selections themselves.
     """
     builder = sweep.builder

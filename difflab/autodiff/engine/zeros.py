@@ -58,9 +58,9 @@ class Zeros:
         if not fixed and seed not in self.units:
             return Masked(seed)
         mask = builder.emit(not_equal, (seed, builder.constant(0)))
-        return self.settled(Masked(seed, mask, clean=True))
+        return self.simplified(Masked(seed, mask, clean=True))
 
-    def settled(self, part: Masked) -> Masked | None:
+    def simplified(self, part: Masked) -> Masked | None:
         """Drop a mask that holds everywhere; return None if it holds nowhere."""
         if part.mask is None:
             return part
