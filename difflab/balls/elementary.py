@@ -68,7 +68,7 @@ __all__ = [
 mpf = jet
 
 SHARP = 60
-"""Correct bits of a series' constant term from which the value is not computed on its own."""
+"""Correct bits of a series' constant term above which the value is not computed separately."""
 
 
 def analytic(
@@ -90,7 +90,7 @@ def analytic(
     name, domain : str
         For messages: the function, and where it is analytic.
     kind : str
-        What there is where it is not.
+        The obstacle outside that domain.
     more : int
         How many terms `series` loses.
     """
@@ -147,7 +147,7 @@ def _cosh(s: Any) -> Any:
     return (s.exp() + (-s).exp()) / 2
 
 
-# Of a large argument, exponentials are taken that vanish, not those that exceed every exponent.
+# For a large argument these use exponentials that underflow, not ones that overflow.
 def _tanh(s: Any) -> Any:
     if s[0].mid() > 0:
         return 2 * ((-2 * s).exp() + 1).inv() - 1

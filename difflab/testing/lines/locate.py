@@ -44,7 +44,7 @@ class WrongPart:
 
 
 def located(
-    probe: Probe, gradient: Array, found: Directional, cotangent: Array | None = None
+    probe: Probe, gradient: Array, found: Directional, cotangent: Array | None
 ) -> WrongPart:
     """Return where a gradient is wrong that is wrong along a direction.
 
