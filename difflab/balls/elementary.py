@@ -13,7 +13,7 @@ from difflab.balls.jets import (
     TERMS,
     Fault,
     Jet,
-    Kind,
+    ObstacleKind,
     composed,
     integer_power,
     jet,
@@ -75,7 +75,7 @@ def analytic(
     series: Series,
     value: Callable[[Ball], Ball],
     name: str,
-    kind: Kind = "undecided",
+    kind: ObstacleKind = "undecided",
     domain: str = "",
     more: int = 0,
 ) -> Callable[[Any], Jet]:
@@ -119,7 +119,7 @@ def analytic(
     return function
 
 
-def _flint(name: str, kind: Kind = "undecided", domain: str = "") -> Callable[[Any], Jet]:
+def _flint(name: str, kind: ObstacleKind = "undecided", domain: str = "") -> Callable[[Any], Jet]:
     """Return a function that FLINT has on balls and on series."""
     value = getattr(arb, name)
     return analytic(getattr(arb_series, name), value, name, kind, domain)

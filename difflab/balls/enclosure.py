@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.balls.jets import Kind
+from difflab.balls.jets import ObstacleKind
 from difflab.core.place import SourceLocation
 
 __all__ = ["Enclosure", "Interval", "Obstacle"]
@@ -67,7 +67,7 @@ class Obstacle:
     """
 
     output: str
-    kind: Kind
+    kind: ObstacleKind
     reason: str
     node: int
     site: SourceLocation

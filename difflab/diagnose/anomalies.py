@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Elementwise, Linear, Primitive, Select
+from difflab.core.primitive import Elementwise, LinearMap, Primitive, Select
 from difflab.diagnose.findings import AnomalyKind, operands_at
 from difflab.errors import UnsupportedError
 from difflab.graph.evaluate import fold
@@ -198,7 +198,7 @@ def _share(
 ) -> ElementMask | None:
     """Return the elements of one argument that the marked elements of a node depend on."""
     shape = getattr(found[args[position]], "shape", ())
-    if isinstance(row.rule, Linear):
+    if isinstance(row.rule, LinearMap):
         shapes = tuple(np.shape(found[arg]) for arg in args)
         count = row.rule.transpose(mark * 1.0, position, shapes, **graph.params(node))
         return _some(np.asarray(count) != 0)

@@ -25,7 +25,7 @@ from difflab.core.primitive import (
     ByArgument,
     Custom,
     Elementwise,
-    Linear,
+    LinearMap,
     Params,
     Primitive,
     Select,
@@ -186,7 +186,7 @@ class _SeriesExpansion:
             return self._recurrence(series, row, k)
         if isinstance(row.rule, Select):
             return self._selected(series, row.rule, k)
-        if isinstance(row.rule, Linear):
+        if isinstance(row.rule, LinearMap):
             return self._linear(series, row, k)
         return self._product(series, row, k)
 
@@ -277,7 +277,7 @@ class _SeriesExpansion:
             return None
         if row.shape is None:
             return masks[0] if len(set(masks)) == 1 else either(self.builder, masks)
-        if isinstance(row.rule, Linear):
+        if isinstance(row.rule, LinearMap):
             return moved_mask(
                 self.sweep,
                 [None if not arg.varies else Masked(0, arg.mask) for arg in series.args],

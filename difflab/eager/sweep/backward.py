@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from difflab.autodiff.engine.masked import Masked, both
-from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
+from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Select
 from difflab.eager.recording.plan import recipe
 from difflab.eager.recording.rows import sent
 from difflab.eager.recording.tape import Accumulation, TapeStep
@@ -211,7 +211,7 @@ def _mixed(
 SPREAD: dict[type, Callable[[TapeStep, Any, Any, Calculator, Narrow], Contributions]] = {
     ByArgument: _mixed,
     Elementwise: _elementwise,
-    Linear: _moved,
+    LinearMap: _moved,
     Select: _elementwise,
 }
 """The function that spreads a step's cotangent along its edges, by the kind of its plan.

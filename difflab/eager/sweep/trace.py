@@ -22,7 +22,7 @@ __all__ = ["KernelRecorder", "RecordedArray"]
 
 LARGEST = 1 << 17
 """Most elements that a recorded sweep computes: a replay frees none of them before it ends."""
-Call = tuple[Primitive, Params, tuple[str, ...]]
+KernelCall = tuple[Primitive, Params, tuple[str, ...]]
 
 
 class RecordedArray:
@@ -79,7 +79,7 @@ class KernelRecorder(Calculator):
         self.reads: dict[str, tuple[int, int]] = {}
         self.constants: dict[str, Any] = {}
         self._arrays: dict[tuple[Shape, bytes], str] = {}
-        self.calls: dict[Call, RecordedArray] = {}
+        self.calls: dict[KernelCall, RecordedArray] = {}
         self.elements = 0
 
     @property
