@@ -221,8 +221,8 @@ class MissingDependencyError(UnsupportedError):
     --------
     >>> print(MissingDependencyError("llvmlite", extra="native"))
     llvmlite is not installed; add it with: pip install 'difflab[native]'
-    >>> print(MissingDependencyError("llvmlite", extra="native", fault="broken: OSError"))
-    llvmlite is installed and broken: OSError; mend it with: pip install --force-reinstall llvmlite
+    >>> print(MissingDependencyError("llvmlite", extra="native", fault="broken: OS"))
+    llvmlite is installed and broken: OS; repair it with: pip install --force-reinstall llvmlite
     >>> print(MissingDependencyError("python-flint"))
     python-flint is not installed; add it with: pip install python-flint
     """
@@ -230,8 +230,10 @@ class MissingDependencyError(UnsupportedError):
     def __init__(self, package: str, *, extra: str = "", fault: str = "") -> None:
         source = f"'difflab[{extra}]'" if extra else package
         absent = f"is not installed; add it with: pip install {source}"
-        mend = f"is installed and {fault}; mend it with: pip install --force-reinstall {package}"
-        super().__init__(f"{package} {mend if fault else absent}")
+        broken = (
+            f"is installed and {fault}; repair it with: pip install --force-reinstall {package}"
+        )
+        super().__init__(f"{package} {broken if fault else absent}")
         self.package = package
         self.extra = extra
         self.fault = fault

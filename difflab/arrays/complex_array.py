@@ -19,7 +19,7 @@ from difflab.arrays.shaped import Shaped
 from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
-from difflab.core.primitive import ByArgument, Linear, Primitive
+from difflab.core.primitive import ByArgument, LinearMap, Primitive
 from difflab.errors import TraceError
 from difflab.primitives.recurrences import minus, plus
 
@@ -106,7 +106,7 @@ class ComplexArray(Shaped):
         own, rule = _RULES.get(primitive), primitive.rule
         if own is not None:
             return own(*args)
-        if isinstance(rule, Linear):
+        if isinstance(rule, LinearMap):
             parts = zip(*map(_filled_parts, args), strict=True)
             return ComplexArray(*(apply(primitive, *part, **params) for part in parts))
         if isinstance(rule, ByArgument) and rule.is_product and len(args) == 2:

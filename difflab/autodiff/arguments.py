@@ -11,7 +11,7 @@ from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable, require_flag
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.graph.precision import precision_of, settled
+from difflab.graph.precision import in_precision, precision_of
 from difflab.graph.pytree import Structure, flatten, unflatten
 
 __all__ = [
@@ -109,7 +109,7 @@ class ActiveArguments:
 
         One for an integer `argnums`, else a tuple.
         """
-        trees = unflatten(self.structure, list(map(settled, leaves, self.precisions)))
+        trees = unflatten(self.structure, list(map(in_precision, leaves, self.precisions)))
         return trees[0] if self.single else trees
 
     @property

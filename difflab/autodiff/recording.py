@@ -24,7 +24,7 @@ from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.point_values import PointValues
-from difflab.graph.precision import DOUBLE, Precision, precision_of, settled
+from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
 from difflab.graph.values import first_carrier
@@ -72,9 +72,9 @@ class Recording:
     precisions: list[Precision]
     in_double: bool
 
-    def settled(self, outputs: Sequence[Any]) -> list[Any]:
+    def typed(self, outputs: Sequence[Any]) -> list[Any]:
         """Return outputs, or values for them such as tangents, in the dtypes of the code."""
-        return list(map(settled, outputs, self.precisions))
+        return list(map(in_precision, outputs, self.precisions))
 
     def derived(self, transform: Callable[..., T], *details: Any, **more: Any) -> T:
         """Return ``transform(function, *details)``, cached by the graph's contents."""
@@ -255,14 +255,14 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
             xp.array(xp.broadcast_to(xp.asarray(r), lead + s))
             for r, s in zip(results, function.output_shapes, strict=True)
         ]
-    settled = [
-        _settled(result, lead + shape)
+    found = [
+        _shaped(result, lead + shape)
         for result, shape in zip(results, function.output_shapes, strict=True)
     ]
-    return owned(settled, values)
+    return owned(found, values)
 
 
-def _settled(result: Any, shape: Shape) -> Any:
+def _shaped(result: Any, shape: Shape) -> Any:
     """Return a result as a scalar or as an array that owns its memory."""
     if shape == ():
         return np.asarray(result)[()]

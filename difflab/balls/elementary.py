@@ -13,7 +13,7 @@ from difflab.balls.jets import (
     TERMS,
     Fault,
     Jet,
-    Kind,
+    ObstacleKind,
     composed,
     integer_power,
     jet,
@@ -68,14 +68,14 @@ __all__ = [
 mpf = jet
 
 SHARP = 60
-"""Correct bits of a series' constant term from which the value is not computed on its own."""
+"""Correct bits of a series' constant term above which the value is not computed separately."""
 
 
 def analytic(
     series: Series,
     value: Callable[[Ball], Ball],
     name: str,
-    kind: Kind = "undecided",
+    kind: ObstacleKind = "undecided",
     domain: str = "",
     more: int = 0,
 ) -> Callable[[Any], Jet]:
@@ -90,7 +90,7 @@ def analytic(
     name, domain : str
         For messages: the function, and where it is analytic.
     kind : str
-        What there is where it is not.
+        The obstacle outside that domain.
     more : int
         How many terms `series` loses.
     """
@@ -119,7 +119,7 @@ def analytic(
     return function
 
 
-def _flint(name: str, kind: Kind = "undecided", domain: str = "") -> Callable[[Any], Jet]:
+def _flint(name: str, kind: ObstacleKind = "undecided", domain: str = "") -> Callable[[Any], Jet]:
     """Return a function that FLINT has on balls and on series."""
     value = getattr(arb, name)
     return analytic(getattr(arb_series, name), value, name, kind, domain)
@@ -147,7 +147,7 @@ def _cosh(s: Any) -> Any:
     return (s.exp() + (-s).exp()) / 2
 
 
-# Of a large argument, exponentials are taken that vanish, not those that exceed every exponent.
+# For a large argument these use exponentials that underflow, not ones that overflow.
 def _tanh(s: Any) -> Any:
     if s[0].mid() > 0:
         return 2 * ((-2 * s).exp() + 1).inv() - 1

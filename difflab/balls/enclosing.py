@@ -198,13 +198,13 @@ def _divided(
         wide = _too_wide(pieces, box, width)
     lower = np.min([piece.found.lower for piece in pieces], axis=0)
     upper = np.max([piece.found.upper for piece in pieces], axis=0)
-    worst = max(pieces, key=_telling)
+    worst = max(pieces, key=_informative)
     found = replace(worst.found, lower=lower, upper=upper)
     return _enclosure(function, worst.box, order, found, sharp=not wide, pieces=len(pieces))
 
 
-def _telling(piece: _Piece) -> int:
-    """Return how much the obstacle on a piece says: 0 if there is none."""
+def _informative(piece: _Piece) -> int:
+    """Return how informative the obstacle on a piece is: 0 if there is none."""
     kinds = [output.fault.kind for output in piece.found.outputs if output.fault is not None]
     return 1 + any(kind != "undecided" for kind in kinds) if kinds else 0
 

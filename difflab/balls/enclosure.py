@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.balls.jets import Kind
+from difflab.balls.jets import ObstacleKind
 from difflab.core.place import SourceLocation
 
 __all__ = ["Enclosure", "Interval", "Obstacle"]
@@ -67,7 +67,7 @@ class Obstacle:
     """
 
     output: str
-    kind: Kind
+    kind: ObstacleKind
     reason: str
     node: int
     site: SourceLocation
@@ -98,7 +98,7 @@ class Enclosure:
     pieces : int
         The boxes into which the box was divided.
     sharp : bool
-        Whether the bounds are as close as asked for: at a point, the numbers beside the exact
+        Whether the bounds are as close as requested: at a point, the numbers beside the exact
         value; on a box, within `width` of the range.
     """
 

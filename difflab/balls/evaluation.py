@@ -22,7 +22,7 @@ from difflab.graph.function import Function
 __all__ = ["PRECISIONS", "FaultNode", "evaluated", "evaluator", "fault_nodes"]
 
 PRECISIONS = (80, 160, 320, 640, 1280, 2560, 5120)
-"""Bits to compute with, one after the other, until a result is as sharp as asked for."""
+"""Bits to compute with, one after the other, until a result is as sharp as requested."""
 
 FRACTIONS_FROM = 320
 """Bits from which rational operations are exact: a cancellation may be complete."""

@@ -7,7 +7,7 @@ from math import factorial
 from typing import Any
 
 from difflab.balls.elementary import analytic
-from difflab.balls.jets import Fault, Jet, Kind, jet
+from difflab.balls.jets import Fault, Jet, ObstacleKind, jet
 from difflab.balls.library import Ball, arb, arb_series, shown, whole
 
 __all__ = ["dawsn", "dawsn_derivative"]
@@ -40,7 +40,7 @@ def _of_derivatives(
         def series(s: Any) -> Any:
             return arb_series([value(n + i, s[0]) / factorial(i) for i in range(s.prec)], s.prec)
 
-        kind: Kind = "edge" if domain else "undecided"
+        kind: ObstacleKind = "edge" if domain else "undecided"
         return analytic(series, lambda v: value(n, v), name, kind, domain)(x)
 
     return row

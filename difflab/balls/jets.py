@@ -22,7 +22,7 @@ __all__ = [
     "TERMS",
     "Fault",
     "Jet",
-    "Kind",
+    "ObstacleKind",
     "Truth",
     "Undecided",
     "added",
@@ -37,7 +37,7 @@ __all__ = [
     "worse",
 ]
 
-Kind = Literal["kink", "jump", "edge", "pole", "undecided"]
+ObstacleKind = Literal["kink", "jump", "edge", "pole", "undecided"]
 Curves = dict[tuple[int, int], Ball]
 
 LARGEST_FRACTION = 20_000
@@ -60,7 +60,7 @@ class Fault:
         Whether it is so at this very point, at any precision.
     """
 
-    kind: Kind
+    kind: ObstacleKind
     reason: str
     certain: bool = False
 
@@ -82,7 +82,7 @@ class Jet:
     slopes : dict of int to ball, or Recorded
         The derivatives by each input on which the value depends; recorded ones without `curves`.
     curves : dict of (int, int) to ball, or None
-        The second derivatives by pairs of inputs in order; None if not asked for.
+        The second derivatives by pairs of inputs in order; None if not requested.
     fault : Fault or None
         Why there are no derivatives.
     """

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.balls.jets import Fault, Jet, Kind, Truth, aligned, jet, sign_of, worse
+from difflab.balls.jets import Fault, Jet, ObstacleKind, Truth, aligned, jet, sign_of, worse
 from difflab.balls.library import Ball, arb, fmpq, shown, whole
 
 __all__ = [
@@ -46,7 +46,7 @@ def _jumps(*operands: Jet) -> Fault | None:
     return next((fault for fault in faults if fault and fault.kind != "kink"), None)
 
 
-def _order(a: Jet, b: Jet, name: str, kind: Kind) -> tuple[int | None, Fault | None]:
+def _order(a: Jet, b: Jet, name: str, kind: ObstacleKind) -> tuple[int | None, Fault | None]:
     """Return the sign of a - b, and why it is not that in a neighbourhood."""
     one, two = aligned(a.value, b.value)
     sign = -1 if one < two else 1 if one > two else 0 if one == two else None

@@ -11,7 +11,7 @@ from math import factorial
 from typing import Any
 
 from difflab.balls.elementary import analytic
-from difflab.balls.jets import Fault, Jet, Kind, jet
+from difflab.balls.jets import Fault, Jet, ObstacleKind, jet
 from difflab.balls.library import Ball, arb, arb_series, shown, whole
 
 __all__ = ["cos_remainder", "cosh_remainder", "exp_remainder", "log_remainder"]
@@ -55,7 +55,7 @@ def _row(name: str, value: Value, domain: str = "") -> Callable[[Any, Any, Any],
             found = [value(k, j + i, s[0]) / factorial(i) for i in range(s.prec)]
             return arb_series(found, s.prec)
 
-        kind: Kind = "edge" if domain else "undecided"
+        kind: ObstacleKind = "edge" if domain else "undecided"
         return analytic(series, lambda v: value(k, j, v), name, kind, domain)(x)
 
     return row

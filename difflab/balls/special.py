@@ -11,7 +11,7 @@ from math import comb, factorial
 from typing import Any
 
 from difflab.balls.elementary import analytic, exp, power
-from difflab.balls.jets import TERMS, Fault, Jet, Kind, jet
+from difflab.balls.jets import TERMS, Fault, Jet, ObstacleKind, jet
 from difflab.balls.library import Ball, arb, arb_series, shown
 from difflab.balls.series import Series
 
@@ -74,7 +74,7 @@ def _bessel(name: str, other: int, sign: int = 1, domain: str = "") -> Function:
             found = [derivative(s[0], k) / factorial(k) for k in range(TERMS)]
             return arb_series(found, TERMS)
 
-        kind: Kind = "edge" if domain else "undecided"
+        kind: ObstacleKind = "edge" if domain else "undecided"
         return analytic(series, lambda v: value(v, order), f"bessel{name}", kind, domain)
 
     return with_order(f"bessel{name}", make)

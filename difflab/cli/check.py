@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.checked import CheckFormat, Outcome
+from difflab.cli.checked import CheckFormat, CheckOutcome
 from difflab.cli.functions import Parameters, load_function, user_code
 from difflab.cli.options import OutputOption, parse_point
 from difflab.cli.output import deliver, emit
@@ -100,7 +100,7 @@ def check(
 
 def _checked(
     target: str, gradient: str | None, pair: PackedGradient, rtol: float, atol: float
-) -> Outcome:
+) -> CheckOutcome:
     """Compare the gradient with numeric differentiation."""
     from difflab.testing import GradientMismatch, check_gradient
 
@@ -109,7 +109,9 @@ def _checked(
         check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
     except GradientMismatch as found:
         mismatch = found
-    return Outcome(target, gradient, pair.point, pair.described, pair.legend, rtol, atol, mismatch)
+    return CheckOutcome(
+        target, gradient, pair.point, pair.described, pair.legend, rtol, atol, mismatch
+    )
 
 
 def _check_certificate(path: Path) -> int:

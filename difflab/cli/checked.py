@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from difflab.testing import GradientMismatch
     from difflab.testing.components.message import Component
 
-__all__ = ["SCHEMA", "CheckFormat", "Outcome"]
+__all__ = ["SCHEMA", "CheckFormat", "CheckOutcome"]
 
 SCHEMA = "difflab.check/1"
 
@@ -25,7 +25,7 @@ class CheckFormat(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """What a check found.
 
     Attributes
@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def message(self) -> str:
-        """What is said of the gradient."""
+        """The result of the check, for the terminal."""
         if self.mismatch is not None:
             return f"{self.mismatch}\n{self.legend}".rstrip()
         noun = "component agrees" if self.size == 1 else "components agree"

@@ -137,7 +137,7 @@ def compare(
         unused = {"--explain-nan": explain_nan, "--stabilise": stabilise, "--no-timing": no_timing}
         return compare_over(request, options, [name for name, given in unused.items() if given])
     subject = Subject.of(expression, at)
-    point = subject.place
+    point = subject.point_or_start
     chosen = report_format(form, destination, ComparisonFormat)
     if explain_nan:
         from difflab.diagnose.point_check import checked_point

@@ -19,6 +19,11 @@ class OptionalPackage(NamedTuple):
     distribution: str = ""
 
     @property
+    def name(self) -> str:
+        """The name of the distribution."""
+        return self.distribution or self.module
+
+    @property
     def requirement(self) -> str:
         """What pip installs to add the package."""
         return f"'difflab[{self.extra}]'" if self.extra else self.distribution
@@ -59,16 +64,15 @@ def doctor() -> int:
     wrong = faults(package.module for package in OPTIONAL)
     rows = []
     for package in OPTIONAL:
-        module, fault = package.module, wrong.get(package.module, "")
-        known = package.distribution or module
-        state = Cell(fault or _version(known), "missing" if fault else "installed")
+        fault = wrong.get(package.module, "")
+        state = Cell(fault or _version(package.name), "missing" if fault else "installed")
         if fault.startswith("broken"):
             state = Cell("broken", "broken")
         install = f"pip install {package.requirement}" if fault == "missing" else ""
-        rows.append((module, state, package.use, install))
+        rows.append((package.module, state, package.use, install))
     headings = ("optional", "version", "used for", "add it with")
     columns = [Column(heading, wrap=heading == "used for") for heading in headings]
-    names = {package.module: package.distribution or package.module for package in OPTIONAL}
+    names = {package.module: package.name for package in OPTIONAL}
     notes = [_broken(names[module], why) for module, why in wrong.items() if why != "missing"]
     emit(draw([facts(found), Table(columns, rows, gap=2, ruled=False), *notes], **screen()))
     return 0

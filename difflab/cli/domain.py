@@ -53,7 +53,7 @@ class DomainRequest:
     plot: Path | None
 
 
-def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequence[str] = ()) -> int:
+def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequence[str]) -> int:
     """Judge every method over a domain, and write the result.
 
     Finished blocks are kept beside the file of ``-o`` until that is written, so that the same

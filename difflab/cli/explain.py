@@ -1,4 +1,4 @@
-"""``difflab explain``: what fails at a point, and where two methods part."""
+"""``difflab explain``: what fails at a point, and where two methods diverge."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ def explain(
     at: PointOption = None,
     between: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Name the operation at which these two methods part."),
+        typer.Option(
+            metavar="A,B", help="Name the first operation at which these two methods differ."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed for choosing the point.")] = 0,
 ) -> int:
-    """Name the operations that fail at a point, or at which two methods part.
+    """Name the operations that fail at a point, or the first at which two methods differ.
 
     Without --between: those that produce nan, infinity, overflow or cancellation, and
     the inputs without a gradient. With it: the first operation whose value, or whose
@@ -47,7 +49,7 @@ def explain(
     if between is None:
         from difflab.diagnose import explain as explained
 
-        given = subject.place  # which may lie outside the domain
+        given = subject.point_or_start  # which may lie outside the domain
         report = explained(
             function, checked_point(function, None, seed) if given is None else given
         )
@@ -58,12 +60,12 @@ def explain(
         raise InputError(
             f"--between takes two methods, not {len(names)}", hint="--between reverse,jax"
         )
-    point = checked_point(function, subject.place, seed)
+    point = checked_point(function, subject.point_or_start, seed)
     return _between(function, packed(function, point), (names[0], names[1]))
 
 
 def _between(function: Function, point: Any, names: tuple[str, str]) -> int:
-    """Report where two methods part; return 1 if they do."""
+    """Report where two methods diverge; return 1 if they do."""
     from difflab.diagnose.divergence import first_divergence
 
     first, second = (partial(_derivative, name) for name in names)

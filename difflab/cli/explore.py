@@ -38,7 +38,7 @@ def explore(
 ) -> int:
     """Write a page that steps through EXPR and its derivative; it needs no network."""
     subject = Subject.of(expression, at)
-    if subject.place is None and subject.function.inputs:
+    if subject.point_or_start is None and subject.function.inputs:
         say("no --at: a point inside the domain was chosen")
-    deliver(subject.function.explore(subject.place).html(), destination)
+    deliver(subject.function.explore(subject.point_or_start).html(), destination)
     return 0

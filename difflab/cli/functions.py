@@ -90,18 +90,18 @@ class Subject:
         return cls(argument, point, traced_at(argument, point))
 
     @property
-    def place(self) -> dict[str, Any] | None:
+    def point_or_start(self) -> dict[str, Any] | None:
         """The values of ``--at``, else the start of a problem."""
         return self.start if self.point is None else self.point
 
     @cached_property
     def function(self) -> Function:
-        """The function; a formula is parsed when it is first asked for."""
+        """The function; a formula is parsed when it is first used."""
         from difflab.language import given_names, parse
 
         if self.traced is not None:
             return self.traced
-        return parse(self.text, [*given_names(self.place), *self.variables])
+        return parse(self.text, [*given_names(self.point_or_start), *self.variables])
 
 
 def traced_at(target: str, point: Mapping[str, Any] | None) -> Function:

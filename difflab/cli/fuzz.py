@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difflab.cli.options import parse_names
+from difflab.cli.options import one_of, parse_names
 from difflab.cli.output import emit, say
-from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.methods.protocol import Method
@@ -27,7 +26,7 @@ difflab fuzz --seconds 3600 --peers all -o fuzz
 def fuzz(
     seconds: Annotated[float, typer.Option(min=0.1, help="How long to run.")] = 60.0,
     peers: Annotated[
-        str, typer.Option(metavar="jax,…|all|none", help="The packages to try too.")
+        str, typer.Option(metavar="jax,…|all|none", help="The packages to test as well.")
     ] = "none",
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="The folder of the findings.")
@@ -63,10 +62,8 @@ def _methods(peers: str) -> Mapping[str, Method]:
     names = {"none": [], "all": [n for n, peer in known.items() if not peer.missing()]}.get(peers)
     if names is None:
         names = parse_names(peers) or []
-    for name in names:
-        if name not in known:
-            raise InputError(f"there is no peer '{name}'", hint=f"one of {', '.join(known)}")
-    return {**registry.own(), **{name: registry.find(name) for name in names}}
+    found = {name: registry.find(one_of(name, list(known), "peer")) for name in names}
+    return {**registry.own(), **found}
 
 
 def _counts(campaign: Campaign) -> str:

@@ -119,7 +119,7 @@ def graph(
     from difflab.drawing import WRITERS
     from difflab.report.drawn import draw
 
-    function, point = subject.function, subject.place if values else subject.point
+    function, point = subject.function, subject.point_or_start if values else subject.point
     stable = _stabilised(function, report=not passes) if stabilise else None
     if memory:
         deliver(_memory(function, stable, of, derivative), destination)

@@ -29,6 +29,8 @@ __all__ = [
     "DerivativeKind",
     "ExpressionArgument",
     "ExpressionCommand",
+    "InputsOption",
+    "KindsOption",
     "OutputOption",
     "PlotOption",
     "PointOption",
@@ -69,6 +71,15 @@ OutputOption = Annotated[
         "--output", "-o", parser=check_destination, metavar="FILE", help="Write to this file."
     ),
 ]
+KindsOption = Annotated[
+    str | None, typer.Option("--kind", metavar="a,b", help="Only these kinds of problem.")
+]
+InputsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs", metavar="LOW:HIGH", help="Only with a number of inputs in this range."
+    ),
+]
 PlotOption = Annotated[
     Path | None,
     typer.Option(
@@ -100,8 +111,17 @@ class DerivativeKind(StrEnum):
         return cls.GRADIENT if function.m == 1 else cls.JACOBIAN
 
     def derivative(self, function: Function) -> Function:
-        """Return the derivative of this kind."""
+        """Return the derivative of this kind.
+
+        Raises
+        ------
+        InputError
+            The function has no input.
+        """
         from difflab import autodiff
+
+        if function.n == 0:
+            raise InputError("the expression has no variable to differentiate by")
 
         transform: Callable[[Function], Function] = getattr(autodiff, self.value)
         return transform(function)
@@ -191,7 +211,7 @@ def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
 
     A value is a number, a constant expression such as ``pi/2``, an array ``[1, 2, 3]``, or
     ``@file.npy``. In place of ``name=value``, ``@file`` gives the values of a file: an object in
-    ``.json``, arrays in ``.npz``, else lines of ``name=value``. A file and what stands after it
+    ``.json``, arrays in ``.npz``, else lines of ``name=value``. A file and the options after it
     replace earlier values.
 
     Raises

@@ -121,7 +121,7 @@ class ProgressLine:
     patience : float
         Seconds before anything is shown; shorter work shows no progress.
     stopped : str
-        What is said after Ctrl-C: what is kept, and how to resume.
+        The message after Ctrl-C: what is kept, and how to resume.
     """
 
     def __init__(self, patience: float = 2.0, stopped: str = "") -> None:

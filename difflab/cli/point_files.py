@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from difflab.core.files import open_regular
+from difflab.core.files import open_regular, reason
 from difflab.core.machine import require_memory
 from difflab.core.place import SourceLocation
 from difflab.errors import InputError, PointError
@@ -35,6 +35,7 @@ def array_in(name: str, place: SourceLocation) -> NDArray[Any]:
 
 def arrays_in(name: str, place: SourceLocation) -> Values:
     """Return the arrays in an ``.npz`` file by their names, without unpickling anything."""
+    from shutil import copyfileobj
     from zipfile import ZipFile
 
     found: Values = {}
@@ -48,7 +49,7 @@ def arrays_in(name: str, place: SourceLocation) -> Values:
             key = member.filename.removesuffix(".npy")
             require_memory(member.file_size, f"the array {key!r} in {name!r}")
             with archive.open(member) as packed, TemporaryFile() as unpacked:
-                _copy(packed, unpacked)
+                copyfileobj(packed, unpacked)
                 values = _read(unpacked, name)
             found[key] = _real(values, f"{key!r} in {name!r}", place)
     return found
@@ -129,13 +130,6 @@ def _read(stream: BinaryIO, name: str) -> NDArray[Any]:
     return values
 
 
-def _copy(source: Any, target: Any) -> None:
-    from shutil import copyfileobj
-
-    copyfileobj(source, target)
-    target.flush()
-
-
 def _real(values: NDArray[Any], what: str, place: SourceLocation) -> NDArray[np.float64]:
     if values.dtype.kind not in "biuf":
         raise place.error(PointError, f"{what} holds {values.dtype} values, not real numbers")
@@ -155,8 +149,7 @@ def _faults(name: str, place: SourceLocation, kind: str, hint: str) -> Iterator[
     except PointError:
         raise
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise place.error(PointError, f"cannot read {name!r}: {why}") from error
+        raise place.error(PointError, f"cannot read {name!r}: {reason(error)}") from error
     except InputError as error:
         raise place.error(PointError, error.message, error.hint) from error
     except damaged as error:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difflab.cli.options import OutputOption, parse_names
+from difflab.cli.options import InputsOption, KindsOption, OutputOption, parse_names
 from difflab.cli.output import deliver, report_format, screen, write_files
+from difflab.core.files import reason
+from difflab.core.wording import counted
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,13 +49,8 @@ def problems(
     sets: Annotated[
         str | None, typer.Option("--set", metavar="a,b", help="Only these sets; or all.")
     ] = None,
-    kinds: Annotated[
-        str | None, typer.Option("--kind", metavar="a,b", help="Only these kinds of problem.")
-    ] = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option("--inputs", metavar="LOW:HIGH", help="Only with so many input numbers."),
-    ] = None,
+    kinds: KindsOption = None,
+    inputs: InputsOption = None,
     form: Annotated[
         ProblemsFormat | None,
         typer.Option("--format", help="By default the ending of -o's name, else a table."),
@@ -66,7 +63,8 @@ def problems(
 ) -> None:
     """List the library of problems, show one of them, or copy their files.
 
-    Without a filter the table lists the sets. Wherever a formula is taken, problem:SET/NAME is.
+    Without a filter the table lists the sets. Commands that read a formula also read
+    problem:SET/NAME.
     """
     chosen = report_format(form, destination, ProblemsFormat)
     filtered = bool(sets or kinds or inputs)
@@ -128,7 +126,7 @@ def chosen_problems(sets: str | None, kinds: str | None, inputs: str | None) -> 
     Raises
     ------
     InputError
-        An option is invalid, or no problem meets all of them.
+        An option is invalid, or no problem satisfies all of them.
     """
     from difflab.lab.problems import library
 
@@ -195,7 +193,6 @@ def _export(found: Sequence[Problem], folder: Path) -> None:
         for path in files:
             path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot write {str(folder)!r}: {error.strerror or error}") from error
+        raise InputError(f"cannot write {str(folder)!r}: {reason(error)}") from error
     write_files(files)
-    plural = "s" * (len(files) != 1)
-    deliver(f"wrote {len(files)} file{plural} to {folder}{os.sep}\n", None)
+    deliver(f"wrote {counted(len(files), 'file')} to {folder}{os.sep}\n", None)

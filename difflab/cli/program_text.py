@@ -7,7 +7,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from difflab.core.files import open_regular
+from difflab.core.files import open_regular, reason
 from difflab.core.quantities import bytes_text
 from difflab.errors import InputError
 
@@ -40,7 +40,7 @@ def _standard_input() -> bytes:
     try:
         return _read_text(sys.stdin.buffer, "standard input")
     except OSError as error:
-        raise InputError(f"cannot read standard input: {error.strerror or error}") from error
+        raise InputError(f"cannot read standard input: {reason(error)}") from error
 
 
 def _read_bytes(name: str) -> bytes:

@@ -34,7 +34,7 @@ def serve(
     name: NameOption = None,
     timeout: LimitOption = 30.0,
 ) -> int:
-    """Serve the page of explore with an editable formula; it keeps nothing.
+    """Serve the page of explore with an editable formula; it stores nothing.
 
     Without --host it is reached from this machine only.
     """

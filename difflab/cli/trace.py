@@ -85,7 +85,7 @@ def trace(
     from difflab.report.trace.trace import SHOWN
     from difflab.report.trace.trace import trace as traced
 
-    function, point = subject.function, subject.place
+    function, point = subject.function, subject.point_or_start
     limit = None if chosen is TraceFormat.JSON else SHOWN
     if point is None:
         if function.inputs:

@@ -1,6 +1,6 @@
 """The one interception point: every difflab operation passes through `apply`.
 
-Values of a *carrier* type (a graph's `Node`, later an eager tensor) define how to
+Values of a *carrier* type (a graph's `Node`, an eager tensor) define how to
 record an operation in a method `__difflab_apply__(primitive, arguments, params)`; scalars and
 arrays are computed immediately.
 """

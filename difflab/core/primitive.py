@@ -27,11 +27,11 @@ from difflab.core.special_functions import special_functions
 __all__ = [
     "ByArgument",
     "Custom",
+    "DerivativeRule",
     "Elementwise",
-    "Linear",
+    "LinearMap",
     "Params",
     "Primitive",
-    "Rule",
     "Select",
     "Shape",
     "Shapes",
@@ -86,7 +86,7 @@ class Shapes(tuple[Shape, ...]):
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearMap:
     """A linear primitive that moves and adds elements, its own tangent map.
 
     One that multiplies them by other numbers, such as a Fourier transform, is a `Transpose`: sums
@@ -146,7 +146,7 @@ class Custom:
     batched: Map | None = None
 
 
-Rule = Elementwise | Select | Linear | ByArgument | Custom
+DerivativeRule = Elementwise | Select | LinearMap | ByArgument | Custom
 
 
 def elementwise(*maps: Map | None) -> Elementwise:
@@ -159,9 +159,9 @@ def select(*conditions: Map | None) -> Select:
     return Select(conditions)
 
 
-def linear(transpose: Map) -> Linear:
+def linear(transpose: Map) -> LinearMap:
     """State the rule of a linear primitive by its transpose."""
-    return Linear(transpose)
+    return LinearMap(transpose)
 
 
 def bilinear(*transposes: Map) -> ByArgument:
@@ -207,7 +207,7 @@ class Primitive:
     ufunc : str
         The universal function with the same values, by which `native` and `cupy` spell the row; by
         default a `kernel` that is a name.
-    rule : Elementwise, Select, Linear, ByArgument or Custom
+    rule : Elementwise, Select, LinearMap, ByArgument or Custom
         The derivative.
     names : tuple of str
         Spellings as a function of the language; by default `name`, but none for operators and
@@ -286,7 +286,7 @@ class Primitive:
     arity: int | None = DEFAULT
     kernel: str | Callable[..., Any] = DEFAULT
     ufunc: str = DEFAULT
-    rule: Rule
+    rule: DerivativeRule
     names: tuple[str, ...] = DEFAULT
     reserved: bool = True
     infix: str = ""
@@ -403,7 +403,7 @@ def _with_scalars(xp: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **params: kernel(*map(converted, args), **params)
 
 
-def _arity(rule: Rule) -> int | None:
+def _arity(rule: DerivativeRule) -> int | None:
     """Return the number of arguments that a rule has entries for; a linear rule has one."""
     if isinstance(rule, Elementwise):
         return len(rule.maps)
@@ -411,4 +411,4 @@ def _arity(rule: Rule) -> int | None:
         return len(rule.conditions)
     if isinstance(rule, ByArgument):
         return len(rule.entries)
-    return 1 if isinstance(rule, Linear) else None
+    return 1 if isinstance(rule, LinearMap) else None

@@ -27,7 +27,7 @@ class TerminalLine:
         self._shown = False
 
     def show(self, text: str) -> None:
-        """Write the line in place of what it said before."""
+        """Write the line in place of its previous text."""
         if self.live:
             self._write(f"\r{text[:_WIDTH]}\x1b[K")
             self._shown = True

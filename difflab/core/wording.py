@@ -7,7 +7,7 @@ import re
 __all__ = ["PROBLEM", "counted", "joined", "names_problem", "without_comments"]
 
 PROBLEM = "problem:"
-"""Before the name of a problem of the library, where a formula may stand."""
+"""Before the name of a problem of the library, where a formula is expected."""
 
 _COMMENT = re.compile(r"#[^\n]*")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Elementwise, Linear, Primitive, Select
+from difflab.core.primitive import Elementwise, LinearMap, Primitive, Select
 from difflab.diagnose.findings import AnomalyKind, operands_at
 from difflab.errors import UnsupportedError
 from difflab.graph.evaluate import fold
@@ -23,6 +23,9 @@ from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import add, matmul, subtract, sum_
 
 __all__ = ["Event", "doubtful", "events", "failures", "needed"]
+
+LIMIT = 8
+"""Maximum number of events in a report."""
 
 EXACT_DIGITS = 60
 EXACT_LIMIT = 1_000_000
@@ -59,9 +62,8 @@ def events(
     found: Sequence[Any],
     outputs: Sequence[int],
     inputs: Mapping[int, Any],
-    limit: int,
 ) -> tuple[list[Event], bool]:
-    """Return the failures on which `outputs` depend, in evaluation order.
+    """Return the first failures on which `outputs` depend, in evaluation order.
 
     Parameters
     ----------
@@ -73,13 +75,11 @@ def events(
         The result nodes; elements that no output depends on are ignored.
     inputs : mapping of int to value
         The inputs' values by node, for the evaluation with 60 digits.
-    limit : int
-        Maximum number of events returned.
 
     Returns
     -------
     list of Event, bool
-        At most one event per node, and whether every doubtful sum was checked: evaluation
+        At most `LIMIT`, one per node, and whether every doubtful sum was checked: evaluation
         with 60 digits distinguishes cancellations from exact zeros, up to a size limit.
     """
     suspects = {
@@ -90,14 +90,14 @@ def events(
     if not suspects:
         return [], True
     marks = needed(graph, found, outputs)
-    failed = list(islice(failures(graph, found, suspects, marks), limit))
+    failed = list(islice(failures(graph, found, suspects, marks), LIMIT))
     lossy = any(
         marks[node] is not None and _any(mask & marks[node] & np.isfinite(found[node]))
         for node, mask in suspects.items()
     )
     sums = _finite_sums(graph, found, marks) if lossy else {}
     lost, judged = _cancellations(graph, found, sums, inputs)
-    return sorted(failed + lost, key=lambda event: event.node)[:limit], judged
+    return sorted(failed + lost, key=lambda event: event.node)[:LIMIT], judged
 
 
 def failures(
@@ -198,7 +198,7 @@ def _share(
 ) -> ElementMask | None:
     """Return the elements of one argument that the marked elements of a node depend on."""
     shape = getattr(found[args[position]], "shape", ())
-    if isinstance(row.rule, Linear):
+    if isinstance(row.rule, LinearMap):
         shapes = tuple(np.shape(found[arg]) for arg in args)
         count = row.rule.transpose(mark * 1.0, position, shapes, **graph.params(node))
         return _some(np.asarray(count) != 0)

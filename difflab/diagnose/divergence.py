@@ -48,7 +48,7 @@ Differentiate = Callable[[Function, Array], Derivative]
 
 @dataclass(frozen=True)
 class Divergence:
-    """The operation at which two methods part.
+    """The operation at which two methods first differ.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Divergence:
         both = " and ".join(
             f"{name} {number_text(value)}" for name, value in zip(names, self.found, strict=True)
         )
-        lines = [self.site.marked(f"{names[0]} and {names[1]} part at {self.call}{self._at}")]
+        lines = [self.site.marked(f"{names[0]} and {names[1]} differ at {self.call}{self._at}")]
         lines.append(f"its {what}: {both}")
         if not self.alone:
             lines.append("the operation alone gives the same: rounding accumulates up to it")
@@ -104,7 +104,7 @@ class Divergence:
 def first_divergence(
     function: Function, point: Array, first: Differentiate, second: Differentiate
 ) -> Divergence | None:
-    """Return the operation at which two methods part, or None where they agree.
+    """Return the operation at which two methods first differ, or None where they agree.
 
     Values are compared before derivatives: the first node in the order of evaluation whose
     value differs; otherwise the first one in the order of the reverse sweep, from the output
@@ -125,11 +125,11 @@ def first_divergence(
         None where value and derivative of the function agree within rounding and the methods'
         own error estimates.
     """
-    search = _Search(function, point, first, second)
+    search = _DivergenceSearch(function, point, first, second)
     return search.value() or search.derivative()
 
 
-class _Search:
+class _DivergenceSearch:
     """The values of all nodes, and the functions that are cut out of the graph."""
 
     def __init__(
@@ -205,7 +205,9 @@ class _Search:
     def _above(self, index: int) -> list[int]:
         return [other for other in self.rows if other >= self.operations[index]]
 
-    def _part(self, nodes: Iterable[int], outputs: Sequence[int], *, scaled: bool = False) -> _Part:
+    def _part(
+        self, nodes: Iterable[int], outputs: Sequence[int], *, scaled: bool = False
+    ) -> _Subfunction:
         """Cut nodes out of the graph: the operands that are not among them become inputs.
 
         With `scaled` the outputs are multiplied by an input of value 1, the only one with
@@ -229,7 +231,7 @@ class _Search:
             inputs, owners, values = [*inputs, scale], [*owners, -1], [*values, np.ones(1)]
         names = [f"y{number}" for number in range(len(made))]
         function = Function.build(builder, inputs, made, names)
-        return _Part(function, np.concatenate(values), owners, scaled)
+        return _Subfunction(function, np.concatenate(values), owners, scaled)
 
     def _closed(self, nodes: Iterable[int]) -> set[int]:
         """Return nodes with the constants and truth values that they need, but no inputs."""
@@ -245,7 +247,7 @@ class _Search:
                     pending.append(arg)
         return inside
 
-    def _values(self, part: _Part) -> tuple[tuple[Array, Array], NDArray[np.bool_]]:
+    def _values(self, part: _Subfunction) -> tuple[tuple[Array, Array], NDArray[np.bool_]]:
         """Return what both methods compute, and where that differs beyond rounding."""
         found = [method(part.function, part.point) for method in self.methods]
         if part.scaled:
@@ -278,7 +280,7 @@ class _Search:
         return Divergence(kind, node, call, site, (first, second), operand, alone)
 
 
-class _Part(NamedTuple):
+class _Subfunction(NamedTuple):
     """A function cut out of a graph, its point, and the node of every element of that."""
 
     function: Function

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from difflab.core.place import SourceLocation
 from difflab.diagnose.anomalies import Event, doubtful, events
 from difflab.diagnose.findings import AnomalyKind, Finding, ZeroGradient, call_text
-from difflab.diagnose.node_origins import Backward
+from difflab.diagnose.node_origins import CombinedGraph
 from difflab.diagnose.zero_gradients import flat_inputs
 from difflab.errors import PointError
 from difflab.graph.checks import require_function
@@ -22,9 +22,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph, packed_slices
 
 __all__ = ["Explanation", "PointExplainer", "explain"]
-
-LIMIT = 8
-"""Maximum number of findings in a report."""
 
 BLOCK = 4_000_000
 """Maximum number of elements, over all nodes, in one block of points of a batch."""
@@ -162,7 +159,9 @@ class PointExplainer:
         self.function = function
         self.input_indices = tuple(input_indices)
         self.site = site
-        self.backward = Backward(function, [function.input_nodes[i] for i in self.input_indices])
+        self.backward = CombinedGraph(
+            function, [function.input_nodes[i] for i in self.input_indices]
+        )
         self.graph: Graph = self.backward.graph
         self.outputs = [*dict.fromkeys(function.outputs), *self.backward.bars.values()]
 
@@ -183,7 +182,7 @@ class PointExplainer:
         """Return the explanation at one point; `point` is its index in a batch."""
         known = self.environment(values)
         found = fold_all(self.graph, known, ArrayInterpreter())
-        made, judged = events(self.graph, found, self.outputs, known, LIMIT)
+        made, judged = events(self.graph, found, self.outputs, known)
         # The derivative of an operation that itself failed is no separate finding.
         failed = {event.node for event in made if event.kind is not AnomalyKind.CANCELLATION}
         fresh = (event for event in made if self.backward.origin(event.node) not in failed)

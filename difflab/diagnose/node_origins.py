@@ -15,7 +15,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 
-__all__ = ["Backward", "node_cotangents"]
+__all__ = ["CombinedGraph", "node_cotangents"]
 
 
 class _OriginSweep(Sweep):
@@ -32,7 +32,7 @@ class _OriginSweep(Sweep):
         self.at_node.append(number)
 
 
-class Backward:
+class CombinedGraph:
     """A function and its reverse sweep in one graph that keeps the function's node numbers.
 
     Parameters
@@ -106,7 +106,7 @@ def node_cotangents(function: Function, values: Sequence[Any]) -> dict[int, Any]
     {'y': 3.0, 'x': 0.0}
     """
     active = function.graph.reached_from(function.input_nodes)
-    backward = Backward(function, [node for node, on in enumerate(active) if on])
+    backward = CombinedGraph(function, [node for node, on in enumerate(active) if on])
     known: dict[int, Any] = dict(zip(function.input_nodes, values, strict=True))
     known |= {
         seed: np.full(function.graph.shape(node), float(function.outputs.count(node)))

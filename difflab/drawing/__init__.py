@@ -11,7 +11,7 @@ from difflab.drawing.diagram import diagram
 from difflab.drawing.dot import dot
 from difflab.drawing.drawing import ENDINGS, WRITERS, Drawing
 from difflab.drawing.mermaid import mermaid
-from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge
+from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge
 from difflab.drawing.opened import ALL, opened
 from difflab.drawing.png import png
 from difflab.drawing.svg import svg
@@ -20,9 +20,9 @@ __all__ = [
     "ALL",
     "ENDINGS",
     "WRITERS",
-    "Box",
     "BoxKind",
     "Diagram",
+    "DiagramBox",
     "DiagramEdge",
     "Drawing",
     "diagram",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from difflab.core.wording import counted
 from difflab.drawing.compositions import Composition
 from difflab.drawing.inside import opens
-from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
+from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, one_line
 from difflab.drawing.order import (
     constant_text,
     key_text,
@@ -150,7 +150,7 @@ class Boxes:
         }
         return sorted(inside & (used | set(self.function.outputs)))
 
-    def _drawn(self, key: object) -> Box:
+    def _drawn(self, key: object) -> DiagramBox:
         """Return the box of a node, of a constant at its use, or of an output."""
         node = key[0] if isinstance(key, tuple) else key
         assert isinstance(node, int)
@@ -160,7 +160,7 @@ class Boxes:
             return self._composition(self.composition[node])
         return replace(_box(self.graph, node, self.names, self.values), nodes=(node,))
 
-    def _composition(self, composition: Composition) -> Box:
+    def _composition(self, composition: Composition) -> DiagramBox:
         """Return the box of a composition, captioned by what leaves it."""
         leaving = self._leaving(composition.nodes[0])
         caption = ", ".join(subscript(self.names[node]) for node in leaving)
@@ -172,29 +172,33 @@ class Boxes:
         lines = (one_line(composition.name, 24), counted(len(composition.nodes), "operation"))
         tip = one_line(f"{composition.name}: {listed}{more}")
         nodes = tuple(composition.nodes)
-        return Box(BoxKind.SUMMARY, lines, one_line(caption, 40), tip, nodes=nodes)
+        return DiagramBox(BoxKind.SUMMARY, lines, one_line(caption, 40), tip, nodes=nodes)
 
-    def _output(self, position: int) -> Box:
+    def _output(self, position: int) -> DiagramBox:
         """Return the box of an output."""
         name, node = output_labels(self.function)[position], self.function.outputs[position]
         known = self.values is not None and self.values[node] is not None
         caption = f"= {short(self.values[node])}" if self.values is not None and known else ""
         value = subscript(self.names[node])
         tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
-        return Box(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip)
+        return DiagramBox(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip)
 
 
-def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None) -> Box:
+def _box(
+    graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None
+) -> DiagramBox:
     """Return the box of one node; its caption is the node's name in the evaluation trace."""
     code = int(graph.opcode[node])
     name = one_line(subscript(names[node]), 24)
     if code == CONSTANT:
-        return Box(BoxKind.CONSTANT, (names[node],), tip=f"constant {constant_text(graph, node)}")
+        return DiagramBox(
+            BoxKind.CONSTANT, (names[node],), tip=f"constant {constant_text(graph, node)}"
+        )
     value = None if values is None else values[node]
     caption = name if value is None else f"{name} = {short(value)}"
     if code == INPUT:
         label = one_line(graph.input_name(node), 24)
-        return Box(BoxKind.INPUT, (label,), caption, f"input {label}: {caption}")
+        return DiagramBox(BoxKind.INPUT, (label,), caption, f"input {label}: {caption}")
     primitive = graph.primitive(node)
     arguments = ", ".join(one_line(subscript(names[a]), 24) for a in graph.arguments(node)[:8])
     title = "" if primitive is None else primitive.name
@@ -203,7 +207,7 @@ def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] |
     if primitive is not None and opens(primitive):
         kind = BoxKind.COARSE
         lines += tuple(filter(None, [length(primitive.holds)]))
-    return Box(kind, lines, caption, f"{name} = {title}({arguments})")
+    return DiagramBox(kind, lines, caption, f"{name} = {title}({arguments})")
 
 
 def glyph(primitive: Primitive | None, params: dict[str, Any] | None = None) -> str:

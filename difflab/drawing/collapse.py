@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.wording import counted
-from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
+from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, one_line
 from difflab.drawing.order import output_labels
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 
@@ -87,31 +87,31 @@ def collapse(function: Function, order: Sequence[int], level: Sequence[int], tit
     return Diagram(title, counts(function, order, level), tuple(boxes), tuple(edges), late)
 
 
-def _leaves(function: Function, constants: Ints) -> tuple[list[Box], Ints]:
+def _leaves(function: Function, constants: Ints) -> tuple[list[DiagramBox], Ints]:
     """Return the boxes of inputs and constants, and the group of each node."""
     group = np.full(len(function.graph), -1, dtype=np.int64)
-    boxes: list[Box] = []
+    boxes: list[DiagramBox] = []
     names = [one_line(name, 20) for name in function.inputs[:SINGLE]]
     inputs = list(function.input_nodes)
     if len(inputs) <= SINGLE:
         group[inputs] = range(len(inputs))
         boxes += [
-            Box(BoxKind.INPUT, (name,), tip=f"input {name}", nodes=(node,))
+            DiagramBox(BoxKind.INPUT, (name,), tip=f"input {name}", nodes=(node,))
             for name, node in zip(names, inputs, strict=True)
         ]
     else:
         group[inputs] = 0
         caption = f"{names[0]} … {one_line(function.inputs[-1], 20)}"
         many = (counted(len(inputs), "input"),)
-        boxes.append(Box(BoxKind.INPUT, many, caption, caption, nodes=tuple(inputs)))
+        boxes.append(DiagramBox(BoxKind.INPUT, many, caption, caption, nodes=tuple(inputs)))
     if len(constants):
         group[constants] = len(boxes)
         many = (counted(len(constants), "constant"),)
-        boxes.append(Box(BoxKind.CONSTANT, many, nodes=tuple(constants.tolist())))
+        boxes.append(DiagramBox(BoxKind.CONSTANT, many, nodes=tuple(constants.tolist())))
     return boxes, group
 
 
-def _box(graph: Graph, members: Ints, opcode: Ints, level: Ints) -> Box:
+def _box(graph: Graph, members: Ints, opcode: Ints, level: Ints) -> DiagramBox:
     """Describe the members of one group: how many of which primitive, on which levels."""
     tally = np.bincount(opcode[members])
     ranked = sorted(((int(tally[code]), int(code)) for code in np.flatnonzero(tally)), reverse=True)
@@ -126,7 +126,7 @@ def _box(graph: Graph, members: Ints, opcode: Ints, level: Ints) -> Box:
     caption = f"level {low:,}" if low == high else f"levels {low:,} – {high:,}"
     kind = BoxKind.SUMMARY if len(members) > 1 else BoxKind.OPERATION
     nodes = tuple(members.tolist())
-    return Box(kind, tuple(lines), caption, f"{caption}: {tip}", nodes=nodes)
+    return DiagramBox(kind, tuple(lines), caption, f"{caption}: {tip}", nodes=nodes)
 
 
 def _edges(graph: Graph, group: Ints, groups: int) -> list[DiagramEdge]:
@@ -142,14 +142,16 @@ def _edges(graph: Graph, group: Ints, groups: int) -> list[DiagramEdge]:
 
 
 def _add_outputs(
-    function: Function, boxes: list[Box], edges: list[DiagramEdge], group: Ints
+    function: Function, boxes: list[DiagramBox], edges: list[DiagramEdge], group: Ints
 ) -> None:
     """Append the outputs, one box each if there are few."""
     names, nodes = output_labels(function), function.outputs
     if len(nodes) <= SINGLE:
         for name, node in zip(names, nodes, strict=True):
             edges.append(DiagramEdge(int(group[node]), len(boxes)))
-            boxes.append(Box(BoxKind.OUTPUT, (one_line(name, 20),), tip=f"output {one_line(name)}"))
+            boxes.append(
+                DiagramBox(BoxKind.OUTPUT, (one_line(name, 20),), tip=f"output {one_line(name)}")
+            )
         return
     sources, tally = np.unique(group[list(nodes)], return_counts=True)
     edges += [
@@ -157,4 +159,4 @@ def _add_outputs(
         for source, count in zip(sources.tolist(), tally.tolist(), strict=True)
     ]
     caption = f"{one_line(names[0], 20)} … {one_line(names[-1], 20)}"
-    boxes.append(Box(BoxKind.OUTPUT, (counted(len(nodes), "output"),), caption, caption))
+    boxes.append(DiagramBox(BoxKind.OUTPUT, (counted(len(nodes), "output"),), caption, caption))

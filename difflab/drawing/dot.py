@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log10
 
-from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, carried
+from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, carried
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
@@ -34,7 +34,7 @@ def dot(picture: Diagram) -> str:
 
     Examples
     --------
-    >>> print(dot(Diagram('say "x"', "", (Box(BoxKind.INPUT, ("x",)),), ())).splitlines()[1])
+    >>> print(dot(Diagram('say "x"', "", (DiagramBox(BoxKind.INPUT, ("x",)),), ())).splitlines()[1])
       label="say \"x\"\n";
     """
     lines = [
@@ -62,7 +62,7 @@ def _quoted(*lines: str) -> str:
     return '"' + "\\n".join(escaped) + '"'
 
 
-def _node(name: str, box: Box) -> str:
+def _node(name: str, box: DiagramBox) -> str:
     label = _quoted(*box.lines, *([box.caption] if box.caption else []))
     fill, stroke = LIGHT[box.kind], LIGHT[f"{box.kind} line"]
     tip = f", tooltip={_quoted(box.tip)}" if box.tip else ""
@@ -71,7 +71,7 @@ def _node(name: str, box: Box) -> str:
     )
 
 
-def _edge(edge: DiagramEdge, source: Box, stem: str) -> str:
+def _edge(edge: DiagramEdge, source: DiagramBox, stem: str) -> str:
     label = [line for line in (edge.label, *carried(source)) if line]
     mark = f"label={_quoted(*label)}, " if label else ""
     width = 1.0 + 0.5 * log10(max(edge.count, 1))

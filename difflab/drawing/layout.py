@@ -1,8 +1,8 @@
 """Layered layout: coordinates and curves for boxes of given sizes and their arrows.
 
-Boxes are placed so that every arrow points forward,
-few cross and none runs through a box (Sugiyama, Tagawa & Toda 1981).
-Arrows that leave one box share a trunk, which splits where they part: fan-out stays visible
+Boxes are placed so that every arrow points forward, few cross and none runs
+through a box (Sugiyama, Tagawa & Toda 1981).
+Arrows that leave one box share a trunk, which splits where they branch: fan-out stays visible
 and a box used a hundred times does not draw a hundred parallel lines. Iterative throughout.
 """
 
@@ -17,6 +17,9 @@ from difflab.drawing.network import Net, align, layers, network, offsets, order
 __all__ = ["XY", "Arrow", "Curve", "Placement", "place"]
 
 XY = tuple[float, float]
+
+BOX_GAP = 22.0
+"""Distance between the boxes of a layer."""
 
 
 class Curve(NamedTuple):
@@ -41,7 +44,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Arrow:
-    """The arrow of one edge, an index in the input, and the point at which it meets its target."""
+    """The arrow of one edge, an index in the input, and the point where it touches its target."""
 
     edge: int
     tip: XY
@@ -63,7 +66,7 @@ class Placement:
     arrows : list of Arrow
         Last parts of arrows, one per edge.
     junctions : list of XY
-        Points at which arrows of one source part.
+        Points at which arrows of one source branch.
     width, height : float
     """
 
@@ -83,7 +86,6 @@ def place(
     late: Sequence[int] = (),
     horizontal: bool = True,
     layer_gap: float = 52.0,
-    box_gap: float = 22.0,
     port_spacing: float = 17.0,
     lead: float = 12.0,
 ) -> Placement:
@@ -95,13 +97,13 @@ def place(
     edges : sequence of (source, target)
         With source < target; several edges may join the same two boxes.
     late : sequence of int
-        Boxes to stand just before their first use.
+        Boxes to draw just before their first use.
     horizontal : bool
         Layers follow each other to the right, otherwise downwards.
-    layer_gap, box_gap, port_spacing : float
-        Distances between layers, between boxes of a layer and between arrow heads.
+    layer_gap, port_spacing : float
+        Distances between layers and between arrow heads.
     lead : float
-        Length of the straight end of an arrow, where its head and its mark stand.
+        Length of the straight end of an arrow, where its head and its mark are drawn.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def place(
     net = network(layers(len(sizes), edges, late), cross, edges)
     order(net)
     offset = offsets(net, len(edges), port_spacing)
-    position = align(net, box_gap, offset)
+    position = align(net, BOX_GAP, offset)
     low = min((p - 0.5 * s for p, s in zip(position, net.size, strict=True)), default=0.0)
     position = [p - low for p in position]
     port = [position[target] + offset[edge] for edge, (_, target) in enumerate(edges)]

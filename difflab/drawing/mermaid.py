@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, carried
+from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, carried
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
@@ -34,7 +34,7 @@ def mermaid(picture: Diagram) -> str:
 
     Examples
     --------
-    >>> print(mermaid(Diagram("x", "", (Box(BoxKind.INPUT, ("<x>",)),), ())).splitlines()[4])
+    >>> print(mermaid(Diagram("x", "", (DiagramBox(BoxKind.INPUT, ("<x>",)),), ())).splitlines()[4])
         n0(["#60;x#62;"]):::input
     """
     lines = [
@@ -68,13 +68,13 @@ def _escaped(text: str) -> str:
     )  # fmt: skip
 
 
-def _node(name: str, box: Box) -> str:
+def _node(name: str, box: DiagramBox) -> str:
     lines = [*box.lines, *([box.caption] if box.caption else [])]
     label = "<br/>".join(_escaped(line) for line in lines)
     return f"    {name}{SHAPES[box.kind].format(label)}:::{box.kind}"
 
 
-def _edge(edge: DiagramEdge, source: Box, stem: str) -> str:
+def _edge(edge: DiagramEdge, source: DiagramBox, stem: str) -> str:
     label = [_escaped(line) for line in (edge.label, *carried(source)) if line]
     mark = f'|"{"<br/>".join(label)}"|' if label else ""
     arrow = "==>" if edge.count > 1 else "-->"

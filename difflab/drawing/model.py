@@ -13,7 +13,7 @@ from enum import StrEnum
 from difflab.core.wording import joined
 from difflab.errors import printable
 
-__all__ = ["Box", "BoxKind", "Diagram", "DiagramEdge", "carried", "one_line"]
+__all__ = ["BoxKind", "Diagram", "DiagramBox", "DiagramEdge", "carried", "one_line"]
 
 
 class BoxKind(StrEnum):
@@ -29,7 +29,7 @@ class BoxKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Box:
+class DiagramBox:
     """One box: a node of the graph, an output, or a summary of many nodes.
 
     Attributes
@@ -71,7 +71,7 @@ class DiagramEdge:
 
 @dataclass(frozen=True)
 class Diagram:
-    """Boxes and arrows with a title; `late` boxes stand just before their first use.
+    """Boxes and arrows with a title; `late` boxes are drawn just before their first use.
 
     `legend` explains the numbers at the arrows. `parts` are the functions inside its operations,
     each with a heading.
@@ -79,7 +79,7 @@ class Diagram:
 
     title: str
     subtitle: str
-    boxes: tuple[Box, ...]
+    boxes: tuple[DiagramBox, ...]
     edges: tuple[DiagramEdge, ...]
     late: tuple[int, ...] = ()
     legend: str = ""
@@ -88,8 +88,8 @@ class Diagram:
     def lines(
         self,
         stem: str,
-        node: Callable[[str, Box], str],
-        edge: Callable[[DiagramEdge, Box, str], str],
+        node: Callable[[str, DiagramBox], str],
+        edge: Callable[[DiagramEdge, DiagramBox, str], str],
     ) -> list[str]:
         """Return the lines of boxes and arrows in a language; names of boxes begin with `stem`."""
         return [
@@ -109,7 +109,7 @@ class Diagram:
         return found
 
 
-def carried(box: Box) -> list[str]:
+def carried(box: DiagramBox) -> list[str]:
     """Return what an arrow from `box` carries, as text beside it."""
     lines = [f"v = {box.value}"] if box.value else []
     return lines + ([f"v̄ = {box.bar}"] if box.bar else [])

@@ -28,7 +28,7 @@ def layers(count: int, edges: Sequence[tuple[int, int]], late: Sequence[int] = (
         Number of boxes; every edge (source, target) has source < target.
     edges : sequence of (int, int)
     late : sequence of int
-        Boxes without arguments that stand just before their first use, not at the start.
+        Boxes without arguments that are drawn just before their first use, not at the start.
 
     Examples
     --------

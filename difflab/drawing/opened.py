@@ -1,4 +1,4 @@
-"""What a picture or a trace of a function opens, from what was asked for."""
+"""What a picture or a trace of a function opens, from the names that were given."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from difflab.drawing.layout import Curve
 from difflab.drawing.model import Diagram
 from difflab.drawing.scene import scene
-from difflab.drawing.shapes import Frame, Outline, Scene, outlines
+from difflab.drawing.shapes import Outline, PanelFrame, Scene, outlines
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
@@ -109,7 +109,7 @@ def _curve(curve: Curve, width: float) -> Any:
     )  # fmt: skip
 
 
-def _panel(frame: Frame) -> Any:
+def _panel(frame: PanelFrame) -> Any:
     from matplotlib.patches import FancyBboxPatch
 
     return FancyBboxPatch(

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import log10
 
 from difflab.drawing.layout import XY, Curve, Placement, place
-from difflab.drawing.model import Box, BoxKind, Diagram, one_line
+from difflab.drawing.model import BoxKind, Diagram, DiagramBox, one_line
 from difflab.drawing.network import layers
-from difflab.drawing.shapes import BoxShape, Dot, Frame, Head, Line, Scene, SceneText
+from difflab.drawing.shapes import ArrowLine, BoxShape, Dot, Head, PanelFrame, Scene, SceneText
 
 __all__ = ["scene", "text_width"]
 
@@ -80,7 +80,7 @@ def _tails(picture: Diagram, horizontal: bool) -> list[float]:
     return [longest.get(level, 0.0) for level in layer]
 
 
-def _reserved(box: Box, tail: float, horizontal: bool) -> XY:
+def _reserved(box: DiagramBox, tail: float, horizontal: bool) -> XY:
     """Return the size of a box together with the piece of arrow behind it."""
     width, height = _size(box)
     if not tail:
@@ -90,7 +90,7 @@ def _reserved(box: Box, tail: float, horizontal: bool) -> XY:
     return max(width, 2 * tail), height + PAIR
 
 
-def _size(box: Box) -> XY:
+def _size(box: DiagramBox) -> XY:
     """Return the size that a box needs for its texts."""
     wide = max(text_width(line, LABEL) for line in box.lines)
     width = max(wide, text_width(box.caption, SMALL)) + 22
@@ -106,7 +106,7 @@ def scene(picture: Diagram) -> Scene:
     Examples
     --------
     >>> from difflab.drawing.model import DiagramEdge
-    >>> boxes = (Box(BoxKind.INPUT, ("x",)), Box(BoxKind.OUTPUT, ("y",)))
+    >>> boxes = (DiagramBox(BoxKind.INPUT, ("x",)), DiagramBox(BoxKind.OUTPUT, ("y",)))
     >>> drawn = scene(Diagram("y = x", "", boxes, (DiagramEdge(0, 1),)))
     >>> len(drawn.shapes) - 2, len(drawn.heads)  # the key below shows both kinds once more
     (2, 1)
@@ -130,7 +130,7 @@ def scene(picture: Diagram) -> Scene:
     _draw(drawn, picture, layout, (left, header))
     for (heading, part, inside), width in zip(panels, wide, strict=True):
         top, height = drawn.height - 36.0, inside.placement.height + 2 * PAD + 40.0
-        drawn.panels.append(Frame(MARGIN, top, width, height))
+        drawn.panels.append(PanelFrame(MARGIN, top, width, height))
         x = MARGIN + PAD
         drawn.texts.append(SceneText(heading, x, top + 20, LABEL, "label", "start"))
         drawn.texts.append(SceneText(part.subtitle, x, top + 38, SMALL, "caption", "start"))
@@ -145,7 +145,7 @@ class _Layout:
     """Where the boxes of a picture are, each with the piece of arrow behind it."""
 
     placement: Placement
-    pairs: list[tuple[Box, float]]
+    pairs: list[tuple[DiagramBox, float]]
     horizontal: bool
 
 
@@ -180,7 +180,7 @@ def _draw(drawn: Scene, picture: Diagram, layout: _Layout, by: XY) -> None:
 
 
 def _fitted(
-    drawn: Scene, box: Box, tail: float, centre: XY, size: XY, horizontal: bool
+    drawn: Scene, box: DiagramBox, tail: float, centre: XY, size: XY, horizontal: bool
 ) -> tuple[XY, XY]:
     """Draw the piece of arrow that carries numbers; return the box's own centre and size."""
     if not tail:
@@ -201,7 +201,7 @@ def _fitted(
     return (x, y - 0.5 * PAIR), (own[0], size[1] - PAIR)
 
 
-def _numbers(drawn: Scene, box: Box, at: tuple[float, float, float]) -> None:
+def _numbers(drawn: Scene, box: DiagramBox, at: tuple[float, float, float]) -> None:
     """Write value and cotangent at their heights; values that are not finite are highlighted."""
     x, *heights = at
     for text, y, role in zip((box.value, box.bar), heights, ("value", "bar"), strict=True):
@@ -210,8 +210,8 @@ def _numbers(drawn: Scene, box: Box, at: tuple[float, float, float]) -> None:
             drawn.texts.append(SceneText(text, x, y, SMALL, "bad" if bad else role, "start"))
 
 
-def _straight(start: XY, end: XY) -> Line:
-    return Line(Curve(start, start, start, end, end, end), _thickness(1))
+def _straight(start: XY, end: XY) -> ArrowLine:
+    return ArrowLine(Curve(start, start, start, end, end, end), _thickness(1))
 
 
 def _moved(curve: Curve, by: XY) -> Curve:
@@ -224,7 +224,7 @@ def _arrows(drawn: Scene, picture: Diagram, placement: Placement, by: XY, horizo
     for edge in picture.edges:
         flow[edge.source] += edge.count - 1
     for owner, curve in placement.trunks:
-        drawn.lines.append(Line(_moved(curve, by), _thickness(1 + flow[owner])))
+        drawn.lines.append(ArrowLine(_moved(curve, by), _thickness(1 + flow[owner])))
     for arrow in placement.arrows:
         edge = picture.edges[arrow.edge]
         curve = _moved(arrow.curve, by)
@@ -239,7 +239,7 @@ def _arrows(drawn: Scene, picture: Diagram, placement: Placement, by: XY, horizo
             base, label = y - 9, SceneText(edge.label, x + 5, y - 17, SMALL, "mark", "start")
             points = ((x, y), (x - across, base), (x + across, base))
             end = (x, base)
-        drawn.lines.append(Line(curve._replace(end=end), width))
+        drawn.lines.append(ArrowLine(curve._replace(end=end), width))
         drawn.heads.append(Head(points))
         if edge.label:
             drawn.texts.append(label)
@@ -250,7 +250,7 @@ def _thickness(count: int) -> float:
     return 1.4 + 0.7 * log10(max(count, 1))
 
 
-def _draw_box(drawn: Scene, box: Box, centre: XY, size: XY) -> None:
+def _draw_box(drawn: Scene, box: DiagramBox, centre: XY, size: XY) -> None:
     (x, y), (width, height) = centre, size
     drawn.shapes.append(
         BoxShape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip)

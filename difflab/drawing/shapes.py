@@ -8,12 +8,12 @@ from difflab.drawing.layout import XY, Curve
 from difflab.drawing.model import BoxKind
 
 __all__ = [
+    "ArrowLine",
     "BoxShape",
     "Dot",
-    "Frame",
     "Head",
-    "Line",
     "Outline",
+    "PanelFrame",
     "Scene",
     "SceneText",
     "outlines",
@@ -66,7 +66,7 @@ def outlines(shape: BoxShape) -> list[Outline]:
 
 
 @dataclass(frozen=True)
-class Line:
+class ArrowLine:
     """A curve with its leads, drawn `width` wide."""
 
     curve: Curve
@@ -82,7 +82,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Dot:
-    """A point at which the arrows of one node part."""
+    """A point at which the arrows of one node branch."""
 
     centre: XY
 
@@ -100,7 +100,7 @@ class SceneText:
 
 
 @dataclass(frozen=True)
-class Frame:
+class PanelFrame:
     """The frame around the function inside an operation."""
 
     x: float
@@ -117,9 +117,9 @@ class Scene:
     height: float
     title: str
     description: str
-    lines: list[Line] = field(default_factory=list)
+    lines: list[ArrowLine] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)
     dots: list[Dot] = field(default_factory=list)
     shapes: list[BoxShape] = field(default_factory=list)
     texts: list[SceneText] = field(default_factory=list)
-    panels: list[Frame] = field(default_factory=list)
+    panels: list[PanelFrame] = field(default_factory=list)

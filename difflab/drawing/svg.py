@@ -12,7 +12,7 @@ from html import escape
 from difflab.drawing.layout import Curve
 from difflab.drawing.model import BoxKind, Diagram
 from difflab.drawing.scene import scene
-from difflab.drawing.shapes import BoxShape, Frame, Outline, Scene, SceneText, outlines
+from difflab.drawing.shapes import BoxShape, Outline, PanelFrame, Scene, SceneText, outlines
 from difflab.errors import printable
 
 __all__ = ["DARK", "LIGHT", "path", "svg"]
@@ -58,8 +58,8 @@ def svg(picture: Diagram) -> str:
 
     Examples
     --------
-    >>> from difflab.drawing.model import Box
-    >>> text = svg(Diagram("<b>", "", (Box(BoxKind.INPUT, ("x",)),), ()))
+    >>> from difflab.drawing.model import DiagramBox
+    >>> text = svg(Diagram("<b>", "", (DiagramBox(BoxKind.INPUT, ("x",)),), ()))
     >>> "&lt;b&gt;" in text, "<b>" in text
     (True, False)
     """
@@ -117,7 +117,7 @@ def path(curve: Curve) -> str:
     return "M{} L{} C{} {} {} L{}".format(*points)
 
 
-def _panel(frame: Frame) -> str:
+def _panel(frame: PanelFrame) -> str:
     place = f'x="{_n(frame.x)}" y="{_n(frame.y)}"'
     size = f'width="{_n(frame.width)}" height="{_n(frame.height)}"'
     return f'<rect class="panel" stroke-width="1.2" {place} {size} rx="8" stroke-dasharray="2 3"/>'

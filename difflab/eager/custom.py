@@ -99,7 +99,7 @@ class _CustomPullBack:
     ) -> Contributions:
         """Run the user's backward, on tensors if the sweep is recorded."""
         bars = [
-            calculator.settled(*cotangents[index][:2])
+            calculator.masked(*cotangents[index][:2])
             if index in cotangents
             else calculator.zeros(shape, dtype)
             for index, (shape, dtype) in enumerate(self.outputs)
@@ -125,7 +125,7 @@ class _CustomPullBack:
                 reached = [calculator.reached(mask, shape) for mask in masks]
                 live = either(calculator, reached)
             if live is not None and type(edge) is not TapeStep:
-                bar, live = calculator.settled(bar, live), None
+                bar, live = calculator.masked(bar, live), None
             contributions.append((edge, bar, live))
         return contributions
 

@@ -19,7 +19,7 @@ from difflab.eager.sweep.values import Calculator
 from difflab.errors import TapeError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
-from difflab.graph.source import NOWHERE, Source
+from difflab.graph.source import NOWHERE, SourceMap
 
 if TYPE_CHECKING:
     from difflab.drawing import Drawing
@@ -214,7 +214,7 @@ class Tape:
             (self.data.shape,),
             constants,
             names,
-            Source(),
+            SourceMap(),
             labels,
         )
         outputs = (nodes[self.root],)

@@ -8,7 +8,7 @@ from typing import Any
 
 from difflab.drawing import BoxKind, Diagram, diagram
 from difflab.drawing.layout import XY, Arrow, Placement, place
-from difflab.drawing.model import Box, one_line
+from difflab.drawing.model import DiagramBox, one_line
 from difflab.drawing.scene import text_width
 from difflab.drawing.svg import path
 from difflab.graph.function import Function
@@ -65,7 +65,7 @@ def picture(
     }
 
 
-def _size(box: Box, name: str) -> XY:
+def _size(box: DiagramBox, name: str) -> XY:
     wide = max(text_width(line, LABEL) for line in box.lines)
     if box.kind is BoxKind.CONSTANT:
         return max(wide + 18.0, 34.0), 30.0
@@ -75,7 +75,7 @@ def _size(box: Box, name: str) -> XY:
     return max(wide + 24.0, numbers), 66.0 if box.kind is not BoxKind.OUTPUT else 50.0
 
 
-def _collapsed(box: Box) -> bool:
+def _collapsed(box: DiagramBox) -> bool:
     """Whether a box stands for several nodes, whose numbers have no room in it."""
     return len(box.nodes) > 1
 

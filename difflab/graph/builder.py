@@ -20,7 +20,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape
-from difflab.graph.source import NOWHERE, Source, packed
+from difflab.graph.source import NOWHERE, SourceMap, packed
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 __all__ = ["Builder"]
@@ -51,7 +51,7 @@ class Builder:
 
     Parameters
     ----------
-    source : Source, optional
+    source : SourceMap, optional
         What spans point into.
     simplify : bool
         Whether to apply exact identities and fold constants as nodes are emitted.
@@ -77,8 +77,8 @@ class Builder:
     depth = 0
     """A trace that starts later has a larger depth, and lifts values of earlier traces."""
 
-    def __init__(self, source: Source | None = None, *, simplify: bool = False) -> None:
-        self.source = source or Source()
+    def __init__(self, source: SourceMap | None = None, *, simplify: bool = False) -> None:
+        self.source = source or SourceMap()
         self.simplify = simplify
         self.folds = self.annihilates = self.commutes = True
         self.span = NOWHERE
@@ -105,9 +105,9 @@ class Builder:
         self.index: dict[Any, int] = {}
 
     @classmethod
-    def continuing(cls, graph: Graph, *, simplify: bool) -> Builder:
-        """Return a builder that holds the nodes of `graph`, with the same ids."""
-        builder = cls(graph.source, simplify=simplify)
+    def continuing(cls, graph: Graph) -> Builder:
+        """Return a simplifying builder that holds the nodes of `graph`, with the same ids."""
+        builder = cls(graph.source, simplify=True)
         builder.opcode.frombytes(graph.opcode.tobytes())
         builder.starts = array("q")
         builder.starts.frombytes(graph.starts.tobytes())

@@ -8,12 +8,12 @@ from types import FrameType
 
 from difflab.core.place import is_users
 
-__all__ = ["Call", "Calls", "call_name"]
+__all__ = ["Calls", "TracedCall", "call_name"]
 
 DEEPEST = 32
-"""Nesting above which calls are not told from their callers."""
+"""Nesting depth above which calls count as part of their callers."""
 MOST = 10_000
-"""Calls of one trace above which further calls are not told from their callers."""
+"""Calls of one trace above which further calls count as part of their callers."""
 LAYERS = "difflab.nn"
 """The package of layers."""
 MODULES = ("__call__", "forward")
@@ -21,25 +21,25 @@ MODULES = ("__call__", "forward")
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class TracedCall:
     """One call of a function within the traced code.
 
     Attributes
     ----------
     name : str
         The function, or the class of a layer that is called.
-    caller : Call or None
+    caller : TracedCall or None
         The call that it was made in; None in the traced function itself.
     of_layer : bool
         Whether a layer of difflab is called, whose operations are at the user's line of the call.
     """
 
     name: str
-    caller: Call | None
+    caller: TracedCall | None
     of_layer: bool = False
 
     @property
-    def path(self) -> tuple[Call, ...]:
+    def path(self) -> tuple[TracedCall, ...]:
         """The calls that lead here, outermost first."""
         found = [self]
         while (caller := found[-1].caller) is not None:
@@ -47,12 +47,12 @@ class Call:
         return tuple(reversed(found))
 
 
-def call_name(call: Call | None) -> str:
+def call_name(call: TracedCall | None) -> str:
     """Return the names of a call and of those around it, ``cell › gate``; empty for none.
 
     Examples
     --------
-    >>> call_name(Call("gate", Call("cell", None)))
+    >>> call_name(TracedCall("gate", TracedCall("cell", None)))
     'cell › gate'
     """
     return "" if call is None else " › ".join(each.name for each in call.path)
@@ -74,9 +74,9 @@ class Calls:
 
     def __init__(self, base: FrameType) -> None:
         self._base = base
-        self._known: dict[int, tuple[FrameType, Call | None, int]] = {}
+        self._known: dict[int, tuple[FrameType, TracedCall | None, int]] = {}
 
-    def here(self, frame: FrameType) -> Call | None:
+    def here(self, frame: FrameType) -> TracedCall | None:
         """Return the call that is executed: that of the user's `frame`, or of a layer in it."""
         inner: FrameType | None = sys._getframe(1)
         while inner is not None and inner is not frame:
@@ -85,12 +85,12 @@ class Calls:
             inner = inner.f_back
         return self.of(frame)
 
-    def of(self, frame: FrameType) -> Call | None:
+    def of(self, frame: FrameType) -> TracedCall | None:
         """Return the call that a frame executes; None in the traced function itself."""
         known = self._known.get(id(frame))
         return known[1] if known is not None else self._entered(frame)
 
-    def _entered(self, frame: FrameType) -> Call | None:
+    def _entered(self, frame: FrameType) -> TracedCall | None:
         """Register a new frame and its callers."""
         frames: list[FrameType] = []
         call, depth = None, -1
@@ -109,7 +109,7 @@ class Calls:
             elif not entered.f_code.co_name.startswith("<") and depth < DEEPEST:
                 if len(self._known) >= MOST:
                     return call
-                call = Call(_name(entered), call, _is_layer(entered))
+                call = TracedCall(_name(entered), call, _is_layer(entered))
                 depth += 1
             if len(self._known) < MOST:
                 self._known[id(entered)] = entered, call, depth

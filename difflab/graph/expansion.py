@@ -20,8 +20,8 @@ __all__ = ["expand", "expansion_value", "prepared_expansion"]
 def expand(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     """Append the expansion of a row; None if it has none: a rule of `difflab.graph.rewrite`.
 
-    A companion is simplified. The code of a custom function is written as it stands: there, a
-    factor that is 0 need not stand for "no dependence".
+    A companion is simplified. The code of a custom function is not: there, a factor of 0
+    need not mean "no dependence".
     """
     if row.expansion is None:
         return None

@@ -118,9 +118,9 @@ class LibraryInterpreter(ArrayInterpreter):
             except DifflabError:
                 raise
             except Exception as error:
-                said = str(error).partition("\n")[0]
+                cause = str(error).partition("\n")[0]
                 raise UnsupportedError(
-                    f"{title} cannot compute '{name}' for these values: {said}"
+                    f"{title} cannot compute '{name}' for these values: {cause}"
                 ) from error
 
         return computed

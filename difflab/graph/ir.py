@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from difflab.core.place import SourceLocation
 from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
-from difflab.graph.source import Source
+from difflab.graph.source import SourceMap
 
 __all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape", "packed_slices"]
 
@@ -58,7 +58,7 @@ class Graph:
         Value and, for ``pi`` and ``e``, name of every constant node.
     names : dict of int to str
         Name of every input node.
-    source : Source
+    source : SourceMap
         The text, or the Python code, that the spans point into.
     labels : dict of int to str
         The program's variable names: those on the left of ``=``.
@@ -75,7 +75,7 @@ class Graph:
     shape_table: tuple[Shape, ...]
     constants: dict[int, tuple[Number, str | None]]
     names: dict[int, str]
-    source: Source
+    source: SourceMap
     labels: dict[int, str] = field(default_factory=dict)
 
     @property

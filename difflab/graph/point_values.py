@@ -14,7 +14,7 @@ __all__ = ["PointValues"]
 
 
 class PointValues:
-    """Computes the values of nodes when they are asked for, each once.
+    """Computes the values of nodes on demand, each once.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class PointValues:
         Whose nodes are computed; nodes may be appended later.
     inputs : mapping of int to value
         The value of each input: a number, an array, a tensor, or a traced value of a trace around
-        this one, whose value is asked for there. It may grow.
+        this one, whose value is computed there. It may grow.
     """
 
     def __init__(self, builder: Builder, inputs: Mapping[int, Any]) -> None:

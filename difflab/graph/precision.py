@@ -17,7 +17,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.primitives import argmax, argsort, as_number, float32, put_along, take_along
 
-__all__ = ["DOUBLE", "SINGLE", "WEAK", "Precision", "joint", "precision_of", "settled"]
+__all__ = ["DOUBLE", "SINGLE", "WEAK", "Precision", "in_precision", "joint", "precision_of"]
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -69,7 +69,7 @@ def joint(row: Primitive, operands: Sequence[Any]) -> Precision:
     return max(map(precision_of, operands[:-1] if row in LOOKUPS else operands))
 
 
-def settled(value: Any, precision: Precision) -> Any:
+def in_precision(value: Any, precision: Precision) -> Any:
     """Return a result that was computed in float64 in the dtype of its precision.
 
     Tensors have the dtype in which they were computed, and truth values stay as they are.

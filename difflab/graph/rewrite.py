@@ -10,10 +10,10 @@ from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Params
 
-__all__ = ["Args", "Rule", "label", "rewrite"]
+__all__ = ["Args", "RewriteRule", "label", "rewrite"]
 
 Args = tuple[int, ...]
-Rule = Callable[[Builder, int, Primitive, Args, Params], int | None]
+RewriteRule = Callable[[Builder, int, Primitive, Args, Params], int | None]
 """``rule(builder, node, row, args, params)`` appends what replaces operation `node` of the graph.
 
 `args` are the copies of its arguments. It returns a node of `builder`, or None to copy the
@@ -24,7 +24,7 @@ operation as it is.
 def rewrite(
     graph: Graph,
     builder: Builder,
-    rule: Rule | None = None,
+    rule: RewriteRule | None = None,
     *,
     known: Mapping[int, int] | None = None,
     nodes: Sequence[int] | None = None,
@@ -42,7 +42,7 @@ def rewrite(
     builder : Builder
         What is appended to.
     rule : callable, optional
-        See `Rule`; None copies every operation.
+        See `RewriteRule`; None copies every operation.
     known : mapping of int to int, optional
         What stands in `builder` for inputs, or for other nodes that are not in `nodes`. None
         copies the inputs; otherwise one that is not known must not be needed.

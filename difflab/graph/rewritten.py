@@ -8,14 +8,14 @@ from typing import Any
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.pytree import Structure
-from difflab.graph.rewrite import Rule, rewrite
+from difflab.graph.rewrite import RewriteRule, rewrite
 
 __all__ = ["rewritten", "selected"]
 
 
 def rewritten(
     function: Function,
-    rule: Rule | None,
+    rule: RewriteRule | None,
     builder: Builder | None = None,
     **more: Any,
 ) -> Function:
@@ -26,7 +26,7 @@ def rewritten(
     function : Function
         What is copied.
     rule : callable or None
-        See `difflab.graph.rewrite.Rule`; None copies every operation.
+        See `difflab.graph.rewrite.RewriteRule`; None copies every operation.
     builder : Builder, optional
         An empty builder to copy to, where that is not a plain one.
     **more

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from difflab.core.place import FramePosition, SourceLocation, frame_position, python_frame
-from difflab.graph.calls import Call, Calls
+from difflab.graph.calls import Calls, TracedCall
 
-__all__ = ["NOWHERE", "Source", "packed"]
+__all__ = ["NOWHERE", "SourceMap", "packed"]
 
 NOWHERE = -1
 FIRST = -2
@@ -25,12 +25,12 @@ def packed(span: tuple[int, int]) -> int:
     return span[0] << 32 | span[1]
 
 
-class Source:
+class SourceMap:
     """A text, and positions in Python code; graphs derived from one another share it.
 
     Examples
     --------
-    >>> str(Source("1 + log(x)").place(packed((4, 10))))
+    >>> str(SourceMap("1 + log(x)").place(packed((4, 10))))
     'column 5'
     """
 
@@ -39,7 +39,7 @@ class Source:
     def __init__(self, text: str | None = None) -> None:
         self.text = text
         self._spots: list[FramePosition | SourceLocation] = []
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, TracedCall] = {}
         self._numbers: dict[Any, int] = {}
 
     @property
@@ -59,14 +59,14 @@ class Source:
             key = (*key, id(call))
         return self._numbers.get(key) or self._number(key, frame_position(frame), call)
 
-    def at(self, spot: FramePosition | SourceLocation, call: Call | None = None) -> int:
+    def at(self, spot: FramePosition | SourceLocation, call: TracedCall | None = None) -> int:
         """Return the integer of a position recorded elsewhere."""
         key: Any = spot if isinstance(spot, SourceLocation) else (id(spot.code), spot.instruction)
         if call is not None:
             key = (key, id(call)) if isinstance(spot, SourceLocation) else (*key, id(call))
         return self._numbers.get(key) or self._number(key, spot, call)
 
-    def call(self, number: int) -> Call | None:
+    def call(self, number: int) -> TracedCall | None:
         """Return the call that an integer was recorded in; None in the traced function itself."""
         return self._calls.get(number)
 
@@ -79,7 +79,7 @@ class Source:
         found = self._spots[FIRST - number]
         return found.read() if isinstance(found, FramePosition) else found
 
-    def adopted(self, other: Source, numbers: list[int], otherwise: int) -> list[int]:
+    def adopted(self, other: SourceMap, numbers: list[int], otherwise: int) -> list[int]:
         """Convert locations of another source to locations of this one.
 
         Spans of another text become `otherwise`; positions outside of all calls join its call.
@@ -92,21 +92,25 @@ class Source:
         }
         return [known.get(number, otherwise) for number in numbers]
 
-    def _number(self, key: Any, spot: FramePosition | SourceLocation, call: Call | None) -> int:
+    def _number(
+        self, key: Any, spot: FramePosition | SourceLocation, call: TracedCall | None
+    ) -> int:
         number = self._numbers[key] = FIRST - len(self._spots)
         self._spots.append(spot)
         if call is not None:
             self._calls[number] = call
         return number
 
-    def __reduce__(self) -> tuple[Callable[..., Source], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., SourceMap], tuple[Any, ...]]:
         # Code that runs cannot be pickled; the lines can.
         spots = [self.place(FIRST - number) for number in range(len(self._spots))]
         return _restored, (self.text, spots, self._calls)
 
 
-def _restored(text: str | None, places: list[SourceLocation], calls: dict[int, Call]) -> Source:
-    source = Source(text)
+def _restored(
+    text: str | None, places: list[SourceLocation], calls: dict[int, TracedCall]
+) -> SourceMap:
+    source = SourceMap(text)
     source._spots += places
     source._calls = calls
     return source

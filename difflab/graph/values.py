@@ -9,7 +9,7 @@ import numpy as np
 
 from difflab.errors import PointError
 from difflab.graph.ir import Shape
-from difflab.graph.precision import DOUBLE, precision_of, settled
+from difflab.graph.precision import DOUBLE, in_precision, precision_of
 from difflab.graph.pytree import flatten
 
 __all__ = ["are_numbers", "check_shape", "checked_value", "first_carrier", "in_dtype_of"]
@@ -23,7 +23,7 @@ def first_carrier(values: Sequence[Any]) -> Any:
 def in_dtype_of(given: Any, results: Sequence[Any]) -> list[Any]:
     """Return the results of a function, in float32 if all arrays that it was given are."""
     precision = max(map(precision_of, flatten(given)[0]), default=DOUBLE)
-    return [settled(result, precision) for result in results]
+    return [in_precision(result, precision) for result in results]
 
 
 def checked_value(value: Any, name: str, shape: Shape) -> Any:

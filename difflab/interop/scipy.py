@@ -331,7 +331,7 @@ def _constant(builder: Builder, value: NDArray[np.float64]) -> int:
 
 def _weighted(function: Function) -> Function:
     """Return ⟨v, f(x)⟩ as a function of x and v."""
-    builder = Builder.continuing(function.graph, simplify=True)
+    builder = Builder.continuing(function.graph)
     name = WEIGHTS
     while name in function.inputs:
         name += "_"

@@ -17,7 +17,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import ParseError, ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.node import Node
-from difflab.graph.source import NOWHERE, Source
+from difflab.graph.source import NOWHERE, SourceMap
 from difflab.language import complaints
 from difflab.language.brackets import read_key
 from difflab.language.calls import CALLS, ArrayCall, Statics
@@ -71,7 +71,7 @@ class ExpressionParser:
 
     def __init__(self, text: str, variables: Iterable[str] = ()) -> None:
         self.text = text
-        self.builder = Builder(Source(text))
+        self.builder = Builder(SourceMap(text))
         self.scope = Scope(text, self.builder, variables)
         self.tokens: Iterator[tuple[int, int, int]] = tokens(text)
         self.nodes: list[int] = []

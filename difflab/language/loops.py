@@ -19,7 +19,7 @@ from difflab.graph.custom.rows import unpacked
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.rewritten import rewritten
-from difflab.graph.source import NOWHERE, Source
+from difflab.graph.source import NOWHERE, SourceMap
 from difflab.graph.source import packed as packed_span
 from difflab.language import complaints
 from difflab.language.calls import ITERATE, ArrayCall
@@ -124,7 +124,7 @@ class LoopParser(ListParser):
         """Begin the step, in a graph of its own."""
         outer = self.builder
         loop.around = (outer, self.scope, self.literals, self.elements, self.target)
-        builder = Builder(Source(self.text))
+        builder = Builder(SourceMap(self.text))
         scope = LoopScope(self.text, builder, self.scope, self.target)
         for span, node, looped in zip(loop.names, loop.firsts, loop.looped, strict=True):
             scope.declare(span, outer.shape(node)[looped:])

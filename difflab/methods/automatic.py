@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from difflab.core.devices import on_host
 from difflab.errors import InputError, MethodTimeout, UnsupportedError, printable
+from difflab.methods.deadline import PATIENCE
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 
 if TYPE_CHECKING:
@@ -24,11 +25,9 @@ __all__ = ["FORWARD", "REVERSE", "Automatic", "AutomaticDerivative"]
 
 Mode = Literal["forward", "reverse"]
 
-# Seconds per node that a sweep visits and per node that it differentiates, measured on one core;
-# and the factor by which an estimate must exceed the time limit for the method not to start.
+# Seconds per node that a sweep visits and per node that it differentiates, measured on one core.
 SECONDS_PASSED = 4e-7
 SECONDS_APPENDED = 1e-5
-PATIENCE = 4.0
 
 
 class Automatic:
@@ -125,7 +124,7 @@ def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:
         seconds += active * SECONDS_APPENDED
     if seconds > timeout * PATIENCE:
         raise MethodTimeout(
-            f"not begun: {sweeps:,} {mode} sweeps over {len(function.graph):,} nodes take about "
+            f"not started: {sweeps:,} {mode} sweeps over {len(function.graph):,} nodes take about "
             f"{seconds:.0f} s, and the limit is {timeout:g} s"
         )
 

@@ -1,4 +1,4 @@
-"""Time limit of a method."""
+"""Time limits of methods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from time import monotonic
 
 from difflab.errors import MethodTimeout
 
-__all__ = ["Deadline"]
+__all__ = ["PATIENCE", "Deadline"]
+
+PATIENCE = 4.0
+"""Factor by which an estimate may exceed a time limit; beyond it the work is not started."""
 
 
 class Deadline:

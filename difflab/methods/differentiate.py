@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ def differentiate(
             return compiled
     chosen = find(method)
     values, point, out, into, function = _posed(f, x)
-    problem = Problem(values, point.size, _size(out), function, order)
+    problem = Problem(values, point.size, math.prod(out), function, order)
     estimate = chosen.prepare(problem)(point)
     shape = out + into if order == 1 else into + into
     shape_calls = 0 if function is not None else 1
@@ -274,13 +275,6 @@ class _PointByPoint:
                 f"f returns shape {self.out} at the point, but {np.shape(result)} near it"
             )
         return result
-
-
-def _size(shape: Shape) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size
 
 
 def _shaped(values: Array, shape: Shape) -> Any:

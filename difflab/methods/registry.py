@@ -3,7 +3,7 @@
 A package adds a method by an entry point of the group ``difflab.methods``::
 
     [project.entry-points."difflab.methods"]
-    my-method = "my_package.my_method:METHOD"
+    my-method = "my_package.my_method:method"
 
 whose name is the method's, and whose value satisfies `difflab.methods.protocol.Method`
 (or is a class whose constructor without arguments returns such an object). A method that cannot
@@ -107,7 +107,7 @@ def installed() -> dict[str, Method]:
     found = own()
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
         if entry.name in found or entry.name in _PEERS | _NAMED:
-            reason = f"{entry.value}: the name '{entry.name}' is taken"
+            reason = f"{entry.value}: the name '{entry.name}' is already in use"
             name = f"{entry.name} ({entry.value})"
             found[name] = Broken(name, reason)
         else:

@@ -122,7 +122,7 @@ def box_of(function: Function, at: Mapping[str, Any] | None) -> Box:
     Raises
     ------
     PointError
-        A value is missing, unknown, not finite or of the wrong shape, or an interval is none.
+        A value is missing, unknown, not finite or of the wrong shape, or an interval is not one.
     """
     if not isinstance(at, Mapping):
         ends = [checked_point(function, at)] * 2

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from difflab.autodiff.functions.transforms import jacobian
 from difflab.core.files import write_whole
 from difflab.core.strict_json import dumps, strict
+from difflab.core.wording import counted
 from difflab.errors import DifflabError, InputError
 from difflab.graph.function import Function
 from difflab.language import parse
@@ -92,7 +93,7 @@ class Certificate:
             return f"undecided: {self.reason}"
         if self.verdict == "refuted":
             return f"refuted: at {self.point} the graph differs by at least {self.difference:.3g}"
-        pieces = f"{len(self.pieces)} piece{'s' if len(self.pieces) != 1 else ''}"
+        pieces = counted(len(self.pieces), "piece")
         return f"proved: smooth, and no component differs by more than {self.width:g}, on {pieces}"
 
 
@@ -110,12 +111,12 @@ def leaves(box: Box, splits: Mapping[str, int]) -> Iterator[tuple[str, Box]]:
         if path not in splits:
             yield path, part
             continue
-        place = splits[path]
-        low, high = part[place]
+        axis = splits[path]
+        low, high = part[axis]
         middle = low + (high - low) / 2
         for digit, side in (("1", (middle, high)), ("0", (low, middle))):
             half = list(part)
-            half[place] = side
+            half[axis] = side
             waiting.append((path + digit, half))
 
 
@@ -136,15 +137,15 @@ def read_certificate(path: str | Path) -> Certificate:
     try:
         found["box"] = [(float(low), float(high)) for low, high in found["box"]]
         found["difference"], found["width"] = float(found["difference"]), float(found["width"])
-        found["splits"] = {str(path): int(place) for path, place in found["splits"].items()}
+        found["splits"] = {str(path): int(axis) for path, axis in found["splits"].items()}
         known = Certificate(**found)
-        places = range(len(known.box))
-        if not all(place in places for place in known.splits.values()):
+        axes = range(len(known.box))
+        if not all(axis in axes for axis in known.splits.values()):
             raise ValueError("a box is divided along an input that it does not have")
         if not all(isinstance(piece, dict) for piece in known.pieces):
-            raise ValueError("a piece is none")
+            raise ValueError("a piece is not an object")
         if not all(-math.inf < low <= high < math.inf for low, high in known.box):
-            raise ValueError("an interval of the box is none")
+            raise ValueError("an interval of the box is not bounded, or its ends are exchanged")
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise InputError(f"'{path}' is a damaged certificate: {error}") from None
     return known
@@ -153,7 +154,7 @@ def read_certificate(path: str | Path) -> Certificate:
 def checked(certificate: Certificate) -> str:
     """Compute a certificate's statement again; return why it does not hold, empty if it does.
 
-    Nothing in the certificate is believed but the text, the box and its division.
+    Only the text, the box and its division are used; everything else is computed again.
     """
     try:
         function = parse(certificate.text)
@@ -197,13 +198,13 @@ def _proved(certificate: Certificate, function: Function, derivative: Function) 
         if not found.difference <= certificate.width:
             return f"on {box} the graph may differ by {found.difference:.3g}"
         lower, upper = stated.get("lower"), stated.get("upper")
-        if not _meet(found.lower, found.upper, lower, upper):
+        if not _overlap(found.lower, found.upper, lower, upper):
             return f"on {box} it states bounds that exclude the derivative"
     return ""
 
 
-def _meet(low: list[float], high: list[float], lower: Any, upper: Any) -> bool:
-    """Whether two lists of intervals meet, each the derivative's."""
+def _overlap(low: list[float], high: list[float], lower: Any, upper: Any) -> bool:
+    """Whether the intervals of two lists overlap, each with its counterpart."""
     if not isinstance(lower, list) or not isinstance(upper, list):
         return False
     if not len(low) == len(lower) == len(upper):

@@ -60,8 +60,8 @@ def _bounded(function: Function, derivative: Function, box: Box) -> Bounded:
     centers = _differences(function, derivative, middle)
     steps = [ball - center for ball, center in zip(balls, middle, strict=True)]
     largest, lower, upper = 0.0, [], []
-    for place, (component, center) in enumerate(zip(graph, centers, strict=True)):
-        row, column = divmod(place, function.n)
+    for position, (component, center) in enumerate(zip(graph, centers, strict=True)):
+        row, column = divmod(position, function.n)
         slope = exact[row].slopes.get(column, arb(0))
         bound = _largest(component.value - slope)
         if component.fault is None:
@@ -87,8 +87,8 @@ def _differences(function: Function, derivative: Function, balls: Sequence[Ball]
     exact = evaluated(function, balls, BITS, 1)
     graph = evaluated(derivative, balls, BITS, 0)
     found = []
-    for place, component in enumerate(graph):
-        row, column = divmod(place, function.n)
+    for position, component in enumerate(graph):
+        row, column = divmod(position, function.n)
         known = exact[row].fault is None
         slope = exact[row].slopes.get(column, arb(0)) if known else arb(0, float("inf"))
         found.append(component.value - slope)

@@ -125,12 +125,12 @@ def _certificate(
         if (least := least_at(function, derivative, middle)) > width:
             verdict, point, difference = "refuted", middle, least
             break
-        place = _longest(part, box)
-        if place is None or len(splits) + 2 > MOST_PIECES:
+        axis = _longest(part, box)
+        if axis is None or len(splits) + 2 > MOST_PIECES:
             verdict, reason = "undecided", _reason(function, part, found.smooth, found.difference)
             break
-        splits[path] = place
-        halves = list(leaves(part, {"": place}))
+        splits[path] = axis
+        halves = list(leaves(part, {"": axis}))
         waiting += [(path + digit, half) for digit, half in reversed(halves)]
     done = verdict == "proved"
     paths = [path for path, _ in leaves(box, splits)] if done else []

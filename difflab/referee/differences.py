@@ -53,6 +53,7 @@ LADDER = (
 ZERO = LadderLevel(440, 40)  # separates every float64 from zero: 440 − 40 digits are more than 324
 CONFIRMING = 3  # first level at which a limit may be zero, or a point not smooth
 
+_PATIENCE = 3.0  # factor by which a projection must exceed the time budget to stop early
 _GUARD = 10**6  # rounding error of the function's operations, in units of the last digit
 
 
@@ -164,15 +165,15 @@ class PointSampler:
         """Return the remaining seconds."""
         return max(self._deadline - perf_counter(), 0.0)
 
-    def expect(self, seconds: float, patience: float) -> None:
+    def expect(self, seconds: float) -> None:
         """Stop now if the remaining work takes far longer than the remaining time.
 
         Raises
         ------
         BudgetSpent
-            The `seconds` are more than `patience` times the remaining time.
+            The `seconds` are more than `_PATIENCE` times the remaining time.
         """
-        if seconds > patience * self.remaining():
+        if seconds > _PATIENCE * self.remaining():
             raise BudgetSpent
 
     def _real(self, value: MpReal) -> MpReal:

@@ -39,7 +39,7 @@ class Regularity(StrEnum):
     SINGULAR = "singular"
     JUMP = "jump"
     UNDEFINED = "undefined"
-    UNSETTLED = "unsettled"
+    UNRESOLVED = "unresolved"
 
 
 def worst(regularity: NDArray[Any]) -> str:
@@ -66,7 +66,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class DerivativeEntry:
-    """One settled element of the derivative.
+    """One resolved element of the derivative.
 
     Attributes
     ----------
@@ -156,14 +156,14 @@ def classify(mp: Any, history: Sequence[Sample], *, final: bool) -> DerivativeEn
     )
     if left.value is None or right.value is None:
         return None
-    both = _one(mp, left.value, right.value)
-    if both and centre.value is not None and _one(mp, left.value, centre.value):
+    both = _equal(mp, left.value, right.value)
+    if both and centre.value is not None and _equal(mp, left.value, centre.value):
         bound = max(centre.bound, abs(right.value - left.value))
         return DerivativeEntry(Regularity.SMOOTH, centre.value, left.value, right.value, bound)
     return _rough(mp, history, left, right) if final else None
 
 
-def _one(mp: Any, a: MpReal, b: MpReal) -> bool:
+def _equal(mp: Any, a: MpReal, b: MpReal) -> bool:
     """Return whether two limits are finite and equal."""
     if not mp.isfinite(a + b):
         return False

@@ -38,9 +38,9 @@ SHARP = 2.0**-100
 """The largest radius of a proved derivative over its size: thirty digits."""
 SMALLEST = 2.0**-1074
 """What is proved to be less than half of it rounds to zero; whether it is zero is undecidable."""
-SETTLED, MARGIN = 1e-20, 1000.0
-"""The relative error of settled differences of values, which aim at a hundred thousandth of it, and
-by how much their absolute error may exceed its estimate."""
+RESOLVED, MARGIN = 1e-20, 1000.0
+"""The relative error of resolved differences of values, which aim at a hundred thousandth of it,
+and by how much their absolute error may exceed its estimate."""
 OPERATION = 1e-6
 """Seconds of one operation, for each derivative that it carries."""
 INPUTS = 64
@@ -111,7 +111,7 @@ def prove(function: Function, point: Sequence[float], order: int, seconds: float
     order : int
         1 for the Jacobian, 2 for the Hessian.
     seconds : float
-        After these no further precision or inputs are begun; what is then missing is not proved.
+        After this time no evaluation is begun, and the missing elements are not proved.
         Nothing is proved without python-flint, and of a function that cannot be recorded.
 
     Examples
@@ -172,12 +172,12 @@ def _stated(
 def combined(reference: Reference, proof: Proof) -> Reference:
     """Return a reference by differences of values with what is proved in place of what it found.
 
-    Where the two exclude each other neither is taken, and `Reference.contradiction` says so.
+    Where the two exclude each other neither is used, and `Reference.contradiction` reports it.
     """
     proved = proof.proved
     if not proved.any():
         return reference
-    found = reference.regularity != str(Regularity.UNSETTLED)
+    found = reference.regularity != str(Regularity.UNRESOLVED)
     opposed = proved & found & ~_consistent(reference, proof)
     taken = proved & ~opposed
     exact, left, right = (
@@ -185,7 +185,7 @@ def combined(reference: Reference, proof: Proof) -> Reference:
         for part in (reference.exact, reference.left, reference.right)
     )
     regularity = reference.regularity.astype(object)
-    regularity[taken], regularity[opposed] = str(Regularity.SMOOTH), str(Regularity.UNSETTLED)
+    regularity[taken], regularity[opposed] = str(Regularity.SMOOTH), str(Regularity.UNRESOLVED)
     rows = taken.all(axis=1)
     return replace(
         reference,
@@ -203,12 +203,12 @@ def combined(reference: Reference, proof: Proof) -> Reference:
 
 
 def _consistent(reference: Reference, proof: Proof) -> NDArray[np.bool_]:
-    """Return the mask of elements on which the witnesses agree, to what differences can settle."""
+    """Return the mask of elements on which the witnesses agree, to what differences can resolve."""
     smooth: NDArray[np.bool_] = reference.regularity == str(Regularity.SMOOTH)
     near = np.zeros(smooth.shape, dtype=bool)
     for index in map(tuple, np.argwhere(smooth & proof.proved).tolist()):
         gap = abs(proof.exact[index] - reference.exact[index])
-        own = MARGIN * reference.bounds[index] + SETTLED * abs(reference.exact[index])
+        own = MARGIN * reference.bounds[index] + RESOLVED * abs(reference.exact[index])
         near[index] = gap <= proof.bounds[index] + own
     return near
 

@@ -1,6 +1,6 @@
 """The referee: derivatives that are proved, and derivatives from high-precision values only.
 
-Two witnesses speak, and neither uses a derivative rule of difflab. Where the function is smooth,
+There are two sources, and neither uses a derivative rule of difflab. Where the function is smooth,
 ball arithmetic encloses the derivative (`difflab.referee.proofs`). Everywhere, the function is
 evaluated in mpmath and differentiated by finite differences; the digits are doubled, and the step
 is reduced, until two successive precisions agree. Differences on both sides identify kinks, jumps,
@@ -26,7 +26,7 @@ from difflab.errors import MethodTimeout
 from difflab.referee.differences import LADDER, BudgetSpent, PointSampler, Stage
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.proofs import combined, prove
-from difflab.referee.refine import EntryKey, Settling
+from difflab.referee.refine import EntryKey, Refinement
 from difflab.referee.ulp import nearest
 from difflab.referee.values import ExactValues
 
@@ -60,7 +60,7 @@ class Reference:
     regularity : ndarray of str
         The regularity of the function for every element: values of `Regularity`.
     digits : int
-        Smallest number of significant digits of a settled element.
+        Smallest number of significant digits of a resolved element.
     status : str
         The regularity of the worst element.
     linear : ndarray of bool
@@ -130,7 +130,7 @@ class Referee:
     order : int
         1 for the Jacobian; 2 for the Hessian of a single output.
     timeout : float
-        Seconds after which the remaining elements are reported as ``unsettled``.
+        Seconds after which the remaining elements are reported as ``unresolved``.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class Referee:
             proof = prove(graph.function, self._point, self._order, seconds)
             self._spent += perf_counter() - began
         sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
-        work = Settling(sampler, self._order)
+        work = Refinement(sampler, self._order)
         with _stirling():
             work.run()
         if not work.value:
@@ -300,14 +300,14 @@ def _corners() -> list[Callable[[], float]]:
     return [lambda: 0.5, lambda: -0.5, *[lambda: draw.choice((-0.5, 0.5))] * 2]
 
 
-def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
-    """Return the elements as arrays; unsettled ones are nan."""
+def _collected(work: Refinement, magnitude: float, rounded_in: bool) -> Reference:
+    """Return the elements as arrays; unresolved ones are nan."""
     m, n = len(work.value), len(work.sampler.point)
     shape = (m, n) if work.order == 1 else (n, n)
     nan = work.mp.nan
     exact, left, right = (np.full(shape, nan, dtype=object) for _ in range(3))
     bounds = np.full(shape, math.inf)
-    regularity = np.full(shape, str(Regularity.UNSETTLED), dtype=object)
+    regularity = np.full(shape, str(Regularity.UNRESOLVED), dtype=object)
     apart = _apart(work, shape)
     defined = np.array([work.defined(row) for row in range(m)], dtype=bool)
     zero = apart & (defined[:, None] if work.order == 1 else defined)
@@ -344,7 +344,7 @@ def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
     )
 
 
-def _apart(work: Settling, shape: tuple[int, int]) -> NDArray[np.bool_]:
+def _apart(work: Refinement, shape: tuple[int, int]) -> NDArray[np.bool_]:
     """Return the mask of judged elements whose output does not depend on the input."""
     apart = np.zeros(shape, dtype=bool)
     for position in work.judged:
@@ -357,7 +357,7 @@ def _apart(work: Settling, shape: tuple[int, int]) -> NDArray[np.bool_]:
     return apart
 
 
-def _digits(work: Settling, regularity: NDArray[Any]) -> int:
+def _digits(work: Refinement, regularity: NDArray[Any]) -> int:
     """Return the significant digits of the worst element, at most those of the first level."""
     mp = work.mp
     digits = LADDER[0].digits

@@ -1,4 +1,4 @@
-"""Refinement of a derivative: elements stay open until a level of the ladder settles them."""
+"""Refinement of a derivative: elements stay open until a level of the ladder resolves them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from difflab.referee.differences import (
 )
 from difflab.referee.limits import DIGITS, DerivativeEntry, Regularity, classify, limit, smooth
 
-__all__ = ["EntryKey", "Settling"]
+__all__ = ["EntryKey", "Refinement"]
 
 MpReal = Any  # an mpmath number
 EntryKey = tuple[int, int]  # the output, and the position in the list of units
@@ -30,10 +30,9 @@ _NEGLIGIBLE = 20  # digits of the elements' sum below which the residual is igno
 _FIRST = 3  # units whose time projects that of all units
 _BLOCK = 256  # units that one joint direction checks
 _SHARE = 0.25  # of the time, for the first samples of a block
-_PATIENCE = 3.0  # factor by which a projection must exceed the time budget to stop early
 
 
-class Settling:
+class Refinement:
     """The refinement of one derivative.
 
     Attributes
@@ -41,7 +40,7 @@ class Settling:
     units : list of tuple
         The inputs ``(i,)`` to differentiate by, or the pairs ``(i, j)`` with ``i <= j``.
     entries : dict
-        The settled elements, by output and unit; structural zeros are omitted.
+        The resolved elements, by output and unit; structural zeros are omitted.
     rows : dict of int to list of int
         For each visited unit, the outputs that depend on it.
     judged : list of int
@@ -82,12 +81,12 @@ class Settling:
         self._all_weights: dict[int, int] = {}
 
     def run(self) -> None:
-        """Settle the elements block by block until the time limit is reached."""
+        """Resolve the elements block by block until the time limit is reached."""
         try:
             with self.mp.workdps(60):
                 self._evaluate()
                 for positions in self._blocks():
-                    self._settle(positions)
+                    self._resolve(positions)
                 self._weights = self._all_weights
                 self._judge_joint()
         except BudgetSpent:
@@ -112,9 +111,9 @@ class Settling:
         self.linear = [True] * len(self.value)
 
     def _blocks(self) -> Iterator[list[int]]:
-        """Yield blocks of units, each small enough to be settled in a share of the time.
+        """Yield blocks of units, each small enough to be resolved in a share of the time.
 
-        Blocks that are settled before the time limit are kept; a block is spread over all units,
+        Blocks that are resolved before the time limit are kept; a block is spread over all units,
         so that these are not the first ones only. Pairs of inputs are checked together by one
         direction and form one block.
         """
@@ -127,19 +126,19 @@ class Settling:
             fitting = int(_SHARE * self.sampler.remaining() / seconds)
             size = min(max(fitting, 1), _BLOCK) if min(fitting, _BLOCK) < size else size
         else:
-            self.sampler.expect(seconds * size, _PATIENCE)
+            self.sampler.expect(seconds * size)
         count = -(-len(self.units) // size) if size else 0
         for block in range(count):
             yield list(range(block, len(self.units), count))
 
-    def _settle(self, positions: Sequence[int]) -> None:
-        """Settle some units."""
+    def _resolve(self, positions: Sequence[int]) -> None:
+        """Resolve some units."""
         self._history = {}
         for position in positions:
             samples = self._sample(position)
             self._history.update({(row, position): [s] for row, s in samples.items()})
         self._check(sorted({i for position in positions for i in self.units[position]}))
-        self._settle_zeros()
+        self._resolve_zeros()
         self._climb()
         self.judged += positions
 
@@ -168,7 +167,7 @@ class Settling:
         return all(abs(side) <= sample.noise for side in sides)
 
     def _check(self, inputs: Sequence[int]) -> None:
-        """Settle smooth elements that predict a joint direction at twice the digits."""
+        """Resolve smooth elements that predict a joint direction at twice the digits."""
         calm = {key: smooth(self.mp, history[0]) for key, history in self._history.items()}
         still = {
             i
@@ -213,7 +212,7 @@ class Settling:
         return gaps
 
     def _accept(self, key: EntryKey, residual: MpReal) -> None:
-        """Settle a smooth element if the joint check confirms enough digits."""
+        """Resolve a smooth element if the joint check confirms enough digits."""
         sample = self._history[key][0]
         weight = self._stage(1).weight(self.units[key[1]], self._weights)
         bound = abs(residual / weight)
@@ -222,8 +221,8 @@ class Settling:
                 Regularity.SMOOTH, sample.centre, sample.left, sample.right, bound
             )
 
-    def _settle_zeros(self) -> None:
-        """Settle elements that are zero within rounding, at digits that would show any float64."""
+    def _resolve_zeros(self) -> None:
+        """Resolve elements that are zero within rounding, at digits that would show any float64."""
         stage = Stage(self.sampler, ZERO, self.order)
         zeros: dict[int, list[EntryKey]] = {}
         for key, history in self._history.items():
@@ -284,7 +283,7 @@ class Settling:
         return DerivativeEntry(entry.regularity, entry.value, sides[0], sides[1], entry.bound)
 
     def _undefined_rows(self) -> None:
-        """Settle outputs without a value; a symmetric limit of their derivative may exist."""
+        """Resolve outputs without a value; a symmetric limit of their derivative may exist."""
         mp = self.mp
         for key, history in self._history.items():
             row, position = key

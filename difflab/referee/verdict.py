@@ -275,8 +275,8 @@ class _Entries:
 
     def _entry(self, index: EntryIndex) -> tuple[Verdict, str]:
         regularity = Regularity(self.reference.regularity[index])
-        if regularity is Regularity.UNSETTLED:
-            return Verdict.INCONCLUSIVE, self._unsettled()
+        if regularity is Regularity.UNRESOLVED:
+            return Verdict.INCONCLUSIVE, self._unresolved()
         if regularity is Regularity.UNDEFINED:
             return self._at_undefined(index)
         if math.isnan(self.truth[index]):
@@ -285,7 +285,7 @@ class _Entries:
             return self._at_infinity(index)
         return self._at_smooth(index)
 
-    def _unsettled(self) -> str:
+    def _unresolved(self) -> str:
         if self.reference.contradiction:
             return self.reference.contradiction
         judged, components = self.reference.judged, self.reference.components

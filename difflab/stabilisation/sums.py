@@ -63,13 +63,6 @@ class GraphSums:
                 found.append(part)
         return found
 
-    def total(self, terms: list[int]) -> int:
-        """Return the node of the sum of `terms`, added from left to right."""
-        result = terms[0]
-        for term in terms[1:]:
-            result = self.builder.emit(add, (result, term))
-        return result
-
     def packed(self, terms: list[int]) -> int | None:
         """Return the vector of `terms`; None if one of them is an array."""
         if any(self.builder.shape(term) for term in terms):

@@ -155,7 +155,7 @@ def check_gradient(
     if is_module(f) and not others:  # its parameters are found by its type
         return _checked(f, gradient, x, allowed, unjudged, method)
     size = sum(prod(getattr(leaf, "shape", ())) for leaf in flatten(arguments)[0])
-    with evaluations_shown(f, "check_gradient", size) as shown:
+    with evaluations_shown(f, size) as shown:
         if others:
             check = of_several(shown, gradient, arguments)
             return check_tree(*check, allowed, unjudged, method)

@@ -228,19 +228,17 @@ def _sum_of_gradient(f: Callee, point: Point, seed: int) -> Callee:
     """Return a random sum of the gradient, of a random sum of the results, as a function."""
     outputs = Outputs(f(point.copy()))
     draw = np.random.default_rng(seed)
-    bars = flatten(like(outputs, draw.uniform(0.5, 1.0, outputs.m)))[0]
-    weights = flatten(like(point, draw.uniform(0.5, 1.0, point.n)))[0]
+    bars = outputs.split(draw.uniform(0.5, 1.0, outputs.m))
+    weights = point.split(draw.uniform(0.5, 1.0, point.n))
 
     def total(tree: Any) -> Any:
-        results = flatten(f(tree))[0]
-        return sum(_summed(bars[i] * results[i]) for i in outputs.positions)
+        return sum(_summed(b * y) for b, y in zip(bars, outputs.chosen(f(tree)), strict=True))
 
     slope = gradient_of(total, point)
 
     def weighted(tree: Any) -> Any:
         gradients = flatten(slope(tree))[0]
-        chosen = [weights[position] for position in point.positions]
-        return sum(_summed(w * g) for w, g in zip(chosen, gradients, strict=True))
+        return sum(_summed(w * g) for w, g in zip(weights, gradients, strict=True))
 
     return weighted
 

@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker and, if asked for, the report (not in the workers of pytest-xdist)."""
+    """Register the marker and, if requested, the report (not in the workers of pytest-xdist)."""
     config.addinivalue_line("markers", _MARKER)
     path = config.getoption("difflab_report", None)
     if path and not hasattr(config, "workerinput"):

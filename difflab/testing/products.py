@@ -26,7 +26,7 @@ from difflab.testing.trees.arguments import Outputs, Point, prepared
 from difflab.testing.trees.own import like, pulled, pushed
 from difflab.testing.trees.probe import Probe
 
-__all__ = ["check_duality", "check_jvp", "check_vjp", "numbers_like"]
+__all__ = ["check_duality", "check_jvp", "check_vjp"]
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
@@ -78,7 +78,7 @@ def check_jvp(f: Callee, jvp: Product | None = None, x: Any = None) -> None:
     def product(at: Point, along: Array) -> Array:
         if jvp is None:
             return pushed(f, at, probe.outputs, along)
-        return numbers_like(probe.outputs, jvp(at.copy(), like(point, along)), "the jvp")
+        return _numbers_like(probe.outputs, jvp(at.copy(), like(point, along)))
 
     for seed in _DIRECTIONS:
         along = at_random(point, seed, floor=True)
@@ -174,7 +174,7 @@ def check_vjp(
 
     if jvp is not None:
         along = at_random(point, 9, floor=True)
-        forth = numbers_like(outputs, jvp(point.copy(), like(point, along)), "the jvp")
+        forth = _numbers_like(outputs, jvp(point.copy(), like(point, along)))
         back = point.rows(pull(point.copy()), Outputs(1.0))[0]
         check_duality(forth, back, cotangent, along, max(point.eps, outputs.eps))
     try:
@@ -210,13 +210,13 @@ def check_duality(forth: Array, back: Array, cotangent: Array, along: Array, eps
         )
 
 
-def numbers_like(outputs: Outputs, tree: Any, what: str) -> Array:
-    """Return the numbers of a tangent of a result, whose structure and shapes must be the same."""
+def _numbers_like(outputs: Outputs, tree: Any) -> Array:
+    """Return the elements of a tangent, which must have the structure and shapes of the result."""
     found = Outputs(tree)
     shapes = [leaf.shape for leaf in found.leaves]
     if found.structure != outputs.structure or shapes != [leaf.shape for leaf in outputs.leaves]:
         raise GradientMismatch(
-            f"{what} has the structure {found.structure} and the shapes {shapes}; those of the"
+            f"the jvp has the structure {found.structure} and the shapes {shapes}; those of the"
             f" result are {outputs.structure} and {[leaf.shape for leaf in outputs.leaves]}"
         )
     return found.numbers()

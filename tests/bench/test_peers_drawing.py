@@ -43,7 +43,7 @@ ROWS = [
     row("wrong", **without("disagree", "6 where the derivative is 5")),
     row("absent", **without("unsupported", "add it with: pip install absent", version="")),
     row("unable", **without("unsupported", "no such function")),
-    row("long", **without("timeout", "not begun")),
+    row("long", **without("timeout", "not started")),
     row("broken", **without("failed", "RuntimeError: \x1b[31mno")),
     row("difflab", 1000, ratio=1.0, ratio_low=0.99, ratio_high=1.01),
 ]

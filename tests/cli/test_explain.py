@@ -1,4 +1,4 @@
-"""``explain``: the operation that fails, and the one at which two methods part."""
+"""``explain``: the operation that fails, and the first at which two methods differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_conventions_of_jax_and_pytorch_at_a_kink(difflab: Any) -> None:
     pytest.importorskip("jax", reason="JAX is one of the two methods")
     done = difflab("explain", "relu(x) + x*abs(y)", "--between", "reverse,jax", "--at", "x=2,y=0")
     assert done.code == 1
-    assert "reverse and jax part at abs(0)" in done.out
+    assert "reverse and jax differ at abs(0)" in done.out
     assert "reverse 0 and jax 1" in done.out
     assert "^~~~~~" in done.out
 

@@ -1,4 +1,4 @@
-"""Where two methods part: the operation that was changed on purpose is the one that is named."""
+"""Where two methods diverge: the operation that was changed on purpose is the one that is named."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_operation_of_another_value_is_named() -> None:
     assert found.found == pytest.approx((math.sin(2), math.cos(2)))
     assert found.alone
     assert found.render(("a", "b")).splitlines() == [
-        "a and b part at sin(2)",
+        "a and b differ at sin(2)",
         "  exp(x)*sin(x*y) + log(y)",
         "         ^~~~~~~~",
         f"its value: a {math.sin(2)!r} and b {math.cos(2)!r}",

@@ -12,7 +12,7 @@ import pytest
 import difflab as dl
 from difflab.diagnose import node_cotangents
 from difflab.drawing import WRITERS, BoxKind, Diagram, diagram, dot, mermaid, png, svg
-from difflab.drawing.model import Box
+from difflab.drawing.model import DiagramBox
 from difflab.drawing.scene import Scene, scene
 from difflab.drawing.svg import DARK, LIGHT
 from difflab.graph.function import evaluate_all
@@ -168,7 +168,10 @@ def test_svg_is_xml_with_an_arrow_for_every_use(text: str) -> None:
 
 
 def hostile() -> Diagram:
-    boxes = (Box(BoxKind.INPUT, (HOSTILE,), HOSTILE, HOSTILE), Box(BoxKind.OUTPUT, ("y",)))
+    boxes = (
+        DiagramBox(BoxKind.INPUT, (HOSTILE,), HOSTILE, HOSTILE),
+        DiagramBox(BoxKind.OUTPUT, ("y",)),
+    )
     return Diagram(HOSTILE, HOSTILE, boxes, ())
 
 
@@ -308,7 +311,7 @@ def test_contrast_suffices_in_light_and_dark(colours: dict[str, str]) -> None:
 def test_kinds_differ_in_shape_and_not_only_in_colour() -> None:
     outlines = set()
     for kind in set(BoxKind) - {BoxKind.MOVE}:
-        text = svg(Diagram("", "", (Box(kind, ("x",)),), ()))
+        text = svg(Diagram("", "", (DiagramBox(kind, ("x",)),), ()))
         group = re.findall(r"<g>(.*?)</g>", text)[0]
         outlines.add(re.sub(r'class="\w+" | [xy]="[^"]*"| (width|height)="[^"]*"', "", group))
     assert len(outlines) == 6

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.eager.checkpoints.revolve import forward_steps, revolve
+from difflab.eager.checkpoints.revolve import forward_steps
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import InputError, TapeError
 from difflab.testing import check_gradient
@@ -231,7 +231,7 @@ def test_randomness_inside_is_noticed():
     draw = np.random.default_rng(1)
     x = leaf(V)
     y = np.sum(dl.checkpoint(lambda x: x * draw.normal(size=4), x))
-    with pytest.raises(TapeError, match="another result when it was run again"):
+    with pytest.raises(TapeError, match="different result when it was run again"):
         y.backward()
 
 
@@ -329,8 +329,7 @@ def test_a_chain_runs_the_steps_of_the_schedule_and_keeps_as_many_states(steps, 
     r, x = leaf(3.7), leaf(np.full(50, 0.4))
     step = Counted(logistic(r))
     np.sum(dl.checkpoint_chain(step, x, steps, snapshots)).backward()
-    advances = sum(a.until - a.step for a in revolve(steps, snapshots) if a.kind == "advance")
-    assert step.runs == forward_steps(steps, snapshots) + steps == advances + steps
+    assert step.runs == forward_steps(steps, snapshots) + steps
     # Beside the snapshots (of which the first is x): the state that a step takes, and its result.
     assert step.most <= snapshots - 1 + 2
 

@@ -313,7 +313,7 @@ def test_the_sign_of_a_plain_zero_is_kept() -> None:
 
 def test_a_replay_repeats_the_calls_of_the_traced_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong kernel in the traced sweep stays in the replays: they derive nothing again."""
-    emit = trace.Trace.emit
+    emit = trace.KernelRecorder.emit
 
     def drifting(self: Any, primitive: Any, args: Any, params: Any = ()) -> Any:
         return emit(self, negative if primitive.name == "cos" else primitive, args)
@@ -326,7 +326,7 @@ def test_a_replay_repeats_the_calls_of_the_traced_sweep(monkeypatch: pytest.Monk
 
     assert slope() == np.cos(0.5)
     with monkeypatch.context() as patched:
-        patched.setattr(trace.Trace, "emit", drifting)
+        patched.setattr(trace.KernelRecorder, "emit", drifting)
         assert slope() == -0.5
     assert slope() == -0.5
 

@@ -1,15 +1,45 @@
 """The schedule of binomial checkpointing: counts as published, and every action as it must be."""
 
 import json
+from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from difflab.eager.checkpoints.revolve import beta, forward_steps, repetitions, revolve
+from difflab.eager.checkpoints.revolve import beta, forward_steps, kept_states, repetitions
 from difflab.errors import InputError
 
 TABLE = json.loads((Path(__file__).parents[1] / "data" / "checkpointing.json").read_text())["rows"]
+
+
+class Action(NamedTuple):
+    """An action of the schedule: keep or return to the state before `step`, run, or reverse."""
+
+    kind: str
+    step: int
+    until: int
+
+
+def revolve(steps: int, snapshots: int) -> Iterator[Action]:
+    """Yield the actions that reverse a chain whose states are kept where `kept_states` says."""
+    kept = [0]
+    yield Action("snapshot", 0, 0)
+    for end in range(steps, 0, -1):
+        while kept[-1] >= end:
+            kept.pop()
+        here = kept[-1]
+        if end < steps:
+            yield Action("restore", here, here)
+        for step in kept_states(here, end, snapshots - len(kept)):
+            yield Action("advance", here, step)
+            yield Action("snapshot", step, step)
+            kept.append(step)
+            here = step
+        if here < end - 1:
+            yield Action("advance", here, end - 1)
+        yield Action("reverse", end - 1, end)
 
 
 def test_the_table_is_whole():
@@ -73,4 +103,4 @@ def test_long_chains_are_scheduled_step_by_step():
 @pytest.mark.parametrize(("steps", "snapshots"), [(0, 1), (3, 0), (-1, 2)])
 def test_numbers_below_one_are_refused(steps, snapshots):
     with pytest.raises(InputError, match="at least 1 step and 1 snapshot"):
-        list(revolve(steps, snapshots))
+        forward_steps(steps, snapshots)

@@ -142,7 +142,7 @@ def test_continuing_a_graph_finds_its_nodes_again(plain: Builder) -> None:
     part = plain.emit(index, (x,), (("key", (1,)), ("rank", 1)), (2, 6))
     wanted = plain.emit(multiply, (part, plain.constant(2.5)))
     graph, (output,) = plain.freeze([wanted])
-    again = Builder.continuing(graph, simplify=False)
+    again = Builder.continuing(graph)
     assert again.input("x", (3,)) == 0
     found = again.emit(index, (0,), (("key", (1,)), ("rank", 1)))
     assert again.emit(multiply, (found, again.constant(2.5))) == output

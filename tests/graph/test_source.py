@@ -13,7 +13,7 @@ from difflab.core.place import SourceLocation
 from difflab.diagnose.domain import check_domain
 from difflab.errors import DomainError
 from difflab.graph.repetition.roll import rolled
-from difflab.graph.source import NOWHERE, Source, packed
+from difflab.graph.source import NOWHERE, SourceMap, packed
 
 
 def model(x, y):
@@ -142,10 +142,10 @@ def test_code_without_a_source_has_no_place() -> None:
 
 
 def test_a_source_keeps_what_it_can_of_another() -> None:
-    text = Source("1 + log(x)")
+    text = SourceMap("1 + log(x)")
     assert str(text.place(packed((4, 10)))) == "column 5"
     assert text.place(NOWHERE) == SourceLocation()
-    other = Source()
+    other = SourceMap()
     here = other.here()
     assert text.adopted(text, [5], 0) == [5]
     (kept, lost) = text.adopted(other, [here, packed((1, 2))], NOWHERE)

@@ -111,7 +111,7 @@ def test_what_would_never_end_is_not_begun() -> None:
     """10,000 inputs over 30,000 nodes: forward mode has no chance, reverse mode needs one sweep."""
     text = " + ".join(f"sin(x{i})*x{i + 1}" for i in range(10_000))
     long = problem(text, timeout=1.0)
-    with pytest.raises(MethodTimeout, match=r"not begun: 10,001 forward sweeps .* limit is 1 s"):
+    with pytest.raises(MethodTimeout, match=r"not started: 10,001 forward sweeps .* limit is 1 s"):
         FORWARD.prepare(long)
     x = np.full(10_001, 0.5)
     gradient = REVERSE.prepare(long)(x).value[0]

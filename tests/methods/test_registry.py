@@ -152,14 +152,14 @@ def test_plug_in_that_cannot_be_imported(plug: Any) -> None:
     assert "no_such_module_anywhere" in reason
 
 
-def test_taken_name_changes_nothing(plug: Any) -> None:
+def test_a_name_in_use_changes_nothing(plug: Any) -> None:
     class Usurper(Halves):
         name = "richardson"
 
     plug("richardson", METHOD=Usurper())
     found = installed()
     assert not isinstance(found["richardson"], Usurper)
-    assert "taken" in str(found["richardson (a_plugged_module:METHOD)"].missing())
+    assert "already in use" in str(found["richardson (a_plugged_module:METHOD)"].missing())
 
 
 def test_unknown_name_gets_the_nearest() -> None:
@@ -224,9 +224,9 @@ def test_no_peer_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         find("jax")
 
 
-def test_a_peers_name_is_taken_and_near(plug: Any) -> None:
+def test_a_peers_name_is_reserved_and_near(plug: Any) -> None:
     plug("jax", METHOD=Halves())
-    assert "taken" in str(installed()["jax (a_plugged_module:METHOD)"].missing())
+    assert "already in use" in str(installed()["jax (a_plugged_module:METHOD)"].missing())
     with pytest.raises(InputError, match="did you mean torch"):
         find("torsh")
     with pytest.raises(InputError, match="no method is named"):

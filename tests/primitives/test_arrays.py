@@ -17,7 +17,7 @@ import sympy
 from numpy.typing import NDArray
 
 from difflab.autodiff import jacobian, jvp, vjp
-from difflab.core.primitive import ByArgument, Linear, Primitive, Transpose
+from difflab.core.primitive import ByArgument, LinearMap, Primitive, Transpose
 from difflab.errors import IndexingError, UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
@@ -137,7 +137,7 @@ def test_every_row_that_mixes_numbers_has_cases() -> None:
     mixing = {name for name, row in TABLE.items() if isinstance(row.rule, ByArgument)}
     assert mixing == set(CASES)
     flat = {name for name, row in TABLE.items() if not row.samples} - mixing
-    assert {name for name in flat if not isinstance(TABLE[name].rule, Linear)} == {
+    assert {name for name in flat if not isinstance(TABLE[name].rule, LinearMap)} == {
         "argmax",
         "argsort",
         "is_maximum",

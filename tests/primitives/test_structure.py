@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from difflab.autodiff import jacobian, jvp, vjp
-from difflab.core.primitive import Linear, Primitive, Shapes
+from difflab.core.primitive import LinearMap, Primitive, Shapes
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import TABLE, concatenate, sum_in_order
 
-MOVING = [name for name, row in TABLE.items() if isinstance(row.rule, Linear)]
+MOVING = [name for name, row in TABLE.items() if isinstance(row.rule, LinearMap)]
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
 VECTOR, MATRIX = (3,), (2, 3)
 MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
@@ -104,9 +104,9 @@ def test_a_wrong_transpose_is_caught(
     name: str, replace_rule: Callable[[Primitive, Any], None]
 ) -> None:
     rule = TABLE[name].rule
-    assert isinstance(rule, Linear)
+    assert isinstance(rule, LinearMap)
     transpose = rule.transpose
-    replace_rule(TABLE[name], Linear(lambda t, *a, **p: transpose(t, *a, **p) * 1.0001))
+    replace_rule(TABLE[name], LinearMap(lambda t, *a, **p: transpose(t, *a, **p) * 1.0001))
     with pytest.raises(AssertionError):
         check_move(name, "reverse")
 

@@ -200,7 +200,10 @@ def test_bad_input(arguments: dict[str, object], error: type[Exception], text: s
     ("flint", "message"),
     [
         ("sys.modules['flint'] = None", "is not installed; add it with: pip install python-flint"),
-        ("sys.path.insert(0, sys.argv[1])", "mend it with: pip install --force-reinstall python-"),
+        (
+            "sys.path.insert(0, sys.argv[1])",
+            "repair it with: pip install --force-reinstall python-",
+        ),
     ],
 )
 def test_without_flint_the_error_says_what_to_install(

@@ -131,10 +131,10 @@ def test_a_fault_far_below_the_rounding_of_float64_is_a_contradiction(monkeypatc
 
 
 @pytest.mark.usefixtures("wrong_proof")
-def test_a_contradiction_is_said_and_settles_nothing() -> None:
+def test_a_contradiction_is_reported_and_resolves_nothing() -> None:
     found = proved(SEED, 2.0, 5.0)
     assert not found.proved.any()
-    assert found.status == "unsettled"
+    assert found.status == "unresolved"
     assert "proves 5.5000000000054996" in found.contradiction
     assert "5.5 (smooth): one of the two is wrong" in found.contradiction
 

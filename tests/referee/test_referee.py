@@ -209,7 +209,7 @@ def test_smooth_points_that_look_otherwise(text: str, point: float, derivative: 
         ("where(x < 1, 2*x, 5*x)", 1.0, "jump", math.nan, 2, 5),
         ("(x^2 - 1)/(x - 1)", 1.0, "undefined", math.nan, 1, 1),
         ("1/x", 0.0, "undefined", math.nan, math.nan, math.nan),
-        ("where(x == 0, 0, x*sin(1/x))", 0.0, "unsettled", math.nan, math.nan, math.nan),
+        ("where(x == 0, 0, x*sin(1/x))", 0.0, "unresolved", math.nan, math.nan, math.nan),
     ],
 )
 def test_points_without_a_derivative_are_named(
@@ -233,7 +233,7 @@ def test_digits_lost_inside_the_function_are_doubled_back() -> None:
     assert found.value[0] == pytest.approx(1.5)
 
 
-def test_several_outputs_settle_each_on_its_own() -> None:
+def test_several_outputs_resolve_each_on_its_own() -> None:
     found = judged("[x*y, x + abs(y), 3, floor(x)]", 2.0, 0.0)
     assert found.regularity.tolist() == [
         ["smooth", "smooth"],
@@ -287,15 +287,15 @@ def test_hessians_are_of_one_output() -> None:
         judged("[x, x*x]", 1.0, order=2)
 
 
-def test_without_inputs_there_is_nothing_to_settle() -> None:
+def test_without_inputs_there_is_nothing_to_resolve() -> None:
     found = judged("pi")
     assert found.exact.shape == (1, 0)
     assert found.status == "smooth"
 
 
-def test_no_time_is_unsettled_but_has_a_value() -> None:
+def test_no_time_is_unresolved_but_has_a_value() -> None:
     found = judged("x*y", 2.0, 3.0, timeout=0.0)
-    assert found.status == "unsettled"
+    assert found.status == "unresolved"
     assert np.isnan(found.jacobian).all()
     assert float(found.value[0]) == 6.0
 
@@ -315,13 +315,13 @@ class Clock:
 
 def test_what_was_judged_when_the_time_ended_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Referee(Clock(monkeypatch).cubes, [2.0] * 1000, timeout=600.0).reference()
-    assert found.status == "unsettled"
+    assert found.status == "unresolved"
     assert found.evaluations <= 602
-    settled = found.regularity[0] == "smooth"
-    assert 0 < found.judged <= settled.sum() < found.components == 1000
-    assert (found.jacobian[0][settled] == 12.0).all()
-    assert np.isnan(found.jacobian[0][~settled]).all()
-    places = np.flatnonzero(settled)
+    resolved = found.regularity[0] == "smooth"
+    assert 0 < found.judged <= resolved.sum() < found.components == 1000
+    assert (found.jacobian[0][resolved] == 12.0).all()
+    assert np.isnan(found.jacobian[0][~resolved]).all()
+    places = np.flatnonzero(resolved)
     assert places.min() < 200
     assert places.max() > 800  # spread over all of them
 
@@ -340,7 +340,7 @@ def test_methods_are_judged_by_the_components_that_were(monkeypatch: pytest.Monk
 def test_a_hessian_that_takes_far_too_long_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     found = Referee(clock.cubes, [2.0] * 100, order=2, timeout=60.0).reference()
-    assert found.status == "unsettled"
+    assert found.status == "unresolved"
     assert clock.now < 60.0
 
 

@@ -68,7 +68,7 @@ def test_what_is_no_terminal_gets_nothing(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream())
     check_gradient(opaque, lambda x: 2 * x, [1.0, 2.0])
-    with evaluations.evaluations_shown(opaque, "check", 1) as f:
+    with evaluations.evaluations_shown(opaque, 1) as f:
         assert f is opaque
     assert sys.stderr is None or sys.stderr.getvalue() == ""
 

@@ -129,7 +129,7 @@ def _gradient_of(
         _require_scalar_result(run, what)
         sources = tuple(range(len(chosen.values)))
         parts = computed(run.derived(gradients, sources), [*chosen.values, *run.captured])
-        outputs = run.settled(parts[: len(parts) - len(sources)])
+        outputs = run.typed(parts[: len(parts) - len(sources)])
         slopes = chosen.tree(parts[len(outputs) :])
         if with_value:
             return ((outputs[0], run.aux(outputs)) if has_aux else outputs[0]), slopes

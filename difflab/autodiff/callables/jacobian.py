@@ -25,7 +25,7 @@ from difflab.core.devices import array_module
 from difflab.errors import InputError
 from difflab.graph.checks import require_callable, require_flag, require_function
 from difflab.graph.function import Function
-from difflab.graph.precision import settled
+from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
 from difflab.graph.values import first_carrier
 
@@ -236,11 +236,11 @@ def _jacobian_of(
         blocks = _blocks(run, values, len(chosen.values), forward=ahead)
         pairs = product(run.precisions[: run.results], chosen.precisions)
         blocks = [
-            settled(block, out if ahead else into)
+            in_precision(block, out if ahead else into)
             for block, (out, into) in zip(blocks, pairs, strict=True)
         ]
         tree = unflatten(composed(run.structure, chosen.shown), blocks)
-        return (tree, run.aux(run.settled(computed(run.function, values)))) if has_aux else tree
+        return (tree, run.aux(run.typed(computed(run.function, values)))) if has_aux else tree
 
     return jacobian
 

@@ -68,15 +68,15 @@ def jvp(
     ('x', 'y', 'x_dot', 'y_dot')
     """
     if primals is None or tangents is None:
-        return transforms.jvp(_alone(fun, "jvp", "primals and tangents"))
+        return transforms.jvp(_alone(fun, "jvp"))
     chosen = all_arguments(fun, primals, "jvp")
     directions = vectors(tangents, chosen.structure, chosen.values, "the tangents of jvp")
     run = chosen.record(has_aux)
     push = run.derived(pushed, *_selection(chosen, run))
     parts = computed(push, [*chosen.values, *run.captured, *directions])
-    outputs = run.settled(parts[: len(run.function.outputs)])
+    outputs = run.typed(parts[: len(run.function.outputs)])
     result = unflatten(run.structure, outputs[: run.results])
-    tangent = unflatten(run.structure, run.settled(parts[len(outputs) :]))
+    tangent = unflatten(run.structure, run.typed(parts[len(outputs) :]))
     return (result, tangent, run.aux(outputs)) if has_aux else (result, tangent)
 
 
@@ -190,7 +190,7 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     def jvp_fn(*tangents: Any) -> Any:
         """Return the tangent of the result."""
         dots = vectors(tangents, chosen.structure, chosen.values, "the tangents of linearize")
-        return unflatten(structure, run.settled(apply(dots)))
+        return unflatten(structure, run.typed(apply(dots)))
 
     result = unflatten(structure, results[: run.results])
     return (result, jvp_fn, run.aux(results)) if has_aux else (result, jvp_fn)
@@ -235,7 +235,7 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
     [10.0, 6.0]
     """
     if primals is None or tangents is None:
-        return transforms.hvp(_alone(fun, "hvp", "primals and tangents"))
+        return transforms.hvp(_alone(fun, "hvp"))
     if not isinstance(primals, tuple | list):
         raise InputError("the primals of hvp must be a tuple or list of arguments")
     require_callable(fun, "hvp")
@@ -244,10 +244,10 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
     return jvp(slope, primals, tangents)[1]
 
 
-def _alone(fun: AnyCallable, what: str, needed: str) -> Function:
+def _alone(fun: AnyCallable, what: str) -> Function:
     """Return `fun` if it is a Function, which needs no arguments."""
     if not isinstance(fun, Function):
-        raise InputError(f"{what} of a Python function needs {needed}")
+        raise InputError(f"{what} of a Python function needs primals and tangents")
     return fun
 
 
@@ -266,7 +266,7 @@ def _prepared(
     )
     parts = computed(prepare, values)
     count = len(run.function.outputs)
-    outputs, residuals = run.settled(parts[:count]), parts[count:]
+    outputs, residuals = run.typed(parts[:count]), parts[count:]
     return outputs, lambda vectors: computed(linear, [*residuals, *vectors])
 
 

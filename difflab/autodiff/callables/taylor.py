@@ -15,7 +15,7 @@ from difflab.autodiff.functions.series import (
 from difflab.autodiff.recording import computed
 from difflab.errors import InputError
 from difflab.graph.function import Function
-from difflab.graph.precision import settled
+from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
 
 __all__ = ["jet", "taylor"]
@@ -71,10 +71,10 @@ def jet(
     push = run.derived(derivatives_along, sources, tuple(range(run.results)), order)
     inputs = [*chosen.values, *run.captured, *(term for curve in curves for term in curve)]
     found = computed(push, inputs)
-    result = unflatten(run.structure, run.settled(found[: run.results]))
+    result = unflatten(run.structure, run.typed(found[: run.results]))
     rest = found[len(run.function.outputs) :]
     lists = [
-        [settled(term, precision) for term in rest[k * order : (k + 1) * order]]
+        [in_precision(term, precision) for term in rest[k * order : (k + 1) * order]]
         for k, precision in enumerate(run.precisions)
     ]
     return result, unflatten(run.structure, lists)
@@ -142,7 +142,7 @@ def taylor(fun: AnyCallable, x: Any = None, order: int = 1, direction: Any = Non
     sources, outputs = tuple(range(len(chosen.values))), tuple(range(run.results))
     series = run.derived(coefficients, sources, outputs, order, unit=not along)
     found = computed(series, [*chosen.values, *run.captured, *along])
-    return unflatten(run.structure, run.settled(found))
+    return unflatten(run.structure, run.typed(found))
 
 
 def _curves(chosen: ActiveArguments, series: Any) -> list[list[Any]]:

@@ -70,12 +70,8 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         axes = positional + [0] * (len(leaves) - len(positional))
         mapped_leaves = [position for position, axis in enumerate(axes) if axis is not None]
         stacks = [
-            _to_front(
-                as_value(leaves[position], "an argument that vmap maps over"),
-                axes[position],
-                "in_axes",
-            )
-            for position in mapped_leaves
+            _to_front(as_value(leaves[k], "an argument that vmap maps over"), axes[k] or 0)
+            for k in mapped_leaves
         ]
         size = _size(stacks)
 
@@ -92,7 +88,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         result_axes = _axes(out_axes, run.structure, "out_axes")
         if None in result_axes:
             _require_shared(run, len(stacks), result_axes)
-        results = run.settled(_computed(run, stacks, size))
+        results = run.typed(_computed(run, stacks, size))
         return unflatten(
             run.structure,
             [_from_front(result, axis) for result, axis in zip(results, result_axes, strict=True)],
@@ -170,22 +166,16 @@ def _checked(axis: int, ndim: int, what: str) -> int:
     return int(axis) % ndim
 
 
-def _to_front(value: Any, axis: int | None, what: str) -> Any:
+def _to_front(value: Any, axis: int) -> Any:
     """Return a stack with its examples along the first axis."""
-    position = _checked(axis or 0, value.ndim, what)
-    if hasattr(value, "__difflab_apply__"):
-        return with_axis_at(value, position, 0)
-    return _contiguous(value, position, 0)
+    return _moved(value, _checked(axis, value.ndim, "in_axes"), 0)
 
 
 def _from_front(result: Any, axis: int | None) -> Any:
     """Return a stack of results with the examples along `axis`."""
     if axis is None:
         return result[0]
-    position = _checked(axis, result.ndim, "out_axes")
-    if hasattr(result, "__difflab_apply__"):
-        return with_axis_at(result, 0, position)
-    return _contiguous(result, 0, position)
+    return _moved(result, 0, _checked(axis, result.ndim, "out_axes"))
 
 
 def _require_shared(run: Recording, count: int, result_axes: Sequence[int | None]) -> None:
@@ -197,7 +187,9 @@ def _require_shared(run: Recording, count: int, result_axes: Sequence[int | None
             raise InputError("out_axes is None for a result that differs between the examples")
 
 
-def _contiguous(value: Any, source: int, target: int) -> Any:
-    """Move an axis and return contiguous memory."""
+def _moved(value: Any, source: int, target: int) -> Any:
+    """Move an axis; an array gets contiguous memory."""
+    if hasattr(value, "__difflab_apply__"):
+        return with_axis_at(value, source, target)
     xp = module_of(value)
     return xp.ascontiguousarray(xp.moveaxis(value, source, target))

@@ -29,22 +29,24 @@ REMEMBERED = 4096
 """Maximum number of recorded maps in the cache."""
 
 
-def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked) -> Masked | None:
+def pushed(
+    sweep: Sweep, number: int, rule: ByArgument, position: int, dot: Masked
+) -> Masked | None:
     """Return the contribution of one argument's tangent to that of node `number`."""
-    entry = rule.entries[place]
+    entry = rule.entries[position]
     if entry is None:
         return None
     args = sweep.args(number)
     shapes = tuple(map(sweep.graph.shape, args))
-    t = spread(sweep.node(resolved(sweep.builder, dot)), shapes[place])
+    t = spread(sweep.node(resolved(sweep.builder, dot)), shapes[position])
     if isinstance(entry, Transpose):
         operands = [sweep.node(arg) for arg in args]
-        operands[place] = t
+        operands[position] = t
         row = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW]
         y_dot = row(*operands, **sweep.graph.params(number)).id
     else:
         recorded = recorded_tangent(
-            entry, place, _params(sweep, number), shapes, sweep.graph.shape(number)
+            entry, position, _params(sweep, number), shapes, sweep.graph.shape(number)
         )
         (y_dot,) = _stamp(sweep.builder, recorded, [t.id, number, *args])
     mask = anywhere(sweep, dot.mask, sweep.graph.shape(number))
@@ -52,24 +54,24 @@ def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked)
 
 
 def pulled(
-    sweep: Sweep, number: int, rule: ByArgument, place: int, y_bar: Masked, pull_back: PullBack
+    sweep: Sweep, number: int, rule: ByArgument, position: int, y_bar: Masked, pull_back: PullBack
 ) -> Masked | None:
     """Return the contribution of node `number`'s cotangent to that of one argument."""
-    entry = rule.entries[place]
+    entry = rule.entries[position]
     if entry is None:
         return None
     args = sweep.args(number)
     shapes = tuple(map(sweep.graph.shape, args))
     t = spread(sweep.node(resolved(sweep.builder, y_bar)), sweep.graph.shape(number))
     # A product keeps zeros; other maps may have singular slopes.
-    ends = rule.is_product and sweep.resolves and sweep.opcode[args[place]] == INPUT
-    mask = None if ends else anywhere(sweep, y_bar.mask, shapes[place])
+    ends = rule.is_product and sweep.resolves and sweep.opcode[args[position]] == INPUT
+    mask = None if ends else anywhere(sweep, y_bar.mask, shapes[position])
     if isinstance(entry, Transpose):
         operands = map(sweep.node, args)
         bar: Node = entry.map(t, *operands, **sweep.graph.params(number))
         return Masked(bar.id, mask, clean=rule.is_product)
     recorded = cotangent(
-        entry, place, _params(sweep, number), shapes, sweep.graph.shape(number), pull_back
+        entry, position, _params(sweep, number), shapes, sweep.graph.shape(number), pull_back
     )
     value, *chosen = _stamp(sweep.builder, recorded, [t.id, number, *args])
     if not chosen:
@@ -102,12 +104,12 @@ def _params(sweep: Sweep, number: int) -> Params:
 
 @lru_cache(REMEMBERED)
 def recorded_tangent(
-    entry: Callable[..., Any], place: int, params: Params, shapes: ArgumentShapes, shape: Shape
+    entry: Callable[..., Any], position: int, params: Params, shapes: ArgumentShapes, shape: Shape
 ) -> Function:
     """Record a tangent map as a function of t, y and the arguments."""
     builder = Builder()
-    names = ("t", "y", *(f"a{position}" for position in range(len(shapes))))
-    sizes = (shapes[place], shape, *shapes)
+    names = ("t", "y", *(f"a{k}" for k in range(len(shapes))))
+    sizes = (shapes[position], shape, *shapes)
     inputs = [builder.input(name, size) for name, size in zip(names, sizes, strict=True)]
     y_dot = spread(entry(*(Node(builder, node) for node in inputs), **dict(params)), shape)
     return Function.build(builder, inputs, [y_dot.id], ["y_dot"])
@@ -116,7 +118,7 @@ def recorded_tangent(
 @lru_cache(REMEMBERED)
 def cotangent(
     entry: Callable[..., Any],
-    place: int,
+    position: int,
     params: Params,
     shapes: ArgumentShapes,
     shape: Shape,
@@ -126,11 +128,11 @@ def cotangent(
 
     Its outputs are the cotangent and, where it has one, its mask.
     """
-    sweep = Sweep(recorded_tangent(entry, place, params, shapes, shape), resolves=False)
+    sweep = Sweep(recorded_tangent(entry, position, params, shapes, shape), resolves=False)
     source, *others = sweep.function.input_nodes
     seed = Node(sweep.builder, sweep.builder.input("y_bar", shape))
     bar = pull_back(sweep, {sweep.function.outputs[0]: seed}, [source])[source]
-    value = spread(sweep.node(resolved(sweep.builder, bar)), shapes[place]).id
+    value = spread(sweep.node(resolved(sweep.builder, bar)), shapes[position]).id
     outputs = [value] if bar.mask is None else [value, bar.mask]
     names = ["bar", "mask"][: len(outputs)]
     return Function.build(sweep.builder, [seed.id, *others], outputs, names)

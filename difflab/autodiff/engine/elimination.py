@@ -64,13 +64,13 @@ def eliminate(
         for other in touched:
             heappush(waiting, (graph.products(other), -other))
     return [
-        _by_column(sweep.builder, edges[_sink(place)], columns) for place in range(len(outputs))
+        _by_column(sweep.builder, edges[_sink(index)], columns) for index in range(len(outputs))
     ]
 
 
-def _sink(place: int) -> int:
+def _sink(index: int) -> int:
     """Return the extra vertex after an output, so that the output is an inner vertex."""
-    return -1 - place
+    return -1 - index
 
 
 def _linearised(
@@ -78,12 +78,12 @@ def _linearised(
 ) -> PartialEdges | None:
     """Return the partial derivatives of everything between the inputs and the outputs."""
     active = sweep.graph.reached_from(sweep.function.input_nodes)
-    edges: PartialEdges = {_sink(place): {} for place in range(len(outputs))}
+    edges: PartialEdges = {_sink(index): {} for index in range(len(outputs))}
     wanted = bytearray(len(active))
-    for place, node in enumerate(outputs):
+    for index, node in enumerate(outputs):
         if node < len(active) and active[node]:
             wanted[node] = 1
-            edges[_sink(place)][node] = Masked(sweep.constant(1).id)
+            edges[_sink(index)][node] = Masked(sweep.constant(1).id)
     for node in range(len(active) - 1, -1, -1):
         if not wanted[node] or node in columns:
             continue

@@ -54,9 +54,9 @@ def push_forward(
             continue
         sweep.at(number)
         y_dot = _tangent(sweep, number, sweep.graph.primitives[opcode - FIRST_ROW], dots)
-        settled = None if y_dot is None else sweep.zeros.settled(y_dot)
-        if settled is not None:
-            tangents[number] = settled
+        tangent = None if y_dot is None else sweep.zeros.simplified(y_dot)
+        if tangent is not None:
+            tangents[number] = tangent
     return {
         number: sweep.node(resolved(sweep.builder, tangents[number]))
         for number in targets
@@ -77,8 +77,8 @@ def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None
         return accumulate(sweep.builder, parts) if parts else None
     if isinstance(rule, ByArgument):
         flowing = [
-            pushed(sweep, number, rule, place, dot)
-            for place, dot in enumerate(dots)
+            pushed(sweep, number, rule, position, dot)
+            for position, dot in enumerate(dots)
             if dot is not None
         ]
         parts = [part for part in flowing if part is not None]

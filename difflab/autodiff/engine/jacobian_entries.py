@@ -90,17 +90,17 @@ def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
 def elements(function: Function, indices: Iterable[int], names: Sequence[str]) -> Function:
     """Return a function whose outputs are single elements of the flattened outputs."""
     sweep = Sweep(function)
-    places = _output_numbers(sweep)
-    outputs = [_number(sweep, *places[position]).id for position in indices]
+    origins = _output_elements(sweep)
+    outputs = [_number(sweep, *origins[k]).id for k in indices]
     return Function.build(sweep.builder, function.input_nodes, outputs, names)
 
 
-def last_output_of(function: Function, places: Iterable[int], shape: Shape) -> Function:
+def last_output_of(function: Function, positions: Iterable[int], shape: Shape) -> Function:
     """Return a function whose last output consists of some elements of its last output."""
     sweep = Sweep(function)
     *others, last = function.outputs
-    known = _places(sweep.builder, last)
-    flat = packed(sweep, [_number(sweep, *known[place]) for place in places])
+    known = _origins(sweep.builder, last)
+    flat = packed(sweep, [_number(sweep, *known[k]) for k in positions])
     whole: Node = reshape(flat, shape=shape, rank=1)
     outputs = [*others, whole.id]
     return Function.build(
@@ -116,7 +116,7 @@ def _by_reverse(function: Function) -> tuple[Sweep, Node]:
     """Run one reverse sweep per output element."""
     sweep = Sweep(function)
     bars: list[Node] = []
-    for number, key in _output_numbers(sweep):
+    for number, key in _output_elements(sweep):
         seed = sweep.constant(1)
         if key != ():
             seed = scatter(seed, keys=(key,), shape=sweep.builder.shape(number))
@@ -127,7 +127,7 @@ def _by_reverse(function: Function) -> tuple[Sweep, Node]:
 def _by_forward(function: Function) -> tuple[Sweep, Node]:
     """Run one forward sweep per input element."""
     sweep = Sweep(function)
-    outputs = _output_numbers(sweep)
+    outputs = _output_elements(sweep)
     nodes = {number for number, _ in outputs}
     columns: list[list[Node]] = []
     for source, shape in zip(function.input_nodes, function.input_shapes, strict=True):
@@ -143,11 +143,11 @@ def _by_forward(function: Function) -> tuple[Sweep, Node]:
 def _by_elimination(function: Function, limit: int) -> tuple[Sweep, Node] | None:
     """Eliminate vertices; None where that is not for this graph, or takes more than `limit`."""
     sweep = Sweep(function)
-    outputs = _output_numbers(sweep)
+    outputs = _output_elements(sweep)
     if any(key != () for _, key in outputs):
         return None
     nodes = [number for number, _ in outputs]
-    rows = eliminate(sweep, _input_numbers(sweep), nodes, limit)
+    rows = eliminate(sweep, _input_elements(sweep), nodes, limit)
     if rows is None:
         return None
     builder, zero = sweep.builder, sweep.constant(0)
@@ -159,21 +159,21 @@ def _by_elimination(function: Function, limit: int) -> tuple[Sweep, Node] | None
     return sweep, packed(sweep, numbers)
 
 
-def _input_numbers(sweep: Sweep) -> dict[int, int]:
+def _input_elements(sweep: Sweep) -> dict[int, int]:
     """Return the column of every node that is a number of an input, by itself or by an index."""
     function, first = sweep.function, 0
     columns: dict[int, int] = {}
-    places: dict[int, NDArray[np.int64]] = {}
+    positions: dict[int, NDArray[np.int64]] = {}
     for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-        places[node] = first + np.arange(math.prod(shape)).reshape(shape)
+        positions[node] = first + np.arange(math.prod(shape)).reshape(shape)
         if shape == ():
             columns[node] = first
         first += math.prod(shape)
     for node, opcode in enumerate(sweep.opcode):
         if opcode >= FIRST_ROW and sweep.graph.primitives[opcode - FIRST_ROW] is index:
             (array,) = sweep.args(node)
-            if array in places and sweep.graph.shape(node) == ():
-                columns[node] = int(places[array][sweep.graph.params(node)["key"]])
+            if array in positions and sweep.graph.shape(node) == ():
+                columns[node] = int(positions[array][sweep.graph.params(node)["key"]])
     return columns
 
 
@@ -183,49 +183,48 @@ def packed(sweep: Sweep, parts: list[Node]) -> Node:
     return sweep.node(sweep.builder.emit(pack, [part.id for part in parts], params))
 
 
-def _output_numbers(sweep: Sweep) -> list[ElementPosition]:
-    """Return where each output number is: a node and the key into it."""
-    places: list[ElementPosition] = []
-    for output in sweep.function.outputs:
-        places += _places(sweep.builder, output)
-    return places
+def _output_elements(sweep: Sweep) -> list[ElementPosition]:
+    """Return the node and the index of each output element."""
+    return [
+        origin for output in sweep.function.outputs for origin in _origins(sweep.builder, output)
+    ]
 
 
-def _places(builder: Builder, node: int) -> list[ElementPosition]:
-    """Return where the numbers of an array come from.
+def _origins(builder: Builder, node: int) -> list[ElementPosition]:
+    """Return the node and the index that each element of an array comes from.
 
-    What only gathers scalars, as a gradient does, is taken apart into those scalars.
+    What only gathers scalars, as a gradient does, is split into those scalars.
     """
     shape = builder.shape(node)
     row = builder.primitive(node)
     if row is reshape:
-        return _places(builder, builder.arguments(node)[0])
+        return _origins(builder, builder.arguments(node)[0])
     if row is pack:
-        return [place for part in builder.arguments(node) for place in _places(builder, part)]
+        return [origin for part in builder.arguments(node) for origin in _origins(builder, part)]
     keys = _keys(shape)
     if row is scatter:
         parts = zip(builder.params(node)["keys"], builder.arguments(node), strict=True)
         found: dict[ElementIndex, ElementPosition] = {key: (part, ()) for key, part in parts}
-        # A part of several numbers, and parts that are added up, are not taken apart.
+        # A part of several numbers, and parts that are added up, are not split.
         if len(found) == len(builder.arguments(node)) and found.keys() <= set(keys):
             zero = (builder.constant(0), ())
             return [found.get(key, zero) for key in keys]
     return [(node, key) for key in keys]
 
 
-def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[ElementPosition]) -> list[Node]:
-    """Return the tangents of output numbers."""
+def _numbers(sweep: Sweep, tangents: dict[int, Node], origins: list[ElementPosition]) -> list[Node]:
+    """Return the tangents of output elements."""
     zero = sweep.constant(0)
     parts_of: dict[int, dict[ElementIndex, ElementPosition]] = {}
     numbers = []
-    for number, key in places:
+    for number, key in origins:
         dot = tangents.get(number)
         if dot is None or key == ():
             numbers.append(zero if dot is None else dot)
             continue
         if number not in parts_of:
             whole = spread(dot, sweep.builder.shape(number))
-            found = _places(sweep.builder, whole.id)
+            found = _origins(sweep.builder, whole.id)
             parts_of[number] = dict(zip(_keys(whole.shape), found, strict=True))
         numbers.append(_number(sweep, *parts_of[number][key]))
     return numbers

@@ -32,7 +32,7 @@ class DerivativeWriter(Protocol):
         """Return a constant."""
 
     def primitive(self, node: V) -> Primitive | None:
-        """Return the primitive that `node` applies; only `scatter` is asked for."""
+        """Return the primitive that `node` applies; only `scatter` matters."""
 
     def arguments(self, node: V) -> tuple[V, ...]:
         """Return the arguments of a `scatter`."""

@@ -13,7 +13,7 @@ from difflab.autodiff.engine.argumentwise import pulled
 from difflab.autodiff.engine.custom import pulled_all
 from difflab.autodiff.engine.masked import Masked, accumulate, both, resolved
 from difflab.autodiff.engine.sweep import Sweep, spread
-from difflab.core.primitive import ByArgument, Custom, Elementwise, Linear, Select, Shapes
+from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select, Shapes
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
 from difflab.primitives import scatter
@@ -64,7 +64,7 @@ def pull_back_masked(
         if contributions is None:
             continue
         sweep.at(number)
-        y_bar = sweep.zeros.settled(accumulate(sweep.builder, contributions))
+        y_bar = sweep.zeros.simplified(accumulate(sweep.builder, contributions))
         if y_bar is None:
             continue
         if number in wanted:
@@ -94,7 +94,7 @@ def _contributions(
     if isinstance(rule, Custom):
         yield from pulled_all(sweep, number, rule, y_bar, active)
         return
-    shapes = Shapes(map(sweep.graph.shape, args)) if isinstance(rule, Linear) else Shapes()
+    shapes = Shapes(map(sweep.graph.shape, args)) if isinstance(rule, LinearMap) else Shapes()
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
@@ -123,7 +123,7 @@ def _contributions(
 def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
     """Send a cotangent to the argument that a selection passes on where `condition` holds.
 
-    Where it ends there, meets the next selection or comes from one, it is made zero at once:
+    If it ends there, reaches the next selection or comes from one, it is made zero at once:
     masks of masks would cost more than the selections themselves.
     """
     builder = sweep.builder
@@ -143,7 +143,7 @@ def _transposed(sweep: Sweep, number: int, position: int, shapes: Shapes, y_bar:
     any number that counts went in.
     """
     rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
-    assert isinstance(rule, Linear)
+    assert isinstance(rule, LinearMap)
     transpose, params = rule.transpose, sweep.graph.params(number)
     shape = sweep.graph.shape(number)
 

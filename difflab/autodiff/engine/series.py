@@ -10,7 +10,7 @@ from difflab.core.primitive import (
     ByArgument,
     Custom,
     Elementwise,
-    Linear,
+    LinearMap,
     Params,
     Primitive,
     Select,
@@ -61,13 +61,13 @@ def is_direct(row: Primitive) -> bool:
     """Whether a derivative follows from those of the arguments, without the derivative rule."""
     rule = row.rule
     bilinear = isinstance(rule, ByArgument) and rule.is_product and len(rule.entries) == 2
-    return row.taylor is not None or isinstance(rule, Select | Linear) or bilinear
+    return row.taylor is not None or isinstance(rule, Select | LinearMap) or bilinear
 
 
 def varies(row: Primitive, args: Sequence[Series]) -> bool:
     """Whether the result of a row changes with its arguments, almost everywhere."""
     rule = row.rule
-    if isinstance(rule, Linear | Custom):
+    if isinstance(rule, LinearMap | Custom):
         return any(arg.varies for arg in args)
     if isinstance(rule, Elementwise):
         entries: Sequence[Any] = rule.maps

@@ -27,7 +27,7 @@ class Sweep:
         self.joins = joins or any(row.workspace for row in function.graph.primitives)
         self.resolves = resolves
         self.graph: Graph = function.graph
-        self.builder = Builder.continuing(function.graph, simplify=True)
+        self.builder = Builder.continuing(function.graph)
         self.zeros = Zeros(self.builder)
         self.opcode: list[int] = self.graph.opcode.tolist()
         self.starts: list[int] = self.graph.starts.tolist()

@@ -25,7 +25,7 @@ from difflab.core.primitive import (
     ByArgument,
     Custom,
     Elementwise,
-    Linear,
+    LinearMap,
     Params,
     Primitive,
     Select,
@@ -58,14 +58,14 @@ def taylor_terms(
     order : int
         The highest order.
     """
-    expansion = _Expansion(sweep, given)
+    expansion = _SeriesExpansion(sweep, given)
     return [
         [expansion.resolved_term(expansion.of_node[number], k) for k in range(1, order + 1)]
         for number in targets
     ]
 
 
-class _Expansion:
+class _SeriesExpansion:
     """The series of a function's nodes, and of the operations of their derivatives."""
 
     def __init__(self, sweep: Sweep, given: Mapping[int, Sequence[Node]]) -> None:
@@ -186,7 +186,7 @@ class _Expansion:
             return self._recurrence(series, row, k)
         if isinstance(row.rule, Select):
             return self._selected(series, row.rule, k)
-        if isinstance(row.rule, Linear):
+        if isinstance(row.rule, LinearMap):
             return self._linear(series, row, k)
         return self._product(series, row, k)
 
@@ -277,7 +277,7 @@ class _Expansion:
             return None
         if row.shape is None:
             return masks[0] if len(set(masks)) == 1 else either(self.builder, masks)
-        if isinstance(row.rule, Linear):
+        if isinstance(row.rule, LinearMap):
             return moved_mask(
                 self.sweep,
                 [None if not arg.varies else Masked(0, arg.mask) for arg in series.args],
@@ -296,31 +296,31 @@ class _Expansion:
         assert isinstance(rule, Elementwise | ByArgument)
         entries = rule.maps if isinstance(rule, Elementwise) else rule.entries
         parts = [
-            self._part(series, row, entry, place)
-            for place, entry in enumerate(entries)
-            if entry is not None and args[place].varies
+            self._part(series, row, entry, position)
+            for position, entry in enumerate(entries)
+            if entry is not None and args[position].varies
         ]
         total = parts[0]
         for part in parts[1:]:
             total = self.applied(add, (), [total, part])
         return total
 
-    def _part(self, series: Series, row: Primitive, entry: Any, place: int) -> Series:
+    def _part(self, series: Series, row: Primitive, entry: Any, position: int) -> Series:
         """Return the contribution of one argument to y′."""
         args = series.args
-        dot = self._derivative(args[place])
+        dot = self._derivative(args[position])
         if isinstance(entry, Transpose):
-            operands = [*args[:place], dot, *args[place + 1 :]]
+            operands = [*args[:position], dot, *args[position + 1 :]]
             return self.applied(row, series.params, operands)
         if isinstance(row.rule, Elementwise):
             found = template(entry, len(args))
             constants = (self._constant(self.builder.constant(c)) for c in found.constants)
             slots = [dot, series, *args, *constants]
-            for primitive, places in found.steps:
-                slots.append(self.applied(primitive, (), [slots[each] for each in places]))
+            for primitive, positions in found.steps:
+                slots.append(self.applied(primitive, (), [slots[k] for k in positions]))
             return slots[found.result]
         shapes = tuple(map(self._shape, args))
-        recorded = recorded_tangent(entry, place, series.params, shapes, self._shape(series))
+        recorded = recorded_tangent(entry, position, series.params, shapes, self._shape(series))
         return self._stamped(recorded, [dot, series, *args])
 
     def _custom_rate(self, series: Series, rule: Custom) -> Series:

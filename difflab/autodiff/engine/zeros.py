@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.engine.masked import Masked
 from difflab.autodiff.engine.template import template
-from difflab.core.primitive import ByArgument, Custom, Linear, Primitive
+from difflab.core.primitive import ByArgument, Custom, LinearMap, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, INPUT, Number
 from difflab.primitives import constant_array, divide, dpower, not_equal, power, scatter
@@ -58,9 +58,9 @@ class Zeros:
         if not fixed and seed not in self.units:
             return Masked(seed)
         mask = builder.emit(not_equal, (seed, builder.constant(0)))
-        return self.settled(Masked(seed, mask, clean=True))
+        return self.simplified(Masked(seed, mask, clean=True))
 
-    def settled(self, part: Masked) -> Masked | None:
+    def simplified(self, part: Masked) -> Masked | None:
         """Drop a mask that holds everywhere; return None if it holds nowhere."""
         if part.mask is None:
             return part
@@ -177,7 +177,7 @@ def _is_finite(row: Primitive, numbers: Sequence[Number | None]) -> bool:
         return exponent is not None and exponent >= least and float(exponent).is_integer()
     if row.structural:
         return True
-    linear = isinstance(row.rule, Linear) or (
+    linear = isinstance(row.rule, LinearMap) or (
         isinstance(row.rule, ByArgument) and row.rule.is_product
     )
     entire = not row.defined and row.expansion is None and not isinstance(row.rule, Custom)

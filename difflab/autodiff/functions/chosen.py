@@ -78,9 +78,9 @@ def _with_elements(function: Function, names: Sequence[str], sizes: dict[str, in
             owner = max((first, other) for other, first in firsts.items() if first <= element)[1]
             inside = range(element - firsts[owner], element - firsts[owner] + 1)
         owners[owner] = None
-        wanted += [(owner, place) for place in inside]
+        wanted += [(owner, k) for k in inside]
     starts = dict(zip(owners, accumulate((sizes[o] for o in owners), initial=0), strict=False))
-    return ChosenInputs(tuple(owners), tuple(starts[owner] + place for owner, place in wanted))
+    return ChosenInputs(tuple(owners), tuple(starts[owner] + k for owner, k in wanted))
 
 
 def of_inputs(function: Function, names: Sequence[str]) -> Function:
@@ -131,9 +131,9 @@ def derivative_by(
 
 
 def _columns_only(derived: Function, columns: Sequence[int], axes: int) -> Function:
-    """Return the function with, of its last output, the given places along its last axes."""
+    """Return the function with only some indices along the last axes of its last output."""
     *rows, width = derived.output_shapes[-1]
     lines = columns if axes == 2 else range(math.prod(rows))
-    places = [line * width + column for line, column in product(lines, columns)]
+    positions = [line * width + column for line, column in product(lines, columns)]
     shape = (len(columns),) * 2 if axes == 2 else (*rows, len(columns))
-    return last_output_of(derived, places, shape)
+    return last_output_of(derived, positions, shape)

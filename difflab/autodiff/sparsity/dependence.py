@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.engine.argumentwise import recorded_tangent
 from difflab.core.machine import require_memory
-from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
+from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Primitive, Select, Transpose
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 
@@ -171,7 +171,7 @@ class DependenceEdges:
         row = graph.primitives[int(graph.opcode[node]) - FIRST_ROW]
         params = graph.param_table[graph.param_ids[node]]
         shapes = tuple(map(graph.shape, graph.arguments(node)))
-        if isinstance(row.rule, Linear):
+        if isinstance(row.rule, LinearMap):
             filled = [
                 np.zeros(shape, np.int64) if operand is None else operand
                 for operand, shape in zip(operands, shapes, strict=True)
@@ -195,7 +195,7 @@ class DependenceEdges:
                 self._link(names(recorded.outputs[0]), out)
 
     def _link_moved(
-        self, row: Primitive, rule: Linear, operands: list[Ids], params: dict[str, Any], out: Ids
+        self, row: Primitive, rule: LinearMap, operands: list[Ids], params: dict[str, Any], out: Ids
     ) -> None:
         """Link a linear row by applying it, or its transpose, to vertex ids.
 
@@ -253,7 +253,7 @@ def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | Non
                 if not any(feed is other or np.array_equal(feed, other) for other in found):
                     found.append(feed)
         return tuple(found)
-    if row is None or not isinstance(row.rule, Linear):
+    if row is None or not isinstance(row.rule, LinearMap):
         return None
     shapes = tuple(map(graph.shape, graph.arguments(node)))
     kernel = partial(row.computer(np), **graph.params(node))

@@ -32,9 +32,14 @@ def dimensions(
         ),
     ] = "",
     n: Annotated[
-        str, typer.Option("--n", metavar="1:4096", help="Sizes, doubled; or a list 1,10,100.")
+        str,
+        typer.Option(
+            "--n", metavar="1:4096", help="A range of sizes, doubled; or a list 1,10,100."
+        ),
     ] = "1:64",
-    m: Annotated[str | None, typer.Option("--m", metavar="1:256", help="Likewise; 1:16.")] = None,
+    m: Annotated[
+        str | None, typer.Option("--m", metavar="1:256", help="Likewise; by default 1:16.")
+    ] = None,
     methods: MethodsOption = None,
     output: FolderOption = REPORTS,
     quick: QuickOption = False,
@@ -63,7 +68,9 @@ def swell(
     ] = None,
     depth: Annotated[
         str | None,
-        typer.Option(metavar="1:40", help="How often it is repeated: a range or a list; 1:16."),
+        typer.Option(
+            metavar="1:40", help="How often it is repeated: a range or a list; by default 1:16."
+        ),
     ] = None,
     output: FolderOption = REPORTS,
     quick: QuickOption = False,

@@ -108,7 +108,7 @@ def peers(
     form: FormatOption = PictureFormat.SVG,
     timeout: RowTimeoutOption = 5.0,
 ) -> int:
-    """Run the benchmark of calls beside other packages."""
+    """Run the benchmark of calls, compared with other packages."""
     from difflab.bench.peers import bench
     from difflab.bench.peers import execution as ways
     from difflab.bench.peers.case import PeerCase
@@ -187,7 +187,7 @@ def formula_at_point(
 
     subject = Subject.of(expression or default[0], at)
     usual = None if expression else default[1]
-    point = checked_point(subject.function, subject.place or usual)
+    point = checked_point(subject.function, subject.point_or_start or usual)
     key = expression_key(subject.text)
     if subject.traced is not None:
         key += f" ({code_digest(load_function(expression))})"

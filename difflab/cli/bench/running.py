@@ -24,7 +24,6 @@ __all__ = [
     "PictureFormat",
     "QuickOption",
     "RowTimeoutOption",
-    "measured",
     "run",
 ]
 
@@ -57,15 +56,6 @@ RowTimeoutOption = Annotated[
 REPORTS = Path("reports")
 
 
-def measured(path: Path, module: BenchmarkModule, tasks: Iterable[Task]) -> list[SweepRow]:
-    """Run a sweep with progress; after Ctrl-C, report what is kept and how to resume."""
-    from difflab.lab.sweep import run
-
-    stopped = f"stopped; what is measured is kept in {path}; run the same command again to resume"
-    with ProgressLine(stopped=stopped) as progress:
-        return run(path, module.LAYOUT, tasks, progress, say)
-
-
 def run(
     name: str,
     module: BenchmarkModule,
@@ -76,6 +66,8 @@ def run(
     pages: Mapping[str, Callable[[Sequence[SweepRow]], str]] = MappingProxyType({}),
 ) -> list[SweepRow]:
     """Measure the rows of a benchmark; write them and their picture, and name the files.
+
+    After Ctrl-C it says which file has the rows so far, and how to resume.
 
     Parameters
     ----------
@@ -94,12 +86,16 @@ def run(
     pages : mapping
         Further files: by ending a callable that returns their text.
     """
-    path = output / f"{name}.{form}"
-    rows = measured(path.with_suffix(".csv"), module, tasks)
+    from difflab.lab import sweep
+
+    path, table = output / f"{name}.{form}", output / f"{name}.csv"
+    stopped = f"stopped; the rows so far are kept in {table}; run the same command again to resume"
+    with ProgressLine(stopped=stopped) as progress:
+        rows = sweep.run(table, module.LAYOUT, tasks, progress, say)
     if show is not None:
         emit(show(rows))
     files = {path: module.draw(rows, form)}
     files |= {path.with_suffix(ending): page(rows).encode() for ending, page in pages.items()}
     write_files(files)
-    emit("".join(f"{file}\n" for file in (*files, path.with_suffix(".csv"))))
+    emit("".join(f"{file}\n" for file in (*files, table)))
     return rows

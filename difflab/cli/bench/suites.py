@@ -18,7 +18,7 @@ from difflab.cli.bench.running import (
     QuickOption,
     run,
 )
-from difflab.cli.options import TimeoutOption, parse_names
+from difflab.cli.options import InputsOption, KindsOption, TimeoutOption, parse_names
 from difflab.cli.output import screen
 from difflab.cli.problems import chosen_problems
 from difflab.errors import InputError
@@ -121,12 +121,8 @@ def problems(
     sets: Annotated[
         str | None, typer.Option("--set", metavar="a,b", help="Only these sets; by default all.")
     ] = None,
-    kinds: Annotated[
-        str | None, typer.Option("--kind", metavar="a,b", help="Only these kinds of problem.")
-    ] = None,
-    inputs: Annotated[
-        str | None, typer.Option("--inputs", metavar="LOW:HIGH", help="Only of so many inputs.")
-    ] = None,
+    kinds: KindsOption = None,
+    inputs: InputsOption = None,
     methods: Annotated[
         str | None,
         typer.Option(metavar="a,b", help="Only these of `difflab methods`; or peers, or all."),

@@ -51,7 +51,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         In a trace more than 100 checkpoints are inside each other.
     TapeError
         The function changes an argument in place. Raised by `backward`: an argument was changed
-        in place afterwards, or the second run gave another result.
+        in place afterwards, or the second run returned a different result.
 
     Notes
     -----
@@ -193,7 +193,7 @@ class _CheckpointedCall:
             result = results[position] if position < len(results) else None
             if not isinstance(result, Tensor) or not sums.fits(_Checksums.of(result._data)):
                 raise TapeError(
-                    "the checkpointed function gave another result when it was run again",
+                    "the checkpointed function returned a different result when it was run again",
                     hint="draw random numbers outside and pass them in, and do not change tensors"
                     " that it uses before backward()",
                 )

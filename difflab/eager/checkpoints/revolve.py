@@ -1,4 +1,4 @@
-"""Revolve: the schedule that keeps, recomputes and reverses the states of a chain.
+"""Revolve: which states of a chain to keep, so that reversing it repeats the fewest steps.
 
 Reversing step k of a chain needs the state before it. Binomial checkpointing keeps at most
 s states at a time and repeats the fewest forward steps (Griewank & Walther, Algorithm 799:
@@ -9,28 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import comb
-from typing import Literal, NamedTuple
 
 from difflab.errors import InputError
 
-__all__ = ["Action", "beta", "forward_steps", "kept_states", "repetitions", "revolve"]
-
-
-class Action(NamedTuple):
-    """One action of a schedule.
-
-    Attributes
-    ----------
-    kind : {"snapshot", "restore", "advance", "reverse"}
-        Keep the state before step `step`; return to the kept state before `step`; run the steps
-        from `step` up to `until` (exclusive) forward; run step `step` recorded, and reverse it.
-    step, until : int
-        Indices of steps, from 0. "reverse" drops the states kept from `step` on.
-    """
-
-    kind: Literal["snapshot", "restore", "advance", "reverse"]
-    step: int
-    until: int
+__all__ = ["beta", "forward_steps", "kept_states", "repetitions"]
 
 
 def beta(snapshots: int, repeats: int) -> int:
@@ -76,8 +58,8 @@ def forward_steps(steps: int, snapshots: int) -> int:
 
     Examples
     --------
-    >>> forward_steps(10, 3), sum(a.until - a.step for a in revolve(10, 3) if a.kind == "advance")
-    (15, 15)
+    >>> forward_steps(10, 3)
+    15
     """
     repeats = repetitions(steps, snapshots)
     return repeats * steps - beta(snapshots + 1, repeats - 1)
@@ -114,64 +96,6 @@ def _first_part(steps: int, snapshots: int) -> int:
     """
     repeats = repetitions(steps, snapshots)
     return max(1, beta(snapshots, repeats - 2), steps - beta(snapshots - 1, repeats))
-
-
-def revolve(steps: int, snapshots: int) -> Iterator[Action]:
-    """Yield the actions that reverse a chain with the fewest forward steps.
-
-    Parameters
-    ----------
-    steps : int
-        The length l of the chain, at least 1.
-    snapshots : int
-        The largest number of states kept at a time, including the initial one; at least 1.
-
-    Yields
-    ------
-    Action
-        The first action keeps the initial state, the last reverses step 0.
-
-    Raises
-    ------
-    InputError
-        `steps` or `snapshots` is below 1.
-
-    Notes
-    -----
-    There are `forward_steps` forward steps, the minimum; a step is run forward at most
-    `repetitions` times (Griewank & Walther, 2000, §2).
-
-    Examples
-    --------
-    >>> for action in revolve(3, 2):
-    ...     print(*action)
-    snapshot 0 0
-    advance 0 1
-    snapshot 1 1
-    advance 1 2
-    reverse 2 3
-    restore 1 1
-    reverse 1 2
-    restore 0 0
-    reverse 0 1
-    """
-    _require(steps, snapshots)
-    kept = [0]
-    yield Action("snapshot", 0, 0)
-    for end in range(steps, 0, -1):
-        while kept[-1] >= end:
-            kept.pop()
-        here = kept[-1]
-        if end < steps:
-            yield Action("restore", here, here)
-        for place in kept_states(here, end, snapshots - len(kept)):
-            yield Action("advance", here, place)
-            yield Action("snapshot", place, place)
-            kept.append(place)
-            here = place
-        if here < end - 1:
-            yield Action("advance", here, end - 1)
-        yield Action("reverse", end - 1, end)
 
 
 def _require(steps: int, snapshots: int) -> None:

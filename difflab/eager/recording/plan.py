@@ -16,7 +16,7 @@ import numpy as np
 from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.autodiff.engine.reverse import pull_back_masked
 from difflab.core.devices import beside
-from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
+from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Primitive, Select, Transpose
 from difflab.eager.recording.rows import sent
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -236,7 +236,7 @@ class BackwardPlan:
         self.shapes = shapes
         self.dtype = dtype
         self.kind = type(row.rule)
-        kinds = (ByArgument, Elementwise, Linear, Select)
+        kinds = (ByArgument, Elementwise, LinearMap, Select)
         self.regular = self.kind in kinds and row is not sent
         self.product = isinstance(row.rule, ByArgument) and row.rule.is_product
         self.positions = tuple(p for p in range(arity) if needs >> p & 1)

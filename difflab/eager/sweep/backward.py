@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from difflab.autodiff.engine.masked import Masked, both
-from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
+from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Select
 from difflab.eager.recording.plan import recipe
 from difflab.eager.recording.rows import sent
 from difflab.eager.recording.tape import Accumulation, TapeStep
@@ -94,9 +94,9 @@ def pull_back(
             parts = more.pop(number, None) or [Masked(value, mask)]
             value, mask, _ = calculator.total(parts, narrow.pop(step, None), final=False)
         if step.hooks or step.retained is not None:
-            value, mask = show(step, calculator.settled(value, mask)), None
+            value, mask = show(step, calculator.masked(value, mask)), None
         if step in wanted:
-            value, mask = calculator.settled(value, mask), None
+            value, mask = calculator.masked(value, mask), None
             passed.append((step, value))
         plan, spread = step.plan, _nothing if step in ends else SPREAD[step.plan.kind]
         for edge, bar, live in spread(step, value, mask, calculator, narrow):
@@ -153,7 +153,7 @@ def _elementwise(
         if bar.shape != shape:
             narrow[edge] = shape  # summed at the edge, together with other cotangents of its shape
         elif live is not None and type(edge) is not TapeStep:
-            bar, live = calculator.settled(bar, live), None
+            bar, live = calculator.masked(bar, live), None
         contributions.append((edge, bar, live))
     return contributions
 
@@ -170,7 +170,7 @@ def _moved(
         edge = (step.edges or ())[position]
         final = type(edge) is not TapeStep
         if plan.row is index and (mask is None or final):
-            bar = Scattered(calculator.settled(value, mask), params["key"], shapes[0])
+            bar = Scattered(calculator.masked(value, mask), params["key"], shapes[0])
             contributions.append((edge, bar, None))
             continue
 
@@ -191,7 +191,7 @@ def _mixed(
     """
     plan, edges = step.plan, step.edges or ()
     slots = calculator.slots(step)
-    slots[0] = calculator.settled(value, mask)
+    slots[0] = calculator.masked(value, mask)
     contributions: Contributions = []
     for position, recipes in zip(plan.positions, plan.maps, strict=True):
         if recipes is None:  # an argument without a derivative, such as the factors of a matrix
@@ -203,7 +203,7 @@ def _mixed(
         if masks:
             live = both(calculator, live, masks[0])
         if type(edge) is not TapeStep and live is not None:
-            bar, live = calculator.settled(bar, live), None
+            bar, live = calculator.masked(bar, live), None
         contributions.append((edge, bar, live))
     return contributions
 
@@ -211,7 +211,7 @@ def _mixed(
 SPREAD: dict[type, Callable[[TapeStep, Any, Any, Calculator, Narrow], Contributions]] = {
     ByArgument: _mixed,
     Elementwise: _elementwise,
-    Linear: _moved,
+    LinearMap: _moved,
     Select: _elementwise,
 }
 """The function that spreads a step's cotangent along its edges, by the kind of its plan.

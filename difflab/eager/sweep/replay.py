@@ -1,7 +1,7 @@
 """Recorded sweeps, for tapes that are built the same way again and again, as in a training loop.
 
 At the second `backward` over tapes of one structure, the kernel calls of the reverse sweep are
-noted; from then on they are repeated, without the decisions of the sweep.
+recorded; from then on they are repeated, without the decisions of the sweep.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from difflab.core.devices import module_of
 from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.script import SweepFunction, sweep_function
-from difflab.eager.sweep.trace import Trace
+from difflab.eager.sweep.trace import KernelRecorder
 
 __all__ = ["replayed"]
 
@@ -74,13 +74,13 @@ def replayed(root: TapeStep, seed: Any, *, keep: bool) -> list[tuple[Accumulatio
 def _recorded(tape: WalkedTape, seed: Any, key: Any, keep: bool) -> list[tuple[Accumulation, Any]]:
     """Return the result of `pull_back`, and record its sweep unless it computes too much."""
     root, xp = tape.steps[0], key[1]
-    trace = Trace(tape.steps, seed, xp)
-    found = dict(pull_back(root, trace.seed, keep=True, calculator=trace, show=_no_hooks))
+    recorder = KernelRecorder(tape.steps, seed, xp)
+    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, show=_no_hooks))
     # A leaf may be on the tape by an index alone, which has no derivative.
     leaves = {leaf: found[leaf] for leaf in tape.leaves if leaf in found}
     RECORDED_SWEEPS[key] = NEVER
-    if trace.complete and len(leaves) == len(tape.leaves):
-        sweep = sweep_function(tape.steps, leaves, trace)
+    if recorder.complete and len(leaves) == len(tape.leaves):
+        sweep = sweep_function(tape.steps, leaves, recorder)
         RECORDED_SWEEPS[key] = RECORDED_SWEEPS[root.plan, xp] = sweep
     if not keep:
         for step in tape.steps:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from difflab.eager.recording.tape import Accumulation, TapeStep
-from difflab.eager.sweep.trace import Trace, Traced
+from difflab.eager.sweep.trace import KernelRecorder, RecordedArray
 
 __all__ = ["SweepFunction", "sweep_function"]
 
@@ -19,7 +19,7 @@ SweepFunction = Callable[[TapeStep, Any, bool], "list[tuple[Accumulation, Any]] 
 
 
 def sweep_function(
-    steps: Sequence[TapeStep], leaves: dict[Accumulation, Traced], trace: Trace
+    steps: Sequence[TapeStep], leaves: dict[Accumulation, RecordedArray], recorder: KernelRecorder
 ) -> SweepFunction:
     """Return the sweep over tapes with the structure of a given tape.
 
@@ -29,7 +29,7 @@ def sweep_function(
         The steps of the tape, the root first, in the order of the sweep.
     leaves : dict
         Its leaves in the order in which the steps reach them, with their cotangents.
-    trace : Trace
+    recorder : KernelRecorder
         The kernel calls of the sweep over the tape.
     """
     scope: dict[str, Any] = {"Accumulation": Accumulation}
@@ -37,7 +37,7 @@ def sweep_function(
     lines = [
         "def sweep(s0, seed, keep):",
         *_checks(steps, list(leaves), scope),
-        *_computation(trace, results, scope),
+        *_computation(recorder, results, scope),
         " if not keep:",
         *(
             f"  s{index}.edges = None; s{index}.slots = s{index}.guards = ()"
@@ -94,20 +94,22 @@ def _checks(
     return lines
 
 
-def _computation(trace: Trace, results: Sequence[str], scope: dict[str, Any]) -> list[str]:
+def _computation(
+    recorder: KernelRecorder, results: Sequence[str], scope: dict[str, Any]
+) -> list[str]:
     """Return the statements that read kept values and repeat the calls that `results` need."""
-    scope.update(trace.constants)
+    scope.update(recorder.constants)
     needed = set(results)
     lines: list[str] = []
-    for (row, params, operands), result in reversed(trace.calls.items()):
+    for (row, params, operands), result in reversed(recorder.calls.items()):
         if result.name in needed:
             needed.update(operands)
             kernel = f"k{result.name}"
-            scope[kernel] = row.unbatched_computer(trace.xp, params)
+            scope[kernel] = row.unbatched_computer(recorder.xp, params)
             lines.append(f" {result.name} = {kernel}({', '.join(operands)})")
     lines += [
         f" {name} = s{index}.slots[{slot}]"
-        for name, (index, slot) in trace.reads.items()
+        for name, (index, slot) in recorder.reads.items()
         if name in needed
     ]
     return lines[::-1]

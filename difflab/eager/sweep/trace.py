@@ -1,6 +1,6 @@
-"""Traces: the kernel calls of one reverse sweep, noted while it runs on arrays.
+"""Records of the kernel calls of one reverse sweep, made while it runs on arrays.
 
-A replay repeats the noted calls and nothing else, so it computes what the traced sweep did.
+A replay repeats the recorded calls and nothing else, so it computes what the recorded sweep did.
 """
 
 from __future__ import annotations
@@ -19,26 +19,28 @@ from difflab.eager.recording.tape import TapeStep
 from difflab.eager.sweep.values import Calculator, Scattered
 from difflab.primitives import broadcast
 
-__all__ = ["Trace", "Traced"]
+__all__ = ["KernelRecorder", "RecordedArray"]
 
 LARGEST = 1 << 17
-"""Most elements that a noted sweep computes: a replay frees none of them before it ends."""
-Call = tuple[Primitive, Params, tuple[str, ...]]
+"""Most elements that a recorded sweep computes: a replay frees none of them before it ends."""
+KernelCall = tuple[Primitive, Params, tuple[str, ...]]
 
 
-class Traced:
-    """An array of a traced sweep, and its name in the trace.
+class RecordedArray:
+    """An array of a recorded sweep, and its name in the record.
 
     Attributes
     ----------
-    element : Traced or None
+    element : RecordedArray or None
         The array of one element that `broadcast` repeated, if this is the result.
     """
 
-    __slots__ = ("element", "name", "trace", "value")
+    __slots__ = ("element", "name", "recorder", "value")
 
-    def __init__(self, trace: Trace, name: str, value: Any, element: Traced | None = None) -> None:
-        self.trace = trace
+    def __init__(
+        self, recorder: KernelRecorder, name: str, value: Any, element: RecordedArray | None = None
+    ) -> None:
+        self.recorder = recorder
         self.name = name
         self.value = value
         self.element = element
@@ -54,12 +56,12 @@ class Traced:
 
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
-    ) -> Traced:
-        return self.trace.emit(primitive, args, tuple(sorted(params.items())))
+    ) -> RecordedArray:
+        return self.recorder.emit(primitive, args, tuple(sorted(params.items())))
 
 
-class Trace(Calculator):
-    """A calculator on arrays that notes its kernel calls; equal calls are made once.
+class KernelRecorder(Calculator):
+    """A calculator on arrays that records its kernel calls; equal calls are made once.
 
     Attributes
     ----------
@@ -68,25 +70,25 @@ class Trace(Calculator):
     constants : dict
         The numbers and arrays among the operands that a rule writes, by name.
     calls : dict
-        The noted calls in order, with their results.
+        The recorded calls in order, with their results.
     complete : bool
-        Whether all calls are noted; otherwise the sweep computes more than `LARGEST` elements.
+        Whether all calls are recorded; otherwise the sweep computes more than `LARGEST` elements.
     """
 
     def __init__(self, steps: Sequence[TapeStep], seed: Any, xp: Any) -> None:
         super().__init__(xp)
         self.kernels = None
-        self.seed = Traced(self, "seed", seed)
+        self.seed = RecordedArray(self, "seed", seed)
         self.indices = {step: index for index, step in enumerate(steps)}
         self.reads: dict[str, tuple[int, int]] = {}
         self.constants: dict[str, Any] = {}
         self._arrays: dict[tuple[Shape, bytes], str] = {}
-        self.calls: dict[Call, Traced] = {}
+        self.calls: dict[KernelCall, RecordedArray] = {}
         self.elements = 0
 
     @property
     def complete(self) -> bool:
-        """Whether all calls are noted."""
+        """Whether all calls are recorded."""
         return self.elements <= LARGEST
 
     def slots(self, step: TapeStep) -> list[Any]:
@@ -96,11 +98,11 @@ class Trace(Calculator):
             if type(slots[slot]) not in NUMBERS:
                 name = f"r{len(self.reads)}"
                 self.reads[name] = self.indices[step], slot
-                slots[slot] = Traced(self, name, slots[slot])
+                slots[slot] = RecordedArray(self, name, slots[slot])
         return slots
 
-    def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Traced:
-        """Call the kernel of a row, and note the call."""
+    def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> RecordedArray:
+        """Call the kernel of a row, and record the call."""
         operands = [self.dense(arg) if type(arg) is Scattered else arg for arg in args]
         if primitive.shape is None:
             _narrow(operands)
@@ -109,16 +111,16 @@ class Trace(Calculator):
         if found is not None:
             return found
         kernel = primitive.unbatched_computer(self.xp, params)
-        value = kernel(*[arg.value if type(arg) is Traced else arg for arg in operands])
+        value = kernel(*[arg.value if type(arg) is RecordedArray else arg for arg in operands])
         repeats = primitive is broadcast and math.prod(operands[0].shape) == 1
-        found = Traced(self, f"v{len(self.calls)}", value, operands[0] if repeats else None)
+        found = RecordedArray(self, f"v{len(self.calls)}", value, operands[0] if repeats else None)
         self.elements += math.prod(value.shape)
         if self.complete:
             self.calls[call] = found
         return found
 
     def _name(self, operand: Any) -> str:
-        if type(operand) is Traced:
+        if type(operand) is RecordedArray:
             return operand.name
         if getattr(operand, "ndim", 0):  # an array that a rule writes, such as a triangle of ones
             key = operand.shape, on_host(operand).tobytes()
@@ -135,7 +137,7 @@ class Trace(Calculator):
         return self.emit(zeros, (), (("dtype", dtype), ("shape", shape)))
 
     def cast(self, value: Any, dtype: np.dtype[Any]) -> Any:
-        """Return a cotangent converted to the dtype of its primal; the call is always noted."""
+        """Return a cotangent converted to the dtype of its primal; the call is always recorded."""
         if type(value) is Scattered:
             return super().cast(value, dtype)
         return self.emit(cast, (value,), (("dtype", dtype),))
@@ -150,7 +152,7 @@ def _narrow(operands: list[Any]) -> None:
     Beside an array of the full shape this affects neither the result nor its memory layout.
     """
     for index, operand in enumerate(operands):
-        if type(operand) is Traced and operand.element is not None:
+        if type(operand) is RecordedArray and operand.element is not None:
             others = [getattr(other, "shape", ()) for other in operands]
             del others[index]
             if np.broadcast_shapes(*others) == operand.shape:

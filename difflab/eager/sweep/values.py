@@ -56,7 +56,7 @@ class Calculator:
         self.xp = xp
         self.kernels = xp
         self.several = False
-        self.settled_last: tuple[Any, Any, Any] = (None, None, None)
+        self.last_masked: tuple[Any, Any, Any] = (None, None, None)
 
     def follow(self, value: Any) -> None:
         """Compute on the device of a cotangent from now on, if the sweep has several."""
@@ -157,17 +157,17 @@ class Calculator:
             narrow.append(part)
         return narrow
 
-    def settled(self, value: Any, mask: Any) -> Any:
+    def masked(self, value: Any, mask: Any) -> Any:
         """Return a derivative with zeros where its mask is false.
 
         The latest result is cached: it is needed again for each argument of a step.
         """
         if mask is None:
             return value
-        last_value, last_mask, result = self.settled_last
+        last_value, last_mask, result = self.last_masked
         if value is not last_value or mask is not last_mask:
             result = self.emit(where, (mask, value, 0))
-            self.settled_last = (value, mask, result)
+            self.last_masked = (value, mask, result)
         return result
 
     def reached(self, mask: Any, shape: Shape) -> Any:
@@ -178,7 +178,7 @@ class Calculator:
         self, value: Any, mask: Any, move: Callable[[Any], Any], *, final: bool
     ) -> tuple[Any, Any]:
         """Apply a linear map of arrays to a cotangent, and to its mask unless it is `final`."""
-        bar = move(self.settled(value, mask))
+        bar = move(self.masked(value, mask))
         if mask is None or final:
             return bar, None
         return bar, self.emit(not_equal, (move(self.emit(multiply, (mask, 1.0))), 0))

@@ -24,7 +24,7 @@ from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
-from difflab.graph.precision import SINGLE, Precision, settled
+from difflab.graph.precision import SINGLE, Precision, in_precision
 from difflab.graph.pytree import flatten, unflatten
 
 __all__ = ["JitTrace", "Jitted", "jit"]
@@ -163,9 +163,9 @@ class JitTrace:
 def _settled(result: Any, precision: Precision) -> Any:
     """Return a result in its dtype; a Python float is rounded to it."""
     return (
-        float(settled(np.float64(result), precision))
+        float(in_precision(np.float64(result), precision))
         if type(result) is float
-        else settled(result, precision)
+        else in_precision(result, precision)
     )
 
 

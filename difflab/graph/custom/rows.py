@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from difflab.arrays.given import shape_of
-from difflab.core.primitive import Custom, Primitive, Rule, custom
+from difflab.core.primitive import Custom, DerivativeRule, Primitive, custom
 from difflab.errors import TraceError, UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.custom.call import Context, CustomCall, ForwardResult, no_rule, read_only
@@ -210,7 +210,7 @@ def _host_row(
     compute: Callable[..., Any],
     shapes: Sequence[Shape],
     shape: Shape,
-    rule: Rule,
+    rule: DerivativeRule,
     recorded: Function | None,
 ) -> Primitive:
     """Return a row whose kernel is Python code for one point."""

@@ -15,8 +15,9 @@ import numpy as np
 
 from difflab import arrays
 from difflab.core.primitive import Primitive
-from difflab.errors import ConsistencyError, InputError
+from difflab.errors import ConsistencyError
 from difflab.graph.builder import Builder
+from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
@@ -82,11 +83,7 @@ def fold_batch_norm(function: Function) -> Function:
     B. Jacob et al., *Quantization and training of neural networks for efficient
     integer-arithmetic-only inference*, section 3.2 (2018).
     """
-    if not isinstance(function, Function):
-        raise InputError(
-            f"fold_batch_norm takes a Function, not {type(function).__name__}",
-            hint="record the network by dl.trace(network, *example_arguments)",
-        )
+    require_function(function, "fold_batch_norm")
     folding = _Folding(function)
     folded = rewritten(function, folding.rule)
     if not folding.folded:

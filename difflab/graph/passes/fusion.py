@@ -1,9 +1,9 @@
 """Fusion groups: elementwise operations that one loop over the numbers can do.
 
 Two operations may share a loop when they have the same shape and nothing that needs a whole
-array stands between them. The number of such barriers on the longest way from the inputs is an
-operation's level; connected operations of one shape and level are a group, and no way leaves a
-group and comes back.
+array lies between them. The number of such barriers on the longest path from the inputs is an
+operation's level; connected operations of one shape and level are a group, and no path leaves a
+group and returns to it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fusion_groups(function: Function) -> list[list[int]]:
 
 
 def _first(joined: list[int], node: int) -> int:
-    """Return what stands for the group of `node`, shortening the way there."""
+    """Return the representative of the group of `node`, and shorten the path to it."""
     while joined[node] != node:
         joined[node] = joined[joined[node]]
         node = joined[node]

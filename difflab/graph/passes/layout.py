@@ -16,8 +16,9 @@ __all__ = ["layout", "transposes"]
 def layout(function: Function) -> Function:
     """Transpose once instead of twice, or not at all.
 
-    An elementwise operation on arrays that are all transposed alike is applied before the
-    transpose, so that transposes meet and merge. Where that saves none, nothing is changed.
+    An elementwise operation on arrays that are all transposed in the same way is applied before the
+    transpose, so that two transposes become adjacent and cancel. Where that saves none, nothing is
+    changed.
 
     Parameters
     ----------

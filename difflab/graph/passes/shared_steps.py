@@ -41,7 +41,7 @@ def steps_once(function: Function) -> Function:
     graph = function.graph
     if not any(isinstance(row.holds, Loop) for row in graph.primitives):
         return function
-    parts: dict[int, _Part] = {}
+    parts: dict[int, _LoopPart] = {}
     for nodes in _candidates(graph).values():
         for group in _groups(graph, nodes):
             parts |= _parts(graph, group)
@@ -49,7 +49,7 @@ def steps_once(function: Function) -> Function:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _LoopPart:
     """What a loop returns, as a part of what a merged loop returns.
 
     Attributes
@@ -101,7 +101,7 @@ def _groups(graph: Graph, nodes: Sequence[int]) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _parts(graph: Graph, group: Sequence[int]) -> dict[int, _Part]:
+def _parts(graph: Graph, group: Sequence[int]) -> dict[int, _LoopPart]:
     """Merge loops that carry the same."""
     loops = [_loop(graph, node) for node in group]
     first, *_ = loops
@@ -118,7 +118,7 @@ def _parts(graph: Graph, group: Sequence[int]) -> dict[int, _Part]:
     parts = {}
     for node, loop in zip(group, loops, strict=True):
         start, stop = stop, stop + sum(map(math.prod, loop.output_shapes[count:]))
-        parts[node] = _Part(merged, carried, start, stop)
+        parts[node] = _LoopPart(merged, carried, start, stop)
     return parts
 
 
@@ -131,7 +131,7 @@ def _loop(graph: Graph, node: int) -> Loop:
 class _Rewriting:
     """Replaces loops by parts of merged ones."""
 
-    def __init__(self, graph: Graph, parts: dict[int, _Part]) -> None:
+    def __init__(self, graph: Graph, parts: dict[int, _LoopPart]) -> None:
         self.graph = graph
         self.parts = parts
         self.wholes: dict[int, Node] = {}

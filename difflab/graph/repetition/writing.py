@@ -104,7 +104,7 @@ class _VectorWriter:
     def vector(self, nodes: NDArray[Any]) -> int:
         """Return numbers of one class, one after the other, as a vector of them.
 
-        A single number stands for as many as are needed.
+        A single number is repeated as often as needed.
         """
         number = int(self.classes.of[nodes[0]])
         if (nodes == nodes[0]).all():
@@ -184,11 +184,11 @@ class _VectorWriter:
         return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
 
     def _filled(self, node: int, shape: tuple[int, ...]) -> int:
-        """Return a vector in that shape, or a number as often as it takes."""
+        """Return a vector in that shape, or a number that fills it."""
         return self._shaped(node, shape) if self._shape(node) else self.builder.spread(node, shape)
 
     def _whole(self, node: int) -> int:
-        """Write a node as it stands; what puts many numbers together, class by class."""
+        """Write a node unchanged; one that joins many numbers, class by class."""
         graph = self.graph
         row = graph.primitive(node)
         if row is None:

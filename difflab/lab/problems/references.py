@@ -55,8 +55,8 @@ def _elements(problem: Problem, found: Any) -> Iterator[str]:
         for column, name in enumerate(element_names(problem.function)):
             place = row, column
             status = str(found.regularity[place])
-            if status == "unsettled":
-                raise InputError(f"problem:{problem.name}: the derivative by {name} is unsettled")
+            if status == "unresolved":
+                raise InputError(f"problem:{problem.name}: the derivative by {name} is unresolved")
             left, right = found.left[place], found.right[place]
             if status != "smooth":
                 sides = f" [{_decimal(left)}, {_decimal(right)}]" if status == "kink" else ""

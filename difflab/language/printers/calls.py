@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from difflab.graph.calls import Call, call_name
+from difflab.graph.calls import TracedCall, call_name
 from difflab.language.printers.view import PrintedGraph
 
 __all__ = ["call_results"]
@@ -17,7 +17,7 @@ def call_results(view: PrintedGraph) -> dict[int, str]:
     A call of one operation has no name, nor has a value that is an output and nothing else.
     """
     graph = view.graph
-    calls: list[Call | None] = [
+    calls: list[TracedCall | None] = [
         graph.source.call(span) if uses and not view.leaf(node) else None
         for node, (span, uses) in enumerate(zip(graph.spans.tolist(), view.uses, strict=True))
     ]
@@ -37,6 +37,10 @@ def call_results(view: PrintedGraph) -> dict[int, str]:
     }
 
 
-def _leaves(call: Call | None, user: Call | None, around: Mapping[Call, frozenset[Call]]) -> bool:
+def _leaves(
+    call: TracedCall | None,
+    user: TracedCall | None,
+    around: Mapping[TracedCall, frozenset[TracedCall]],
+) -> bool:
     """Whether a value of a call is used outside of it, by an operation of another call or none."""
     return call is not None and (user is None or call not in around[user])

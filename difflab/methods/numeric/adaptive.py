@@ -1,7 +1,7 @@
 """First derivatives from values: choice of steps and sides, and error estimates.
 
-One batch of values on a short ladder of steps settles ordinary functions; components
-that it does not settle are passed to `rescue`.
+One batch of values on a short ladder of steps suffices for ordinary functions; components for
+which it does not converge are passed to `search_widely`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from difflab.methods.numeric.stencil import (
     probe,
     scale_of,
 )
-from difflab.methods.numeric.wide_search import SUSPECT, rescue
+from difflab.methods.numeric.wide_search import SUSPECT, search_widely
 
-__all__ = ["Place", "first_derivatives", "judged"]
+__all__ = ["StencilPoint", "first_derivatives", "judged"]
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def first_derivatives(rule: DifferenceRule, sampler: StencilSampler, x: Array) -
         search = (open_ | found.flat).any(axis=1)
         if search.any():
             found.error[open_] = np.inf
-            rescue(rule, sampler, x, np.flatnonzero(search), found)
+            search_widely(rule, sampler, x, np.flatnonzero(search), found)
     return found
 
 
@@ -90,15 +90,15 @@ def _judged(
     def sample(steps: Array) -> tuple[Array, Array]:
         return ladder(sampler, x, chosen, steps)
 
-    place = Place(x[chosen], scale[chosen], near)
-    value, error, quotients = judged(rule, place, body, moved, sample)
+    point = StencilPoint(x[chosen], scale[chosen], near)
+    value, error, quotients = judged(rule, point, body, moved, sample)
     flat = value == 0
     if np.count_nonzero(flat):
-        flat &= quotients.any(axis=0).reshape(flat.shape) | (place.scale < SUSPECT)[:, None]
+        flat &= quotients.any(axis=0).reshape(flat.shape) | (point.scale < SUSPECT)[:, None]
     return value, error, flat
 
 
-class Place(NamedTuple):
+class StencilPoint(NamedTuple):
     """The components to differentiate by ``(b,)``, their scales, and the values at the point."""
 
     x: Array
@@ -112,7 +112,7 @@ Sample = Callable[[Array], tuple[Array, Array]]
 
 def judged(
     rule: DifferenceRule,
-    place: Place,
+    point: StencilPoint,
     body: Array,
     moved: Array,
     sample: Sample,
@@ -123,7 +123,7 @@ def judged(
     Parameters
     ----------
     rule : DifferenceRule
-    place : Place
+    point : StencilPoint
         The point.
     body, moved : ndarray (R, b, m), (R, b)
         The values on the ladder of `DifferenceRule.signed_units`, and the moved components.
@@ -134,23 +134,23 @@ def judged(
     """
     shape = body.shape[1:]
     if rule.central is None:
-        value, error, quotients = _forward(rule, place, body, moved, sample, on)
+        value, error, quotients = _forward(rule, point, body, moved, sample, on)
     else:
-        value, error, quotients = _central(rule, rule.central, place, body, moved, on)
+        value, error, quotients = _central(rule, rule.central, point, body, moved, on)
     return value.reshape(shape), error.reshape(shape), quotients
 
 
 def _central(
     rule: DifferenceRule,
     weights: Weights,
-    place: Place,
+    point: StencilPoint,
     body: Array,
     moved: Array,
     on: Arithmetic,
 ) -> tuple[Array, Array, Array]:
     """Judge central differences."""
     levels = len(rule.units)
-    center, noise, eps = place.near
+    center, noise, eps = point.near
     up, down, size = body[:levels], body[levels:], np.abs(body)
     width = (moved[:levels] - moved[levels:])[:, :, None]
     level = on.larger(2.0 * noise, (2.0 * eps) * on.larger(size[:levels], size[levels:]))
@@ -168,7 +168,7 @@ def _central(
 
 def _forward(
     rule: DifferenceRule,
-    place: Place,
+    point: StencilPoint,
     body: Array,
     moved: Array,
     sample: Sample,
@@ -176,7 +176,7 @@ def _forward(
 ) -> tuple[Array, Array, Array]:
     """Judge forward differences, checked by a backward difference."""
     weights, levels = rule.onesided, len(rule.units)
-    x, scale, (center, noise, eps) = place
+    x, scale, (center, noise, eps) = point
     width = (moved - x)[:, :, None]
     level = on.larger(noise, eps * np.abs(body))
     quotients = ((body - center) / width).reshape(levels, -1)

@@ -5,7 +5,7 @@ builds one graph of the values at all points of the stencil, the candidates and 
 best one; subexpressions of inputs that a step does not move are computed once.
 
 The operations are those of `adaptive`'s first pass, which is recorded from arrays of nodes, up to
-the order of sums; points that do not settle are left to `adaptive`.
+the order of sums; points at which it does not converge are left to `adaptive`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from difflab.execute.targets.llvm.libraries import available
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.node import Node
-from difflab.methods.numeric.adaptive import Place, judged
+from difflab.methods.numeric.adaptive import StencilPoint, judged
 from difflab.methods.numeric.arithmetic import Arithmetic
 from difflab.methods.numeric.extrapolation import GUARD, ODD, SAFETY, Weights, tableau
 from difflab.methods.numeric.rules import DifferenceRule
@@ -89,20 +89,20 @@ class CompiledStencil:
         return None
 
     def __call__(self, x: Array) -> tuple[Array, Array] | None:
-        """Return the Jacobian and its errors, flat; None if any derivative did not settle."""
+        """Return the Jacobian and its errors, flat; None if any derivative did not converge."""
         found = self._fast(x)
         count = self._count
         return (found[:count], found[count:-1]) if found[-1] else None
 
     def batch(self, points: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Return Jacobians and errors, flat, and which points settled, at the points ``(N, n)``."""
+        """Return Jacobians and errors, flat, and which converged, at the points ``(N, n)``."""
         found = self._fast(points)
         count = self._count
         return found[:, :count], found[:, count:-1], found[:, -1] != 0
 
 
 def stencil_function(function: Function, rule: DifferenceRule) -> Function:
-    """Return values, errors and whether all are settled, as one vector of 2·m·n + 1 elements.
+    """Return values, errors and whether all have converged, as one vector of 2·m·n + 1 elements.
 
     Parameters
     ----------
@@ -130,17 +130,17 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
             points[:, i] = moved[:, 0]
             return values(points)[:, None, :], moved
 
-        place = Place(x[i : i + 1], scale[i : i + 1], near)
-        body, moved = sample(rule.signed_units * place.scale)
-        value, error, quotients = judged(rule, place, body, moved, sample, on)
+        point = StencilPoint(x[i : i + 1], scale[i : i + 1], near)
+        body, moved = sample(rule.signed_units * point.scale)
+        value, error, quotients = judged(rule, point, body, moved, sample, on)
         # nan where the value, or any value on the ladder, is not finite.
         sizes = np.add.reduce(np.abs(quotients), axis=0)
         error = error[0] + ((sizes - sizes) + (near.center - near.center))
-        wanted = rule.wanted(near, value, place.scale, on)[0]
+        wanted = rule.wanted(near, value, point.scale, on)[0]
         outputs = zip(value[0], error, sizes, wanted, strict=True)
         columns.append([_entry(scale[i], *output) for output in outputs])
     entries = [entry for row in zip(*columns, strict=True) for entry in row]
-    whole = reduce(logical_and, [entry.settled for entry in entries])
+    whole = reduce(logical_and, [entry.converged for entry in entries])
     parts = [*(entry.value for entry in entries), *(entry.error for entry in entries), whole * 1.0]
     ranks = (("ranks", (0,) * len(parts)),)
     out = builder.emit(pack, [part.id for part in parts], ranks)
@@ -152,11 +152,11 @@ class _DerivativeNodes(NamedTuple):
 
     value: Node
     error: Node
-    settled: Node
+    converged: Node
 
 
 def _entry(scale: Node, value: Node, error: Node, sizes: Node, wanted: Node) -> _DerivativeNodes:
-    """Return a derivative, settled if it is accurate and not zero only in its best candidate."""
+    """Return a derivative, converged if it is accurate and not zero only in its best candidate."""
     constant = logical_and(equal(sizes, 0), scale >= SUSPECT)
     sure = logical_or(not_equal(value, 0), constant)
     return _DerivativeNodes(value, error, logical_and(error <= wanted, sure))

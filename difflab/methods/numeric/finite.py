@@ -58,9 +58,9 @@ class PreparedDifferences:
 
     def __call__(self, x: Array) -> Estimate:
         """Return the Jacobian or the Hessian at `x`, its error and the number of evaluations."""
-        settled = None if self.compiled is None else self.compiled(x)
-        if self.compiled is not None and settled is not None:
-            value, error = (part.reshape(self.problem.m, -1) for part in settled)
+        converged = None if self.compiled is None else self.compiled(x)
+        if self.compiled is not None and converged is not None:
+            value, error = (part.reshape(self.problem.m, -1) for part in converged)
             return Estimate(value, error, self.compiled.evaluations)
         sampler = StencilSampler(self.problem)
         found = first_derivatives(self.rule, sampler, x)
@@ -70,14 +70,14 @@ class PreparedDifferences:
         return Estimate(found.value.T, found.error.T, sampler.count)
 
     def batch(self, points: Array) -> Estimate:
-        """Return the derivatives at the points ``(N, n)``; those that do not settle one by one."""
+        """Return the derivatives at the points ``(N, n)``, one by one where compiled code fails."""
         if self.compiled is None:
             return stacked([self(x) for x in points])
-        value, error, settled = self.compiled.batch(points)
+        value, error, converged = self.compiled.batch(points)
         shape = (len(points), self.problem.m, self.problem.n)
         value, error = value.reshape(shape), error.reshape(shape)
-        count = int(settled.sum()) * self.compiled.evaluations
-        for index in np.flatnonzero(~settled):
+        count = int(converged.sum()) * self.compiled.evaluations
+        for index in np.flatnonzero(~converged):
             found = self(points[index])
             value[index], error[index] = found.value, found.error
             count += found.evaluations

@@ -44,13 +44,13 @@ class DifferenceRule:
     onesided : Weights
         Candidates from one-sided quotients on the first ladder.
     tolerance : float
-        A component is settled if its relative error is below this.
+        A component has converged if its relative error is below this.
     fine_units : ndarray (K', 1)
         Steps of the second ladder, relative to the step found for the component.
     fine_central, fine_onesided
         Candidates on the second ladder.
     strict : bool
-        A component without relative accuracy is settled only at the level of rounding,
+        A component without relative accuracy has converged only at the level of rounding,
         because a short ladder of long steps is no sufficient evidence otherwise.
     from_onset : bool
         The second ladder starts from the largest step at which quotients converge

@@ -105,8 +105,8 @@ class _HessianSearch:
         for scale in self._scales():
             natural = np.abs(self.found.center[0]) / (scale[self.rows] * scale[self.columns])
             size = np.fmax(np.abs(self.value), natural)
-            settled = self.error <= self.rule.tolerance * size
-            pending = np.flatnonzero(~settled | np.isinf(self.error))
+            converged = self.error <= self.rule.tolerance * size
+            pending = np.flatnonzero(~converged | np.isinf(self.error))
             if not pending.size:
                 return
             self._attempt(weights, sides, scale, pending)

@@ -89,10 +89,10 @@ def scale_of(x: Array, on: Arithmetic = FLOATS) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _moved_indices(lead: int, count: int, n: int) -> NDArray[np.intp]:
-    """Return the flat indices of elements ``(lead + r, r mod n)`` for the ``count`` rows r."""
+def _moved_indices(count: int, n: int) -> NDArray[np.intp]:
+    """Return the flat indices of elements ``(LEAD + r, r mod n)`` for the ``count`` rows r."""
     rows = np.arange(count)
-    return (rows + lead) * n + rows % n
+    return (rows + LEAD) * n + rows % n
 
 
 def lead_points(
@@ -130,7 +130,7 @@ def probe(
     points = np.empty((LEAD + count, n))
     points[:LEAD] = lead_points(x, scale)
     points[LEAD:] = x
-    points.put(_moved_indices(LEAD, count, n), moved)
+    points.put(_moved_indices(count, n), moved)
     values = sampler(points)
     return values[:LEAD], values[LEAD:].reshape(units.size, n, -1), moved
 

@@ -25,7 +25,7 @@ from difflab.methods.numeric.extrapolation import (
 from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
 from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, noise_of
 
-__all__ = ["SUSPECT", "rescue"]
+__all__ = ["SUSPECT", "search_widely"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -100,14 +100,14 @@ class _Sides:
         return usable(quotients, 2.0 * level / width)
 
 
-def rescue(
+def search_widely(
     rule: DifferenceRule,
     sampler: StencilSampler,
     x: Array,
     components: Index,
     found: FirstDerivatives,
 ) -> None:
-    """Settle `components` over the whole range of steps; modifies `found` in place."""
+    """Differentiate by `components` over the whole range of steps; modifies `found` in place."""
     undefined = ~np.isfinite(found.center)
     found.value[:, undefined] = np.nan
     found.error[:, undefined] = np.inf
@@ -125,7 +125,7 @@ class _WideSearch:
     found: FirstDerivatives
 
     def run(self, components: Index) -> None:
-        """Settle `components`, in blocks whose arrays fit in memory."""
+        """Differentiate by `components`, in blocks whose arrays fit in memory."""
         found = self.found
         # Errors are distinguished from `UNUSABLE` by size: values must stay far below it.
         unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
@@ -141,7 +141,7 @@ class _WideSearch:
             group = components[chosen]
             block = max(1, _ENTRIES // (len(exponents) * self.sampler.m))
             for start in range(0, group.size, block):
-                self._settle(group[start : start + block], exponents)
+                self._improve_group(group[start : start + block], exponents)
         self._rescale(unit)
 
     def _noise(self) -> Array:
@@ -162,7 +162,7 @@ class _WideSearch:
         found.value, found.error = found.value * factor, found.error * factor
         found.center, found.noise = found.center * factor, found.noise * factor
 
-    def _settle(self, group: Index, exponents: Array) -> None:
+    def _improve_group(self, group: Index, exponents: Array) -> None:
         """Improve the derivatives in a group of components."""
         rule, found, m = self.rule, self.found, self.sampler.m
         top = _TOP * np.maximum(np.abs(self.x[group]), 1.0)
@@ -255,7 +255,7 @@ def _survey(rule: DifferenceRule, sides: _Sides, exponents: Array, top: Array) -
         series.insert(0, sides.central())
     columns = np.arange(top.size)
     chosen_q, chosen_r = series[-1]
-    unsettled = np.full(top.size, np.inf)
+    unconverged = np.full(top.size, np.inf)
     natural = np.abs(sides.center) / top
     for quotients, rounding in reversed(series):
         score = scores(quotients, rounding)
@@ -265,10 +265,10 @@ def _survey(rule: DifferenceRule, sides: _Sides, exponents: Array, top: Array) -
             score[best, columns] / size, np.where(score[best, columns] == 0, 0, np.inf)
         )
         # An earlier series (central before right before left) wins when it converges.
-        take = (relative <= 0.1) | (relative <= unsettled)
+        take = (relative <= 0.1) | (relative <= unconverged)
         chosen_q = np.where(take, quotients, chosen_q)
         chosen_r = np.where(take, rounding, chosen_r)
-        unsettled = np.where(take, relative, unsettled)
+        unconverged = np.where(take, relative, unconverged)
     score, low, high = consistent(chosen_q, scores(chosen_q, chosen_r))
     noise = _hidden_noise(sides, score, low, high)
     best = score.argmin(axis=0)
@@ -314,8 +314,8 @@ def _trend(quotients: Array, rounding: Array, exponents: Array) -> tuple[NDArray
         change = (quotients[k + 1] - quotients[k]) / gap
         clear = np.abs(change) > 10.0 * noise
         grows = clear & (change * np.sign(trend) >= 0.9 * np.abs(trend)) & (trend != 0)
-        settles = ~grows & (np.abs(change) + noise < 0.9 * np.abs(trend))
-        streak = np.where(grows, streak + 1, np.where(settles, 0, streak))
+        shrinks = ~grows & (np.abs(change) + noise < 0.9 * np.abs(trend))
+        streak = np.where(grows, streak + 1, np.where(shrinks, 0, streak))
         last = np.where(clear, quotients[k + 1], last)
         trend = np.where(clear, change, trend)
     return streak >= _STREAK, last

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from difflab.core.optional import fault, installed, load
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
+from difflab.methods.deadline import PATIENCE
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ __all__ = ["Array", "CallAdapter", "Peer", "PeerCall", "PeerDerivative", "absenc
 
 Array = NDArray[float64]
 PeerCall = Callable[[Array], Any]
-
-PATIENCE = 4.0
-"""How many times the time limit an estimate may exceed before preparing is not begun."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,8 @@ class Peer:
         broken = fault(self.package, *self.modules)
         if not broken:
             return None
-        mend = f"mend it with: pip install --force-reinstall {distribution}"
-        return f"{distribution} is installed and {broken}; {mend}"
+        repair = f"repair it with: pip install --force-reinstall {distribution}"
+        return f"{distribution} is installed and {broken}; {repair}"
 
     def start(self) -> None:
         """Import the package, so that the import is not measured with preparing."""
@@ -141,8 +139,9 @@ class Peer:
         seconds = self.estimated_seconds(function, order)
         if seconds > PATIENCE * timeout:
             raise MethodTimeout(
-                f"not begun: {self.title} takes about {seconds:.3g} s for {len(function.graph):,} "
-                f"nodes and {function.n:,} inputs, and the limit is {timeout:g} s"
+                f"not started: {self.title} takes about {seconds:.3g} s for "
+                f"{len(function.graph):,} nodes and {function.n:,} inputs, "
+                f"and the limit is {timeout:g} s"
             )
         return opened(function)
 

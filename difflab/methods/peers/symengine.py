@@ -5,7 +5,6 @@ SymEngine has SymPy's interface, so the primitives' definitions for SymPy apply 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.expressions import expressions
+from difflab.methods.expressions import check_tree_size, expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.protocol import Family
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
 
 __all__ = ["SYMENGINE", "Symengine", "check_differentiated"]
-
-TREE_LIMIT = 1_000_000
-"""Maximum number of tree nodes; SymEngine is about 100 times as fast on trees as SymPy."""
 
 
 class Symengine(Peer):
@@ -90,13 +86,7 @@ def _expressions(function: Function) -> tuple[list[Any], list[Any]]:
     """Return a symbol per flattened input and an expression per flattened output."""
     import symengine
 
-    from difflab.graph.counts import count
-
-    tree = count(function).tree * max(map(math.prod, function.graph.shape_table), default=1)
-    if tree > TREE_LIMIT:
-        raise UnsupportedError(
-            f"written out as a tree for SymEngine it has over {TREE_LIMIT:,} nodes"
-        )
+    check_tree_size(function, "SymEngine")
     # SymEngine's `cse` names temporaries x0, x1, …, even if such symbols exist already.
     symbols, outputs = expressions(
         function, lambda number: symengine.Symbol(f"input{number}"), SymengineInterpreter()

@@ -44,8 +44,8 @@ class Tinygrad(ArrayPeer):
             at, cotangent = self.converted([x, v])
             y = flat(at)
             if order == 2:
-                y = _gradients(y[0], [at])[0]
-            return self.array(_gradients(y, [at], cotangent)[0])
+                y = y[0].gradient(at)[0]
+            return self.array(y.gradient(at, gradient=cotangent)[0])
 
         call = by_rows(row, function.m if order == 1 else function.n)
         call(np.ones(function.n))  # compiles
@@ -60,7 +60,7 @@ class Tinygrad(ArrayPeer):
 
         def both(*tensors: Any) -> Any:
             value = code(*tensors)[0]
-            slopes = _gradients(value.sum(), tensors)
+            slopes = value.sum().gradient(*tensors)
             return value.realize(*slopes), slopes
 
         jitted = TinyJit(both)
@@ -145,12 +145,6 @@ def _tensor(value: Any) -> Any:
     from tinygrad import Tensor, dtypes
 
     return Tensor(np.asarray(value, float), dtype=dtypes.float64)
-
-
-def _gradients(y: Any, xs: Sequence[Any], cotangent: Any = None) -> list[Any]:
-    """Return the gradients by `xs`, zero for those on which `y` does not depend."""
-    found: list[Any] = y.gradient(*xs, gradient=cotangent)
-    return found
 
 
 TINYGRAD = Tinygrad()

@@ -59,8 +59,8 @@ class TorchCompile(Torch):
     def compiled(self, call: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
         """Return `call` traced for arguments of the shapes of `examples`, and compiled.
 
-        Tracing beforehand makes a code object of its own: ``torch.compile`` returns to eager
-        execution, without a word, after eight compilations of one code object.
+        Tracing first makes a code object of its own: ``torch.compile`` returns to eager
+        execution, silently, after eight compilations of one code object.
         """
         import torch
         from torch.fx.experimental.proxy_tensor import make_fx

@@ -177,7 +177,7 @@ class WrittenValue:
         lacked = {"np": "at", "torch": "at astype"}.get(self.arrays, "").split()
         if name.startswith("_") or name in lacked:
             raise AttributeError(name)
-        return _Part(f"{self._atom()}.{name}", self.arrays, self.lines)
+        return _WrittenAttribute(f"{self._atom()}.{name}", self.arrays, self.lines)
 
     @property
     def real(self) -> WrittenValue:
@@ -223,7 +223,7 @@ class WrittenValue:
         return operated("~{}", (self,), np.logical_not)
 
 
-class _Part(WrittenName):
+class _WrittenAttribute(WrittenName):
     """A method of a value, or ``x.at``, which an index follows."""
 
     def __init__(self, text: str, arrays: str, lines: Lines | None) -> None:
@@ -233,10 +233,10 @@ class _Part(WrittenName):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return _Part(f"{self.text}.{name}", self.arrays, self.lines)
+        return _WrittenAttribute(f"{self.text}.{name}", self.arrays, self.lines)
 
-    def __getitem__(self, key: Any) -> _Part:
-        return _Part(f"{self.text}[{_key_text(key)}]", self.arrays, self.lines)
+    def __getitem__(self, key: Any) -> _WrittenAttribute:
+        return _WrittenAttribute(f"{self.text}[{_key_text(key)}]", self.arrays, self.lines)
 
     def __call__(self, *args: Any, **kwargs: Any) -> WrittenValue:
         found = super().__call__(*args, **kwargs)

@@ -206,7 +206,7 @@ class Worker:
             TimeoutExpired
         ):  # it closed the pipe, or wrote something other than an answer into it
             self.stop()
-            return WorkerDied(_with_progress("its process gave no answer", progress))
+            return WorkerDied(_with_progress("its process did not answer", progress))
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         return WorkerDied(_with_progress(f"its process ended {how}", progress))
 

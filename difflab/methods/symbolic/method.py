@@ -7,7 +7,6 @@ other methods do not wait for it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -18,13 +17,9 @@ from difflab.methods.process.derivative import MethodProcess, ProcessDerivative
 from difflab.methods.protocol import Family, Prepared, Problem, Size
 
 if TYPE_CHECKING:
-    from difflab.graph.function import Function
     from difflab.methods.symbolic.facts import Sizes
 
 __all__ = ["SYMBOLIC", "Symbolic", "SymbolicDerivative"]
-
-TREE_LIMIT = 1_000_000
-"""Maximum number of tree nodes; SymPy needs ten microseconds or more for each."""
 
 SIMPLIFY_SHARE = 0.25
 """Fraction of the time limit that `sympy.simplify` may take, which is used for a size only."""
@@ -70,9 +65,10 @@ class Symbolic(MethodProcess):
         if find_spec("sympy") is None:
             raise MissingDependencyError("sympy", extra="all")
         from difflab.graph.custom.rows import opened
+        from difflab.methods.expressions import check_tree_size
 
         function = opened(problem.function)
-        _refuse_explosion(function)
+        check_tree_size(function, "SymPy")
         return SymbolicDerivative(self, replace(problem, function=function))
 
 
@@ -112,34 +108,6 @@ class SymbolicDerivative(ProcessDerivative):
         if simplified is None:
             return Size(plain.tree, plain.dag)
         return Size(plain.tree, plain.dag, simplified.tree, simplified.dag)
-
-
-def _refuse_explosion(function: Function) -> None:
-    """Raise if the tree is too large for SymPy, which shares no subexpressions.
-
-    Array operations are expanded element by element; the largest array bounds the factor.
-    """
-    from difflab.graph.counts import count
-
-    tree = count(function).tree * max(map(math.prod, function.graph.shape_table), default=1)
-    if tree > TREE_LIMIT:
-        raise UnsupportedError(
-            f"written out as a tree for SymPy it has {_readable(tree)} nodes; "
-            f"the limit is {TREE_LIMIT:,}"
-        )
-
-
-def _readable(number: int) -> str:
-    """Return the exact number as text, or its magnitude if it is very large.
-
-    Examples
-    --------
-    >>> _readable(1234567), _readable(4**100)
-    ('1,234,567', 'about 10^60')
-    """
-    if number.bit_length() < 54:
-        return f"{number:,}"
-    return f"about 10^{math.floor(number.bit_length() * math.log10(2))}"
 
 
 SYMBOLIC = Symbolic()

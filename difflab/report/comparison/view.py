@@ -156,10 +156,10 @@ def _derivative(comparison: Comparison) -> tuple[str, list[str]]:
     if not rows.size:
         return name, []
 
-    unsettled = reference.status == "unsettled"
-    if unsettled and np.isnan(rows).all():
+    unresolved = reference.status == "unresolved"
+    if unresolved and np.isnan(rows).all():
         return name, ["unknown: the referee did not converge"]
-    absent = "unknown" if unsettled else "undefined"
+    absent = "unknown" if unresolved else "undefined"
 
     def entry(i: int, j: int) -> str:
         x = _component(inputs, j)

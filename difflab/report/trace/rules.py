@@ -13,7 +13,7 @@ from typing import Any
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.reverse import pull_back
 from difflab.autodiff.engine.sweep import Sweep
-from difflab.core.primitive import ByArgument, Linear, Params, Primitive, Select
+from difflab.core.primitive import ByArgument, LinearMap, Params, Primitive, Select
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, fold
 from difflab.graph.function import Function
@@ -157,7 +157,7 @@ class Rules:
     @staticmethod
     def moves_data(operation: IsolatedOperation) -> bool:
         """Return whether a mask is propagated through the operation like a cotangent."""
-        return isinstance(operation.primitive.rule, Linear | ByArgument)
+        return isinstance(operation.primitive.rule, LinearMap | ByArgument)
 
     def _formula(
         self, operation: IsolatedOperation, sweep: Sweep, found: Node | None

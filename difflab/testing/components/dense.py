@@ -21,7 +21,14 @@ from difflab.testing.components.message import (
 )
 from difflab.testing.components.mistakes import guesses
 from difflab.testing.components.observed import observed
-from difflab.testing.components.truth import Truth, argument, estimated, refereed, rounds, traced
+from difflab.testing.components.truth import (
+    NumericJacobian,
+    argument,
+    estimated,
+    refereed,
+    rounds,
+    traced,
+)
 from difflab.testing.components.verdict import Tolerance, Verdicts, doubt, judged
 
 if TYPE_CHECKING:
@@ -69,7 +76,7 @@ def decided(
     values: Array,
     allowed: Tolerance,
     method: str,
-) -> tuple[Truth, Verdicts]:
+) -> tuple[NumericJacobian, Verdicts]:
     """Return the verdicts: by a numeric method, then the referee, then scans of the values."""
     truth = estimated(f, point, values, method)
     verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
@@ -177,7 +184,7 @@ def _sensitivity(
 
 def report(
     yours: Array,
-    truth: Truth,
+    truth: NumericJacobian,
     verdicts: Verdicts,
     allowed: Tolerance,
     names: ComponentNames,
@@ -215,7 +222,9 @@ def report(
     warnings.warn(message, stacklevel=3)
 
 
-def _misplaced(yours: Array, truth: Truth, wrong: NDArray[np.bool_], names: ComponentNames) -> str:
+def _misplaced(
+    yours: Array, truth: NumericJacobian, wrong: NDArray[np.bool_], names: ComponentNames
+) -> str:
     """Return how the gradient of one array is misplaced: transposed, shifted, conjugated."""
     if len(yours) > 1 or not np.isfinite(truth.value).all():
         return ""
@@ -236,7 +245,11 @@ def _misplaced(yours: Array, truth: Truth, wrong: NDArray[np.bool_], names: Comp
 
 
 def _components(
-    yours: Array, truth: Truth, chosen: NDArray[np.bool_], names: ComponentNames, values: Array
+    yours: Array,
+    truth: NumericJacobian,
+    chosen: NDArray[np.bool_],
+    names: ComponentNames,
+    values: Array,
 ) -> tuple[Component, ...]:
     return tuple(
         Component(

@@ -22,7 +22,7 @@ Callee = Callable[..., Any]
 
 
 @contextmanager
-def evaluations_shown(f: Callee, what: str, components: int) -> Iterator[Callee]:
+def evaluations_shown(f: Callee, components: int) -> Iterator[Callee]:
     """Give `f` back, with its evaluations counted on a line of the terminal.
 
     Where standard error is no terminal, it is `f` itself.
@@ -31,8 +31,6 @@ def evaluations_shown(f: Callee, what: str, components: int) -> Iterator[Callee]
     ----------
     f : callable
         The function that is evaluated.
-    what : str
-        The name of the check.
     components : int
         How many components it has.
     """
@@ -51,7 +49,8 @@ def evaluations_shown(f: Callee, what: str, components: int) -> Iterator[Callee]
         if now >= due:
             due = now + PAUSE
             line.show(
-                f"{what}: {components:,} components, {count:,} evaluations, {now - start:.0f} s"
+                f"check_gradient: {components:,} components, {count:,} evaluations,"
+                f" {now - start:.0f} s"
             )
         return f(*args, **kwargs)
 

@@ -156,7 +156,7 @@ def diagnose(
     numeric: NDArray[float64],
     wrong: NDArray[np.bool_],
     fixed: NDArray[np.bool_],
-    bars: NDArray[float64] | float = 0.0,
+    bars: NDArray[float64],
 ) -> str:
     """Return the likely mistake; empty if the errors match no common mistake.
 

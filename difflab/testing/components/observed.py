@@ -10,7 +10,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.methods.numeric.stencil import scale_of
-from difflab.testing.components.truth import Callee, Doubt, Truth, values_at
+from difflab.testing.components.truth import Callee, Doubt, NumericJacobian, values_at
 from difflab.testing.slopes.noise import LineScan, scan_aside, scan_line
 from difflab.testing.slopes.window import Changes
 
@@ -28,7 +28,9 @@ _HIDDEN = 32.0  # a first change below this many units of rounding may have been
 _REACH, _STRIDES = 16.0, 10  # growing steps at which a constant component must stay constant
 
 
-def observed(f: Callee, point: Array, values: Array, truth: Truth, doubt: Doubt) -> Truth:
+def observed(
+    f: Callee, point: Array, values: Array, truth: NumericJacobian, doubt: Doubt
+) -> NumericJacobian:
     """Return `truth`, improved by scans of the values where a verdict is in doubt.
 
     A numeric method sees only how neighbouring values differ. Before a gradient is reported as
@@ -73,7 +75,7 @@ def _scans(
     return scans, np.max([noise, *(each.noise for each in scans.values())], axis=0), pieces
 
 
-def _enter(truth: Truth, j: int, scan: LineScan, chosen: BoolArray) -> None:
+def _enter(truth: NumericJacobian, j: int, scan: LineScan, chosen: BoolArray) -> None:
     """Store the estimates along component `j` in `truth`, for the chosen outputs."""
     if not scan.windows:
         return

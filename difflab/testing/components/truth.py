@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TRUSTED",
     "Doubt",
-    "Truth",
+    "NumericJacobian",
     "argument",
     "estimated",
     "refereed",
@@ -41,7 +41,7 @@ _EPS = float(np.finfo(float64).eps)
 
 
 @dataclass(frozen=True)
-class Truth:
+class NumericJacobian:
     """Numeric derivatives ``(m, n)`` and their origin.
 
     Attributes
@@ -100,7 +100,7 @@ def argument(point: Array) -> Any:
     return float(point) if point.ndim == 0 else point.copy()
 
 
-def estimated(f: Callee, point: Array, values: Array, method: str) -> Truth:
+def estimated(f: Callee, point: Array, values: Array, method: str) -> NumericJacobian:
     """Return the derivatives by a numeric method."""
     from difflab.methods.differentiate import differentiate
 
@@ -111,7 +111,7 @@ def estimated(f: Callee, point: Array, values: Array, method: str) -> Truth:
     shape = (values.size, point.size)
     value = np.reshape(found.value, shape)
     bar = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
-    return Truth(
+    return NumericJacobian(
         value=value,
         bar=bar,
         left=value,
@@ -137,8 +137,10 @@ def traced(f: Callee, point: Array, values: Array) -> Function | None:
     return function if small and function.m == values.size else None
 
 
-def refereed(function: Function, f: Callee, point: Array, truth: Truth) -> Truth | None:
-    """Return `truth` with the referee's derivatives where settled; None without a result.
+def refereed(
+    function: Function, f: Callee, point: Array, truth: NumericJacobian
+) -> NumericJacobian | None:
+    """Return `truth` with the referee's derivatives where resolved; None without a result.
 
     Code may compute one function of floats and another of traced values.
     """
@@ -151,23 +153,23 @@ def refereed(function: Function, f: Callee, point: Array, truth: Truth) -> Truth
         return None
     if not _same(function, f, point, found.magnitude):
         return None
-    settled = ~np.isin(found.regularity, ("undefined", "unsettled"))
+    resolved = ~np.isin(found.regularity, ("undefined", "unresolved"))
     smooth = found.regularity == "smooth"
-    value = np.where(settled, found.jacobian, truth.value)
+    value = np.where(resolved, found.jacobian, truth.value)
     left, right = (
-        np.where(settled & ~smooth, np.reshape([nearest(v) for v in side.flat], side.shape), value)
+        np.where(resolved & ~smooth, np.reshape([nearest(v) for v in side.flat], side.shape), value)
         for side in (found.left, found.right)
     )
     source = f"differences of mpmath values, {found.evaluations} evaluations"
     return replace(
         truth,
         value=value,
-        bar=np.where(settled, found.bounds, truth.bar),
+        bar=np.where(resolved, found.bounds, truth.bar),
         left=left,
         right=right,
-        final=settled,
+        final=resolved,
         smooth=smooth,
-        source=source if settled.all() else truth.source,
+        source=source if resolved.all() else truth.source,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.components.truth import TRUSTED, Doubt, Truth
+from difflab.testing.components.truth import TRUSTED, Doubt, NumericJacobian
 
 __all__ = ["Tolerance", "Verdicts", "doubt", "judged"]
 
@@ -38,7 +38,9 @@ class Verdicts(NamedTuple):
     unjudged: BoolArray
 
 
-def judged(yours: Array, truth: Truth, allowed: Tolerance, sensitivity: Array) -> Verdicts:
+def judged(
+    yours: Array, truth: NumericJacobian, allowed: Tolerance, sensitivity: Array
+) -> Verdicts:
     r"""Return the verdicts on a Jacobian ``(m, n)``.
 
     A component within its tolerance is right only if the tolerance is small: less than a tenth
@@ -49,7 +51,7 @@ def judged(yours: Array, truth: Truth, allowed: Tolerance, sensitivity: Array) -
     ----------
     yours : ndarray (m, n)
         The Jacobian under test; nan is wrong.
-    truth : Truth
+    truth : NumericJacobian
         The numeric derivatives to compare with.
     allowed : Tolerance
         The relative and the absolute tolerance.
@@ -74,7 +76,7 @@ def judged(yours: Array, truth: Truth, allowed: Tolerance, sensitivity: Array) -
     return Verdicts(wrong=~(inside | same | unjudged), unjudged=unjudged)
 
 
-def doubt(yours: Array, truth: Truth, verdicts: Verdicts, atol: float) -> Doubt:
+def doubt(yours: Array, truth: NumericJacobian, verdicts: Verdicts, atol: float) -> Doubt:
     """Return the elements that a numeric method alone cannot judge, or only coarsely."""
     size = np.abs(yours - truth.value) / (truth.bar + np.abs(truth.value))
     coarse = ~(truth.bar <= np.fmax(_FINE * np.abs(truth.value), atol))

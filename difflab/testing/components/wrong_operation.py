@@ -16,7 +16,7 @@ from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, Graph, Params
-from difflab.graph.rewrite import Rule
+from difflab.graph.rewrite import RewriteRule
 from difflab.graph.rewritten import rewritten
 from difflab.primitives.arithmetic import add, multiply, subtract
 from difflab.primitives.movement import stop_gradient
@@ -94,7 +94,7 @@ def _users(graph: Graph, node: int) -> list[int]:
     return [k for k in range(node + 1, len(graph)) if node in graph.arguments(k)]
 
 
-def _rule(target: int, inner: int, factor: float) -> Rule:
+def _rule(target: int, inner: int, factor: float) -> RewriteRule:
     """Return the rule that gives one operation another derivative."""
 
     def rule(

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from difflab.core.files import open_regular, write_whole
 from difflab.errors import InputError
 from difflab.lab.environment import package_version
-from difflab.testing.fuzz.panel import Finding, Panel
+from difflab.testing.fuzz.panel import FuzzFinding, Panel
 from difflab.testing.fuzz.programs import Program, programs
 
 __all__ = ["Campaign", "Record", "reproduction"]
@@ -41,7 +41,7 @@ class Record:
     Attributes
     ----------
     method, kind, text, point, reason
-        As in `Finding` and its program.
+        As in `FuzzFinding` and its program.
     operations : tuple of str
         The primitives. Later programs of the same method that contain all of them repeat it.
     file : str
@@ -56,7 +56,7 @@ class Record:
     reason: str
     file: str
 
-    def explains(self, finding: Finding) -> bool:
+    def explains(self, finding: FuzzFinding) -> bool:
         """Return whether a finding may be this one again: an exception, by its message."""
         if (self.method, self.kind) != (finding.method, finding.kind):
             return False
@@ -138,7 +138,7 @@ class Campaign:
 
     def _batch(self, end: float, notify: Callable[[str], None]) -> None:
         """Try the programs of the next seed; write down its first new finding, shrunk."""
-        target: list[Finding] = []
+        target: list[FuzzFinding] = []
         self.batches += 1
 
         @seed(self.batches)
@@ -171,7 +171,7 @@ class Campaign:
                 self._record(target[-1], notify)
         self._save()
 
-    def _new(self, program: Program, target: Finding | None) -> Finding | None:
+    def _new(self, program: Program, target: FuzzFinding | None) -> FuzzFinding | None:
         """Return a finding that no record explains; while one is shrunk, only the same."""
         if target is not None:
             again = self.panel.again(program, target)
@@ -183,10 +183,10 @@ class Campaign:
         self.repeats += len(found or []) - len(new)
         return new[0] if new else None
 
-    def _known(self, finding: Finding) -> bool:
+    def _known(self, finding: FuzzFinding) -> bool:
         return any(record.explains(finding) for record in self.records)
 
-    def _record(self, finding: Finding, notify: Callable[[str], None]) -> None:
+    def _record(self, finding: FuzzFinding, notify: Callable[[str], None]) -> None:
         text = finding.program.text
         digest = sha256(f"{finding.method} {text} {finding.program.point}".encode()).hexdigest()[:8]
         name = f"test_{finding.method.replace('-', '_')}_{digest}.py"
@@ -218,7 +218,7 @@ class Campaign:
         write_whole({self.folder / "fuzz.json": f"{json.dumps(state, indent=1)}\n".encode()})
 
 
-def reproduction(finding: Finding) -> str:
+def reproduction(finding: FuzzFinding) -> str:
     """Return a pytest file that fails as long as the finding is there."""
     version = package_version(finding.method)
     package = f"{finding.method} {version}" if version else finding.method

@@ -19,14 +19,14 @@ from difflab.referee.referee import Referee, Reference
 from difflab.referee.verdict import Verdict, judge
 from difflab.testing.fuzz.programs import Program
 
-__all__ = ["Finding", "Panel"]
+__all__ = ["FuzzFinding", "Panel"]
 
 _JUDGED = ("smooth", "kink")
 _DIGITS = 25
 
 
 @dataclass(frozen=True)
-class Finding:
+class FuzzFinding:
     """A method that disagrees with the referee, or crashes, where another method agrees.
 
     Attributes
@@ -77,14 +77,14 @@ class Panel:
     timeout: float = 5.0
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def again(self, program: Program, finding: Finding) -> Finding | None:
+    def again(self, program: Program, finding: FuzzFinding) -> FuzzFinding | None:
         """Return the same finding of another program, by its method and its witness only."""
         methods = {name: self.methods[name] for name in (finding.method, finding.witness)}
         found = Panel(methods, self.timeout).findings(program) or []
         same = (new for new in found if new.method == finding.method and new.kind == finding.kind)
         return next(same, None)
 
-    def findings(self, program: Program) -> list[Finding] | None:
+    def findings(self, program: Program) -> list[FuzzFinding] | None:
         """Return the findings of a program; None if it has no derivative to judge by.
 
         A method's disagreement is a finding only where an exact method agrees: if none does,
@@ -114,9 +114,7 @@ class Panel:
             return []
         rows = frozenset(row.name for row in function.graph.primitives)
         return [
-            Finding(
-                name, _kind(verdict), small, rows, reason, witnesses[0], found, _texts(reference)
-            )
+            FuzzFinding(name, verdict, small, rows, reason, witnesses[0], found, _texts(reference))
             for name, verdict, reason, found in judged
             if verdict in (Verdict.DISAGREE, _CRASH)
         ]
@@ -150,10 +148,6 @@ class Panel:
 
 
 _CRASH, _REFUSED = "crash", "refused"
-
-
-def _kind(verdict: str) -> str:
-    return _CRASH if verdict == _CRASH else str(Verdict.DISAGREE)
 
 
 def _texts(reference: Reference) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from difflab.testing.components.message import (
 )
 from difflab.testing.components.mistakes import factor_text, guesses
 from difflab.testing.lines.directions import Directional, at_random, judged_along
-from difflab.testing.lines.locate import Place, located
+from difflab.testing.lines.locate import WrongPart, located
 from difflab.testing.slopes.window import central_difference, sampled
 from difflab.testing.trees.several import OfSeveral
 
@@ -62,46 +62,46 @@ def report_directional(
 def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
     """Raise an error with the component that is wrong; return if every one is right."""
     __tracebackhide__ = True
-    seen, place = found, None
+    seen, part = found, None
     for _ in range(_KINKS):
         before = check.probe.count
-        place = located(check.probe, gradient, seen, check.cotangent)
-        if not place.single or _confirmed(check, gradient, place):
-            raise _mismatch(check, gradient, seen, place, check.probe.count - before)
+        part = located(check.probe, gradient, seen, check.cotangent)
+        if not part.single or _confirmed(check, gradient, part):
+            raise _mismatch(check, gradient, seen, part, check.probe.count - before)
         along = seen.along.copy()
-        along[place.start] = 0.0
+        along[part.start] = 0.0
         seen = judged_along(check.probe, gradient, along, check.cotangent, doubted=seen)
         # What neighbouring arguments change was part of the first verdict.
         seen = replace(seen, room=max(seen.room, found.room))
         if not seen.wrong:
             return
-    raise _mismatch(check, gradient, found, Place(0, check.point.n, None), 0)
+    raise _mismatch(check, gradient, found, WrongPart(0, check.point.n, None), 0)
 
 
-def _confirmed(check: GradientCheck, gradient: Array, place: Place) -> bool:
+def _confirmed(check: GradientCheck, gradient: Array, part: WrongPart) -> bool:
     """Whether the derivative with respect to one number is wrong on its own."""
-    error = place.error
+    error = part.error
     if error is None:
         return True
     room = float(error.bar[0] + error.half_jump[0])
-    room += _ROUNDINGS * check.probe.eps * abs(float(gradient[place.start]))
+    room += _ROUNDINGS * check.probe.eps * abs(float(gradient[part.start]))
     return not abs(float(error.value[0])) <= room
 
 
 def _mismatch(
-    check: GradientCheck, gradient: Array, found: Directional, place: Place, spent: int
+    check: GradientCheck, gradient: Array, found: Directional, part: WrongPart, spent: int
 ) -> GradientMismatch:
     """Return the error: the component, the likely mistake, the costs, a line to repeat it."""
     point, n = check.point, check.point.n
     components: tuple[Component, ...] = ()
-    if place.single and place.error is not None:
-        components = (_component(check, gradient, found, place),)
+    if part.single and part.error is not None:
+        components = (_component(check, gradient, found, part),)
         lines = [
             f"the gradient is wrong: of {n} components, bisection found this one",
             *table_of(components),
         ]
     else:
-        first, last = point.name(place.start), point.name(place.stop - 1)
+        first, last = point.name(part.start), point.name(part.stop - 1)
         lines = [
             f"the gradient is wrong between {first} and {last}, in no single component above noise"
         ]
@@ -109,25 +109,25 @@ def _mismatch(
         f"along a direction, the derivative is {found.numeric:.6g} ± {found.room:.1g};"
         f" by the gradient it is {found.yours:.6g}"
     )
-    hint = _hint(check, gradient, found, place.start)
+    hint = _hint(check, gradient, found, part.start)
     if hint:
         lines.append(hint)
     count = check.probe.count
-    lines.append(f"numeric values: {count} evaluations of f, {spent} of them to find the place")
+    lines.append(f"numeric values: {count} evaluations of f, {spent} of them to find the component")
     if components and check.cotangent is None and not isinstance(check.f, OfSeveral):
-        call = f"numeric_derivative(f, {point.root or '(module, x)'}, {place.start})"
+        call = f"numeric_derivative(f, {point.root or '(module, x)'}, {part.start})"
         lines.append(f"to repeat: from difflab.testing import numeric_derivative; print({call})")
     return GradientMismatch("\n".join(lines), components)
 
 
 def _component(
-    check: GradientCheck, gradient: Array, found: Directional, place: Place
+    check: GradientCheck, gradient: Array, found: Directional, part: WrongPart
 ) -> Component:
-    error, yours = place.error, float(gradient[place.start])
+    error, yours = part.error, float(gradient[part.start])
     assert error is not None
     if check.cotangent is not None:
-        return _element(check, place.start, found.error.half)
-    return Component.along(check.point.name(place.start), yours, error)
+        return _element(check, part.start, found.error.half)
+    return Component.along(check.point.name(part.start), yours, error)
 
 
 def _element(check: GradientCheck, index: int, half: float) -> Component:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.components.truth import TRUSTED, Truth
+from difflab.testing.components.truth import TRUSTED, NumericJacobian
 from difflab.testing.slopes.best import first_half, slope_along
 from difflab.testing.slopes.noise import scan_line
 from difflab.testing.trees.probe import Probe
@@ -17,7 +17,7 @@ Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]
 
 
-def coordinate_truth(probe: Probe, rows: Array) -> Truth:
+def coordinate_truth(probe: Probe, rows: Array) -> NumericJacobian:
     """Return the derivatives ``(m, n)`` from values along each component.
 
     Parameters
@@ -44,7 +44,7 @@ def coordinate_truth(probe: Probe, rows: Array) -> Truth:
         bar[:, j], jump[:, j] = best.bar, best.half_jump
         rise[:, j] = best.rise + np.abs(rows[:, j])
         along[j] = 0.0
-    return Truth(
+    return NumericJacobian(
         value=value,
         bar=bar,
         left=value - jump,
@@ -57,7 +57,7 @@ def coordinate_truth(probe: Probe, rows: Array) -> Truth:
     )
 
 
-def confirmed(probe: Probe, rows: Array, truth: Truth, wrong: BoolArray) -> BoolArray:
+def confirmed(probe: Probe, rows: Array, truth: NumericJacobian, wrong: BoolArray) -> BoolArray:
     """Return which components are wrong also by a scan of the values for noise and kinks."""
     result = wrong.copy()
     scale = _scale(probe)

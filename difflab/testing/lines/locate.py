@@ -14,7 +14,7 @@ from difflab.testing.slopes.best import slope_along
 from difflab.testing.slopes.window import Slope, central_difference
 from difflab.testing.trees.probe import Probe
 
-__all__ = ["Place", "located"]
+__all__ = ["WrongPart", "located"]
 
 Array = NDArray[float64]
 
@@ -22,8 +22,8 @@ _CLEAR = 4.0  # an error must exceed the noise of the differences by this factor
 
 
 @dataclass(frozen=True)
-class Place:
-    """The part of the arguments where a gradient is wrong.
+class WrongPart:
+    """The part of the arguments in which a gradient is wrong.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class Place:
 
 
 def located(
-    probe: Probe, gradient: Array, found: Directional, cotangent: Array | None = None
-) -> Place:
+    probe: Probe, gradient: Array, found: Directional, cotangent: Array | None
+) -> WrongPart:
     """Return where a gradient is wrong that is wrong along a direction.
 
     The error along a half of the numbers is one central difference, two evaluations; that along
@@ -58,10 +58,10 @@ def located(
         return central_difference(changes, step)
 
     start, stop = _bisected(error_of, probe.point.n, found.off, _CLEAR * noise)
-    place = Place(start, stop, None)
-    if not place.single:
-        return place
-    return Place(start, stop, _single(probe, gradient, found, cotangent, start))
+    part = WrongPart(start, stop, None)
+    if not part.single:
+        return part
+    return WrongPart(start, stop, _single(probe, gradient, found, cotangent, start))
 
 
 def _bisected(

@@ -41,7 +41,7 @@ Changes = Callable[[Array], Array]
 """Map displacements ``(K,)`` to the changes of the values ``(K, m)``; nan outside the domain."""
 
 FEW, MANY = Chebyshev(9), Chebyshev(17)
-"""8 points for a slope; 16 for noise, which is told from truncation by more coefficients."""
+"""8 points for a slope; 16 for noise, which more coefficients distinguish from truncation."""
 
 RESOLVED = 10.0
 """Factor by which the coefficients must fall for a function to be resolved."""

@@ -34,7 +34,7 @@ _QUOTED = re.compile(r"\['([^'\"\\]*)'\]")
 
 
 def is_tree(x: Any) -> bool:
-    """Whether `x` is checked as people have it, rather than as one float64 array.
+    """Whether `x` is passed to the function as it is, rather than as one float64 array.
 
     Trees, arrays of frameworks, and arrays of another floating or complex dtype are.
     A list of numbers is an array.
@@ -109,13 +109,37 @@ class _Vector:
         parts = [leaf.numbers() for leaf in self.leaves]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    def chosen(self, tree: Any) -> list[Any]:
+        """Return the floating-point leaves of a tree of the same structure."""
+        values = flatten(tree)[0]
+        return [values[position] for position in self.positions]
+
+    def split(self, numbers: Array, *, conjugate: bool = False) -> list[Any]:
+        """Return the leaves with other numbers ``(n,)``, rounded to the dtypes."""
+        built = []
+        for leaf, start in zip(self.leaves, self.starts.tolist(), strict=False):
+            part = numbers[start : start + leaf.size].copy()
+            if leaf.complex and conjugate:
+                part[1::2] *= -1.0
+            flat = leaf.copy()
+            leaf.write(flat, 0, leaf.size, part)
+            built.append(leaf.value(flat))
+        return built
+
+    def rebuilt(self, built: Sequence[Any]) -> Any:
+        """Return the tree with other floating-point leaves."""
+        values = list(self.values)
+        for position, value in zip(self.positions, built, strict=True):
+            values[position] = value
+        return unflatten(self.structure, values)
+
     def path(self, position: int) -> str:
         """Return the Python expression of a leaf of the tree."""
         found = _QUOTED.sub(r'["\1"]', leaf_paths(self.structure)[position])
         return self.root + found if self.root else _FIRST.sub(r"\1", found)
 
     def leaf_at(self, index: int) -> tuple[int, int]:
-        """Return which leaf holds a number, and its place there."""
+        """Return which leaf holds a number, and its index there."""
         which = int(np.searchsorted(self.starts, index, side="right")) - 1
         return which, index - int(self.starts[which])
 
@@ -179,12 +203,7 @@ class Point(_Vector):
 
     def at(self, numbers: Array) -> Any:
         """Return the tree of other numbers ``(n,)``, rounded to the dtypes."""
-        built = []
-        for leaf, start, stop in self._parts():
-            flat = leaf.copy()
-            leaf.write(flat, 0, leaf.size, numbers[start:stop])
-            built.append(leaf.value(flat))
-        return self.rebuilt(built)
+        return self.rebuilt(self.split(numbers))
 
     def displaced(
         self, along: Array, t: float, weights: Array, start: int = 0, stop: int | None = None
@@ -194,9 +213,9 @@ class Point(_Vector):
         Only the numbers from `start` to `stop` move, as `Leaf.displaced` says.
         """
         stop = self.n if stop is None else stop
-        total = np.zeros(len(weights))
+        starts, total = self.starts.tolist(), np.zeros(len(weights))
         built = []
-        for leaf, low, high in self._parts():
+        for leaf, low, high in zip(self.leaves, starts[:-1], starts[1:], strict=True):
             first, last = max(start, low), min(stop, high)
             if first >= last:
                 built.append(leaf.original)
@@ -251,17 +270,6 @@ class Point(_Vector):
             for theirs, ours in both
             if ours == ("leaf",)
         ]
-
-    def _parts(self) -> list[tuple[Leaf, int, int]]:
-        starts = self.starts.tolist()
-        return list(zip(self.leaves, starts[:-1], starts[1:], strict=True))
-
-    def rebuilt(self, built: Sequence[Any]) -> Any:
-        """Return the tree with other floating-point leaves."""
-        values = list(self.values)
-        for position, value in zip(self.positions, built, strict=True):
-            values[position] = value
-        return unflatten(self.structure, values)
 
 
 class Outputs(_Vector):

@@ -106,12 +106,8 @@ class Leaf:
 
     def value(self, flat: Any) -> Any:
         """Return the argument that these flat numbers are."""
-        if self.complex:
-            flat = flat.view(self.dtype)
-        if isinstance(self.original, np.ndarray):
-            return flat.reshape(self.shape)
-        kind = type(self.original)
-        return kind(flat[0]) if kind in (float, complex) else flat.reshape(self.shape)[()]
+        array = (flat.view(self.dtype) if self.complex else flat).reshape(self.shape)
+        return self._like_original(array)
 
     def numbers(self) -> Array:
         """Return all real numbers as float64; do not write to them."""
@@ -153,31 +149,30 @@ class Leaf:
         """Return the array as one of NumPy, without a copy where possible."""
         return np.asarray(self.original)
 
+    def _like_original(self, array: Any) -> Any:
+        """Return an array of NumPy as the kind of value that the original is."""
+        if isinstance(self.original, np.ndarray):
+            return array
+        kind = type(self.original)
+        return kind(array[()]) if kind in (float, complex) else array[()]
+
 
 class _JaxLeaf(Leaf):
     """An array of JAX."""
 
-    def value(self, flat: Any) -> Any:
+    def _like_original(self, array: Any) -> Any:
         import jax.numpy as jnp
 
-        if self.complex:
-            flat = flat.view(self.dtype)
-        return jnp.asarray(flat.reshape(self.shape))
+        return jnp.asarray(array)
 
 
 class _StandardLeaf(Leaf):
     """An array of a library of the array API standard, moved on the host."""
 
-    def value(self, flat: Any) -> Any:
-        if self.complex:
-            flat = flat.view(self.dtype)
-        return self._on_device(flat.reshape(self.shape))
-
     def _on_host(self) -> Any:
         return np.from_dlpack(self.original, device="cpu")
 
-    def _on_device(self, array: Any) -> Any:
-        """Return an array of NumPy as one of the library, on the device of the original."""
+    def _like_original(self, array: Any) -> Any:
         xp = self.original.__array_namespace__()
         return xp.asarray(array, device=self.original.device)
 
@@ -188,7 +183,7 @@ class _CupyLeaf(_StandardLeaf):
     def _on_host(self) -> Any:
         return self.original.get()
 
-    def _on_device(self, array: Any) -> Any:
+    def _like_original(self, array: Any) -> Any:
         with self.original.device:
             return module_of(self.original).asarray(array)
 

@@ -11,7 +11,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
-from difflab.graph.pytree import flatten, unflatten
+from difflab.graph.pytree import unflatten
 from difflab.testing.trees.arguments import Outputs, Point
 
 __all__ = ["framework_of", "gradient_of", "like", "pulled", "pushed"]
@@ -56,42 +56,23 @@ def pulled(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array
     conjugate = framework == "jax"
     # The names of both packages are JAX's.
     _, pull = import_module(framework).vjp(_of_arrays(f, point, outputs), point.copies())
-    (gradients,) = pull(_split(outputs, cotangent, conjugate))
+    (gradients,) = pull(outputs.split(cotangent, conjugate=conjugate))
     return _packed(point, gradients, conjugate)
 
 
-def _split(vector: Any, numbers: Array, conjugate: bool) -> list[Any]:
-    """Return the arrays of `vector` with other numbers, in the dtypes."""
-    built = []
-    for leaf, start in zip(vector.leaves, vector.starts, strict=False):
-        part = numbers[start : start + leaf.size].copy()
-        if leaf.complex and conjugate:
-            part[1::2] *= -1.0
-        flat = leaf.copy()
-        leaf.write(flat, 0, leaf.size, part)
-        built.append(leaf.value(flat))
-    return built
-
-
-def _packed(point: Point, gradients: Sequence[Any], conjugate: bool) -> Array:
-    """Return gradients of the leaves as one vector of real numbers."""
+def _packed(vector: Point | Outputs, leaves: Sequence[Any], conjugate: bool) -> Array:
+    """Return derivatives of the leaves, None for zero, as one vector of real numbers."""
     parts = []
-    for leaf, gradient in zip(point.leaves, gradients, strict=True):
-        if gradient is None:
+    for leaf, derivative in zip(vector.leaves, leaves, strict=True):
+        if derivative is None:
             parts.append(np.zeros(leaf.size))
             continue
-        part = type(leaf)(gradient, leaf.dtype, leaf.shape).numbers()
+        part = type(leaf)(derivative, leaf.dtype, leaf.shape).numbers()
         if leaf.complex and conjugate:
             part = part.copy()
             part[1::2] *= -1.0
         parts.append(part)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _chosen(outputs: Outputs, tree: Any) -> list[Any]:
-    """Return the floating-point arrays of a result."""
-    values = flatten(tree)[0]
-    return [values[position] for position in outputs.positions]
 
 
 def _by_torch(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
@@ -103,8 +84,8 @@ def _by_torch(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Ar
     ]
     tensors = [leaf for leaf in active if isinstance(leaf, torch.Tensor)]
     with torch.enable_grad():
-        found = _chosen(outputs, f(point.rebuilt(active)))
-    weights = _split(outputs, cotangent, conjugate=False)
+        found = outputs.chosen(f(point.rebuilt(active)))
+    weights = outputs.split(cotangent)
     pairs = [
         (out, weight.detach())
         for out, weight in zip(found, weights, strict=True)
@@ -120,17 +101,13 @@ def _by_torch(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Ar
 
 def _of_arrays(f: Callee, point: Point, outputs: Outputs) -> Callable[[Sequence[Any]], list[Any]]:
     """Return the function from the arguments' arrays to those of the result."""
-
-    def chosen(leaves: Sequence[Any]) -> list[Any]:
-        return _chosen(outputs, f(point.rebuilt(leaves)))
-
-    return chosen
+    return lambda leaves: outputs.chosen(f(point.rebuilt(leaves)))
 
 
 def pushed(f: Callee, point: Point, outputs: Outputs, tangent: Array) -> Array:
     r"""Return :math:`J \dot x`, ``(m,)``, by the framework; of real arguments and results."""
     framework = framework_of(point, outputs)
-    leaves, dots = point.copies(), _split(point, tangent, conjugate=False)
+    leaves, dots = point.copies(), point.split(tangent)
     chosen = _of_arrays(f, point, outputs)
     if framework == "torch":
         import torch
@@ -142,11 +119,7 @@ def pushed(f: Callee, point: Point, outputs: Outputs, tangent: Array) -> Array:
         )
     else:
         _, found = import_module(framework).jvp(chosen, (leaves,), (dots,))
-    parts = [
-        type(leaf)(part, leaf.dtype, leaf.shape).numbers()
-        for leaf, part in zip(outputs.leaves, found, strict=True)
-    ]
-    return np.concatenate(parts)
+    return _packed(outputs, found, conjugate=False)
 
 
 def gradient_of(f: Callee, point: Point) -> Callee:
@@ -155,10 +128,6 @@ def gradient_of(f: Callee, point: Point) -> Callee:
     The framework can differentiate it again; settings have the gradient None.
     """
     framework = framework_of(point, Outputs(f(point.copy())))
-
-    def split(tree: Any) -> list[Any]:
-        values = flatten(tree)[0]
-        return [values[position] for position in point.positions]
 
     def joined(gradients: Sequence[Any]) -> Any:
         values: list[Any] = [None] * len(point.values)
@@ -172,7 +141,7 @@ def gradient_of(f: Callee, point: Point) -> Callee:
         with torch.enable_grad():
             leaves = [
                 leaf if leaf.requires_grad else leaf.detach().requires_grad_(True)
-                for leaf in split(tree)
+                for leaf in point.chosen(tree)
             ]
             result = f(point.rebuilt(leaves))
             found = torch.autograd.grad(result, leaves, create_graph=True, allow_unused=True)
@@ -185,7 +154,7 @@ def gradient_of(f: Callee, point: Point) -> Callee:
 
     def by_others(tree: Any) -> Any:
         grad = import_module(framework).grad
-        return joined(grad(lambda leaves: f(point.rebuilt(leaves)))(split(tree)))
+        return joined(grad(lambda leaves: f(point.rebuilt(leaves)))(point.chosen(tree)))
 
     return by_torch if framework == "torch" else by_others
 
@@ -195,9 +164,4 @@ def like(vector: Point | Outputs, numbers: Array) -> Any:
 
     Complex numbers are in the framework's convention of cotangents.
     """
-    values = list(vector.values)
-    conjugate = "jax" in vector.libraries
-    built = _split(vector, numbers, conjugate)
-    for position, value in zip(vector.positions, built, strict=True):
-        values[position] = value
-    return unflatten(vector.structure, values)
+    return vector.rebuilt(vector.split(numbers, conjugate="jax" in vector.libraries))

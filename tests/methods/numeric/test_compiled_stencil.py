@@ -80,7 +80,7 @@ def test_it_gives_what_the_method_gives(method: Differences, text: str, x: list[
 
 
 @pytest.mark.parametrize(("text", "x"), [*HARD, ("1/x", [np.nan]), ("x", [np.inf])])
-def test_it_gives_up_where_the_first_pass_does_not_settle(text: str, x: list[float]) -> None:
+def test_it_gives_up_where_the_first_pass_does_not_converge(text: str, x: list[float]) -> None:
     assert first_pass(dl.parse(text))(np.array(x)) is None
 
 
@@ -200,7 +200,7 @@ def test_shapes_of_repeated_calls(compiling: list[dl.Function]) -> None:
     assert compiling == [one, several]
 
 
-def test_points_that_do_not_settle_go_the_long_way(compiling: list[dl.Function]) -> None:
+def test_points_that_do_not_converge_are_searched_again(compiling: list[dl.Function]) -> None:
     f = dl.parse("abs(x)")
     found = [dl.differentiate(f, 0.0) for _ in range(6)]
     assert compiling == [f]

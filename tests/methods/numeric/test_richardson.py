@@ -94,7 +94,7 @@ def test_seed_gradient() -> None:
     assert (found.error < 1e-11).all()
 
 
-def test_one_batch_settles_a_smooth_function() -> None:
+def test_one_batch_suffices_for_a_smooth_function() -> None:
     calls = []
 
     def values(points: Array) -> Array:

@@ -254,7 +254,7 @@ def test_what_would_not_end_is_not_begun(peer: Peer) -> None:
     seconds = peer.estimated_seconds(function, 1)
     if seconds == 0:
         pytest.skip("its time grows no faster than the formula")
-    with pytest.raises(MethodTimeout, match="not begun"):
+    with pytest.raises(MethodTimeout, match="not started"):
         peer.prepare(problem(function, timeout=seconds / 10))
     assert peer.prepare(problem(function, timeout=seconds)).size is None
 

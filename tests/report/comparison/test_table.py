@@ -141,12 +141,12 @@ def test_a_derivative_that_does_not_exist_is_no_number(seed):
     assert "∂/∂x1 = undefined\n" in text
     assert "∂/∂x2 = 1.5\n" in text
     assert re.search(r"^referee +kink, 50 digits$", text, re.M)
-    seed["reference"].update(jacobian=[["nan", "nan"]], status="unsettled", error_bound="nan")
+    seed["reference"].update(jacobian=[["nan", "nan"]], status="unresolved", error_bound="nan")
     text = table(seed)
     assert re.search(r"^gradient +unknown: the referee did not converge$", text, re.M)
     assert "nan" not in text
 
 
 def test_a_referee_without_an_answer_is_no_crash(seed):
-    seed["reference"].update(jacobian=None, error_bound=None, status="gave up: not settled")
-    assert "gave up: not settled" in table(seed)
+    seed["reference"].update(jacobian=None, error_bound=None, status="gave up: not resolved")
+    assert "gave up: not resolved" in table(seed)

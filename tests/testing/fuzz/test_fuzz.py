@@ -205,4 +205,4 @@ def test_the_command_counts_verdicts_and_resumes(
     with pytest.raises(SystemExit) as caught:
         main(["fuzz", "--peers", "jaks"])
     assert caught.value.code == 2
-    assert "there is no peer 'jaks'" in capsys.readouterr().err
+    assert "unknown peer 'jaks'" in capsys.readouterr().err
