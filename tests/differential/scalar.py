@@ -11,6 +11,7 @@ is not taken is nothing that the result depends on.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -23,6 +24,7 @@ import difflab as dl
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.language import parse
@@ -117,6 +119,33 @@ def check_target(function: Function, points: Array, target: str) -> None:
     if target == "python":
         single = np.concatenate([flat(fast(*point), 1) for point in points.T.tolist()])
         assert_near("python at a point", single, expected, bound, points, function.inputs)
+    if fast.reason.startswith("native"):
+        run = NativeTarget(copies(program, count), [(count, function.n)], 1)
+        joined = flat(tuple(run.point(points.T.ravel())), count)
+        assert_near(
+            "native at one point, many times", joined, expected, bound, points, function.inputs
+        )
+
+
+def copies(program: ScalarProgram, count: int) -> ScalarProgram:
+    """Return a program as often as wished, as one: a call of a function recurs in each."""
+    whole = ScalarProgram(count * program.inputs)
+    cells = {cell: whole.inputs + k for k, cell in enumerate(program.known)}
+    whole.known.update({cells[cell]: value for cell, value in program.known.items()})
+    following = itertools.count(whole.inputs + len(cells))
+    parts = [
+        cells | {cell: k * program.inputs + cell for cell in range(program.inputs)}
+        for k in range(count)
+    ]
+    for step in program.steps:
+        for own in parts:
+            args = tuple([own[arg] for arg in step.args])
+            own[step.node] = next(following)
+            whole.steps.append(step._replace(node=own[step.node], args=args))
+    for output in program.outputs:
+        flat = [own[cell] for own in parts for cell in output.ravel().tolist()]
+        whole.outputs.append(np.array(flat, np.int64).reshape(count, *output.shape))
+    return whole
 
 
 def check_modes(function: Function, points: Array) -> None:

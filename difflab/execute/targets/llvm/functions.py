@@ -44,8 +44,7 @@ class Functions:
         scalar = self._scalar(name, arity)
         if width == 1:
             return scalar
-        single = self.real == "float"
-        vector = self.host.vector(name, arity, width, single=single)
+        vector = self.vector(name, arity, width)
         v = types(width, self.real)["v"]
         if vector:
             arguments = ", ".join([v] * arity)
@@ -55,6 +54,21 @@ class Functions:
         if lanes not in self.texts:
             self.texts[lanes] = "\n".join(_lanes(lanes, scalar, arity, width, self.real))
         return lanes
+
+    def vector(self, name: str, arity: int, width: int) -> str:
+        """Return the name of a function of libmvec, empty if it has none."""
+        return self.host.vector(name, arity, width, single=self.real == "float")
+
+    def on_scalars(self, name: str, arity: int, width: int) -> str:
+        """Return the name of a vector function that takes scalars, and a pointer for its results.
+
+        Its scalars are the operands of one lane after the other.
+        """
+        found = f"scalars{width}.{name}"
+        if found not in self.texts:
+            vector = self.function(name, arity, width)
+            self.texts[found] = "\n".join(_on_scalars(found, vector, arity, width, self.real))
+        return found
 
     def declare(self, result: str, name: str, *arguments: str) -> None:
         """Declare a function of the C library."""
@@ -107,6 +121,23 @@ def _lanes(name: str, scalar: str, arity: int, width: int, real: str) -> Iterato
         yield f"%r{lane} = insertelement {v} {last}, {real} %y{lane}, i32 {lane}"
         last = f"%r{lane}"
     yield from (f"ret {v} {last}", "}")
+
+
+def _on_scalars(name: str, vector: str, arity: int, width: int, real: str) -> Iterator[str]:
+    """Yield a function that calls a vector function on scalars and stores its results."""
+    v = types(width, real)["v"]
+    letters = "abc"[:arity]
+    parameters = ", ".join(f"{real} %{letter}{lane}" for lane in range(width) for letter in letters)
+    yield f"define internal void @{name}({parameters}, ptr %y) #0 {{"
+    for letter in letters:
+        last = "poison"
+        for lane in range(width):
+            yield f"%v{letter}{lane} = insertelement {v} {last}, {real} %{letter}{lane}, i32 {lane}"
+            last = f"%v{letter}{lane}"
+    arguments = ", ".join(f"{v} %v{letter}{width - 1}" for letter in letters)
+    yield f"%r = call {v} @{vector}({arguments})"
+    yield f"store {v} %r, ptr %y, align {SIZES[real]}"
+    yield from ("ret void", "}")
 
 
 def types(width: int, real: str = "double") -> dict[str, str]:

@@ -4,7 +4,8 @@ The function is ``run(x, y, v, n)``. For one point, x and y are the flattened in
 For n points, they are tables of pointers, one for each element, and the loop computes one vector
 of points per iteration. The last vector ends with the last point and may recompute some points, so
 n is at least a vector's width. Too many operations for one function are split into pieces, which
-share values through the memory v.
+share values through the memory v. For one point, independent calls of a function are one call of a
+vector function, which leaves its results in v.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from difflab.errors import ConsistencyError
-from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram
+from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op
 from difflab.execute.targets.llvm.functions import SIZES, Functions, constant, types
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.operations import OperationWriter
+from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.execute.targets.llvm.vector_calls import grouped_calls
 
 __all__ = ["PIECE", "LlvmWriter", "PieceWriter"]
 
@@ -37,6 +40,17 @@ class LlvmWriter:
         1 for one point, else the number of points computed at once.
     truths : sequence of bool
         For each output whether it is stored as a truth value (a byte) instead of a number.
+
+    Attributes
+    ----------
+    lanes : int
+        The numbers of a vector.
+    pieces : list of list of list of Op
+        The operations of each function; those of a group are computed together.
+    slots : dict of int to int
+        Where values are in the memory v.
+    memory : int
+        The size of v in elements.
     """
 
     def __init__(self, code: NumpyProgram, host: Host, width: int, truths: Sequence[bool]) -> None:
@@ -47,23 +61,22 @@ class LlvmWriter:
         self.width = width
         self.truths = truths
         self.functions = Functions(host, self.real)
+        self.lanes = host.width * SIZES["double"] // self.align
         self.slots: dict[int, int] = {}
+        self.memory = 0
         self.types = types(width, self.real)
         self.places: dict[int, list[int]] = {}
         for place, value in enumerate(code.outputs):
             self.places.setdefault(value, []).append(place)
         steps = list(code.ops)
-        self.pieces = [steps[k : k + PIECE] for k in range(0, len(steps), PIECE)] or [[]]
-
-    @property
-    def memory(self) -> int:
-        """The size of the memory v in elements; valid after `text`."""
-        return len(self.slots) * self.width
+        groups = [[op] for op in steps]
+        if width == 1:
+            groups = grouped_calls(steps, self.functions, self.lanes)
+        self.pieces = [groups[k : k + PIECE] for k in range(0, len(groups), PIECE)] or [[]]
+        self._share()
 
     def text(self) -> str:
         """Return the module."""
-        if len(self.pieces) > 1:
-            self._share()
         bodies = [self.piece(number).text() for number in range(len(self.pieces))]
         lines: list[str] = []
         if len(bodies) == 1:
@@ -103,21 +116,29 @@ class LlvmWriter:
         yield from ("done:", "ret void", "}")
 
     def _attributes(self) -> str:
-        bits = max(8 * self.align * self.width, 128)
+        bits = 8 * self.align * self.lanes
         return (
             f'attributes #0 = {{ nounwind "min-legal-vector-width"="{bits}"'
             f' "prefer-vector-width"="{bits}" }}'
         )
 
     def _share(self) -> None:
-        """Assign an index in the memory to each value that a later piece reads."""
+        """Assign an index in the memory to each value that is read from there."""
         home: dict[int, int] = {}
         for number, piece in enumerate(self.pieces):
-            for op in piece:
-                for arg in op.reads:
-                    if home.get(arg, number) != number and arg not in self.slots:
-                        self.slots[arg] = len(self.slots)
-                home[op.number] = number
+            for group in piece:
+                for op in group:
+                    for arg in op.reads:
+                        if home.get(arg, number) != number and arg not in self.slots:
+                            self._reserve([arg], self.width)
+                    home[op.number] = number
+                if len(group) > 1:
+                    self._reserve([op.number for op in group], self.lanes)
+
+    def _reserve(self, values: Sequence[int], size: int) -> None:
+        """Assign elements of the memory, side by side."""
+        self.slots.update(zip(values, range(self.memory, self.memory + size), strict=False))
+        self.memory += size
 
     @property
     def symbols(self) -> list[str]:
@@ -150,21 +171,37 @@ class PieceWriter(OperationWriter):
     def text(self) -> tuple[list[str], list[str]]:
         """Return the head and the body."""
         writer, code = self.writer, self.writer.code
-        for op in writer.pieces[self.piece]:
-            self.operation(op.name, op.reads, op.number, truth=op.dtype == BOOL)
-            result = op.number
-            for place in writer.places.get(result, ()):
-                self.store_output(place, result)
-            if result in writer.slots:
-                address = self._address("%v", writer.slots[result] * writer.width, f"v{result}")
-                self.body.append(
-                    f"store {self._typed(result)}, ptr {address}, align {writer.align}"
-                )
+        for group in writer.pieces[self.piece]:
+            if len(group) > 1:
+                self._call(group)
+            else:
+                self._compute(group[0])
+            for op in group:
+                for place in writer.places.get(op.number, ()):
+                    self.store_output(place, op.number)
         if self.piece == 0:
             for place, value in enumerate(code.outputs):
                 if value < code.inputs or value in code.known:
                     self.store_output(place, value)
         return self.head, self.body
+
+    def _compute(self, op: Op) -> None:
+        """Write an operation, whose result is stored if it is read from the memory."""
+        writer, result = self.writer, op.number
+        self.operation(op.name, op.reads, result, truth=op.dtype == BOOL)
+        if result in writer.slots:
+            address = self._address("%v", writer.slots[result], f"v{result}")
+            self.body.append(f"store {self._typed(result)}, ptr {address}, align {writer.align}")
+
+    def _call(self, group: Sequence[Op]) -> None:
+        """Write one call for calls of a function; the last fills the lanes that are left."""
+        writer, first = self.writer, group[0]
+        lanes = [*group, *[group[-1]] * (writer.lanes - len(group))]
+        numbers = [f"{writer.real} {self.number(read)}" for op in lanes for read in op.reads]
+        called = SPELLINGS[first.name].function
+        function = self.functions.on_scalars(called, len(first.reads), writer.lanes)
+        address = self._address("%v", writer.slots[first.number], f"v{first.number}")
+        self.body.append(f"call void @{function}({', '.join(numbers)}, ptr {address})")
 
     def name(self, key: Any, kind: str) -> str:
         """Return a new name for a value."""
@@ -178,7 +215,7 @@ class PieceWriter(OperationWriter):
         if value < writer.code.inputs:
             self.load_input(value)
         else:
-            address = self._address("%v", writer.slots[value] * writer.width, f"w{value}")
+            address = self._address("%v", writer.slots[value], f"w{value}")
             self._load(value, address)
         return f"%l{value}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
+from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.record import Recorder
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.ufuncs import as_ufuncs
 from difflab.execute.targets.llvm import engine
-from difflab.execute.targets.llvm.libraries import Host, address, host
+from difflab.execute.targets.llvm.libraries import SCIPY, Host, address, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.llvm.writer import LlvmWriter
@@ -107,6 +109,42 @@ def test_every_operation_is_numpys(machine: Host, operations: int) -> None:
             near = np.abs(found * 1.0 - expected) <= 4 * np.spacing(np.abs(expected * 1.0))
         wrong = np.flatnonzero(~(same | near))
         assert not wrong.size, (name, [a[wrong][:4] for a in points], found[wrong][:4])
+
+
+@HOSTS
+@pytest.mark.parametrize(
+    ("operations", "real"),
+    [(1, FLOAT), (engine.WELL + 1, FLOAT), (engine.WELL + 1, SINGLE)],
+    ids=["optimised", "at once", "float32"],
+)
+def test_calls_at_one_point_are_numpys_and_made_together(
+    machine: Host, operations: int, real: np.dtype[Any]
+) -> None:
+    lanes = machine.width * FLOAT.itemsize // real.itemsize
+    for name, spelling in SPELLINGS.items():
+        if not spelling.function or (real == SINGLE and spelling.function in SCIPY):
+            continue
+        function = universal_function(name)
+        grids = np.meshgrid(*[EDGES] * function.nin, indexing="ij")
+        with np.errstate(all="ignore"):
+            points = np.array([grid.ravel() for grid in grids]).astype(real)
+        recorder = Recorder([()] * points.size)
+        code, count = recorder.program, points.shape[1]
+        columns = [recorder.inputs[place::count] for place in range(count)]
+        code.outputs += [function(*column).number for column in columns]
+        writer = LlvmWriter(code.computed_in(real), machine, 1, [False] * count)
+        text = writer.text()
+        if machine.vector(spelling.function, function.nin, lanes, single=real == SINGLE):
+            joined, left = divmod(count, lanes)
+            assert text.count("call void @scalars") == joined + (left > 1), name
+        entry = engine.load(text, writer.symbols, machine, operations)
+        memory, found = np.empty(writer.memory, real), np.empty(count, real)
+        entry.run(points.ctypes.data, found.ctypes.data, memory.ctypes.data, 1)
+        with np.errstate(all="ignore"):
+            expected = function(*points)
+            near = np.abs(found - expected) <= 4 * np.spacing(np.abs(expected))
+        wrong = np.flatnonzero(~(near | (found == expected) | np.isnan(found) & np.isnan(expected)))
+        assert not wrong.size, (name, points.T[wrong][:4], found[wrong][:4], expected[wrong][:4])
 
 
 def test_all_rows_but_these_have_machine_code() -> None:

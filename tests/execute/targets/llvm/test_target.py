@@ -16,7 +16,7 @@ import difflab as dl
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.execute import choice
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.targets.llvm import engine, libraries, store, target, writer
+from difflab.execute.targets.llvm import engine, libraries, store, target, vector_calls, writer
 from difflab.execute.targets.llvm.target import NativeTarget
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
@@ -198,6 +198,27 @@ def test_long_programs_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = f(0.3, 0.7)
     assert value == pytest.approx(expected[0], rel=1e-13)
     np.testing.assert_allclose(slope, expected[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("window", [7, 50, 8_000])
+def test_calls_that_depend_on_one_another_come_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    monkeypatch.setattr(vector_calls, "WINDOW", window)
+    monkeypatch.setattr(writer, "PIECE", 5)
+    rng = np.random.default_rng(5)
+    lines = [f"v{k} = x[{k}]" for k in range(10)]
+    for k in range(10, 150):
+        a, b = rng.integers(max(0, k - 40), k, 2)
+        forms = f"sin(v{a}) + v{b}", f"exp(-v{a}*v{b})", f"tanh(v{a})*x[{k % 10}]", f"atan(v{b})"
+        lines.append(f"v{k} = {forms[k % 4]}")
+    outputs = ", ".join(f"v{k}" for k in range(5, 150, 3))
+    f = dl.parse("\n".join(["x: [10]", *lines, f"[{outputs}]"]))
+    run = native(f)
+    groups = [group for piece in run._writer(1).pieces for group in piece]
+    assert (max(map(len, groups)) > 1) == bool(run.machine.letter)
+    x = rng.uniform(-1, 1, 10)
+    np.testing.assert_allclose(run.point(x), f(x), rtol=1e-13)
 
 
 def test_few_points_of_a_long_program_are_taken_one_by_one(
