@@ -226,12 +226,16 @@ def _fill(
         inputs, outputs = _memory(part, function.n), _memory(part, function.m)
 
         def computed(start: int, stop: int) -> Iterator[NDArray[np.float64]]:
-            for read in points.read(start, stop, inputs):
-                for first in range(0, len(read), part):
-                    some = read[first : first + part]
-                    rows = outputs[: len(some)]
-                    compiled.rows(some, points.count, rows)
-                    yield rows
+            """Yield the results of a chunk, in parts of one memory."""
+            try:
+                for read in points.read(start, stop, inputs):
+                    for first in range(0, len(read), part):
+                        some = read[first : first + part]
+                        rows = outputs[: len(some)]
+                        compiled.rows(some, points.count, rows)
+                        yield rows
+            except OSError as error:
+                raise InputError(f"cannot read the points: {reason(error)}") from error
 
         for index in turns:
             start, stop = index * chunk, min((index + 1) * chunk, points.count)

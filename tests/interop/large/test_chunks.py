@@ -324,6 +324,25 @@ def test_a_full_disk_is_reported_and_the_run_goes_on(place, monkeypatch):
     assert np.load("out.npy").tobytes() == in_memory(fast, points).tobytes()
 
 
+def test_points_that_disappear_are_not_blamed_on_the_sink(place):
+    np.save("in.npy", points_of(1_000))
+
+    def removed(done, total, label):
+        Path("in.npy").unlink()
+
+    fast = dl.compile(dl.parse(FORMULA), threads=1)
+    with pytest.raises(InputError, match="cannot read the points: no such file or directory"):
+        dl.apply(fast, "in.npy", "out.npy", chunk=100, progress=removed)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 1), (3, 0)])
+def test_a_function_without_inputs_or_outputs(place, n, m):
+    np.save("in.npy", np.empty((5, n)))
+    f = dl.trace(lambda x: x[:0], np.ones(3)) if n else dl.parse("3")
+    dl.apply(dl.compile(f), "in.npy", "out.npy", chunk=2)
+    assert np.array_equal(np.load("out.npy").reshape(5, m), np.full((5, m), 3.0))
+
+
 def test_chunks_are_whole_blocks_of_the_target():
     fast = dl.compile(dl.parse(FORMULA), target="numpy")
     block = fast.block(100_000)

@@ -47,9 +47,9 @@ class NpyPoints:
         self, start: int, stop: int, room: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield some of the rows, in the order of the file: by rows, or by columns."""
-        # One open file for all parts, and no buffer between it and the room.
+        # No buffer between the file, open once for all parts, and the room.
         with FileIO(self.path) as file:
-            for first in range(start, stop, max(len(room), 1)):
+            for first in range(start, stop, len(room)):
                 yield self._part(file, first, room[: stop - first])
 
     def _part(self, file: FileIO, start: int, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,7 +66,7 @@ class NpyPoints:
         """Read as many elements as `room` has; without a copy if they are of its dtype."""
         raw = room if self._dtype == room.dtype else np.empty(len(room), self._dtype)
         file.seek(self._offset + first * raw.itemsize)
-        left = memoryview(raw).cast("B")
+        left = raw.view(np.uint8).data
         while left:
             read = file.readinto(left)
             if not read:
@@ -122,7 +122,7 @@ class NpyResults:
         with FileIO(self.path, "r+") as file:
             file.seek(self._offset + start * self._row)
             for rows in parts:
-                left = memoryview(np.ascontiguousarray(rows, "<f8")).cast("B")
+                left = np.ascontiguousarray(rows, "<f8").reshape(-1).view(np.uint8).data
                 while left:
                     left = left[file.write(left) :]
 
