@@ -45,7 +45,10 @@ def report(
     except (OSError, ValueError):
         files = None
     if files is None:
-        raise InputError(f"{directory!r} is not a directory")
+        raise InputError(
+            f"there is no directory of comparisons and no study {directory!r}",
+            hint="difflab study FILE.toml",
+        )
     if not files:
         raise InputError(
             f"there is no comparison in {directory!r}",

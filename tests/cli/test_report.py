@@ -35,7 +35,8 @@ def test_saved_comparisons_become_one_page(difflab, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("missing", "not a directory"), ("empty", "no comparison")]
+    ("name", "says"),
+    [("missing", "no directory of comparisons and no study"), ("empty", "no comparison")],
 )
 def test_nothing_to_show_is_bad_input(difflab, tmp_path, name, says):
     (tmp_path / "empty").mkdir()

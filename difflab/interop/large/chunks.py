@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab.core.files import check_destination, reason
 from difflab.core.machine import require_memory
@@ -31,6 +32,8 @@ __all__ = ["CHUNK_BYTES", "apply"]
 
 CHUNK_BYTES = 4 << 20
 """Bytes of the points and results of a chunk, if the user chooses none."""
+PART_BYTES = 1 << 20
+"""Bytes of the points and results that are read, computed and written at a time."""
 
 
 def apply(
@@ -157,10 +160,9 @@ def _checked_sink(sink: Path) -> str:
 def _layout(compiled: Compiled, points: Points, chunk: int | None) -> ResultLayout:
     """Return the layout of the result, with the chunk rounded up to whole blocks."""
     function = compiled.function
-    row_bytes = 8 * max(function.n + function.m, 1)
+    row_bytes = _row_bytes(compiled)
     wanted = chunk or max(CHUNK_BYTES // row_bytes, points.grain, 1)
-    block = compiled.block(points.count) or 1
-    size = -(-wanted // block) * block
+    size = _whole_blocks(compiled, points.count, wanted)
     require_memory(
         2 * row_bytes * min(size, points.count) * _threads(compiled),
         f"{counted(_threads(compiled), 'thread')} with chunks of {counted(size, 'point')}",
@@ -168,6 +170,17 @@ def _layout(compiled: Compiled, points: Points, chunk: int | None) -> ResultLayo
     )
     shape = (points.count, *result_shape(compiled))
     return ResultLayout(shape, element_names(function.output_names, function.output_shapes), size)
+
+
+def _row_bytes(compiled: Compiled) -> int:
+    """Return the bytes of a point and its result."""
+    return 8 * max(compiled.function.n + compiled.function.m, 1)
+
+
+def _whole_blocks(compiled: Compiled, count: int, wanted: int) -> int:
+    """Return a number of points, rounded up to whole blocks of the target."""
+    block = compiled.block(count) or 1
+    return -(-wanted // block) * block
 
 
 def _threads(compiled: Compiled) -> int:
@@ -201,18 +214,32 @@ def _fill(
 ) -> None:
     """Compute the chunks that are not written; a thread computes one at a time."""
     done = points.count - sum(min(chunk, points.count - i * chunk) for i in unfinished.pending)
-    function, longest = compiled.function, min(chunk, points.count)
+    function = compiled.function
+    part = min(chunk, points.count)
+    if results.in_parts:
+        part = min(part, _whole_blocks(compiled, points.count, PART_BYTES // _row_bytes(compiled)))
     lock = Lock()
 
     def work(turns: Iterator[int]) -> None:
         nonlocal done
         # Fresh memory for each chunk costs more than to read or write it.
-        inputs, outputs = np.empty((longest, function.n)), np.empty((longest, function.m))
+        inputs, outputs = _memory(part, function.n), _memory(part, function.m)
+
+        def computed(start: int, stop: int) -> Iterator[NDArray[np.float64]]:
+            """Yield the results of a chunk, in parts of one memory."""
+            try:
+                for read in points.read(start, stop, inputs):
+                    for first in range(0, len(read), part):
+                        some = read[first : first + part]
+                        rows = outputs[: len(some)]
+                        compiled.rows(some, points.count, rows)
+                        yield rows
+            except OSError as error:
+                raise InputError(f"cannot read the points: {reason(error)}") from error
+
         for index in turns:
             start, stop = index * chunk, min((index + 1) * chunk, points.count)
-            rows = outputs[: stop - start]
-            compiled.rows(points.read(start, stop, inputs), points.count, rows)
-            results.write(start, rows)
+            results.write(start, computed(start, stop))
             unfinished.mark(index)
             with lock:
                 done += stop - start
@@ -220,3 +247,13 @@ def _fill(
                     progress(done, points.count, "points")
 
     share_turns(work, unfinished.pending, min(_threads(compiled), len(unfinished.pending)))
+
+
+def _memory(rows: int, columns: int) -> NDArray[np.float64]:
+    """Return uninitialised memory at the beginning of a cache line.
+
+    A vector that is stored across two lines takes twice as long.
+    """
+    room = np.empty(rows * columns + 7)
+    first = -room.ctypes.data // 8 % 8
+    return room[first : first + rows * columns].reshape(rows, columns)

@@ -165,5 +165,5 @@ def _range(inputs: Any) -> tuple[int, int]:
 
 def _unknown(message: str, name: str, known: Sequence[str]) -> InputError:
     near = get_close_matches(name, known, 3)
-    guess = f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known[:12])}."
+    guess = f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known[:16])}."
     return InputError(message, hint=f"{guess} `difflab problems` lists them")

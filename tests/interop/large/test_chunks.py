@@ -60,18 +60,21 @@ def test_the_gradient_is_that_of_algebra(place):
 
 
 @pytest.mark.parametrize("target", ["auto", "numpy", "native"])
+@pytest.mark.parametrize("part", [chunks.PART_BYTES, 30_000])  # a chunk, and some of its points
 @pytest.mark.parametrize(
     "derivative", [lambda f: f, dl.gradient, dl.value_and_gradient, dl.hessian]
 )
-def test_the_bits_are_those_of_one_call(place, target, derivative):
+def test_the_bits_are_those_of_one_call(place, monkeypatch, target, part, derivative):
     if target == "native":
         pytest.importorskip("llvmlite")
+    monkeypatch.setattr(chunks, "PART_BYTES", part)
     fast = dl.compile(derivative(dl.parse(FORMULA)), target=target, packed=True)
     points = points_of(100_003)
     for layout in (points, np.asfortranarray(points)):
         np.save("in.npy", layout)
-        dl.apply(fast, "in.npy", "out.npy", chunk=7_001)
-        assert np.load("out.npy").tobytes() == in_memory(fast, layout).tobytes()
+        for source in ("in.npy", layout):
+            dl.apply(fast, source, "out.npy", chunk=7_001)
+            assert np.load("out.npy").tobytes() == in_memory(fast, layout).tobytes()
 
 
 @pytest.mark.parametrize("target", ["auto", "numpy"])
@@ -122,15 +125,21 @@ def test_elements_of_arrays_are_side_by_side(place, n, count):
 def test_a_thread_uses_the_same_memory_for_all_chunks(place, monkeypatch):
     written, write = [], NpyResults.write
 
-    def recording(self, start, rows):
-        written.append(rows)  # kept, so that no other array can have its address
-        write(self, start, rows)
+    def recorded(parts):
+        for rows in parts:
+            written.append(rows)  # kept, so that no other array can have its address
+            yield rows
+
+    def recording(self, start, parts):
+        write(self, start, recorded(parts))
 
     monkeypatch.setattr(NpyResults, "write", recording)
+    monkeypatch.setattr(chunks, "PART_BYTES", 500 * 8 * (2 + 2))
     np.save("in.npy", points_of(10_000))
     dl.apply(dl.compile(dl.gradient(dl.parse(FORMULA)), threads=1), "in.npy", "out.npy", chunk=999)
-    assert len({rows.ctypes.data for rows in written}) == 1
-    assert len(written) == 11
+    (address,) = {rows.ctypes.data for rows in written}
+    assert address % 64 == 0
+    assert [len(rows) for rows in written] == [500, 499] * 10 + [10]
 
 
 def test_a_truth_value_is_a_number(place):
@@ -322,7 +331,7 @@ def test_a_full_disk_is_reported_and_the_run_goes_on(place, monkeypatch):
     points = points_of(1_000)
     fast = dl.compile(dl.parse(FORMULA), packed=True, threads=1)
 
-    def full(self, start, rows):
+    def full(self, start, parts):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -331,6 +340,25 @@ def test_a_full_disk_is_reported_and_the_run_goes_on(place, monkeypatch):
             dl.apply(fast, points, "out.npy")
     dl.apply(fast, points, "out.npy")
     assert np.load("out.npy").tobytes() == in_memory(fast, points).tobytes()
+
+
+def test_points_that_disappear_are_not_blamed_on_the_sink(place):
+    np.save("in.npy", points_of(1_000))
+
+    def removed(done, total, label):
+        Path("in.npy").unlink()
+
+    fast = dl.compile(dl.parse(FORMULA), threads=1)
+    with pytest.raises(InputError, match="cannot read the points: no such file or directory"):
+        dl.apply(fast, "in.npy", "out.npy", chunk=100, progress=removed)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 1), (3, 0)])
+def test_a_function_without_inputs_or_outputs(place, n, m):
+    np.save("in.npy", np.empty((5, n)))
+    f = dl.trace(lambda x: x[:0], np.ones(3)) if n else dl.parse("3")
+    dl.apply(dl.compile(f), "in.npy", "out.npy", chunk=2)
+    assert np.array_equal(np.load("out.npy").reshape(5, m), np.full((5, m), 3.0))
 
 
 def test_chunks_are_whole_blocks_of_the_target():

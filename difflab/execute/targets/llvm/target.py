@@ -111,7 +111,7 @@ class NativeTarget:
         """The number of points computed at once."""
         return self.machine.width * FLOAT.itemsize // self.real.itemsize
 
-    @property
+    @cached_property
     def operations(self) -> int:
         """The number of operations at a point."""
         return len(self.code.ops)
@@ -144,7 +144,10 @@ class NativeTarget:
         return self._loaded(self.width)
 
     @cached_property
-    def _packed(self) -> engine.CompiledModule:
+    def _packed(self) -> engine.CompiledModule | None:
+        """The code for packed points; None if it cannot read and write rows."""
+        if not packs(self.code):
+            return None
         return self._compiled(PackedWriter(self.code, self.machine))
 
     def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
@@ -217,8 +220,12 @@ class NativeTarget:
     @cached_property
     def short_batch_points(self) -> int:
         """The most points of a batch that is copied to a workspace; at least a vector's width."""
+        return self._points_of(SHORT_BATCH_BYTES)
+
+    def _points_of(self, nbytes: int) -> int:
+        """Return how many points have inputs and outputs of n bytes; at least a vector's width."""
         size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
-        return max(SHORT_BATCH_BYTES // (8 * max(size, 1)), self.width)
+        return max(nbytes // (8 * max(size, 1)), self.width)
 
     def _short_batch(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
         """Compute a batch so short that copying it is faster than making pointer tables."""
@@ -258,26 +265,26 @@ class NativeTarget:
         read and written by the code itself.
         """
         whole = points.flags.c_contiguous and out.flags.c_contiguous
-        if whole and packs(self.code) and len(points) >= self.width:
-            self._rows_in_place(points, out)
+        if whole and len(points) >= self.width and self._packed is not None:
+            self._rows_in_place(self._packed, points, out)
         else:
             self._copied_rows(points, out)
 
-    def _rows_in_place(self, points: Array, out: Array) -> None:
+    def _rows_in_place(self, code: engine.CompiledModule, points: Array, out: Array) -> None:
         """Compute rows that lie one behind the other where they are."""
         count = len(points)
-        blocks = -(-count // self._block_of_rows)
+        blocks = -(-count // BLOCK)
+        x, y = start_of(points), start_of(out)  # slow to look up, so once
 
         def work(turns: Iterator[int]) -> None:
             for turn in turns:
                 # Equal parts: none is shorter than a vector.
-                part = slice(count * turn // blocks, count * (turn + 1) // blocks)
-                x, y = points[part], out[part]
-                starts = start_of(x), start_of(y)
+                start, stop = count * turn // blocks, count * (turn + 1) // blocks
+                starts = x + start * points.strides[0], y + start * out.strides[0]
                 if self._checked:
-                    check_rows(np.array(starts[:1]), x.size, [points])
-                    check_rows(np.array(starts[1:]), y.size, [out])
-                self._packed.run(*starts, 0, len(x))
+                    check_rows(np.array(starts[:1]), (stop - start) * points.shape[1], [points])
+                    check_rows(np.array(starts[1:]), (stop - start) * out.shape[1], [out])
+                code.run(*starts, 0, stop - start)
 
         share_turns(work, range(blocks), self._workers(count, blocks))
 
@@ -286,7 +293,7 @@ class NativeTarget:
 
         Fresh memory for a batch costs more than to copy it.
         """
-        step = self._block_of_rows
+        step = self._points_of(ROWS_BYTES)
         blocks = -(-len(points) // step)
 
         def work(turns: Iterator[int]) -> None:
@@ -294,20 +301,14 @@ class NativeTarget:
             space = spaces.pop() if spaces else self._workspace(step)
             for turn in turns:
                 x, y = points[turn * step :][:step].T, out[turn * step :][:step].T
-                size = x.shape[1]
-                copy_elements(x, space.x[:, :size])
-                self._run(space, size)
+                count = x.shape[1]
+                copy_elements(x, space.x[:, :count])
+                self._run(space, count)
                 for part, room in zip(self.parts, space.outputs, strict=True):
-                    copy_elements(room[:, :size], y[part])
+                    copy_elements(room[:, :count], y[part])
             spaces.append(space)
 
         share_turns(work, range(blocks), self._workers(len(points), blocks))
-
-    @cached_property
-    def _block_of_rows(self) -> int:
-        """The number of packed points computed at a time; at least a vector's width."""
-        size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
-        return max(ROWS_BYTES // (8 * max(size, 1)), self.width)
 
     def _one_by_one(self, rows: Sequence[Array], batch: Shape) -> list[Any]:
         """Compute a batch so short that compiling vector code would take longer."""

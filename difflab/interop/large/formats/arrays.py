@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -21,7 +22,7 @@ class ArrayPoints:
     Examples
     --------
     >>> points = ArrayPoints(np.arange(6).reshape(3, 2), 2)
-    >>> points.count, points.read(1, 2, np.empty((1, 2)))
+    >>> points.count, *points.read(1, 2, np.empty((1, 2)))
     (3, array([[2., 3.]]))
     """
 
@@ -39,6 +40,8 @@ class ArrayPoints:
             digest.update(np.ascontiguousarray(self.array[start : start + _HASHED]).tobytes())
         return f"array {self.array.dtype.str} {self.array.shape} {digest.hexdigest()}"
 
-    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return some of the rows, without a copy if they are float64."""
-        return real_points(self.array[start:stop])
+    def read(
+        self, start: int, stop: int, room: NDArray[np.float64]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield some of the rows, without a copy if they are float64."""
+        yield real_points(self.array[start:stop])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,8 +60,10 @@ class CsvPoints:
         """Return the state of the file."""
         return f"csv {file_state(self.path)}"
 
-    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return some of the rows, each column contiguous."""
+    def read(
+        self, start: int, stop: int, room: NDArray[np.float64]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield some of the rows, each column contiguous."""
         with open_regular(self.path) as file:
             file.seek(self._offsets[start // _INDEXED])
             for _ in range(start % _INDEXED):
@@ -77,7 +79,7 @@ class CsvPoints:
             first = start + 1 + self._named
             numbers = [self._numbers(line, number) for number, line in enumerate(lines, first)]
             table = np.array(numbers)
-        return np.asfortranarray(table)
+        yield np.asfortranarray(table)
 
     def _cells(self, content: bytes, line: int) -> list[str]:
         """Return the cells of a line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,11 @@ class DaskPoints:
         """Return Dask's name of the array, a digest of the computation that makes it."""
         return f"dask {self.array.name}"
 
-    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
+    def read(
+        self, start: int, stop: int, room: NDArray[np.float64]
+    ) -> Iterator[NDArray[np.float64]]:
         """Compute some of the rows, on this thread."""
-        return real_points(self.array[start:stop].compute(scheduler="synchronous"))
+        yield real_points(self.array[start:stop].compute(scheduler="synchronous"))
 
 
 def lazy_result(compiled: Compiled, points: DaskPoints, chunk: int | None) -> Any:

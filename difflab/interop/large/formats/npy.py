@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -41,25 +43,35 @@ class NpyPoints:
         """Return the state of the file."""
         return f"npy {file_state(self.path)}"
 
-    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return some of the rows, in the order of the file: by rows, or by columns."""
-        size, itemsize = stop - start, self._dtype.itemsize
-        with open_regular(self.path) as file:
-            if not self._columns_first:
-                rows = room[:size]
-                self._elements(file, start * self._width * itemsize, rows.reshape(-1))
-                return rows
-            columns = room.reshape(-1)[: size * self._width].reshape(self._width, size)
-            for place, column in enumerate(columns):
-                self._elements(file, (place * self.count + start) * itemsize, column)
-            return columns.T
+    def read(
+        self, start: int, stop: int, room: NDArray[np.float64]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield some of the rows, in the order of the file: by rows, or by columns."""
+        # No buffer between the file, open once for all parts, and the room.
+        with FileIO(self.path) as file:
+            for first in range(start, stop, len(room)):
+                yield self._part(file, first, room[: stop - first])
 
-    def _elements(self, file: BinaryIO, offset: int, room: NDArray[np.float64]) -> None:
+    def _part(self, file: FileIO, start: int, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return as many rows as there is room for."""
+        if not self._columns_first:
+            self._elements(file, start * self._width, rows.reshape(-1))
+            return rows
+        columns = rows.reshape(self._width, len(rows))
+        for place, column in enumerate(columns):
+            self._elements(file, place * self.count + start, column)
+        return columns.T
+
+    def _elements(self, file: FileIO, first: int, room: NDArray[np.float64]) -> None:
         """Read as many elements as `room` has; without a copy if they are of its dtype."""
         raw = room if self._dtype == room.dtype else np.empty(len(room), self._dtype)
-        file.seek(self._offset + offset)
-        if file.readinto(raw) < raw.nbytes:  # type: ignore[attr-defined]
-            raise InputError(f"{str(self.path)!r} became shorter while it was read")
+        file.seek(self._offset + first * raw.itemsize)
+        left = raw.view(np.uint8).data
+        while left:
+            read = file.readinto(left)
+            if not read:
+                raise InputError(f"{str(self.path)!r} became shorter while it was read")
+            left = left[read:]
         if raw is not room:
             room[:] = raw
 
@@ -88,6 +100,8 @@ def _header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
 class NpyResults:
     """A file of the whole result, in which rows are filled in."""
 
+    in_parts = True
+
     def __init__(self, folder: Path, layout: ResultLayout) -> None:
         self.path = folder / "result.npy"
         self._row = 8 * math.prod(layout.shape[1:])
@@ -103,11 +117,14 @@ class NpyResults:
             file.truncate(self._offset + size)
         beside.replace(self.path)
 
-    def write(self, start: int, rows: NDArray[np.float64]) -> None:
+    def write(self, start: int, parts: Iterable[NDArray[np.float64]]) -> None:
         """Write rows at their position."""
-        with self.path.open("r+b") as file:
+        with FileIO(self.path, "r+") as file:
             file.seek(self._offset + start * self._row)
-            file.write(np.ascontiguousarray(rows, "<f8").data)
+            for rows in parts:
+                left = np.ascontiguousarray(rows, "<f8").reshape(-1).view(np.uint8).data
+                while left:
+                    left = left[file.write(left) :]
 
     def finish(self) -> Path:
         """Return the file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,10 @@ class ParquetPoints:
         """Return the state of the file."""
         return f"parquet {file_state(self.path)}"
 
-    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return some of the rows, each column contiguous."""
+    def read(
+        self, start: int, stop: int, room: NDArray[np.float64]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield some of the rows, each column contiguous."""
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, stop - 1)
         file = self._opened(metadata=self._metadata)  # one file for each thread
@@ -62,7 +64,7 @@ class ParquetPoints:
                 row = start + int(np.argmax(column.is_null().to_numpy()))
                 raise PointError(f"column {name!r} of {self.path} has no value in row {row}")
             points[place] = column.to_numpy()
-        return points.T
+        yield points.T
 
 
 class ParquetPieces:

@@ -27,6 +27,8 @@ class PieceFormat(Protocol):
 class PieceResults:
     """A file per chunk, joined at the end."""
 
+    in_parts = False
+
     def __init__(self, folder: Path, layout: ResultLayout, form: PieceFormat) -> None:
         self._folder = folder
         self._layout = layout
@@ -36,8 +38,9 @@ class PieceResults:
     def _piece(self, start: int) -> Path:
         return self._folder / f"piece-{start}"
 
-    def write(self, start: int, rows: NDArray[np.float64]) -> None:
+    def write(self, start: int, parts: Iterable[NDArray[np.float64]]) -> None:
         """Write rows to a file of their own."""
+        (rows,) = parts
         self._form.write(self._piece(start), rows, self._names)
 
     def finish(self) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,10 +36,12 @@ class Points(Protocol):
     def identity(self) -> str:
         """Return a text that differs if the points differ."""
 
-    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the points from `start` to `stop`, as an array ``(stop - start, n)``.
+    def read(
+        self, start: int, stop: int, room: NDArray[np.float64]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the points from `start` to `stop`, as one or more arrays ``(k, n)``.
 
-        The array may lie in `room`, memory for at least as many points.
+        An array of at most ``len(room)`` points may lie in `room`.
         """
 
 
@@ -63,10 +65,21 @@ class ResultLayout:
 
 
 class Results(Protocol):
-    """An unfinished result, written in chunks to a folder of its own."""
+    """An unfinished result, written in chunks to a folder of its own.
 
-    def write(self, start: int, rows: NDArray[np.float64]) -> None:
-        """Write the rows ``(k, m)`` of the points from `start` on, whose memory is used again."""
+    Attributes
+    ----------
+    in_parts : bool
+        Whether the rows of a chunk may come in parts; else they are one array.
+    """
+
+    in_parts: bool
+
+    def write(self, start: int, parts: Iterable[NDArray[np.float64]]) -> None:
+        """Write a chunk: rows ``(k, m)`` of the points from `start` on.
+
+        The parts share their memory.
+        """
 
     def finish(self) -> Path:
         """Return the file or folder of the whole result, after all rows have been written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,17 @@ class ZarrPoints:
         """Return the state of all files of the store."""
         return f"zarr {file_state(self.path)}"
 
-    def read(self, start: int, stop: int, room: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return some of the rows."""
-        return real_points(self._array[start:stop])
+    def read(
+        self, start: int, stop: int, room: NDArray[np.float64]
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield some of the rows."""
+        yield real_points(self._array[start:stop])
 
 
 class ZarrResults:
     """A Zarr array; a chunk of its points is written at a time."""
+
+    in_parts = False
 
     def __init__(self, folder: Path, layout: ResultLayout) -> None:
         zarr = require("zarr", "large")
@@ -57,8 +62,9 @@ class ZarrResults:
             zarr.create_array(str(self.path), shape=layout.shape, chunks=chunks, dtype="float64")
         self._array: Any = zarr.open_array(str(self.path), mode="r+")
 
-    def write(self, start: int, rows: NDArray[np.float64]) -> None:
+    def write(self, start: int, parts: Iterable[NDArray[np.float64]]) -> None:
         """Write rows, which are a chunk of the array."""
+        (rows,) = parts
         self._array[start : start + len(rows)] = rows.reshape(-1, *self._tail)
 
     def finish(self) -> Path:
