@@ -56,7 +56,7 @@ class Ref(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """An axis of a nest whose positions in an array are looked up in a table.
+    """An axis of a nest, of several points, whose positions in an array lie in a table.
 
     Attributes
     ----------

@@ -57,6 +57,13 @@ def test_values_and_gradients_are_numpys(
     assert {"gather", "scatter"} <= names(gradient)
 
 
+def test_one_place_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expansion, "MOST_RUNS", 0)
+    x = RNG.normal(size=(3, 5))
+    target = NativeArrays(Schedule.of(dl.trace(lambda x: np.sin(np.take(x, [2], axis=0)), x)))
+    np.testing.assert_allclose(target([x])[0], np.sin(x[[2]]), rtol=1e-12)
+
+
 def test_the_code_does_not_grow_with_the_indices() -> None:
     x = RNG.normal(size=400)
     sizes = []
