@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -231,6 +232,12 @@ class Compiled(TargetDispatch):
             self._entry_source, call = entry
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
         return self
+
+    def unchecked(self) -> Callable[[Sequence[Any]], Any]:
+        """Return a call for float64 arrays of the inputs' shapes, and Python floats: a sequence."""
+        if self._arrays is None or self.packed or self.dtype != FLOAT:
+            return lambda values: self(*values)
+        return MethodType(self._arrays.unchecked(self.function.structure), self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs at a point or a batch of points, as the Function does."""

@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import difflab as dl
-from difflab.gradbench.repeats import FASTEST, FunctionsByName, Prepared, compiled
+from difflab.gradbench.repeats import FunctionsByName, Prepared, compiled
 
 __all__ = ["FUNCTIONS", "Hand"]
 
 SMALL_ANGLE = 1e-4
 """Length of the global rotation's vector below which it is no rotation."""
 FINGERS = 5
-FEW = 600
-"""Vertices of all points up to which none is shared."""
 
 
 class Hand:
@@ -43,12 +41,8 @@ class Hand:
         vertices = np.array(data["correspondences"])
         if places.size:
             vertices = np.array(model["triangles"])[vertices]
-        # Few points have a column for each of their vertices; many share one for each vertex.
-        used, found = vertices.T.ravel(), np.arange(vertices.size)
-        self.target = FASTEST
-        if vertices.size > FEW:
-            used, found = np.unique(used, return_inverse=True)
-            self.target = "numpy"  # machine code does not gather columns
+        # Only vertices of a point are posed, each once.
+        used, found = np.unique(vertices.T, return_inverse=True)
         self.corners: NDArray[np.intp] = found.reshape(vertices.T.shape)
         # A vertex in the frame of each bone, times its weight: one product poses all vertices.
         positions = np.array(model["base_positions"])[used]
@@ -136,7 +130,7 @@ def _objective(question: Any) -> Prepared:
     def output(found: Any) -> Any:
         return found.T.ravel().tolist()
 
-    return compiled(hand.residuals, *arguments, output=output, target=hand.target)
+    return compiled(hand.residuals, *arguments, output=output)
 
 
 def _jacobian(question: Any) -> Prepared:
@@ -145,12 +139,12 @@ def _jacobian(question: Any) -> Prepared:
 
     def derivatives(theta: Any, shift: Any, places: Any) -> Any:
         parts = dl.jacfwd(hand.residuals, free)(theta, shift, places)
-        return np.concatenate(parts, axis=2)
+        return np.concatenate([np.moveaxis(part, 2, 0) for part in parts])
 
     def output(found: Any) -> Any:
-        return found.transpose(1, 0, 2).reshape(-1, found.shape[-1]).tolist()
+        return found.T.reshape(-1, len(found)).tolist()
 
-    return compiled(derivatives, theta, shift, places, output=output, target=hand.target)
+    return compiled(derivatives, theta, shift, places, output=output)
 
 
 FUNCTIONS: FunctionsByName = {"objective": _objective, "jacobian": _jacobian}

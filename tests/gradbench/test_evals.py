@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflab.gradbench import ba, ht
+from difflab.gradbench import ba
 from difflab.gradbench.descent import GRADIENTS, argmax, argmin
 from difflab.gradbench.particle import miss
 from difflab.gradbench.protocol import functions
@@ -145,20 +145,18 @@ def hand_model(rng: np.random.Generator, mirrored: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("mirrored", "inside", "few"), [(False, True, 600), (True, False, 600), (True, True, 0)]
+    ("mirrored", "inside", "chosen"),
+    [
+        (False, True, [3, 0, 1, 3, 2]),
+        (True, False, [10, 0, 4, 4, 7]),
+        (True, True, [3, 0, 1, 3, 2, 1, 0, 2] * 4),  # so many that vertices are looked up
+    ],
 )
-def test_ht(
-    rng: np.random.Generator,
-    monkeypatch: pytest.MonkeyPatch,
-    mirrored: bool,
-    inside: bool,
-    few: int,
-) -> None:
-    monkeypatch.setattr(ht, "FEW", few)
-    places = rng.random((5, 2)) / 2 if inside else np.zeros((0, 2))
-    chosen = [3, 0, 1, 3, 2] if inside else [10, 0, 4, 4, 7]
+def test_ht(rng: np.random.Generator, mirrored: bool, inside: bool, chosen: list[int]) -> None:
+    count = len(chosen)
+    places = rng.random((count, 2)) / 2 if inside else np.zeros((0, 2))
     data = {"model": hand_model(rng, mirrored), "correspondences": chosen}
-    data["points"] = rng.normal(size=(5, 3)).tolist()
+    data["points"] = rng.normal(size=(count, 3)).tolist()
     theta = rng.normal(size=26)
     question = {"theta": theta.tolist(), "data": data, "us": places.tolist()}
     close(answer("ht", "objective", question), golden.hand(theta, data, places))
@@ -166,7 +164,7 @@ def test_ht(
     expected = np.asarray(by_theta)
     if inside:
         by_place = golden.derivative(lambda p: golden.hand(theta, data, p), places)
-        own = [by_place[row, row // 3] for row in range(15)]
+        own = [by_place[row, row // 3] for row in range(3 * count)]
         expected = np.concatenate([np.stack(own), expected], axis=1)
     close(answer("ht", "jacobian", question), expected)
 

@@ -135,11 +135,17 @@ class JitTrace:
     cause: str
     where: str
     arguments: dict[str, str]
+    kinds: Sequence[Precision]
     captured: list[Any]
     reads: Reads
     match: Callable[[Any, Any], Any]
     precisions: Sequence[Precision] = ()
     calls: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        # What `match` accepts needs no second check, unless it is converted.
+        converted = self.captured or self.precisions or SINGLE in self.kinds
+        self.matched = self.run if converted else self.compiled.unchecked()
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Return the results, in the dtypes of the code."""
@@ -202,7 +208,7 @@ class Jitted:
             leaves = latest.match(args, kwargs)
             if leaves is not MISS and latest.reads.unchanged():
                 latest.calls += 1
-                return latest.run(leaves)
+                return latest.matched(leaves)
         return self._general(args, kwargs)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -282,6 +288,7 @@ class Jitted:
             cause,
             where,
             call.shown(types),
+            kinds,
             recording.captured,
             reads,
             matcher(call, types),

@@ -447,3 +447,35 @@ def test_traces_are_limited_in_number(monkeypatch: pytest.MonkeyPatch) -> None:
         "float64 (4,)",
         "float64 (1,)",
     ]
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("dtype", [None, "float32"])
+def test_cached_calls_convert_single_precision_among_double(target: str, dtype: str | None) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    weights = np.linspace(1, 2, 12).reshape(3, 4)
+
+    def function(tree: Any) -> Any:
+        return {"y": np.tanh(tree["w"] @ tree["x"])}
+
+    fast = dl.jit(function, target=target, dtype=dtype)
+    for turn in range(4):
+        x = np.arange(4, dtype=np.float32) / (2 + turn)
+        found, wanted = fast({"w": weights, "x": x}), function({"w": weights, "x": x})
+        for name in found:
+            np.testing.assert_allclose(found[name], wanted[name], rtol=2e-6)
+    assert fast.traces[0].calls == 4
+
+
+def test_cached_calls_take_what_the_code_captured_and_scalars() -> None:
+    offset = np.linspace(-1, 1, 3)
+
+    def function(tree: Any) -> Any:
+        return [np.sin(tree["x"] * tree["scale"]) + offset, tree["scale"] * 2]
+
+    fast = dl.jit(function)
+    for scale in (2.0, np.float64(3.0), 0.5):
+        tree = {"x": X * scale, "scale": scale}
+        same(fast(tree), function(tree))
+    assert len(fast.traces) == 1

@@ -69,30 +69,45 @@ class PointTarget:
             else f"{name}.__class__ is float"
             for name, shape in zip(names, shapes, strict=True)
         ]
-        results = [f"r{number}" for number in range(self.outputs)]
         parameters = "".join(f"{name}=None, " for name in names)
         slash = "/, " if names else ""
         source = "\n".join(
             [
                 f"def call(self, {parameters}{slash}*rest, **named):",
                 f"    if {' and '.join([*checks, 'not rest and not named'])}:",
-                "        try:",
-                "            space = spaces.pop()",
-                "        except IndexError:",
-                "            space = make()",
-                f"        {', '.join(results)}, = space[0](space[1], {', '.join(names)})",
-                "        spaces.append(space)",
-                f"        return {_grouped(structure, results)}",
+                *self._run(", ".join(names), structure),
                 f"    return self.general(({''.join(f'{name}, ' for name in names)}*rest,), named)",
             ]
         )
+        return source, self._loaded(source)
+
+    def unchecked(self, structure: Structure | None) -> Callable[..., Any]:
+        """Return a method for a sequence of what the checks of `entry` accept."""
+        lines = ["def call(self, values):", *self._run("*values", structure)]
+        return self._loaded("\n".join(lines))
+
+    def _run(self, arguments: str, structure: Structure | None) -> list[str]:
+        """Return the lines that compute and return the results."""
+        results = [f"r{number}" for number in range(self.outputs)]
+        return [
+            "        try:",
+            "            space = spaces.pop()",
+            "        except IndexError:",
+            "            space = make()",
+            f"        {', '.join(results)}, = space[0](space[1], {arguments})",
+            "        spaces.append(space)",
+            f"        return {_grouped(structure, results)}",
+        ]
+
+    def _loaded(self, source: str) -> Callable[..., Any]:
         scope = {
             "ndarray": np.ndarray,
             "float64": FLOAT,
             "spaces": self._workspaces,
             "make": self.workspace,
         }
-        return source, compiled(source, scope)["call"]
+        found: Callable[..., Any] = compiled(source, scope)["call"]
+        return found
 
 
 def _grouped(structure: Structure | None, results: Sequence[str]) -> str:

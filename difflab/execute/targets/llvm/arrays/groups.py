@@ -343,6 +343,8 @@ def _shares(step: Instruction, written: dict[int, Way | None]) -> bool:
     """Whether a nest's instructions leave what this one reads and writes as it expects it."""
     if step.out.root in written and not _beside(_way(step.out, step), written[step.out.root]):
         return False
+    if step.lookup is not None and step.args[0].root in written:
+        return False
     return not (step.into and step.out.root in written) and all(
         ref.root not in written or written[ref.root] == _way(ref, step) for ref in step.args
     )

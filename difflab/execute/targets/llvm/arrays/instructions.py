@@ -56,7 +56,7 @@ class Ref(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """An axis of a nest whose positions in an array are looked up in a table.
+    """An axis of a nest, of several points, whose positions in an array lie in a table.
 
     Attributes
     ----------
@@ -114,8 +114,8 @@ class Instruction(NamedTuple):
     @property
     def alone(self) -> bool:
         """Whether it shares no nest with others."""
-        parts = (self.control, self.lookup, self.transform)
-        return any(part is not None for part in parts) or self.name in RECURRENCES
+        called = self.control is not None or self.transform is not None
+        return called or self.name == SCATTER or self.name in RECURRENCES
 
     @property
     def work(self) -> int:

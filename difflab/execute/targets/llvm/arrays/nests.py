@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from difflab.execute.targets.llvm.arrays.blocks import BlockedNest
 from difflab.execute.targets.llvm.arrays.dots import DotNest
 from difflab.execute.targets.llvm.arrays.groups import squeezed
-from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Ref
+from difflab.execute.targets.llvm.arrays.instructions import COPY, GATHER, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.joined import JoinedNest
 from difflab.execute.targets.llvm.arrays.panels import PanelNest
 from difflab.execute.targets.llvm.arrays.vectors import PointerOperand, Vector
@@ -42,6 +42,12 @@ class Nest:
         self.later = later
         self.domain = squeezed(steps[0].domain)
         self.made = {step.out.root for step in steps}
+        self.looked = {
+            place: len(squeezed(step.domain[: step.lookup.axis]))
+            for place, step in enumerate(steps)
+            if step.lookup is not None
+        }
+        """The axes along which gathers look up where they read."""
         self.axes = self._order()
         self.exact = any(step.into for step in steps)
 
@@ -54,7 +60,8 @@ class Nest:
             for slot, ref in enumerate((step.out, *step.args)):
                 if self._in_memory(slot, ref, step):
                     turns = [(turn.out, *turn.args)[slot] for turn in later]
-                    pointers[place, slot] = self.routine.operand(step.name, ref, step.domain, turns)
+                    domain = step.along(slot)
+                    pointers[place, slot] = self.routine.operand(step.name, ref, domain, turns)
         for block in self._blocks():
             if block.fits:
                 block.write([pointers[0, slot] for slot in range(1 + len(self.steps[0].args))])
@@ -64,7 +71,9 @@ class Nest:
     def _blocks(self) -> list[JoinedNest]:
         """Return how a nest of one instruction on several axes may be written in blocks."""
         step = self.steps[0]
-        if len(self.steps) > 1 or len(self.domain) < 2 or (step.name != COPY and not _plain(step)):
+        if len(self.steps) > 1 or len(self.domain) < 2 or step.name == GATHER:
+            return []
+        if step.name != COPY and not _plain(step):
             return []
         strides = [self._strides(ref, step) for ref in (step.out, *step.args)]
         how = self.routine, step, self.domain, strides, self.axes[-1]
@@ -86,10 +95,11 @@ class Nest:
 
         def cost(axis: int) -> tuple[int, int]:
             apart = 0
-            for step in self.steps:
+            for place, step in enumerate(self.steps):
                 for slot, ref in enumerate((step.out, *step.args)):
                     stride = self._strides(ref, step)[axis]
-                    apart += stride not in (0, 1)
+                    looked = slot == 1 and self.looked.get(place) == axis
+                    apart += stride not in (0, 1) or looked
                     apart += 2 * (slot == 0 and stride == 0)
             return apart, -axis
 
@@ -109,6 +119,10 @@ class Nest:
             for (place, slot), pointer in pointers.items():
                 step = self.steps[place]
                 stride = self._strides((step.out, *step.args)[slot], step)[axis]
+                if slot == 1 and self.looked.get(place) == axis:
+                    position = routine.position(routine.moved(pointers[place, 2], counter))
+                    moved[place, slot] = routine.moved(pointer, position, stride)
+                    continue
                 if stride and stride not in steps:
                     steps[stride] = routine.assigned(f"mul i64 {counter}, {stride}")
                 moved[place, slot] = routine.moved(pointer, steps[stride]) if stride else pointer
@@ -120,7 +134,7 @@ class Nest:
         width = min(self.routine.host.width, 1 << (size.bit_length() - 1))
         whole = size // width
         operands = {
-            key: PointerOperand(pointer, self._inner_stride(*key))
+            key: PointerOperand(pointer, self._inner_stride(*key), self._table(*key, pointers))
             for key, pointer in pointers.items()
         }
         done = 0
@@ -138,6 +152,11 @@ class Nest:
             width = 1 << ((size - done).bit_length() - 1)
             self._vector(operands, str(done), width)
             done += width
+
+    def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
+        """Return where the steps of an operand along the innermost axis lie, if in a table."""
+        looked = slot == 1 and self.looked.get(place) in self.axes[-1:]
+        return pointers[place, 2] if looked else ""
 
     def _inner_stride(self, place: int, slot: int) -> int:
         step = self.steps[place]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from difflab.execute.targets.llvm.arrays.control import ControlWriter
 from difflab.execute.targets.llvm.arrays.failures import INTERRUPTED
 from difflab.execute.targets.llvm.arrays.groups import Address, Group, NestLayout
-from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, Instruction, Ref
-from difflab.execute.targets.llvm.arrays.lookups import LookupNest
+from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, SCATTER, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment
 from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
 from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest
+from difflab.execute.targets.llvm.arrays.scatters import ScatterNest
 from difflab.execute.targets.llvm.fourier import SYMBOL, Transform
 from difflab.execute.targets.llvm.functions import types
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -138,11 +138,26 @@ class Routine:
             return self.load(pointer, width)
         if stride == 2:
             return self._every_second(pointer, width)
-        v, last = types(width)["v"], "poison"
-        for lane in range(width if stride else 1):
-            number = self.load(self.moved(pointer, lane * stride))
+        if stride == 0:
+            return self.spread(self.load(pointer), width)
+        return self._together([self.load(self.moved(pointer, k * stride)) for k in range(width)])
+
+    def _together(self, numbers: Sequence[str]) -> str:
+        """Return a vector of numbers."""
+        v, last = types(len(numbers))["v"], "poison"
+        for lane, number in enumerate(numbers):
             last = self.assigned(f"insertelement {v} {last}, double {number}, i32 {lane}")
-        return last if stride else self._in_all_lanes(last, width)
+        return last
+
+    def position(self, table: str) -> str:
+        """Return an index that a table holds."""
+        return self.assigned(f"fptosi double {self.load(table)} to i64")
+
+    def gathered(self, pointer: str, stride: int, table: str, width: int) -> str:
+        """Return the numbers whose positions, in strides from a place, lie in a table."""
+        lanes = [self.position(self.moved(table, lane)) for lane in range(width)]
+        numbers = [self.load(self.moved(pointer, lane, stride)) for lane in lanes]
+        return self._together(numbers) if width > 1 else numbers[0]
 
     def spread(self, number: str, width: int) -> str:
         """Return a number in each lane of a vector."""
@@ -323,8 +338,8 @@ class Routine:
             self.module.operations += len(steps)
             if steps[0].control is not None:
                 ControlWriter(self, steps[0], later[0]).write()
-            elif steps[0].lookup is not None:
-                LookupNest(self, steps[0], later[0]).write()
+            elif steps[0].name == SCATTER:
+                ScatterNest(self, steps[0], later[0]).write()
             elif steps[0].transform is not None:
                 self._transformed(steps[0], steps[0].transform, later[0])
             elif steps[0].name in RECURRENCES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Ref
+from difflab.execute.targets.llvm.arrays.instructions import COPY, GATHER, Instruction, Ref
 from difflab.execute.targets.llvm.operations import OperationWriter
 
 if TYPE_CHECKING:
@@ -15,10 +15,14 @@ __all__ = ["PointerOperand", "Vector"]
 
 
 class PointerOperand(NamedTuple):
-    """A pointer that a nest has made for an operand, and its step along the innermost axis."""
+    """A pointer that a nest has made for an operand, and its step along the innermost axis.
+
+    Where a table holds the steps, it is a pointer into the table.
+    """
 
     pointer: str
     stride: int
+    table: str = ""
 
 
 class Vector(OperationWriter):
@@ -56,8 +60,9 @@ class Vector(OperationWriter):
     def write(self) -> None:
         """Write them."""
         for place, step in enumerate(self.steps):
-            keys = [self._key(place, slot, ref) for slot, ref in enumerate(step.args, 1)]
-            if step.name == COPY:
+            read = step.args[:1] if step.name == GATHER else step.args
+            keys = [self._key(place, slot, ref) for slot, ref in enumerate(read, 1)]
+            if step.name in (COPY, GATHER):
                 self.numbers[step.out.root] = self.number(keys[0])
             else:
                 self.operation(step.name, keys, step.out.root, truth=step.truth)
@@ -68,11 +73,15 @@ class Vector(OperationWriter):
         """Return the name of an operand's numbers, which are loaded once."""
         if ref.root in self.made:
             return ref.root
-        pointer, stride = self.operands[place, slot]
-        key = (pointer, stride)
-        if key not in self.numbers:
-            self.numbers[key] = self.routine.vector(self._at(pointer, stride), stride, self.width)
-        return key
+        operand = self.operands[place, slot]
+        if operand not in self.numbers:
+            self.numbers[operand] = self._loaded(*operand)
+        return operand
+
+    def _loaded(self, pointer: str, stride: int, table: str) -> str:
+        if table:
+            return self.routine.gathered(pointer, stride, self._at(table, 1), self.width)
+        return self.routine.vector(self._at(pointer, stride), stride, self.width)
 
     def name(self, key: Any, kind: str) -> str:
         """Return a new name."""
@@ -88,7 +97,7 @@ class Vector(OperationWriter):
 
     def _put(self, step: Instruction, operand: PointerOperand) -> None:
         """Store a result, or join it to what is there."""
-        pointer, stride = operand
+        pointer, stride, _ = operand
         width, number = self.width, self.number(step.out.root)
         if stride == 0 and width > 1:
             if step.into:

@@ -57,6 +57,13 @@ def test_values_and_gradients_are_numpys(
     assert {"gather", "scatter"} <= names(gradient)
 
 
+def test_one_place_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expansion, "MOST_RUNS", 0)
+    x = RNG.normal(size=(3, 5))
+    target = NativeArrays(Schedule.of(dl.trace(lambda x: np.sin(np.take(x, [2], axis=0)), x)))
+    np.testing.assert_allclose(target([x])[0], np.sin(x[[2]]), rtol=1e-12)
+
+
 def test_the_code_does_not_grow_with_the_indices() -> None:
     x = RNG.normal(size=400)
     sizes = []
@@ -68,6 +75,22 @@ def test_the_code_does_not_grow_with_the_indices() -> None:
         expected = 2 * x * np.bincount(places, minlength=x.size)
         np.testing.assert_allclose(target([x])[0], expected, rtol=1e-12)
     assert sizes[1] < 1.1 * sizes[0]
+
+
+def test_what_is_looked_up_only_to_be_computed_with_takes_no_memory() -> None:
+    x = RNG.normal(size=(3, 40))
+    left, right = RNG.integers(0, 40, (2, 5_000))
+    f = dl.trace(lambda x: np.sum(np.take(2 * x, left, axis=1) * np.take(x, right, axis=1)), x)
+    target = NativeArrays(Schedule.of(f))
+    np.testing.assert_allclose(target([x])[0], 2 * np.sum(x[:, left] * x[:, right]), rtol=1e-12)
+    assert [step.name for step in target.program.code].count("gather") == 2
+    assert target.layout.room == x.size + 1
+
+
+def test_what_is_made_beside_is_looked_up_when_all_of_it_is_there() -> None:
+    x, places = RNG.normal(size=(2, 30)), RNG.permutation(30)
+    found = NativeArrays(Schedule.of(dl.trace(lambda x: np.take(x * x, places, axis=1), x)))
+    np.testing.assert_array_equal(found([x])[0], (x * x)[:, places])
 
 
 def test_the_turns_of_a_recurrence_look_up_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,20 @@
-"""Nests that look up where they read or add along an axis: gathers, and scatter-adds."""
+"""Nests that look up where they add along an axis: scatter-adds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from difflab.execute.targets.llvm.arrays.instructions import GATHER, Instruction
+from difflab.execute.targets.llvm.arrays.instructions import Instruction
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["LookupNest"]
+__all__ = ["ScatterNest"]
 
 
-class LookupNest:
-    """Writes a gather or a scatter-add: a loop for each axis, the last one by vectors.
+class ScatterNest:
+    """Writes a scatter-add: a loop for each axis, the last one by vectors.
 
     Parameters
     ----------
@@ -32,8 +32,6 @@ class LookupNest:
         self.step = step
         self.later = later
         self.axis = step.lookup.axis
-        self.looked = int(step.name == GATHER)
-        """Which of the result and the operand is indexed by the table."""
 
     def write(self) -> None:
         """Write it."""
@@ -78,17 +76,15 @@ class LookupNest:
         routine, refs = self.routine, (self.step.out, *self.step.args)
         counters = [counter] * len(refs)
         if axis == self.axis:
-            number = routine.load(routine.moved(pointers[2], counter))
-            counters[self.looked] = routine.assigned(f"fptosi double {number} to i64")
+            counters[0] = routine.position(routine.moved(pointers[2], counter))
         return [
             routine.moved(pointer, place, ref.strides[axis])
             for pointer, place, ref in zip(pointers, counters, refs, strict=True)
         ]
 
     def _elements(self, pointers: Sequence[str], width: int) -> None:
-        """Copy or add elements that lie side by side."""
+        """Add elements that lie side by side."""
         routine, (target, source, _) = self.routine, pointers
         number = routine.load(source, width)
-        if self.step.into:
-            number = routine.joined(self.step.into, routine.load(target, width), number, width)
+        number = routine.joined(self.step.into, routine.load(target, width), number, width)
         routine.store(number, target, width)
