@@ -6,6 +6,7 @@ it is refused.
 
 from __future__ import annotations
 
+from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
 from difflab.primitives.exponential import exp
 from difflab.primitives.printed_integrals import E1, E1_PYTHON, EI, EI_PYTHON
+from difflab.primitives.printed_orders import incomplete_gamma
 from difflab.primitives.special import gamma
 from difflab.primitives.special_kernels import special_function
 
@@ -107,6 +109,7 @@ gammainc: Primitive = Primitive(
     mpmath=lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True),
     flint="gammainc",
     c="",
+    of_order=incomplete_gamma(upper=False),
     latex="P\\left({0}, {1}\\right)",
     glyph="P",
     notation="gammainc",
@@ -123,6 +126,7 @@ gammaincc: Primitive = Primitive(
     mpmath=lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True),
     flint="gammaincc",
     c="",
+    of_order=incomplete_gamma(upper=True),
     latex="Q\\left({0}, {1}\\right)",
     glyph="Q",
     notation="gammaincc",
@@ -138,6 +142,7 @@ dgammainc: Primitive = Primitive(
     flint="dgammainc",
     rule=elementwise(_refused, lambda t, y, a, x: t * (dgammainc(a - 1, x) - y)),
     c="",
+    of_order=lambda a: partial(_density, np, a),
     samples=((2.0, 2.0), (0.5, 4.0)),
     expansion=lambda a, x: x ** (a - 1) * exp(-x) / gamma(a),
     analytic=False,

@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.graph.ir import FIRST_ROW, Graph, Params
 from difflab.graph.names import display_names
+from difflab.graph.node import Node
 from difflab.graph.passes.expansion import expanded
+from difflab.graph.rewrite import Args
+from difflab.graph.rewritten import rewritten
 from difflab.primitives import broadcast, index, pack, reshape
 
 __all__ = ["PrintedGraph"]
@@ -30,6 +34,20 @@ class _Arguments(Sequence[list[int]]):
 
     def __getitem__(self, node: Any) -> Any:
         return self._args[self._starts[node] : self._starts[node + 1]].tolist()
+
+
+def _of_constant_order(
+    builder: Builder, node: int, row: Primitive, args: Args, params: Params
+) -> int | None:
+    """Return the function of one order, where that is a constant and the row has one."""
+    orders = [builder.number(arg) for arg in args[:-1]]
+    made = None if row.of_order is None or None in orders else row.of_order(*orders)
+    if made is None:
+        return None
+    builder.simplify = True
+    found: int = made(Node(builder, args[-1])).id
+    builder.simplify = False
+    return found
 
 
 class PrintedGraph:
@@ -50,6 +68,8 @@ class PrintedGraph:
         Whether loops are kept.
     empty : bool
         Whether arrays without elements are printed, so that they use their arguments.
+    orders : bool
+        Whether rows of constant orders are what printed code has instead.
 
     Attributes
     ----------
@@ -72,9 +92,12 @@ class PrintedGraph:
         calls: bool = False,
         loops: bool = False,
         empty: bool = True,
+        orders: bool = False,
     ) -> None:
         if not companions:
             function = expanded(function, customs=not calls, loops=not loops)
+        if orders and any(row.of_order for row in function.graph.primitives):
+            function = rewritten(function, _of_constant_order)
         self.function = function
         self.graph = self.function.graph
         self.children: Sequence[list[int]] = _Arguments(self.graph)
