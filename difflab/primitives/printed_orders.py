@@ -156,7 +156,8 @@ def _fraction(a: float, x: Any, levels: int) -> Any:
 
 def _needed(ratio: Callable[[int], float], most: float) -> list[float]:
     """Return the ratios of the terms that are not small for an argument up to `most`."""
-    found, term, total = [], 1.0, 1.0
+    found: list[float] = []
+    term = total = 1.0
     while term > SMALL * total:
         found.append(ratio(len(found)))
         term *= found[-1] * most
