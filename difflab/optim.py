@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,61 +28,80 @@ from difflab.errors import InputError
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
 
-Memory = dict[str, Any]
 
-
+@dataclass(eq=False, repr=False)
 class Optimizer:
-    """Changes parameters by their gradients; a subclass defines ``update``.
+    """Changes parameters by their gradients; a subclass states its settings and ``update``.
+
+    Settings are the fields of the subclass, a dataclass, and may be changed between steps.
 
     Parameters
     ----------
     params : iterable of Tensor
-    **settings
-        The settings, which are found and may be changed in ``param_groups[0]``.
 
     Raises
     ------
     InputError
         There is no parameter, one of them is no leaf that requires grad, or a setting is not a
         number from 0.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import difflab as dl
+    >>> @dataclass(eq=False)
+    ... class SignDescent(Optimizer):
+    ...     lr: float = 0.1
+    ...     def update(self, value, gradient, memory):
+    ...         return value - self.lr * np.sign(gradient)
+    >>> x = dl.tensor(2.0, requires_grad=True)
+    >>> optimizer = SignDescent([x], lr=0.5)
+    >>> (x * x).backward()
+    >>> optimizer.step()
+    >>> x.item()
+    1.5
     """
 
-    def __init__(self, params: Iterable[Tensor], **settings: Any) -> None:
-        name = type(self).__name__
-        found = list(params) if isinstance(params, Iterable) else []
-        if not found or not all(
-            isinstance(p, Tensor) and p.requires_grad and p.is_leaf for p in found
-        ):
-            raise InputError(
-                f"{name} takes tensors made with requires_grad=True", hint="pass model.parameters()"
-            )
+    params: Iterable[Tensor]
+
+    def __post_init__(self) -> None:
+        name, settings = type(self).__name__, vars(self).copy()
+        given = settings.pop("params")
+        self.params = found = list(given) if isinstance(given, Iterable) else []
+        usable = [isinstance(p, Tensor) and p.requires_grad and p.is_leaf for p in found]
+        if not usable or not all(usable):
+            wanted = f"{name} takes tensors made with requires_grad=True"
+            raise InputError(wanted, hint="pass model.parameters()")
         for setting, value in settings.items():
             for number in value if isinstance(value, tuple | list) else (value,):
                 if not isinstance(number, int | float | np.number) or not number >= 0:
                     raise InputError(f"{setting} of {name} is a number from 0, not {value!r}")
-        self.param_groups: list[dict[str, Any]] = [{"params": found, **settings}]
-        self._memories: list[Memory] = [{} for _ in found]
+        self._memories: list[dict[str, Any]] = [{} for _ in found]
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """The parameters and settings by name, in one group; changes there are changes here."""
+        return [vars(self)]
 
     def zero_grad(self) -> None:
         """Reset the gradients of the parameters."""
-        for parameter in self.param_groups[0]["params"]:
+        for parameter in self.params:
             parameter.zero_grad()
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
-        group = self.param_groups[0]
         with no_grad():
-            for parameter, memory in zip(group["params"], self._memories, strict=True):
+            for parameter, memory in zip(self.params, self._memories, strict=True):
                 if parameter.grad is not None:
-                    gradient = parameter.grad.array()
-                    value = parameter.detach().array()
-                    parameter[...] = self.update(value, gradient, memory, group)
+                    gradient, value = parameter.grad.array(), parameter.detach().array()
+                    parameter[...] = self.update(value, gradient, memory)
 
-    def update(self, value: Any, gradient: Any, memory: Memory, group: dict[str, Any]) -> Any:
+    def update(self, value: Any, gradient: Any, memory: dict[str, Any]) -> Any:
         """Return the new value of one parameter; `memory` is kept from step to step."""
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class SGD(Optimizer):
     """Gradient descent ``p ← p − lr·b``, with ``b ← momentum·b + (1 − dampening)·g``.
 
@@ -89,80 +109,54 @@ class SGD(Optimizer):
     ``weight_decay·p``.
     """
 
-    def __init__(
-        self,
-        params: Iterable[Tensor],
-        lr: float = 1e-3,
-        momentum: float = 0.0,
-        dampening: float = 0.0,
-        weight_decay: float = 0.0,
-        nesterov: bool = False,
-    ) -> None:
-        super().__init__(
-            params,
-            lr=lr,
-            momentum=momentum,
-            dampening=dampening,
-            weight_decay=weight_decay,
-            nesterov=nesterov,
-        )
+    lr: float = 1e-3
+    momentum: float = 0.0
+    dampening: float = 0.0
+    weight_decay: float = 0.0
+    nesterov: bool = False
 
-    def update(self, value: Any, gradient: Any, memory: Memory, group: dict[str, Any]) -> Any:
+    def update(self, value: Any, gradient: Any, memory: dict[str, Any]) -> Any:
         """Return the new value of one parameter."""
-        momentum = group["momentum"]
-        if group["weight_decay"]:
-            gradient = gradient + group["weight_decay"] * value
-        if momentum:
+        if self.weight_decay:
+            gradient = gradient + self.weight_decay * value
+        if self.momentum:
+            kept = gradient
             if "buffer" in memory:
-                kept = momentum * memory["buffer"] + (1 - group["dampening"]) * gradient
-            else:
-                kept = gradient
+                kept = self.momentum * memory["buffer"] + (1 - self.dampening) * gradient
             memory["buffer"] = kept
-            gradient = gradient + momentum * kept if group["nesterov"] else kept
-        return value - group["lr"] * gradient
+            gradient = gradient + self.momentum * kept if self.nesterov else kept
+        return value - self.lr * gradient
 
 
+@dataclass(eq=False, repr=False)
 class Adam(Optimizer):
     """Adam (Kingma & Ba, arXiv:1412.6980); ``weight_decay·p`` is added to the gradient."""
 
     decoupled = False
 
-    def __init__(
-        self,
-        params: Iterable[Tensor],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-    ) -> None:
-        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
 
-    def update(self, value: Any, gradient: Any, memory: Memory, group: dict[str, Any]) -> Any:
+    def update(self, value: Any, gradient: Any, memory: dict[str, Any]) -> Any:
         """Return the new value of one parameter."""
-        decay, (first, second) = group["weight_decay"], group["betas"]
-        if decay and self.decoupled:
-            value = value * (1 - group["lr"] * decay)
-        elif decay:
-            gradient = gradient + decay * value
+        first, second = self.betas
+        if self.decoupled:
+            value = value * (1 - self.lr * self.weight_decay)
+        elif self.weight_decay:
+            gradient = gradient + self.weight_decay * value
         count = memory["count"] = memory.get("count", 0) + 1
         mean = memory["mean"] = first * memory.get("mean", 0.0) + (1 - first) * gradient
-        square = second * memory.get("square", 0.0) + (1 - second) * gradient * gradient
-        memory["square"] = square
-        deviation = square**0.5 / math.sqrt(1 - second**count) + group["eps"]
-        return value - group["lr"] / (1 - first**count) * mean / deviation
+        square = memory["square"] = second * memory.get("square", 0.0) + (1 - second) * gradient**2
+        deviation = square**0.5 / math.sqrt(1 - second**count) + self.eps
+        return value - self.lr / (1 - first**count) * mean / deviation
 
 
+@dataclass(eq=False, repr=False)
 class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov & Hutter, arXiv:1711.05101)."""
 
     decoupled = True
 
-    def __init__(
-        self,
-        params: Iterable[Tensor],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay)
+    weight_decay: float = 1e-2

@@ -79,7 +79,8 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
     ----------
     logits : (classes,) or (n, classes) array
     target : int, n integers, or an array of the logits' shape
-        The class, or the probability of every class. For n rows the mean is returned.
+        The class, or the probability of every class. For n rows the mean is returned. Classes
+        that are traced, as in `dl.jit`, are chosen where they equal the number of a class.
 
     Examples
     --------
@@ -95,6 +96,9 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
     if shape_of(target) == shape:
         total = -sum(rows.multiply(target, logs))
         return total if count == 1 else total / count
+    if hasattr(type(target), "__difflab_apply__") and shape_of(target) == shape[:-1]:
+        chosen = rows.equal(reshape(target, (*shape_of(target), 1)), np.arange(shape[-1]))
+        return -sum(rows.where(chosen, logs, 0.0)) / count
     classes = np.atleast_1d(_classes(target))
     if classes.shape != (count,) or ((classes < 0) | (classes >= shape[-1])).any() or not count:
         raise mismatch(

@@ -231,6 +231,9 @@ class Primitive:
         The definition of a function of printed code that C99 or `math` lacks.
     javascript, javascript_function : str
         The same over the members of `Math`; by default the translations of `c` and `c_function`.
+    of_order : callable or None
+        ``of_order(*orders)`` returns the function of the last argument that printed code has
+        instead where all others are these numbers, on nodes; None if there is none.
     inexact : bool
         Whether C99 and `math` err by more than 4 ULP; then target ``python`` calls the kernel.
     latex : str
@@ -299,6 +302,7 @@ class Primitive:
     python_function: str = ""
     javascript: str = DEFAULT
     javascript_function: str = DEFAULT
+    of_order: Callable[..., Map | None] | None = None
     inexact: bool = False
     latex: str = DEFAULT
     glyph: str = DEFAULT

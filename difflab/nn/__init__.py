@@ -23,8 +23,7 @@ Examples
 
 from difflab.nn import functional, layers
 from difflab.nn.layers import *
-from difflab.nn.module import Module, Parameter, functional_call, load, save
-from difflab.nn.seed import manual_seed
+from difflab.nn.module import Module, Parameter, functional_call, load, manual_seed, save
 
 __all__ = ["Module", "Parameter", "functional", "functional_call", "load", "manual_seed", "save"]
 __all__ += layers.__all__

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
-
 from difflab import arrays
-from difflab import primitives as rows
-from difflab.arrays import random
-from difflab.arrays.given import Array, as_array, mismatch, shape_of
+from difflab.arrays import conv2d, random
+from difflab.arrays.given import Array, mismatch, shape_of
 from difflab.core.place import at_users_line
 from difflab.eager import Tensor
 from difflab.errors import InputError
-from difflab.graph.node import Node
-from difflab.nn.seed import next_key
-from difflab.primitives import relu, sigmoid, tanh
+from difflab.nn.module import next_key
+from difflab.primitives import absolute, relu, sigmoid, tanh
 
-__all__ = [
-    "avg_pool2d",
-    "conv2d",
-    "cross_entropy",
-    "dropout",
-    "linear",
-    "log_softmax",
-    "max_pool2d",
-    "mse_loss",
-    "relu",
-    "sigmoid",
-    "softmax",
-    "softsign",
-    "tanh",
-]
+__all__ = ["avg_pool2d", "conv2d", "cross_entropy", "dropout", "linear", "max_pool2d", "mse_loss"]
+__all__ += ["log_softmax", "relu", "sigmoid", "softmax", "softsign", "tanh"]
 
-conv2d = arrays.conv2d
 max_pool2d = arrays.max_pool
 avg_pool2d = arrays.avg_pool
 
@@ -51,7 +34,7 @@ def softmax(x: Array, dim: int) -> Array:
 
 def softsign(x: Array) -> Array:
     """Return ``x/(1 + |x|)``."""
-    return x / (1.0 + rows.absolute(x))
+    return x / (1.0 + absolute(x))
 
 
 def log_softmax(x: Array, dim: int) -> Array:
@@ -75,7 +58,7 @@ def mse_loss(input: Array, target: Array, reduction: str = "mean") -> Array:
     shapes = shape_of(input), shape_of(target)
     if shapes[0] != shapes[1]:
         raise mismatch(f"mse_loss compares arrays of one shape, not {shapes[0]} and {shapes[1]}")
-    return _reduced(arrays.mse(input, target), reduction, int(np.prod(shapes[0])))
+    return _reduced(arrays.mse(input, target), reduction, math.prod(shapes[0]))
 
 
 def cross_entropy(input: Array, target: Array, reduction: str = "mean") -> Array:
@@ -85,18 +68,10 @@ def cross_entropy(input: Array, target: Array, reduction: str = "mean") -> Array
     ----------
     input : (classes,) or (n, classes) array
     target : int, (n,) array of classes, or an array of the input's shape
-        A traced target, as in `dl.jit`, counts for a class where it equals its number.
     reduction : {"mean", "sum"}
     """
-    shape = shape_of(as_array(input))
-    count = shape[0] if len(shape) == 2 else 1
-    if isinstance(target, Tensor):
-        target = target.detach().numpy()
-    if isinstance(target, Node) and shape_of(target) != shape:
-        chosen = rows.equal(arrays.reshape(target, (*target.shape, 1)), np.arange(shape[-1]))
-        logs = rows.where(chosen, arrays.log_softmax(input), 0.0)
-        return _reduced(-arrays.sum(logs) / count, reduction, count)
-    return _reduced(arrays.cross_entropy(input, target), reduction, count)
+    known = target.detach().numpy() if isinstance(target, Tensor) else target
+    return _reduced(arrays.cross_entropy(input, known), reduction, math.prod(shape_of(input)[:-1]))
 
 
 def _reduced(mean: Array, reduction: str, count: int) -> Any:

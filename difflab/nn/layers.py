@@ -13,43 +13,27 @@ from difflab.arrays import random
 from difflab.arrays.given import Array, shape_of
 from difflab.eager import Tensor
 from difflab.nn import functional
-from difflab.nn.module import Module, Parameter
-from difflab.nn.seed import next_key, require_call
+from difflab.nn.module import Module, Parameter, next_key, require_call
 
-__all__ = [
-    "AvgPool2d",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "Conv2d",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Flatten",
-    "LayerNorm",
-    "Linear",
-    "MSELoss",
-    "MaxPool2d",
-    "ReLU",
-    "Sequential",
-    "Sigmoid",
-    "Softsign",
-    "Tanh",
-]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "Conv2d", "Dropout", "LayerNorm", "Linear", "Sequential"]
+__all__ += ["AvgPool2d", "Flatten", "MaxPool2d", "ReLU", "Sigmoid", "Softsign", "Tanh"]
+__all__ += ["CrossEntropyLoss", "MSELoss"]
 
 Size = int | tuple[int, int]
 
 
-def _uniform(shape: tuple[int, ...], inputs: int) -> Tensor:
-    """Return a parameter uniform in ±1/√inputs, as PyTorch's layers begin."""
-    bound = 1 / math.sqrt(inputs) if inputs else 0.0
-    return Parameter(random.uniform(next_key(), shape, -bound, bound))
+def _uniform(bias: bool, *shape: int) -> tuple[Tensor, Tensor | None]:
+    """Return weights, and a bias, uniform in ±1/√inputs, as PyTorch's layers begin."""
+    bound = 1 / math.sqrt(math.prod(shape[1:]) or math.inf)
+    weight = Parameter(random.uniform(next_key(), shape, -bound, bound))
+    return weight, Parameter(random.uniform(next_key(), shape[:1], -bound, bound)) if bias else None
 
 
 class Linear(Module):
     """``x Wᵀ + b``, with W of shape (out_features, in_features)."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        self.weight = _uniform((out_features, in_features), in_features)
-        self.bias = _uniform((out_features,), in_features) if bias else None
+        self.weight, self.bias = _uniform(bias, out_features, in_features)
 
     def forward(self, x: Array) -> Array:
         """Return the layer's value."""
@@ -71,10 +55,7 @@ class Conv2d(Module):
         bias: bool = True,
     ) -> None:
         sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
-        inputs = in_channels // groups
-        count = inputs * math.prod(sizes)
-        self.weight = _uniform((out_channels, inputs, *sizes), count)
-        self.bias = _uniform((out_channels,), count) if bias else None
+        self.weight, self.bias = _uniform(bias, out_channels, in_channels // groups, *sizes)
         self.settings = (stride, padding, dilation, groups)
 
     def forward(self, x: Array) -> Array:
@@ -112,14 +93,12 @@ class BatchNorm2d(Module):
 
     def forward(self, x: Array) -> Array:
         """Return the layer's value; in training the running statistics are changed."""
-        statistics = (self.running_mean, self.running_var)
+        old = (self.running_mean, self.running_var)
         if not self.training:
-            return arrays.batch_norm(x, self.weight, self.bias, self.eps, *statistics)
+            return arrays.batch_norm(x, self.weight, self.bias, self.eps, *old)
         require_call(x)
-        values = x.detach().numpy() if isinstance(x, Tensor) else x
-        self.running_mean, self.running_var = arrays.running_statistics(
-            values, *statistics, self.momentum
-        )
+        batch = x.detach().array() if isinstance(x, Tensor) else x
+        self.running_mean, self.running_var = arrays.running_statistics(batch, *old, self.momentum)
         self.num_batches_tracked = self.num_batches_tracked + 1.0
         return arrays.batch_norm(x, self.weight, self.bias, self.eps)
 
@@ -142,33 +121,25 @@ class Dropout(Module):
 class ReLU(Module):
     """``max(x, 0)``."""
 
-    def forward(self, x: Array) -> Array:
-        """Return the layer's value."""
-        return functional.relu(x)
+    forward = staticmethod(functional.relu)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    def forward(self, x: Array) -> Array:
-        """Return the layer's value."""
-        return functional.tanh(x)
+    forward = staticmethod(functional.tanh)
 
 
 class Sigmoid(Module):
     """``1/(1 + e⁻ˣ)``."""
 
-    def forward(self, x: Array) -> Array:
-        """Return the layer's value."""
-        return functional.sigmoid(x)
+    forward = staticmethod(functional.sigmoid)
 
 
 class Softsign(Module):
     """``x/(1 + |x|)``."""
 
-    def forward(self, x: Array) -> Array:
-        """Return the layer's value."""
-        return functional.softsign(x)
+    forward = staticmethod(functional.softsign)
 
 
 class Flatten(Module):
@@ -202,18 +173,17 @@ class Sequential(Module):
     """Modules one after the other, named by their positions."""
 
     def __init__(self, *modules: Module) -> None:
-        self.length = len(modules)
         for position, module in enumerate(modules):
             setattr(self, str(position), module)
 
     def __len__(self) -> int:
-        return self.length
+        return sum(1 for _ in self)
 
     def __getitem__(self, position: int) -> Any:
-        return getattr(self, str(range(self.length)[position]))
+        return list(self)[position]
 
     def __iter__(self) -> Iterator[Module]:
-        return (self[position] for position in range(self.length))
+        return (module for _, module in self.named_children())
 
     def forward(self, x: Array) -> Array:
         """Return the value of the last module."""

@@ -1,9 +1,10 @@
-"""`Module`: parameters, buffers and other modules as attributes, with names."""
+"""`Module`: parameters and buffers with names; its calls, and the keys that layers draw from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
+from contextvars import ContextVar
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from difflab.arrays import random
 from difflab.core.devices import device_module, module_of, on_host, sent_to
-from difflab.core.files import check_destination, open_regular, reason, write_whole
+from difflab.core.files import check_destination, open_regular, write_whole
+from difflab.core.place import at_users_line
 from difflab.eager import Tensor, no_grad, tensor
-from difflab.errors import InputError, ShapeError
+from difflab.errors import InputError, ShapeError, TraceError
 from difflab.graph.node import Node
-from difflab.nn.seed import drawing_from
 
-__all__ = ["Module", "Parameter", "functional_call", "load", "save"]
+__all__ = ["Module", "Parameter", "functional_call", "load", "manual_seed", "save"]
 
 State = dict[str, NDArray[Any]]
 
@@ -73,22 +75,20 @@ class Module:
         vars(self).setdefault("_buffers", {})[name] = None
         setattr(self, name, np.array(value))
 
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Yield the modules that are attributes of this one, each with its name."""
+        return ((name, part) for name, part in vars(self).items() if isinstance(part, Module))
+
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """Yield this module and its parts, each with its name."""
         yield prefix, self
-        for name, part in vars(self).items():
-            if isinstance(part, Module):
-                yield from part.named_modules(f"{prefix}.{name}" if prefix else name)
-
-    def _slots(self, kind: str) -> Iterator[tuple[str, Module, str]]:
-        for prefix, module in self.named_modules():
-            for name in vars(module).get(kind, ()):
-                yield f"{prefix}.{name}" if prefix else name, module, name
+        for name, part in self.named_children():
+            yield from part.named_modules(f"{prefix}.{name}" if prefix else name)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Yield each parameter with its name, such as ``"0.weight"``."""
-        for path, module, name in self._slots("_parameters"):
-            yield path, getattr(module, name)
+        for path, (owner, name) in _places(self, "_parameters").items():
+            yield path, getattr(owner, name)
 
     def parameters(self) -> Iterator[Tensor]:
         """Yield the parameters."""
@@ -109,16 +109,13 @@ class Module:
             An array has another shape.
         """
         wanted = _places(self)
-        missing, unknown = wanted.keys() - state.keys(), state.keys() - wanted.keys()
-        if missing or unknown:
-            what = "the state lacks" if missing else "the module has no"
-            raise InputError(f"{what} {', '.join(sorted(map(str, missing or unknown)))}")
+        _check_names("the state lacks", wanted.keys() - state.keys())
+        _check_names("the module has no", state.keys() - wanted.keys())
         arrays = {path: _array(state[path]) for path in wanted}
         for path, (module, name) in wanted.items():
-            if arrays[path].shape != getattr(module, name).shape:
-                raise ShapeError(
-                    f"{path} has shape {getattr(module, name).shape}, not {arrays[path].shape}"
-                )
+            shape = getattr(module, name).shape
+            if arrays[path].shape != shape:
+                raise ShapeError(f"{path} has shape {shape}, not {arrays[path].shape}")
         with no_grad():
             for path, (module, name) in wanted.items():
                 held = getattr(module, name)
@@ -157,19 +154,17 @@ class Module:
         home = device_module(device)
         for owner, name in _places(self).values():
             held = getattr(owner, name)
-            data = held.detach().array() if isinstance(held, Tensor) else held
-            if module_of(data) is home:
-                continue
-            moved = sent_to(home, data)
-            wanted = isinstance(held, Tensor) and held.requires_grad
-            vars(owner)[name] = tensor(moved, wanted) if isinstance(held, Tensor) else moved
+            leaf = isinstance(held, Tensor)
+            data = held.detach().array() if leaf else held
+            if module_of(data) is not home:
+                moved = sent_to(home, data)
+                vars(owner)[name] = tensor(moved, held.requires_grad) if leaf else moved
         return self
 
     def __repr__(self) -> str:
-        parts = [(name, part) for name, part in vars(self).items() if isinstance(part, Module)]
-        lines = [f"({name}): {part!r}".replace("\n", "\n  ") for name, part in parts]
-        inside = "".join(f"\n  {line}" for line in lines)
-        return f"{type(self).__name__}({inside}\n)" if parts else f"{type(self).__name__}()"
+        parts = "".join(f"\n({name}): {part!r}" for name, part in self.named_children())
+        inside = parts.replace("\n", "\n  ") + "\n" if parts else ""
+        return f"{type(self).__name__}({inside})"
 
 
 def functional_call(
@@ -200,11 +195,13 @@ def functional_call(
     >>> step(parameters, np.array([[2.0]]))
     array([[7.]])
     """
-    unknown = parameters.keys() - _places(module).keys()
-    if unknown:
-        raise InputError(f"the module has no parameter {', '.join(sorted(map(str, unknown)))}")
-    with _holding(module, parameters, args), drawing_from(key):
-        return module.forward(*args)
+    _check_names("the module has no parameter", parameters.keys() - _places(module).keys())
+    token = _inside.set([key])
+    try:
+        with _holding(module, parameters, args):
+            return module.forward(*args)
+    finally:
+        _inside.reset(token)
 
 
 @contextmanager
@@ -214,26 +211,31 @@ def _holding(
     """Give a module other values; in a trace, arrays in place of the tensors that are left."""
     given = parameters or {}
     traced = any(isinstance(value, Node) for value in (*args, *given.values()))
-    if not traced and parameters is None:
-        yield
-        return
-    places = _places(module)
+    places = {} if parameters is None and not traced else _places(module)
     before = {path: getattr(owner, name) for path, (owner, name) in places.items()}
     try:
         for path, (owner, name) in places.items():
             value = given.get(path, before[path])
-            plain = traced and isinstance(value, Tensor)
-            vars(owner)[name] = _array(value) if plain else value
+            vars(owner)[name] = _array(value) if traced and isinstance(value, Tensor) else value
         yield
     finally:
         for path, (owner, name) in places.items():
             vars(owner)[name] = before[path]
 
 
-def _places(module: Module) -> dict[str, tuple[Module, str]]:
+def _check_names(what: str, names: Set[Any]) -> None:
+    if names:
+        raise InputError(f"{what} {', '.join(sorted(map(str, names)))}")
+
+
+def _places(module: Module, *kinds: str) -> dict[str, tuple[Module, str]]:
     """Return the module and the attribute of every parameter and buffer, by its name."""
-    slots = [*module._slots("_parameters"), *module._slots("_buffers")]
-    return {path: (owner, name) for path, owner, name in slots}
+    return {
+        f"{prefix}.{name}" if prefix else name: (owner, name)
+        for kind in kinds or ("_parameters", "_buffers")
+        for prefix, owner in module.named_modules()
+        for name in vars(owner).get(kind, ())
+    }
 
 
 def _array(value: Any) -> NDArray[Any]:
@@ -244,6 +246,50 @@ def _array(value: Any) -> NDArray[Any]:
         return np.array(on_host(held), dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"a state holds arrays of numbers, not {type(value).__name__}") from None
+
+
+_eager: list[Any] = [random.key(0)]
+"""The key of what is drawn next, outside of `functional_call`."""
+_inside: ContextVar[list[Any] | None] = ContextVar("keys of a functional_call", default=None)
+
+
+def manual_seed(seed: int) -> None:
+    """Set the key from which parameters and masks are drawn; it is that of 0 at first.
+
+    Examples
+    --------
+    >>> from difflab import nn
+    >>> nn.manual_seed(1)
+    >>> first = nn.Linear(2, 2).weight
+    >>> nn.manual_seed(1)
+    >>> bool((first == nn.Linear(2, 2).weight).all())
+    True
+    """
+    _eager[0] = random.key(seed)
+
+
+def next_key(x: Any = None) -> Any:
+    """Return a key that is used once, for a layer that computes on `x`."""
+    held = _inside.get()
+    if held is None or held[0] is None:
+        what = "a layer that draws random numbers is traced, and later calls would repeat them"
+        _refuse_trace(x, what, ", key=key)")
+        held = _eager
+    held[0], key = random.split(held[0])
+    return key
+
+
+def require_call(x: Any) -> None:
+    """Raise if a layer that changes its statistics is traced outside of `functional_call`."""
+    if _inside.get() is None:
+        what = "batch normalisation in training mode changes its statistics, which a trace cannot"
+        _refuse_trace(x, what, "), which keeps them")
+
+
+def _refuse_trace(x: Any, what: str, end: str) -> None:
+    if isinstance(x, Node):
+        instead = f"call model.eval(), or nn.functional_call(model, parameters, x{end}"
+        raise at_users_line(TraceError, what, instead)
 
 
 def save(state: Mapping[str, Any], path: str | Path) -> None:
@@ -268,7 +314,5 @@ def load(path: str | Path) -> State:
     try:
         with open_regular(path) as stream, np.load(stream, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {reason(error)}") from error
     except Exception as error:
         raise InputError(f"{str(path)!r} is not a state that nn.save wrote: {error}") from error

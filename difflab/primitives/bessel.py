@@ -12,17 +12,20 @@ from typing import Any, NoReturn
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
+from difflab.primitives.printed_orders import besseli_of_order, besselk_of_order, posix_bessel
 from difflab.primitives.special_kernels import special_function
 
 __all__ = ["besseli", "besselj", "besselk", "bessely"]
 
 TINY = 1e-8
 """Below it, the first term of the power series has all digits, and SciPy's functions have not."""
+VANISHED = 1e9
+"""Above it K of any order below some hundred millions is 0, and SciPy's is nan."""
 EULER = 0.5772156649015329
 
 
-def _growing(name: str) -> Callable[..., Any]:
-    """Return J or I, whose series begins with (x/2)ⁿ/Γ(n + 1)."""
+def _growing(name: str, end: Callable[..., Any]) -> Callable[..., Any]:
+    """Return J or I, whose series begins with (x/2)ⁿ/Γ(n + 1), and its limit at ±∞."""
 
     def kernel(xp: ModuleType, n: Any, x: Any) -> Any:
         compute = special_function(xp, name)
@@ -31,15 +34,22 @@ def _growing(name: str) -> Callable[..., Any]:
         first = xp.where(tiny, 0.5 * x, 1.0) ** xp.where(tiny, n, 0.0) * special_function(
             xp, "rgamma"
         )(n + 1.0)
-        return xp.where(tiny, first, compute(n, at))
+        return xp.where(xp.abs(x) == xp.inf, end(xp, n, x), xp.where(tiny, first, compute(n, at)))
 
     return kernel
+
+
+def _end_of_i(xp: ModuleType, n: Any, x: Any) -> Any:
+    """Return the limit of I at ±∞, where SciPy's is nan."""
+    below = xp.where(n % 2 == 0, xp.inf, xp.where(n % 2 == 1, -xp.inf, xp.nan))
+    return xp.where(xp.real(x) > 0, xp.inf, below)
 
 
 def _bessely(xp: ModuleType, n: Any, x: Any) -> Any:
     tiny = (xp.abs(x) < TINY) & (xp.real(x) > 0) & (n == 0)
     logarithm = (2 / xp.pi) * (xp.log(xp.where(tiny, 0.5 * x, 1.0)) + EULER)
-    return xp.where(tiny, logarithm, special_function(xp, "yv")(n, xp.where(tiny, 1.0, x)))
+    found = special_function(xp, "yv")(n, xp.where(tiny, 1.0, x))
+    return xp.where(x == xp.inf, 0.0, xp.where(tiny, logarithm, found))
 
 
 def _besselk(xp: ModuleType, n: Any, x: Any) -> Any:
@@ -47,7 +57,8 @@ def _besselk(xp: ModuleType, n: Any, x: Any) -> Any:
     tiny = (xp.abs(x) < TINY) & (xp.real(x) > 0) & (n == 0)
     at = xp.where(tiny, 1.0, x)
     logarithm = -(xp.log(xp.where(tiny, 0.5 * x, 1.0)) + EULER)
-    return xp.where(tiny, logarithm, special_function(xp, "kve")(n, at) * xp.exp(-at))
+    found = xp.where(tiny, logarithm, special_function(xp, "kve")(n, at) * xp.exp(-at))
+    return xp.where(xp.real(x) > VANISHED, 0.0, found)
 
 
 def _refused(t: Any, y: Any, n: Any, x: Any) -> NoReturn:
@@ -60,13 +71,16 @@ def _refused(t: Any, y: Any, n: Any, x: Any) -> NoReturn:
 besselj: Primitive = Primitive(
     name="besselj",
     reserved=False,
-    kernel=_growing("jv"),
+    kernel=_growing("jv", lambda xp, n, x: 0.0),
     ufunc="jv",
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besselj(n - 1, x) - besselj(n + 1, x)))
     ),
     c="",
     javascript="besselj({0}, {1})",
+    c_function="double jn(int n, double x);",  # of POSIX, which strict C99 does not declare
+    javascript_function="",
+    of_order=posix_bessel("jn"),
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="J_{{{0}}}\\left({1}\\right)",
     glyph="J",
@@ -83,6 +97,9 @@ bessely: Primitive = Primitive(
     ),
     c="",
     javascript="bessely({0}, {1})",
+    c_function="double yn(int n, double x);",  # of POSIX, which strict C99 does not declare
+    javascript_function="",
+    of_order=posix_bessel("yn"),
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="Y_{{{0}}}\\left({1}\\right)",
     glyph="Y",
@@ -93,13 +110,14 @@ bessely: Primitive = Primitive(
 besseli: Primitive = Primitive(
     name="besseli",
     reserved=False,
-    kernel=_growing("iv"),
+    kernel=_growing("iv", _end_of_i),
     ufunc="iv",
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besseli(n - 1, x) + besseli(n + 1, x)))
     ),
     c="",
     javascript="besseli({0}, {1})",
+    of_order=besseli_of_order,
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="I_{{{0}}}\\left({1}\\right)",
     glyph="I",
@@ -116,6 +134,7 @@ besselk: Primitive = Primitive(
     ),
     c="",
     javascript="besselk({0}, {1})",
+    of_order=besselk_of_order,
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="K_{{{0}}}\\left({1}\\right)",
     glyph="K",

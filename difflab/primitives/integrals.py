@@ -6,6 +6,7 @@ it is refused.
 
 from __future__ import annotations
 
+from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
 from difflab.primitives.exponential import exp
 from difflab.primitives.printed_integrals import E1, E1_PYTHON, EI, EI_PYTHON
+from difflab.primitives.printed_orders import incomplete_gamma
 from difflab.primitives.special import gamma
 from difflab.primitives.special_kernels import special_function
 
@@ -108,6 +110,7 @@ gammainc: Primitive = Primitive(
     flint="gammainc",
     c="",
     javascript="gammainc({0}, {1})",
+    of_order=incomplete_gamma(upper=False),
     latex="P\\left({0}, {1}\\right)",
     glyph="P",
     notation="gammainc",
@@ -125,6 +128,7 @@ gammaincc: Primitive = Primitive(
     flint="gammaincc",
     c="",
     javascript="gammaincc({0}, {1})",
+    of_order=incomplete_gamma(upper=True),
     latex="Q\\left({0}, {1}\\right)",
     glyph="Q",
     notation="gammaincc",
@@ -141,6 +145,7 @@ dgammainc: Primitive = Primitive(
     rule=elementwise(_refused, lambda t, y, a, x: t * (dgammainc(a - 1, x) - y)),
     c="",
     javascript="dgammainc({0}, {1})",
+    of_order=lambda a: partial(_density, np, a),
     samples=((2.0, 2.0), (0.5, 4.0)),
     expansion=lambda a, x: x ** (a - 1) * exp(-x) / gamma(a),
     analytic=False,

@@ -29,6 +29,7 @@ _USED = frozenset(word for row in TABLE.values() for word in re.findall(r"[A-Za-
 _RESERVED = (
     frozenset(_KEYWORDS.split()) - {"x", "y"}
     | _USED
+    | helpers.C.keys()
     | {"INFINITY", "NAN", "NULL", "calloc", "free", "realloc"}
 )
 

@@ -111,6 +111,7 @@ class _Cuda(CPrinter):
         return [
             text.replace("static double", "__host__ __device__ static double")
             for text in super().definitions()
+            if not text.endswith(";")  # declared by CUDA
         ]
 
     def tape(self, shapes: Sequence[Shape]) -> Tape:

@@ -63,6 +63,8 @@ _NOTATION = Notation(
         "hypot": "hypot({0}, {1})",
         "atan2": "atan2({0}, {1})",
         "fmod": "mod({0}, {1})",
+        "jn": "bessel_jn(nint({0}), {1})",
+        "yn": "bessel_yn(nint({0}), {1})",
         "copysign": "sign({0}, {1})",
         "float32": "dble(real({0}, kind(1.0)))",
     },

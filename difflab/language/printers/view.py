@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Sequence, Set
+from collections.abc import Callable, Container, Sequence, Set
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.graph.ir import FIRST_ROW, Graph, Params
 from difflab.graph.names import display_names
+from difflab.graph.node import Node
 from difflab.graph.passes.expansion import expanded
+from difflab.graph.rewrite import Args
+from difflab.graph.rewritten import rewritten
 from difflab.primitives import broadcast, index, pack, reshape
 
 __all__ = ["PrintedGraph"]
@@ -30,6 +35,22 @@ class _Arguments(Sequence[list[int]]):
 
     def __getitem__(self, node: Any) -> Any:
         return self._args[self._starts[node] : self._starts[node + 1]].tolist()
+
+
+def _of_constant_order(
+    rows: Set[Primitive], builder: Builder, node: int, row: Primitive, args: Args, params: Params
+) -> int | None:
+    """Return the function of one order of one of the rows, where that is a constant."""
+    if row not in rows or row.of_order is None:
+        return None
+    orders = [builder.number(arg) for arg in args[:-1]]
+    made = None if None in orders else row.of_order(*orders)
+    if made is None:
+        return None
+    builder.simplify = True
+    found: int = made(Node(builder, args[-1])).id
+    builder.simplify = False
+    return found
 
 
 class PrintedGraph:
@@ -50,6 +71,9 @@ class PrintedGraph:
         Whether loops are kept.
     empty : bool
         Whether arrays without elements are printed, so that they use their arguments.
+    template : callable, optional
+        ``template(row)`` is what the language has for a row; a row for which that is empty is
+        replaced by its function of one order, if its orders are constants.
 
     Attributes
     ----------
@@ -72,9 +96,13 @@ class PrintedGraph:
         calls: bool = False,
         loops: bool = False,
         empty: bool = True,
+        template: Callable[[Primitive], str] | None = None,
     ) -> None:
         if not companions:
             function = expanded(function, customs=not calls, loops=not loops)
+        orders = {row for row in function.graph.primitives if row.of_order}
+        if template is not None and (missing := {row for row in orders if not template(row)}):
+            function = rewritten(function, partial(_of_constant_order, missing))
         self.function = function
         self.graph = self.function.graph
         self.children: Sequence[list[int]] = _Arguments(self.graph)

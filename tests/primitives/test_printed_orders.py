@@ -1,0 +1,138 @@
+"""Functions of constant orders in printed code of every language, against mpmath."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.errors import UnsupportedError
+from difflab.language import printers
+from tests.primitives.test_remainders import FAR, FORMS, MODERATE, NEAR, exact
+from tests.primitives.test_remainders import allowed as allowed_error
+from tests.support.languages import JAVASCRIPT, LANGUAGES, STAN, C, Language
+
+ALL = [C, JAVASCRIPT, *LANGUAGES, STAN]
+POSIX = {"C", "Fortran", "CUDA"}
+INTEGERS = (0, 1, 2, 5, -3)
+TRUTHS: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, ...], float]] = {
+    "besselj": (mpmath.besselj, INTEGERS, 4.0),
+    "bessely": (mpmath.bessely, INTEGERS, 8.0),
+    "besseli": (mpmath.besseli, (*INTEGERS, 10), 16.0),
+    "besselk": (mpmath.besselk, (*INTEGERS, 10), 12.0),
+    "gammainc": (
+        lambda a, x: mpmath.gammainc(a, 0, x, regularized=True),
+        (0.1, 0.5, 1, 2.5, 7, 30, 99.5),
+        8.0,
+    ),
+    "gammaincc": (
+        lambda a, x: mpmath.gammainc(a, x, mpmath.inf, regularized=True),
+        (0.5, 1, 2.5, 7, 30, 99.5),
+        12.0,
+    ),
+    "dgammainc": (lambda a, x: x ** (a - 1) * mpmath.exp(-x) / mpmath.gamma(a), (0.5, 2, 7), 8.0),
+}
+"""The function, orders and bound in ULP; of J and Y beyond the turning point, of √(J² + Y²)."""
+
+
+def points() -> list[float]:
+    rng = np.random.default_rng(8)
+    drawn = [*rng.uniform(0, 5, 25), *rng.uniform(0, 40, 25), *10 ** rng.uniform(-20, 2.5, 20)]
+    return [*map(float, drawn), 1.0, 30.0, 99.5, 400.0]
+
+
+def allowed(name: str, order: float, x: float, truth: Any) -> float:
+    size, ulps = abs(truth), TRUTHS[name][2]
+    if name in ("besselj", "bessely") and x > max(0.8, abs(order)):
+        size = mpmath.hypot(mpmath.besselj(order, x), mpmath.bessely(order, x))
+    return max(ulps * math.ulp(float(size)), 5e-324)
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+@pytest.mark.parametrize("language", ALL, ids=lambda each: each.name)
+def test_printed_code_of_an_order_agrees_with_mpmath(
+    name: str, language: Language, tmp_path: Path
+) -> None:
+    truth, orders, _ = TRUTHS[name]
+    text = "gammainc({0}, x)" if name == "dgammainc" else f"{name}({{0}}, x)"
+    functions = [dl.parse(text.format(order)) for order in orders]
+    if name == "dgammainc":
+        functions = [dl.gradient(function) for function in functions]
+    if name in ("besselj", "bessely") and language.name not in POSIX:
+        with pytest.raises(UnsupportedError, match=f"has no function for '{name[-1]}n of order 0"):
+            language.printer(functions[0], "f")
+        return
+    if not language.there:
+        pytest.skip(f"needs {language.program}")
+    at = np.array(points())[:, None]
+    found = language.values(functions, [at] * len(functions), tmp_path)
+    with mpmath.workdps(40):
+        for order, values in zip(orders, found, strict=True):
+            for x, value in zip(points(), values[:, 0].tolist(), strict=True):
+                expected = truth(order, mpmath.mpf(x))
+                close = abs(value - expected) <= allowed(name, order, x, expected)
+                assert close or value == float(expected), (order, x, value, float(expected))
+
+
+@pytest.mark.parametrize("language", ALL, ids=lambda each: each.name)
+def test_printed_remainders_agree_with_mpmath(language: Language, tmp_path: Path) -> None:
+    if not language.there:
+        pytest.skip(f"needs {language.program}")
+    at = np.array([*NEAR, *MODERATE, *FAR, -0.7, 2.9])
+    cases = [(name, k, j) for name, k in FORMS for j in range(3)]
+    functions = [dl.parse(f"{name}({k}, {j}, x)") for name, k, j in cases]
+    for (name, k, j), values in zip(
+        cases, language.values(functions, [at[:, None]] * len(cases), tmp_path), strict=True
+    ):
+        for x, value in zip(at.tolist(), values[:, 0].tolist(), strict=True):
+            expected = exact(FORMS[name, k], x, j)
+            assert abs(value - expected) <= allowed_error(name, k, x, expected), (name, k, j, x)
+
+
+EDGES = [0.0, 5e-324, -1.0, math.inf, -math.inf, math.nan, 800.0, 1e300]
+
+
+@pytest.mark.skipif(not C.there, reason="needs gcc")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"{name}({order}, x)" for name in TRUTHS if name != "dgammainc" for order in (1, 2)),
+        *(f"{name}({k}, 1, x)" for name, k in FORMS),
+    ],
+)
+def test_printed_code_has_the_kernels_values_at_edges(text: str, tmp_path: Path) -> None:
+    function = dl.parse(text)
+    # SciPy's J and Y are nan far away, where POSIX's have values.
+    edges = EDGES[: -1 if text.startswith(("besselj", "bessely")) else None]
+    (found,) = C.values([function], [np.array(edges)[:, None]], tmp_path)
+    with np.errstate(all="ignore"):
+        expected = np.array([function(x) for x in edges])
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-14, atol=1e-300)
+
+
+def test_other_orders_are_refused_with_the_functions_name() -> None:
+    for text in ("besselj(0.5, x)", "besselk(n, x)", "gammainc(a, x)", "gammaincc(0.1, x)"):
+        name = text.partition("(")[0]
+        with pytest.raises(UnsupportedError, match=f"C99 has no function for '{name}'"):
+            printers.c(dl.parse(text), "f")
+
+
+def test_printed_python_computes_derivatives_of_constant_orders() -> None:
+    function = dl.gradient(dl.parse("besselk(0, x) * gammainc(3, x) + exp_remainder(2, 0, x)"))
+    names: dict[str, Any] = {}
+    exec(printers.python(function, "f"), names)
+
+    def form(x: Any) -> Any:
+        p = mpmath.gammainc(3, 0, x, regularized=True)
+        return mpmath.besselk(0, x) * p + (mpmath.exp(x) - 1 - x) / x**2
+
+    for x in (0.3, 1.7, 25.0):
+        with mpmath.workdps(40):
+            expected = float(mpmath.diff(form, mpmath.mpf(x)))
+        assert names["f"](x)[0] == pytest.approx(expected, rel=1e-14)
