@@ -85,7 +85,6 @@ def simplified(function: Function) -> Simplified:
         raise UnsupportedError(f"SymPy simplifies formulas of numbers, and {name!r} is an array")
     if not function.inputs:
         raise UnsupportedError("the formula has no variable")
-    sympy = require("sympy")
     symbols = _symbols(function)
     originals = _expressions(function, symbols)
     truth = _Truth(function)

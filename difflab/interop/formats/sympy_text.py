@@ -6,6 +6,7 @@ factors; roots of numbers are one root. A sum begins with a term that is not sub
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -33,7 +34,8 @@ def sympy_text(expression: Any) -> str:
 
 @cache
 def _printer() -> Any:
-    sympy = require("sympy")
+    """Return SymPy's printer, with fractions as `_fraction` writes them."""
+    require("sympy")
     from sympy.printing.precedence import PRECEDENCE
     from sympy.printing.str import StrPrinter
 
@@ -41,60 +43,14 @@ def _printer() -> Any:
         """Expressions in the language of difflab."""
 
         def _as_ordered_terms(self, expression: Any, order: Any = None) -> list[Any]:
-            terms = super()._as_ordered_terms(expression, order=order)
-            return sorted(terms, key=lambda term: term != self._leading(terms))
-
-        def _leading(self, terms: list[Any]) -> Any:
-            added = (t for t in terms if not t.could_extract_minus_sign())
-            return next(added, terms[0])
+            return _added_first(super()._as_ordered_terms(expression, order=order))
 
         def _print_Mul(self, product: Any) -> str:
-            number, rest = product.as_coeff_Mul()
-            factors, root = [], sympy.S.One
-            for factor in sorted(rest.as_ordered_factors(), key=self._is_compound):
-                base, exponent = factor.as_base_exp()
-                if abs(exponent) == sympy.S.Half and (base.is_Integer or base is sympy.pi):
-                    root *= base ** (2 * exponent)
-                else:
-                    content, factor = factor.primitive() if factor.is_Add else (1, factor)
-                    number *= content
-                    factors.append((factor, base, exponent))
-            above, below = self._numbers(abs(number), root)
-            for factor, base, exponent in factors:
-                if exponent.is_Rational and exponent < 0:
-                    below.append(self._factor(base**-exponent))
-                else:
-                    above.append(self._factor(factor))
-            sign, text = "-" if number < 0 else "", "*".join(above) or "1"
-            if len(below) == 1 and "*" not in below[0].replace("**", ""):
-                return f"{sign}{text}/{below[0]}"
-            return f"{sign}{text}/({'*'.join(below)})" if below else sign + text
-
-        def _is_compound(self, factor: Any) -> bool:
-            """Whether it is no power of a symbol, and is written behind those."""
-            base, exponent = factor.as_base_exp()
-            return not (base.is_Atom and exponent.is_Integer)
-
-        def _factor(self, factor: Any) -> str:
-            return str(self.parenthesize(factor, PRECEDENCE["Mul"]))
-
-        def _numbers(self, number: Any, root: Any) -> tuple[list[str], list[str]]:
-            """Return the numbers above and below of number·√root, with one root."""
-            above, below = number.as_numer_denom()
-            over, under = root.as_numer_denom()
-            part = over.as_coeff_Mul()[0]
-            if part > 1 and below % part == 0:  # √2/2 is 1/√2
-                below, over, under = below / part, over / part, under * part
-            numbers = [above] if above != 1 else [], [below] if below != 1 else []
-            roots = ([over / under], []) if over != 1 else ([], [under] if under != 1 else [])
-            return tuple(
-                [self._factor(n) for n in plain] + [f"sqrt({self._print(r)})" for r in rooted]
-                for plain, rooted in zip(numbers, roots, strict=True)
-            )
+            return _fraction(product, lambda f: str(self.parenthesize(f, PRECEDENCE["Mul"])))
 
         def _print_Pow(self, power: Any, rational: bool = False) -> str:
             if power.exp.is_Rational and power.exp < 0:
-                return str(self._print_Mul(power))
+                return self._print_Mul(power)
             return str(super()._print_Pow(power, rational=rational))
 
         def _print_Exp1(self, _: Any) -> str:
@@ -113,10 +69,69 @@ def _printer() -> Any:
             return f"min({', '.join(map(self._print, expression.args))})"
 
         def _print_Piecewise(self, expression: Any) -> str:
-            *cases, (last, _) = expression.args
-            text = str(self._print(last))
-            for value, condition in reversed(cases):
-                text = f"where({self._print(condition)}, {self._print(value)}, {text})"
-            return text
+            return _choice(expression, self._print)
 
     return LanguagePrinter()
+
+
+def _added_first(terms: list[Any]) -> list[Any]:
+    """Return the terms of a sum, one that is not subtracted first if there is one."""
+    added = (term for term in terms if not term.could_extract_minus_sign())
+    first = next(added, terms[0])
+    return [first, *(term for term in terms if term is not first)]
+
+
+def _fraction(product: Any, write: Callable[[Any], str]) -> str:
+    """Return a product or a reciprocal as one fraction; ``write(factor)`` is a factor's text."""
+    sympy = require("sympy")
+    number, rest = product.as_coeff_Mul()
+    factors, root = [], sympy.S.One
+    for factor in sorted(rest.as_ordered_factors(), key=_is_compound):
+        base, exponent = factor.as_base_exp()
+        if abs(exponent) == sympy.S.Half and (base.is_Integer or base is sympy.pi):
+            root *= base ** (2 * exponent)
+        else:
+            content, part = factor.primitive() if factor.is_Add else (1, factor)
+            number *= content
+            factors.append(part)
+    above, below = _numbers(abs(number), root)
+    for factor in factors:
+        base, exponent = factor.as_base_exp()
+        if exponent.is_Rational and exponent < 0:
+            below.append(base**-exponent)
+        else:
+            above.append(factor)
+    text, under = ("*".join(map(write, side)) for side in (above, below))
+    if len(below) > 1:
+        under = f"({under})"
+    return ("-" if number < 0 else "") + (text or "1") + (f"/{under}" if under else "")
+
+
+def _is_compound(factor: Any) -> bool:
+    """Whether a factor is no power of a symbol, and is written behind those."""
+    base, exponent = factor.as_base_exp()
+    return not (base.is_Atom and exponent.is_Integer)
+
+
+def _numbers(number: Any, root: Any) -> tuple[list[Any], list[Any]]:
+    """Return the numbers above and below of number·√root, with one root."""
+    sympy = require("sympy")
+    above, below = number.as_numer_denom()
+    over, under = root.as_numer_denom()
+    part = over.as_coeff_Mul()[0]
+    if part > 1 and below % part == 0:  # √2/2 is 1/√2
+        below, over, under = below / part, over / part, under * part
+    over, under = (over, under) if over == 1 else (over / under, 1)
+    root_of = lambda radicand: sympy.Pow(radicand, sympy.S.Half, evaluate=False)  # noqa: E731
+    plain = ([above] if above != 1 else [], [below] if below != 1 else [])
+    roots = ([root_of(over)] if over != 1 else [], [root_of(under)] if under != 1 else [])
+    return plain[0] + roots[0], plain[1] + roots[1]
+
+
+def _choice(expression: Any, write: Callable[[Any], str]) -> str:
+    """Return the text of a function in pieces; ``write(part)`` is a part's text."""
+    *cases, (last, _) = expression.args
+    text = write(last)
+    for value, condition in reversed(cases):
+        text = f"where({write(condition)}, {write(value)}, {text})"
+    return text
