@@ -118,14 +118,16 @@ def _numbers(number: Any, root: Any) -> tuple[list[Any], list[Any]]:
     sympy = require("sympy")
     above, below = number.as_numer_denom()
     over, under = root.as_numer_denom()
-    part = over.as_coeff_Mul()[0]
-    if part > 1 and below % part == 0:  # √2/2 is 1/√2
-        below, over, under = below / part, over / part, under * part
+    if over.is_Integer and over > 1 and below % over == 0:  # √2/2 is 1/√2
+        below, over, under = below / over, sympy.S.One, under * over
     over, under = (over, under) if over == 1 else (over / under, 1)
-    root_of = lambda radicand: sympy.Pow(radicand, sympy.S.Half, evaluate=False)  # noqa: E731
-    plain = ([above] if above != 1 else [], [below] if below != 1 else [])
-    roots = ([root_of(over)] if over != 1 else [], [root_of(under)] if under != 1 else [])
-    return plain[0] + roots[0], plain[1] + roots[1]
+    roots: list[Any] = [
+        sympy.Pow(radicand, sympy.S.Half, evaluate=False) for radicand in (over, under)
+    ]
+    return (
+        [above] * (above != 1) + roots[:1] * (over != 1),
+        [below] * (below != 1) + roots[1:] * (under != 1),
+    )
 
 
 def _choice(expression: Any, write: Callable[[Any], str]) -> str:
