@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from difflab.graph.checks import require_function
 from difflab.graph.composition import inlined
 from difflab.graph.function import Function, evaluate
 from difflab.graph.node import Node
+from difflab.interop.formats.sympy_text import sympy_text
 from difflab.language import parse
 from difflab.primitives import pack, reshape
 
@@ -76,7 +77,7 @@ def simplified(function: Function) -> Simplified:
     >>> import difflab as dl
     >>> f = dl.parse("-(1/(k*T)*(q*phi/(k*T))*k)")
     >>> print(simplified(f).function)
-    -phi*q/(T^2*k)
+    -q*phi/(k*T^2)
     """
     require_function(function, "simplified")
     if any(function.input_shapes):
@@ -84,9 +85,7 @@ def simplified(function: Function) -> Simplified:
         raise UnsupportedError(f"SymPy simplifies formulas of numbers, and {name!r} is an array")
     if not function.inputs:
         raise UnsupportedError("the formula has no variable")
-    sympy = require("sympy")
-    # Names that SymPy and the language have no meaning for.
-    symbols = [sympy.Symbol(f"v{k + 1}_", real=True) for k in range(len(function.inputs))]
+    symbols = _symbols(function)
     originals = _expressions(function, symbols)
     truth = _Truth(function)
     chosen = [
@@ -94,6 +93,17 @@ def simplified(function: Function) -> Simplified:
     ]
     extended = tuple(found for k, form in enumerate(chosen) if (found := truth.extended(form, k)))
     return Simplified(_assembled(function, chosen), extended)
+
+
+def _symbols(function: Function) -> list[Any]:
+    """Return a symbol for each input, which SymPy sorts as the inputs appear in the formula."""
+    sympy = require("sympy")
+    nodes = sorted(function.input_nodes)
+    width = len(str(len(nodes)))
+    # Names that SymPy and the language have no meaning for.
+    return [
+        sympy.Symbol(f"v{nodes.index(node):0{width}}_", real=True) for node in function.input_nodes
+    ]
 
 
 def _expressions(function: Function, symbols: Sequence[Any]) -> list[Any]:
@@ -137,7 +147,7 @@ def _best(expression: Any, symbols: Sequence[Any], truth: _Truth, element: int) 
     sympy = require("sympy")
     forms = sorted(
         dict.fromkeys(_candidates(expression)),
-        key=lambda form: (sympy.count_ops(form), len(str(form))),
+        key=lambda form: (sympy.count_ops(form), len(sympy_text(form))),
     )
     reason = ""
     for form in forms:
@@ -152,49 +162,18 @@ def _best(expression: Any, symbols: Sequence[Any], truth: _Truth, element: int) 
                 fault = truth.fault(function, element)
         if not fault:
             return function
-        reason = reason or f"{_printer().doprint(form)} is refused: {fault}"
+        reason = reason or f"{sympy_text(form)} is refused: {fault}"
     for symbol, name in zip(symbols, truth.function.inputs, strict=True):
         reason = reason.replace(str(symbol), name)
     raise UnsupportedError(f"no form of SymPy keeps the value: {reason}")
 
 
 def _parsed(form: Any, symbols: Sequence[Any]) -> Function:
-    """Return an expression as a function of all symbols."""
+    """Return an expression as a function of all symbols, in their order."""
     declared = "".join(f"{symbol}: []\n" for symbol in symbols)
-    return parse(declared + _printer().doprint(form))
-
-
-def _printer() -> Any:
-    """Return SymPy's printer with the spellings of the language."""
-    require("sympy")
-    from sympy.printing.str import StrPrinter
-
-    class LanguagePrinter(StrPrinter):  # type: ignore[misc]
-        """Expressions in the language of difflab."""
-
-        def _print_Exp1(self, _: Any) -> str:
-            return "exp(1)"
-
-        def _print_Abs(self, expression: Any) -> str:
-            return f"abs({self._print(expression.args[0])})"
-
-        def _print_Float(self, number: Any) -> str:
-            return repr(float(number))
-
-        def _print_Max(self, expression: Any) -> str:
-            return f"max({', '.join(map(self._print, expression.args))})"
-
-        def _print_Min(self, expression: Any) -> str:
-            return f"min({', '.join(map(self._print, expression.args))})"
-
-        def _print_Piecewise(self, expression: Any) -> str:
-            *cases, (last, _) = expression.args
-            text = str(self._print(last))
-            for value, condition in reversed(cases):
-                text = f"where({self._print(condition)}, {self._print(value)}, {text})"
-            return text
-
-    return LanguagePrinter()
+    found = parse(declared + sympy_text(form))
+    nodes = dict(zip(found.inputs, found.input_nodes, strict=True))
+    return replace(found, input_nodes=tuple(nodes[symbol.name] for symbol in symbols))
 
 
 def _assembled(function: Function, forms: Sequence[Function]) -> Function:

@@ -14,7 +14,7 @@ from difflab.interop.simplification import simplified
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("-(1/(k*T)*(q*phi/(k*T))*k)", "-phi*q/(T^2*k)"),
+        ("-(1/(k*T)*(q*phi/(k*T))*k)", "-q*phi/(k*T^2)"),
         ("sin(x)^2*y + y*cos(x)^2", "(y)"),
         ("2*x*3*y", "6*x*y"),
         ("x^2 - 2*x*y + y^2", "(x - y)^2"),
@@ -29,6 +29,31 @@ def test_formulas_become_what_a_person_writes(text: str, shown: str) -> None:
     assert found.inputs == f.inputs
     point = np.linspace(0.3, 1.7, f.n)
     assert float(found(*point)) == pytest.approx(float(f(*point)), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "variable", "shown"),
+    [
+        ("Vmax*S/(Km + S)", "S", "Vmax*Km/(S + Km)^2"),
+        ("A*exp(-Ea/(R*T))", "T", "A*Ea*exp(-Ea/(R*T))/(R*T^2)"),
+        ("n*R*T/(V - n*b) - a*n^2/V^2", "V", "n*(2*n*a/V^3 - R*T/(V - n*b)^2)"),
+        ("4*u*((s/r)^12 - (s/r)^6)", "s", "24*u*s^5*(2*s^6 - r^6)/r^12"),
+        (
+            "exp(-(x - mu)^2/(2*s^2))/(s*sqrt(2*pi))",
+            "mu",
+            "(x - mu)*exp(-(x - mu)^2/(2*s^2))/(sqrt(2*pi)*s^3)",
+        ),
+        ("D*(1 - exp(-a*(r - q)))^2", "r", "2*D*a*(1 - exp(-a*(r - q)))*exp(-a*(r - q))"),
+        ("b*10^(-a*c*l)", "c", "-b*a*l*10^(-a*c*l)*log(10)"),
+        ("-p*log(p) - (1 - p)*log(1 - p)", "p", "log(1 - p) - log(p)"),
+        ("x^n/(K^n + x^n)", "n", "x^n*K^n*(log(x) - log(K))/(x^n + K^n)^2"),
+        ("erf(x/sqrt(2))", "x", "sqrt(2/pi)*exp(-x^2/2)"),
+    ],
+)
+def test_derivatives_are_written_as_in_textbooks(text: str, variable: str, shown: str) -> None:
+    """Fractions are whole, numbers come first, and variables in the order of the formula."""
+    f = dl.parse(text)
+    assert str(simplified(dl.partial(f, variable)).function).splitlines()[-1] == shown
 
 
 def test_names_of_the_language_and_of_sympy_stay_variables() -> None:

@@ -10,6 +10,7 @@ import pytest
 import scipy.linalg
 import scipy.special
 
+import difflab as dl
 from difflab.arrays import random
 from difflab.autodiff import gradient
 from difflab.errors import ParseError, ShapeError, UnsupportedError
@@ -390,3 +391,10 @@ def test_a_gradient_by_arrays_is_text_that_the_language_reads(code: str) -> None
 def test_wrong_integers_of_transforms_are_named(code: str, message: str) -> None:
     with pytest.raises((ParseError, ShapeError), match=message):
         parse(DECLARED + code)
+
+
+def test_stacks_of_diagonal_matrices_are_read_back() -> None:
+    """Of a matrix, `diag` is its diagonal; the gradient of a stack's trace makes matrices."""
+    x = np.arange(8.0).reshape(2, 2, 2)
+    f = dl.gradient(dl.trace(lambda x: np.sum(np.trace(x, 0, 1, 2) ** 2), x))
+    assert dl.parse(str(f))(x).ravel().tolist() == [6.0, 0.0, 0.0, 6.0, 22.0, 0.0, 0.0, 22.0]

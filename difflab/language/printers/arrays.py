@@ -20,6 +20,7 @@ from difflab.primitives import (
     constant_array,
     cumprod,
     cumsum,
+    diag,
     index,
     linear_recurrence,
     log_softmax,
@@ -69,6 +70,8 @@ class ArrayForms:
         if row is index or (scalar and (row is reshape or row is scatter)):
             key = params["key"] if row is index else (0,) * len(below)
             return [(children[0], ATOM), written_key(key, below) if key else ""]
+        if row is diag and len(below) > 1:
+            return self._diagonals(node, below)
         cells = self.cells(node)
         if row is constant_array:
             cells = [written_number(value) for value in np.frombuffer(params["values"]).tolist()]
@@ -92,6 +95,17 @@ class ArrayForms:
         if not parts[-1]:
             parts[-2] = str(parts[-2]).removesuffix(", ")
         return [*parts, ")"]
+
+    def _diagonals(self, node: int, below: Sequence[int]) -> list[Part]:
+        """Return a stack of diagonal matrices; of a matrix, `diag` is its diagonal."""
+        (child,), shape = self.view.children[node], self.graph.shape(node)
+        lead: IndexKey = tuple((0, size, 1) for size in below[:-1])
+        parts: list[Part] = [self.call("scatter"), "("]
+        for place in range(below[-1]):
+            read = written_key((*lead, place), below)
+            at = written_key((*lead, place, place), shape)
+            parts += [(child, ATOM), f"{read} at {at}, "]
+        return [*parts, f"{list(shape)})"]
 
     def _packed(self, node: int) -> list[Part]:
         """Return flattened and concatenated arrays, in calls that `parse` reads."""

@@ -55,20 +55,24 @@ class _Group:
     lines: bool
 
 
-def bulk_lines(printer: StraightLinePrinter, longest: int) -> bool:
-    """Write the line of every node that gets a name, as `StraightLinePrinter.compute` does.
+def bulk_lines(printer: StraightLinePrinter, longest: int) -> int:
+    """Write the lines of the first nodes that get names, as `StraightLinePrinter.compute` does.
 
     Returns
     -------
-    bool
-        Whether they are written: of large functions that compute with numbers only, which may be
-        elements of arrays that they are given.
+    int
+        The node from which on lines are still to be written. It is 0, but for large functions that
+        compute numbers, from others and from elements of arrays that they are given, before any
+        array, such as their gradient.
     """
     printed = _printed(printer)
     elements = _elements(printer, printed)
     nodes = np.setdiff1d(printed, elements, assume_unique=True)
-    if len(nodes) < LEAST or not _is_scalar(printer, nodes):
-        return False
+    scalar = _are_scalar(printer, nodes)
+    nodes, arrays = nodes[scalar], nodes[~scalar]
+    end = int(arrays.min(initial=len(printer.graph)))
+    if len(nodes) < LEAST or nodes.max(initial=0) > end:
+        return 0
     for element in elements.tolist():
         printer.compute_array(element, index)
     columns = _operands(printer)
@@ -86,18 +90,17 @@ def bulk_lines(printer: StraightLinePrinter, longest: int) -> bool:
             into[group.nodes] = np.fromiter(written, dtype=object, count=len(group.nodes))
         settled[ready] = True
     printer.lines += lines[owners].tolist()
-    return True
+    return end
 
 
-def _is_scalar(printer: StraightLinePrinter, nodes: Nodes) -> bool:
-    """Whether nodes compute numbers from at most three others."""
+def _are_scalar(printer: StraightLinePrinter, nodes: Nodes) -> NDArray[np.bool_]:
+    """Return for each node whether it computes a number from at most three others."""
     graph = printer.graph
-    if np.diff(graph.starts)[nodes].max(initial=0) > _MOST_OPERANDS:
-        return False
     arrays = np.array([shape != () for shape in graph.shape_table])
     looped = np.array([row.shape is not None for row in graph.primitives])
     among = arrays[graph.shape_ids[nodes]] | looped[graph.opcode[nodes] - FIRST_ROW]
-    return not np.any(among)
+    found: NDArray[np.bool_] = ~among & (np.diff(graph.starts)[nodes] <= _MOST_OPERANDS)
+    return found
 
 
 def _elements(printer: StraightLinePrinter, nodes: Nodes) -> Nodes:

@@ -19,7 +19,7 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.names import FreshNames, check_function_name
-from difflab.language.printers.array_loops import LOOPED, Move, flat_index, moves
+from difflab.language.printers.array_loops import LOOPED, Move, flat_index, flat_place, moves
 from difflab.language.printers.array_statements import (
     elementwise,
     moved,
@@ -268,10 +268,9 @@ class StraightLinePrinter(ExpressionPrinter):
         for node, name in self.named.items():
             self.named[node] = self.fresh.fresh(self.spelled(name))
         self.fused = fused_nodes(self, _LONGEST)
-        if bulk_lines(self, _LONGEST):
-            return
+        begin = bulk_lines(self, _LONGEST)
         sizes = [1] * len(self.graph)
-        for node, row in enumerate(self.view.rows):
+        for node, row in enumerate(self.view.rows[begin:], begin):
             if row is None or not self.view.uses[node] or node in self.listed:
                 continue
             if self.fused[node]:
@@ -333,14 +332,15 @@ class StraightLinePrinter(ExpressionPrinter):
         if row is matmul:
             product_of_arrays(self, node, children, shapes, shape)
             return
+        if row is index and not shape:
+            place = flat_place(self.graph.params(node)["key"], shapes[0])
+            self.names[node] = self.element(self.names[children[0]], place)
+            return
         loops = moves(row, self.graph.params(node), shapes, shape)
         if row is sum_ and not shape:
             self.carry(name := self.result_name(node), self.number(0.0, None), None)
             moved(self, name, loops[0], children[0], total=True)
             self.names[node] = name
-            return
-        if row is index and not shape:
-            self.names[node] = self.element(self.names[children[0]], loops[0].source[0])
             return
         name = self.filled(loops, children, math.prod(shape), self.result_name(node))
         self.names[node] = name if shape else self.element(name, 0)

@@ -36,7 +36,7 @@ from difflab.primitives import argsort, linear_recurrence, power
 
 __all__ = ["jax_code", "numpy_code", "torch_code"]
 
-_MODULE = re.compile(r"(?<![\w.])(np|jnp|jax\.nn|jax\.scipy|special)\.")
+_MODULE = re.compile(r"(?<![\w.])(np|jnp|jax\.lax|jax\.nn|jax\.scipy|special)\.")
 _RESERVED = frozenset({*keyword.kwlist, "np", "jnp", "jax", "torch", "special"})
 
 
@@ -92,6 +92,7 @@ def jax_code(function: Function, name: str = "f") -> str:
         return jax.nn.sigmoid(x) * x
     """
     heading = {
+        "jax.lax": "import jax",
         "jax.nn": "import jax",
         "jax.scipy": "import jax.scipy.special",
         "jnp": "import jax.numpy as jnp",
@@ -206,7 +207,7 @@ class _Code:
         text = "\n    ".join([heading, *body])
         found = set(_MODULE.findall(text))
         used = [line for prefix, line in optional.items() if prefix in found]
-        return "\n".join([*imports, *used, "", "", text]).lstrip("\n")
+        return "\n".join([*imports, *dict.fromkeys(used), "", "", text]).lstrip("\n")
 
     def _computed(self) -> Sequence[int]:
         graph = self.function.graph

@@ -94,8 +94,22 @@ class Jax(ArrayPeer):
 
 def jax_spelling(jax: Any, jnp: Any) -> LibrarySpelling:
     """Return JAX's functions that differ from NumPy's, over the modules `jax` and `jax.numpy`."""
+
+    def recurrence(a: Any, b: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+        """In order: products of coefficients may overflow where those of the recurrence do not."""
+        (axis,) = axes
+        if b.shape[axis] < 2:
+            return b
+        first = axis == -b.ndim
+        steps, terms = (a, b) if first else (jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0))
+        step = lambda y, now: 2 * (now[0] * y + now[1],)  # noqa: E731 - its text is printed
+        rest = jax.lax.scan(step, terms[0], (steps, terms[1:]))[1]
+        found = jnp.concatenate((terms[:1], rest))
+        return found if first else jnp.moveaxis(found, 0, axis)
+
     rows = {
         "diag": diagonal_matrix,
+        "linear_recurrence": recurrence,
         "log_softmax": lambda x, *, axes, rank: jax.nn.log_softmax(x, axis=axes),
         "logsumexp": lambda x, *, axes, rank: jax.scipy.special.logsumexp(x, axis=axes),
         "polygamma": lambda order, x: jax.scipy.special.polygamma(int(order), x),

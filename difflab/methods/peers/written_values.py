@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import ModuleType
+from inspect import signature
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -352,6 +353,10 @@ def written_text(value: Any) -> str:
         return value.operand()
     if isinstance(value, WrittenName):
         return value.text
+    if isinstance(value, FunctionType):
+        names = list(signature(value).parameters)
+        found = value(*[WrittenValue(name, "") for name in names])
+        return f"lambda {', '.join(names)}: {written_text(found)}"
     if isinstance(value, type):  # a kind of numbers, such as np.int64
         return f"np.{value.__name__}"
     if isinstance(value, np.ndarray) and not value.size:  # a list has no shape

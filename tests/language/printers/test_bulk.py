@@ -78,6 +78,11 @@ def of_elements(size: int) -> Function:
     return dl.trace(function, np.ones((3, 2)), 1.0)
 
 
+def put_together(size: int) -> Function:
+    """Return numbers and the array that is made of them."""
+    return dl.value_and_gradient(of_elements(size // 2))
+
+
 def balanced(depth: int) -> Function:
     """Return a tree of sums whose leaves differ."""
     terms = [f"sin(x*{number}.5)" for number in range(2**depth)]
@@ -93,7 +98,7 @@ def test_the_text_is_that_of_one_node_after_the_other(
     functions = [drawn(400), dl.gradient(parse("x*y - (x - (y - 1))/-(x*y)^2^y + sin(exp(x))^3"))]
     functions.append(parse("energy = x*y; t1 = sin(energy) + energy; t1*(t1 - (x > y))"))
     functions += [parse("+".join(["x", "y*-2"] * 100)), balanced(6)]
-    functions += [of_elements(300), dl.value_and_gradient(of_elements(60))]
+    functions += [of_elements(300), put_together(120)]
     for function in functions:
         one_by_one = printed(printer, function, 10**9, monkeypatch)
         assert one_by_one
@@ -110,7 +115,7 @@ def test_the_texts_of_random_formulas_agree(formula: Formula) -> None:
             assert printed(printer, function, 0, patch) == one_by_one
 
 
-@pytest.mark.parametrize("made", [drawn, of_elements])
+@pytest.mark.parametrize("made", [drawn, of_elements, put_together])
 def test_a_large_function_is_printed_row_by_row(
     made: Callable[[int], Function], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,7 +130,7 @@ def test_square_roots_as_powers_are_those_of_ieee_754() -> None:
     assert not np.signbit(found[1])
 
 
-@pytest.mark.parametrize("run", [in_numpy, in_torch])
+@pytest.mark.parametrize("run", LIBRARIES)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_recurrences_are_computed_in_order(run: Callable[..., Any], axis: int) -> None:
     """y = b₀, a₀ y₀ + b₁, …: no product of coefficients overflows that the values do not have."""
@@ -155,9 +155,9 @@ def test_the_loop_of_a_recurrence_is_differentiated_by_pytorch() -> None:
     assert x.grad.tolist() == [1.0 + 5.0 + 3.0, 1.0 + 5.0 + 2.0, 3.0 + 2.0]
 
 
-@pytest.mark.parametrize("run", [in_numpy, in_torch])
+@pytest.mark.parametrize("run", LIBRARIES)
 def test_the_order_of_equal_elements_is_theirs(run: Callable[..., Any]) -> None:
     x = np.tile([2.0, 1.0], 20)
-    found = run(dl.trace(lambda x: argsort(x) / 3, x), [x])
+    found = run(dl.trace(lambda x: argsort(x) + 0.1, x), [x])
     places = [*range(1, 40, 2), *range(0, 40, 2)]
-    np.testing.assert_array_equal(found, np.array(places) / 3.0)  # in float64
+    np.testing.assert_array_equal(found, np.array(places) + 0.1)  # in float64
