@@ -31,8 +31,11 @@ LEAST_OF_Q, VANISHED = 0.4, 1400.0
 """Below that a, 1 − P loses digits; above that x, Q is 0."""
 
 
-def posix_bessel(function: str) -> Callable[[float], Primitive | None]:
-    """Return what gives the row of one whole order, of ``jn`` or ``yn``."""
+def posix_bessel(function: str, javascript: str) -> Callable[[float], Primitive | None]:
+    """Return what gives the row of one whole order, of ``jn`` or ``yn``.
+
+    `javascript` is the function of any order that JavaScript has instead.
+    """
 
     @cache
     def of_order(n: float) -> Primitive | None:
@@ -41,7 +44,8 @@ def posix_bessel(function: str) -> Callable[[float], Primitive | None]:
         call = f"{function}({abs(n):.0f}, {{0}})"
         c = f"(-{call})" if n < 0 and n % 2 else call  # DLMF 10.4.1
         name = f"{function} of order {n:g}"
-        return Primitive(name=name, rule=elementwise(None), c=c, python="", javascript="")
+        own = f"{javascript}({n:.0f}, {{0}})"
+        return Primitive(name=name, rule=elementwise(None), c=c, python="", javascript=own)
 
     return of_order
 

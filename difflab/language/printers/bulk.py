@@ -96,8 +96,8 @@ def bulk_lines(printer: StraightLinePrinter, longest: int) -> int:
 def _are_scalar(printer: StraightLinePrinter, nodes: Nodes) -> NDArray[np.bool_]:
     """Return for each node whether it computes a number from at most three others."""
     graph = printer.graph
-    arrays = np.array([shape != () for shape in graph.shape_table])
-    looped = np.array([row.shape is not None for row in graph.primitives])
+    arrays = np.array([shape != () for shape in graph.shape_table], dtype=np.bool_)
+    looped = np.array([row.shape is not None for row in graph.primitives], dtype=np.bool_)
     among = arrays[graph.shape_ids[nodes]] | looped[graph.opcode[nodes] - FIRST_ROW]
     found: NDArray[np.bool_] = ~among & (np.diff(graph.starts)[nodes] <= _MOST_OPERANDS)
     return found

@@ -76,9 +76,7 @@ class StraightLinePrinter(ExpressionPrinter):
     def __init__(
         self, function: Function, name: str, outer: StraightLinePrinter | None = None
     ) -> None:
-        super().__init__(
-            PrintedGraph(function, companions=True, empty=False, template=self.template)
-        )
+        super().__init__(PrintedGraph(function, companions=True, empty=False, orders=True))
         self.name = name
         self.outer = outer
         if outer is None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Sequence, Set
-from functools import partial
+from collections.abc import Container, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -38,13 +37,11 @@ class _Arguments(Sequence[list[int]]):
 
 
 def _of_constant_order(
-    rows: Set[Primitive], builder: Builder, node: int, row: Primitive, args: Args, params: Params
+    builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
-    """Return the function of one order of one of the rows, where that is a constant."""
-    if row not in rows or row.of_order is None:
-        return None
+    """Return the function of one order, where that is a constant and the row has one."""
     orders = [builder.number(arg) for arg in args[:-1]]
-    made = None if None in orders else row.of_order(*orders)
+    made = None if row.of_order is None or None in orders else row.of_order(*orders)
     if made is None:
         return None
     builder.simplify = True
@@ -71,9 +68,8 @@ class PrintedGraph:
         Whether loops are kept.
     empty : bool
         Whether arrays without elements are printed, so that they use their arguments.
-    template : callable, optional
-        ``template(row)`` is what the language has for a row; a row for which that is empty is
-        replaced by its function of one order, if its orders are constants.
+    orders : bool
+        Whether rows of constant orders are what printed code has instead.
 
     Attributes
     ----------
@@ -96,13 +92,12 @@ class PrintedGraph:
         calls: bool = False,
         loops: bool = False,
         empty: bool = True,
-        template: Callable[[Primitive], str] | None = None,
+        orders: bool = False,
     ) -> None:
         if not companions:
             function = expanded(function, customs=not calls, loops=not loops)
-        orders = {row for row in function.graph.primitives if row.of_order}
-        if template is not None and (missing := {row for row in orders if not template(row)}):
-            function = rewritten(function, partial(_of_constant_order, missing))
+        if orders and any(row.of_order for row in function.graph.primitives):
+            function = rewritten(function, _of_constant_order)
         self.function = function
         self.graph = self.function.graph
         self.children: Sequence[list[int]] = _Arguments(self.graph)
