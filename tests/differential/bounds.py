@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.execute.lower.schedule import ScalarProgram
-from difflab.primitives import bessel, dawson, integrals, inverses, remainders
+from difflab.primitives import bessel, beta_functions, dawson, integrals, inverses, remainders
 
 __all__ = ["Bounded", "bounded", "exact_row"]
 
@@ -34,7 +35,7 @@ ARGUMENT_ULPS = 8.0
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
 SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "derf", "dpower_exponent", "dndtri"}
 SPECIAL |= {*remainders.__all__, *bessel.__all__, *integrals.__all__, *inverses.__all__}
-SPECIAL |= {*dawson.__all__, "erfcx", "erfi"}
+SPECIAL |= {*dawson.__all__, *beta_functions.__all__, "erfcx", "erfi"}
 EXPONENTIALS = {"dndtri"}
 """Exponentials of what SciPy has rounded, which lose as many more digits as their exponent has."""
 PERIOD, PART = 0.4, 0.382
@@ -43,6 +44,8 @@ TOGETHER = 2
 """Moves of all operands at once: all up, and all down."""
 SUMS = {"logaddexp"}
 """Of which an operand is a term, so that the result may be much smaller than what was rounded."""
+GAMMAS = {*beta_functions.__all__}
+"""Of which SciPy adds and subtracts logarithms of gamma that may be larger than the result."""
 SHARE = 1e-3
 """A bound above this share of the value, or above it itself, is infinite: no digit is left."""
 LARGEST = np.finfo(float).max
@@ -196,6 +199,13 @@ def _rounding(
     size = np.abs(value)
     if row.name in EXPONENTIALS:
         ulps = ulps * (1.0 + np.abs(np.log(size)))
+    if row.name in GAMMAS:
+        a, b = operands[:2]
+        terms = np.abs(gammaln(a)) + np.abs(gammaln(b)) + np.abs(gammaln(a + b))
+        if row.name == "betaln":
+            size = np.maximum(size, terms)
+        else:  # an exponential of theirs
+            ulps = ulps * (1.0 + terms)
     if row.name in SUMS:
         size = np.maximum.reduce([size, *np.broadcast_arrays(*map(np.abs, operands), value)[:-1]])
     rounding = np.where(np.isfinite(value), ulps * np.spacing(size), 0.0)

@@ -202,7 +202,11 @@ class WrittenValue:
 
     def reshape(self, *shape: Any) -> WrittenValue:
         """Return the same elements in another shape."""
-        text = f"{self._atom()}.reshape({', '.join(map(written_text, shape))})"
+        to = ", ".join(map(written_text, shape))
+        text = f"{self._atom()}.reshape({to})"
+        if self.arrays in ("np", "jnp") and self.shaped is not None and not self.shape:
+            to = to if isinstance(shape[0], tuple) else f"({to},)"
+            text = f"{self.arrays}.reshape({self.operand()}, {to})"  # it may be a Python number
         shaped = partial(_shape_of, lambda x, *to: np.reshape(x, *to), (self, *shape), {})
         return WrittenValue(text, self.arrays, self.lines, shaped=shaped)
 

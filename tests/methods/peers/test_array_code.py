@@ -161,3 +161,14 @@ def test_the_order_of_equal_elements_is_theirs(run: Callable[..., Any]) -> None:
     found = run(dl.trace(lambda x: argsort(x) + 0.1, x), [x])
     places = [*range(1, 40, 2), *range(0, 40, 2)]
     np.testing.assert_array_equal(found, np.array(places) + 0.1)  # in float64
+
+
+@pytest.mark.parametrize("code", [numpy_code, jax_code], ids=["numpy", "jax"])
+def test_a_number_of_python_can_be_an_element(code: Callable[..., str]) -> None:
+    """A Python float, which a call may pass, has no method ``reshape``."""
+    if code is jax_code:
+        pytest.importorskip("jax")
+    f = dl.trace(lambda x, y: np.concatenate([np.reshape(y, (1,)), x]) * 2, np.ones(2), 1.0)
+    names: dict[str, Any] = {}
+    exec(code(f), names)
+    assert np.asarray(names["f"](np.array([1.0, 3.0]), 2.5)).tolist() == [5.0, 2.0, 6.0]
