@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from difflab.cli.output import emit, screen
@@ -52,6 +53,8 @@ OPTIONAL = (
 
 def doctor() -> int:
     """Show versions, processor, threads, GPU and optional packages."""
+    from importlib.metadata import packages_distributions
+
     from difflab.core.table import Cell, Column, Table, facts
     from difflab.execute.targets.llvm.store import folder
     from difflab.lab.environment import environment
@@ -62,10 +65,13 @@ def doctor() -> int:
     found.append(("executable", sys.executable))
     found.append(("compiled code", str(folder() or "not kept: DIFFLAB_CACHE is off")))
     wrong = faults(package.module for package in OPTIONAL)
+    distributions = packages_distributions()
     rows = []
     for package in OPTIONAL:
         fault = wrong.get(package.module, "")
-        state = Cell(fault or _version(package.name), "missing" if fault else "installed")
+        state = Cell(
+            fault or _version(distributions, package.module), "missing" if fault else "installed"
+        )
         if fault.startswith("broken"):
             state = Cell("broken", "broken")
         install = f"pip install {package.requirement}" if fault == "missing" else ""
@@ -85,11 +91,9 @@ def _broken(package: str, why: str) -> str:
     return f"{package} is {clean(why)}\n  repair it with: pip install --force-reinstall {package}"
 
 
-def _version(package: str) -> str:
-    """Return the version of an installed package."""
-    from importlib.metadata import PackageNotFoundError, version
+def _version(distributions: Mapping[str, Sequence[str]], module: str) -> str:
+    """Return the version of a module's distribution: CuPy has one for each version of CUDA."""
+    from importlib.metadata import version
 
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "installed"
+    names = distributions.get(module)
+    return version(names[0]) if names else "installed"

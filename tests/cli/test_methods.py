@@ -57,9 +57,13 @@ def test_doctor_names_what_is_missing_and_the_command(difflab, monkeypatch):
 
 def test_doctor_shows_versions_of_what_is_there(difflab, monkeypatch):
     monkeypatch.setattr("difflab.methods.process.loading.faults", lambda names: {})
-    monkeypatch.setattr("importlib.metadata.version", lambda _: "9.8.7")
+    brought = {"jax": ["jax"], "cupy": ["cupy-cuda13x"]}
+    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: brought)
+    versions = {"jax": "9.8.7", "cupy-cuda13x": "14.2.0"}
+    monkeypatch.setattr("importlib.metadata.version", lambda name: versions.get(name, "1.0"))
     result = difflab("doctor")
     assert re.search(r"^jax +9\.8\.7 +a method of compare; bench peers$", result.out, re.M)
+    assert re.search(r"^cupy +14\.2\.0 ", result.out, re.M)
     assert "pip install" not in result.out
 
 
