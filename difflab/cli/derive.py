@@ -215,7 +215,7 @@ def _simplified(function: Function) -> Function:
     from difflab.interop.simplification import simplified
 
     found = simplified(function)
-    for point in found.extended:
+    for point in dict.fromkeys(found.extended):
         say(f"note: the simplified form has a value at {point}, where the original has none")
     return found.function
 

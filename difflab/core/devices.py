@@ -23,11 +23,11 @@ __all__ = [
     "HOST",
     "TAKE_SCALARS",
     "array_module",
-    "beside",
     "device_mismatch",
     "device_module",
     "device_name",
     "home_of",
+    "in_library_of",
     "library_name",
     "module_of",
     "on_host",
@@ -169,21 +169,21 @@ def sent_to(home: Any, array: Any) -> Any:
     return held if home is np else home.asarray(held)
 
 
-def home_of(value: Any) -> Any:
-    """Return the array module of a number or array, or of what a carrier holds."""
-    return module_of(value.__difflab_value__() if hasattr(value, "__difflab_value__") else value)
-
-
-def beside(value: Any, array: np.ndarray[Any, Any]) -> Any:
-    """Return a constant array on the device of a value, or of what a carrier holds.
+def in_library_of(value: Any, array: np.ndarray[Any, Any]) -> Any:
+    """Return a constant array as one of the library of a value, or of what a carrier holds.
 
     Examples
     --------
-    >>> beside(1.0, np.eye(2)).tolist()
+    >>> in_library_of(1.0, np.eye(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    home = home_of(value)
-    return array if home is np else home.asarray(array)
+    return sent_to(home_of(value), array)
+
+
+def home_of(value: Any) -> Any:
+    """Return the array module of a number or array, or of what a carrier holds."""
+    held = getattr(value, "__difflab_held__", None)
+    return module_of(value if held is None else held())
 
 
 def on_host(value: Any) -> Any:

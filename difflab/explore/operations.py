@@ -101,9 +101,12 @@ class Operations:
         """Return a formula as a function of the script, and as an expression to show."""
         graph = formula.graph
         nodes = sorted(formula.slots)
-        return self._function(Function(graph, tuple(nodes), (formula.output,), ("value",)))
+        written = Function(graph, tuple(nodes), (formula.output,), ("value",))
+        script, shown = self._function(written)
+        return script, shown or _SLOT.sub(r"\1", formula.template)
 
     def _function(self, function: Function) -> tuple[str, str]:
+        """Return a function of the script, and its expression: empty where it has statements."""
         found: Code = code(function)
         self._members |= found.members
         self._definitions |= found.definitions
@@ -111,10 +114,7 @@ class Operations:
         if not found.lines:
             return f"({ARGUMENTS}) => {result}", result
         body = "\n".join([*found.lines, f"    return {result};"])
-        return (
-            f"({ARGUMENTS}) => {{\n{body}\n}}",
-            f"{' '.join(map(str.strip, found.lines))} {result}",
-        )
+        return f"({ARGUMENTS}) => {{\n{body}\n}}", ""
 
 
 def _text(formula: OperationFormula) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from difflab.arrays import random
 from difflab.core.devices import device_module, module_of, on_host, sent_to
-from difflab.core.files import check_destination, open_regular, write_whole
+from difflab.core.files import check_destination, open_regular, reason, write_whole
 from difflab.core.place import at_users_line
 from difflab.eager import Tensor, no_grad, tensor
 from difflab.errors import InputError, ShapeError, TraceError
@@ -314,5 +314,7 @@ def load(path: str | Path) -> State:
     try:
         with open_regular(path) as stream, np.load(stream, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {reason(error)}") from error
     except Exception as error:
         raise InputError(f"{str(path)!r} is not a state that nn.save wrote: {error}") from error

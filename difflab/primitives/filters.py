@@ -23,9 +23,13 @@ def _convolve(xp: ModuleType, a: Array, v: Array) -> Array:
         return np.convolve(a, v)
     last = a.shape[-1] - 1
     places = np.arange(last + v.shape[-1])[:, None] - np.arange(v.shape[-1])
-    terms = _parts(xp, a, np.clip(places, 0, last)) * v[..., None, :]
+    inside = (places >= 0) & (places <= last)
+    parts = _parts(xp, a, np.clip(places, 0, last))
+    if xp is np and v.dtype.kind in "fc" and np.isfinite(v).all():
+        parts[..., ~inside] = 0.0
+        return np.matmul(parts, v[..., None])[..., 0]
     # Zeros around `a` would be multiplied by infinities.
-    return xp.sum(xp.where(xp.asarray((places >= 0) & (places <= last)), terms, 0.0), axis=-1)
+    return xp.sum(xp.where(xp.asarray(inside), parts * v[..., None, :], 0.0), axis=-1)
 
 
 def _correlate(xp: ModuleType, a: Array, v: Array) -> Array:

@@ -37,7 +37,9 @@ function bessel_series(n, x, sign) {
         term *= square / (k * (n + k));
         sum += term;
     }
-    return pow(0.5 * x, n) / tgamma(n + 1.0) * sum;
+    const first = n < 100.0 ? pow(0.5 * x, n) / tgamma(n + 1.0)
+        : exp(n * log(0.5 * x) - lgamma(n + 1.0));
+    return first * sum;
 }""",
     """\
 function besselj(n, x) {
@@ -85,7 +87,7 @@ function besselk(n, x) {
     if (!(x > 0.0)) return x == 0.0 ? Infinity : NaN;
     if (n < 0.0) return besselk(-n, x);
     if (x > 750.0) return 0.0;
-    const h = 1.0 / (x > 16.0 ? 2.0 * sqrt(x) : 8.0);
+    const size = sqrt(n * n + x * x), h = 1.0 / (size > 16.0 ? 2.0 * sqrt(size) : 8.0);
     let sum = 0.5;
     for (let k = 1.0; ; k++) {
         const t = k * h, s = sinh(0.5 * t), fall = 2.0 * x * s * s;

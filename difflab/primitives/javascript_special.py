@@ -36,7 +36,8 @@ function polygamma(k, x) {
     if (k == 0.0) return digamma(x);
     if (k < 0.0 || k != floor(k)) return NaN;
     const sign = k % 2.0 == 0.0 ? -1.0 : 1.0;
-    if (x < -50.0 && x > -Infinity) {
+    if (x == -Infinity) return sign * Infinity;
+    if (x < -50.0) {
         const near = x - floor(x) - 1.0;
         return polygamma(k, near) - sign * (polygamma(k, 1.0 - x) - polygamma(k, 1.0 - near));
     }
@@ -84,7 +85,8 @@ function dbetainc(a, b, x) {
     for (const each of [a, b]) if (each <= 0.0 && each == floor(each)) return 0.0 * x;
     const powers = pow(x, a - 1.0) * pow(1.0 - x, b - 1.0);
     if (a + b < 100.0) return powers * (tgamma(a + b) / tgamma(a) / tgamma(b));
-    return exp((a - 1.0) * log(x) + (b - 1.0) * log1p(-x) - betaln(a, b));
+    const part = (c, y) => c == 0.0 ? 0.0 : c * y;
+    return exp(part(a - 1.0, log(x)) + part(b - 1.0, log1p(-x)) - betaln(a, b));
 }""",
     """\
 function betainc(a, b, x) {

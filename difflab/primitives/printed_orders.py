@@ -27,14 +27,19 @@ MOST, MOST_MODIFIED = 100, 10
 EULER = 0.5772156649015329
 SMALL = 2.0**-56
 """Of a sum of 1, what is left out."""
-LEAST_OF_Q, VANISHED = 0.4, 1400.0
-"""Below that a, 1 − P loses digits; above that x, Q is 0."""
+LEAST_OF_Q, VANISHED = 0.4, 1200.0
+"""Below that a, 1 − P loses digits; above that x, Q is 0, and x¹⁰⁰ is finite."""
 
 
-def posix_bessel(function: str, javascript: str) -> Callable[[float], Primitive | None]:
-    """Return what gives the row of one whole order, of ``jn`` or ``yn``.
+def posix_bessel(function: str, name: str) -> Callable[[float], Primitive | None]:
+    """Return what gives the row of one whole order.
 
-    `javascript` is the function of any order that JavaScript has instead.
+    Parameters
+    ----------
+    function : str
+        POSIX's function: ``jn`` or ``yn``.
+    name : str
+        The function of any order, which JavaScript has.
     """
 
     @cache
@@ -43,9 +48,10 @@ def posix_bessel(function: str, javascript: str) -> Callable[[float], Primitive 
             return None
         call = f"{function}({abs(n):.0f}, {{0}})"
         c = f"(-{call})" if n < 0 and n % 2 else call  # DLMF 10.4.1
-        name = f"{function} of order {n:g}"
-        own = f"{javascript}({n:.0f}, {{0}})"
-        return Primitive(name=name, rule=elementwise(None), c=c, python="", javascript=own)
+        own = f"{name}({n:.0f}, {{0}})"
+        return Primitive(
+            name=f"{name} of order {n:g}", rule=elementwise(None), c=c, python="", javascript=own
+        )
 
     return of_order
 

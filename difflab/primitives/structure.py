@@ -148,7 +148,8 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
     parts = tuple(_as_array(xp, part) for part in parts)
     ranks = [sum(isinstance(entry, tuple) for entry in key) for key in keys]
     batch = _common_batch(xp, parts, ranks)
-    out = xp.zeros(batch + shape, dtype=xp.result_type(*{part.dtype for part in parts}))
+    dtypes = {part.dtype for part in parts} or {xp.float64}
+    out = xp.zeros(batch + shape, dtype=xp.result_type(*dtypes))
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
         return placed(xp, out, ([key[0] for key in keys],), _stack(xp, parts, batch))
     if len(parts) == 1:  # 0 + x would lose the sign of a zero
@@ -172,12 +173,14 @@ def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
 
 def _stack(xp: ModuleType, parts: tuple[Array, ...], batch: Shape) -> Array:
     """Stack scalars (per batch point) along a new last axis."""
+    if not parts:
+        return xp.zeros((*batch, 0))
     if batch == () and xp is np:
         whole = np.array(parts)
         # Arrays of objects would become the elements.
         return whole if whole.dtype != object else np.stack(parts)
     if batch == ():
-        return xp.stack(parts) if parts else xp.zeros(0)
+        return xp.stack(parts)
     return xp.stack([xp.broadcast_to(part, batch) for part in parts], axis=-1)
 
 

@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
+from unittest.mock import patch
 
 import mpmath
 import numpy as np
@@ -24,6 +25,7 @@ import difflab as dl
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.targets.llvm import vector_calls
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter
@@ -120,8 +122,9 @@ def check_target(function: Function, points: Array, target: str) -> None:
         single = np.concatenate([flat(fast(*point), 1) for point in points.T.tolist()])
         assert_near("python at a point", single, expected, bound, points, function.inputs)
     if fast.reason.startswith("native"):
-        run = NativeTarget(copies(program, count), [(count, function.n)], 1)
-        joined = flat(tuple(run.point(points.T.ravel())), count)
+        with patch.object(vector_calls, "WINDOW", 40):
+            run = NativeTarget(copies(program, count), [(count, function.n)], 1)
+            joined = flat(tuple(run.point(points.T.ravel())), count)
         assert_near(
             "native at one point, many times", joined, expected, bound, points, function.inputs
         )

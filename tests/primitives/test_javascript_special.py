@@ -61,13 +61,20 @@ FARTHER: dict[str, tuple[float, float, list[tuple[tuple[float, float], ...]]]] =
     **dict.fromkeys(("airybi", "airybiprime"), (512, 0.1, [((-20, 20),)])),
 }
 """Bounds in units of the last place of a value, or of a number if that is larger, and boxes."""
+HIGH_ORDERS: list[tuple[str, tuple[tuple[float, float], ...]]] = [
+    *[("besselk", ((100, 100), (0.5, 40))), ("besselj", ((200, 200), (5, 20)))],
+    *[("besseli", ((175, 200), (80, 120))), ("dbetainc", ((150, 150), (1, 1), (0.9, 1)))],
+]
+"""Where powers and gamma functions overflow, or nearly: functions and boxes."""
+HIGH_ULPS = 4096.0
+"""An exponential of some hundreds loses as many units."""
 EDGES: list[tuple[str, tuple[float, ...], float]] = [
     *[("erfi", (x,), x) for x in (math.inf, -math.inf, 0.0)],
     *[("erfcinv", (x,), y) for x, y in ((0.0, math.inf), (2.0, -math.inf), (2.5, math.nan))],
     *[("ndtr", (x,), y) for x, y in ((-math.inf, 0.0), (math.inf, 1.0), (math.nan, math.nan))],
     *[("erfcx", (x,), y) for x, y in ((-math.inf, math.inf), (math.inf, 0.0))],
     *[("dawsn", (x,), 0.0) for x in (math.inf, -math.inf, 0.0)],
-    *[("polygamma", (1.0, x), math.inf) for x in (0.0, -3.0)],
+    *[("polygamma", (1.0, x), math.inf) for x in (0.0, -3.0, -math.inf)],
     *[("polygamma", (1.0, math.inf), 0.0), ("polygamma", (0.5, 2.0), math.nan)],
     *[("zeta", (1.0, 2.0), math.inf), ("zeta", (2.0, -0.5), math.nan)],
     *[("gammainc", (2.0, x), y) for x, y in ((0.0, 0.0), (math.inf, 1.0), (-1.0, math.nan))],
@@ -126,6 +133,14 @@ def test_farther_out_they_are_within_the_stated_bounds() -> None:
     for (name, at), found in zip(cases, results, strict=True):
         ulps, floor, _ = FARTHER[name]
         assert_near(TABLE[name], at, found[:, 0], ulps, floor)
+
+
+@needs_node
+def test_high_orders_lose_no_more_than_exponentials_do() -> None:
+    cases = [(name, drawn(box, k)) for k, (name, box) in enumerate(HIGH_ORDERS)]
+    results = run([script(TABLE[name], at) for name, at in cases])
+    for (name, at), found in zip(cases, results, strict=True):
+        assert_near(TABLE[name], at, found[:, 0], HIGH_ULPS)
 
 
 @needs_node

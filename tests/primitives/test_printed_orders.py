@@ -67,7 +67,7 @@ def test_printed_code_of_an_order_agrees_with_mpmath(
     if name in ("besselj", "bessely") and language is JAVASCRIPT:
         pytest.skip("those of any order are held by test_javascript_special.py")
     if name in ("besselj", "bessely") and language.name not in POSIX:
-        with pytest.raises(UnsupportedError, match=f"has no function for '{name[-1]}n of order 0"):
+        with pytest.raises(UnsupportedError, match=f"has no function for '{name} of order 0"):
             language.printer(functions[0], "f")
         return
     if not language.there:
@@ -106,6 +106,7 @@ EDGES = [0.0, 5e-324, -1.0, math.inf, -math.inf, math.nan, 800.0, 1e300]
     [
         *(f"{name}({order}, x)" for name in TRUTHS if name != "dgammainc" for order in (1, 2)),
         *(f"{name}({k}, 1, x)" for name, k in FORMS),
+        *("gammainc(100, x)", "gammaincc(100, x)"),
     ],
 )
 def test_printed_code_has_the_kernels_values_at_edges(text: str, tmp_path: Path) -> None:
@@ -115,7 +116,8 @@ def test_printed_code_has_the_kernels_values_at_edges(text: str, tmp_path: Path)
     (found,) = C.values([function], [np.array(edges)[:, None]], tmp_path)
     with np.errstate(all="ignore"):
         expected = np.array([function(x) for x in edges])
-    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-14, atol=1e-300)
+    close = 1e-13 if "100" in text else 1e-14  # at 800 SciPy's Q of that order errs by 64 ULP
+    np.testing.assert_allclose(found[:, 0], expected, rtol=close, atol=1e-300)
 
 
 def test_other_orders_are_refused_with_the_functions_name() -> None:

@@ -100,7 +100,7 @@ class OnDevice(Language):
     @property
     def there(self) -> bool:
         """Whether the compiler is installed, and there is a GPU."""
-        return super().there and Path("/dev/nvidia0").exists()
+        return super().there and any(Path("/dev").glob("nvidia[0-9]*"))
 
     @property
     def needed(self) -> str:
@@ -221,10 +221,12 @@ template <typename Kernel>
 static void launched(Kernel kernel, const double *x, long n, double *y, long m)
 {
     double *there;
+    for (long k = 0; k < m; k++) y[k] = NAN;  // what a launch that fails leaves
     cudaMalloc(&there, (n + m) * sizeof(double));
     cudaMemcpy(there, x, n * sizeof(double), cudaMemcpyHostToDevice);
     kernel<<<1, 32>>>(there, there + n, 1);
-    cudaMemcpy(y, there + n, m * sizeof(double), cudaMemcpyDeviceToHost);
+    if (cudaGetLastError() == cudaSuccess)
+        cudaMemcpy(y, there + n, m * sizeof(double), cudaMemcpyDeviceToHost);
     cudaFree(there);
 }
 """

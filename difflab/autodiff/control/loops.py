@@ -12,7 +12,7 @@ from difflab.arrays import stack
 from difflab.autodiff.control.loop import append_loop
 from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
 from difflab.autodiff.recording import record
-from difflab.core.devices import beside, home_of
+from difflab.core.devices import home_of, in_library_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.control import Loop
@@ -213,7 +213,7 @@ def _in_python(
 def _stacked(parts: Sequence[Any]) -> Any:
     """Stack one result of all steps; a number of the host, such as `init`, goes to the device."""
     there = next((part for part in parts if home_of(part) is not np), 0.0)
-    return stack([beside(there, np.asarray(p)) if np.isscalar(p) else p for p in parts])
+    return stack([in_library_of(there, np.asarray(p)) if np.isscalar(p) else p for p in parts])
 
 
 def _as_a_node(

@@ -15,7 +15,7 @@ import numpy as np
 
 from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.autodiff.engine.reverse import pull_back_masked
-from difflab.core.devices import beside
+from difflab.core.devices import in_library_of
 from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Primitive, Select, Transpose
 from difflab.eager.recording.rows import sent
 from difflab.graph.builder import Builder
@@ -100,7 +100,7 @@ def _bound(
     if len(operands) == 1:
         return function, operands[0], -1
     if not operands and xp is None:  # a constant array
-        return lambda work: beside(work[0], function()), -1, -1
+        return lambda work: in_library_of(work[0], function()), -1, -1
     return lambda work: function(*[work[operand] for operand in operands]), -1, -1
 
 

@@ -73,6 +73,9 @@ class TapedArray:
     def __difflab_value__(self) -> Any:
         return self._data
 
+    def __difflab_held__(self) -> Any:
+        return self._data
+
     def __difflab_unchanged__(self) -> Any:
         shape = self._data.shape
         return record(reshape, (self,), {"shape": shape, "rank": len(shape)})

@@ -51,7 +51,7 @@ class RecordedArray:
         shape: Shape = self.value.shape
         return shape
 
-    def __difflab_value__(self) -> Any:
+    def __difflab_held__(self) -> Any:
         return self.value
 
     def __difflab_apply__(

@@ -132,8 +132,10 @@ def _numbers(number: Any, root: Any) -> tuple[list[Any], list[Any]]:
 
 def _choice(expression: Any, write: Callable[[Any], str]) -> str:
     """Return the text of a function in pieces; ``write(part)`` is a part's text."""
-    *cases, (last, _) = expression.args
+    *cases, (last, condition) = expression.args
     text = write(last)
+    if str(condition) != "True":  # nothing is said of the other points
+        text = f"where({write(condition)}, {text}, 0/0)"
     for value, condition in reversed(cases):
         text = f"where({write(condition)}, {write(value)}, {text})"
     return text

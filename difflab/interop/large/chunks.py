@@ -217,7 +217,8 @@ def _fill(
     function = compiled.function
     part = min(chunk, points.count)
     if results.in_parts:
-        part = min(part, _whole_blocks(compiled, points.count, PART_BYTES // _row_bytes(compiled)))
+        wanted = max(PART_BYTES // _row_bytes(compiled), 1)
+        part = min(part, _whole_blocks(compiled, points.count, wanted))
     lock = Lock()
 
     def work(turns: Iterator[int]) -> None:
@@ -227,15 +228,12 @@ def _fill(
 
         def computed(start: int, stop: int) -> Iterator[NDArray[np.float64]]:
             """Yield the results of a chunk, in parts of one memory."""
-            try:
-                for read in points.read(start, stop, inputs):
-                    for first in range(0, len(read), part):
-                        some = read[first : first + part]
-                        rows = outputs[: len(some)]
-                        compiled.rows(some, points.count, rows)
-                        yield rows
-            except OSError as error:
-                raise InputError(f"cannot read the points: {reason(error)}") from error
+            for read in _read(points, start, stop, inputs):
+                for first in range(0, len(read), part):
+                    some = read[first : first + part]
+                    rows = outputs[: len(some)]
+                    compiled.rows(some, points.count, rows)
+                    yield rows
 
         for index in turns:
             start, stop = index * chunk, min((index + 1) * chunk, points.count)
@@ -247,6 +245,16 @@ def _fill(
                     progress(done, points.count, "points")
 
     share_turns(work, unfinished.pending, min(_threads(compiled), len(unfinished.pending)))
+
+
+def _read(
+    points: Points, start: int, stop: int, room: NDArray[np.float64]
+) -> Iterator[NDArray[np.float64]]:
+    """Yield points; an error of reading says that it is one."""
+    try:
+        yield from points.read(start, stop, room)
+    except OSError as error:
+        raise InputError(f"cannot read the points: {reason(error)}") from error
 
 
 def _memory(rows: int, columns: int) -> NDArray[np.float64]:

@@ -49,7 +49,7 @@ def javascript(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``exp_remainder``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------

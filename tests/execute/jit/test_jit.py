@@ -464,7 +464,8 @@ def test_cached_calls_convert_single_precision_among_double(target: str, dtype: 
         x = np.arange(4, dtype=np.float32) / (2 + turn)
         found, wanted = fast({"w": weights, "x": x}), function({"w": weights, "x": x})
         for name in found:
-            np.testing.assert_allclose(found[name], wanted[name], rtol=2e-6)
+            assert found[name].dtype == (dtype or np.float64)
+            np.testing.assert_allclose(found[name], wanted[name], rtol=2e-6 if dtype else 1e-14)
     assert fast.traces[0].calls == 4
 
 

@@ -87,8 +87,10 @@ def test_products_of_matrices_add_in_the_same_order(place, target, chunk):
     assert np.load("out.npy").tobytes() == in_memory(fast, points).tobytes()
 
 
+@pytest.mark.parametrize("part", [chunks.PART_BYTES, 8])  # at least one point is a part
 @pytest.mark.parametrize("count", [0, 1, 2, 31, 33, 257])
-def test_few_points(place, count):
+def test_few_points(place, monkeypatch, count, part):
+    monkeypatch.setattr(chunks, "PART_BYTES", part)
     fast = dl.compile(dl.value_and_gradient(dl.parse(FORMULA)), packed=True)
     points = points_of(count)
     dl.apply(fast, points, "out.npy", chunk=10)
@@ -306,7 +308,7 @@ def test_an_error_of_a_thread_stops_the_others(place, monkeypatch):
 
     def reading(*arguments):
         try:
-            return read(*arguments)
+            yield from read(*arguments)
         except PointError:
             failed.set()
             raise

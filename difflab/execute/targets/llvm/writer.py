@@ -24,7 +24,7 @@ from difflab.execute.targets.llvm.vector_calls import grouped_calls
 __all__ = ["PIECE", "LlvmWriter", "PieceWriter"]
 
 PIECE = 1000
-"""Operations in one function: LLVM's compile time grows faster than linearly."""
+"""Groups of operations in one function: LLVM's compile time grows faster than linearly."""
 
 
 class LlvmWriter:

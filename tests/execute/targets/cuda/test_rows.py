@@ -51,7 +51,7 @@ def assert_same(found: Array, expected: Array, points: Any, what: str, ulps: flo
 
 @contextmanager
 def noted(failures: list[str]) -> Iterator[None]:
-    """Note a failure, so that all are seen: a GPU is seldom at hand."""
+    """Note a failure, so that one run shows all of them."""
     try:
         yield
     except AssertionError as error:

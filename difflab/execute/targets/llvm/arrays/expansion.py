@@ -263,7 +263,7 @@ class _Expansion:
         if any(not 0 <= place < lookup.size for place in places):
             raise ConsistencyError(f"a {name} leaves an axis of {lookup.size}")
         axis, found, into = lookup.axis, runs(places), "add" if name == SCATTER else ""
-        if len(places) > 1 and len(found) > MOST_RUNS:
+        if len(found) > MOST_RUNS:
             number = self.lowering.unused()
             self._known(number, np.array(places, dtype=np.float64))
             strides = tuple([int(place == axis) for place in range(len(domain))])
