@@ -24,19 +24,27 @@ VANISHED = 1e9
 EULER = 0.5772156649015329
 
 
-def _growing(name: str, end: Callable[..., Any]) -> Callable[..., Any]:
-    """Return J or I, whose series begins with (x/2)ⁿ/Γ(n + 1), and its limit at ±∞."""
+def _growing(name: str, odd: float, end: Callable[..., Any]) -> Callable[..., Any]:
+    """Return J or I, whose series begins with (x/2)ⁿ/Γ(n + 1), and its limit at ±∞.
+
+    `odd` is the quotient of the functions of the orders −n and n, for odd n.
+    """
 
     def kernel(xp: ModuleType, n: Any, x: Any) -> Any:
         compute = special_function(xp, name)
-        tiny = (xp.abs(x) < TINY) & (n >= 0) & ((xp.real(x) >= 0) | (n == xp.floor(n)))
+        whole = n == xp.floor(n)
+        order = xp.where(whole, xp.abs(n), n)
+        sign = xp.where(whole & (n < 0) & (n % 2 == 1), odd, 1.0)
+        tiny = (xp.abs(x) < TINY) & (order >= 0) & ((xp.real(x) >= 0) | whole)
         at = xp.where(tiny, 1.0, x)
-        first = xp.where(tiny, 0.5 * x, 1.0) ** xp.where(tiny, n, 0.0) * special_function(
-            xp, "rgamma"
-        )(n + 1.0)
+        power = xp.where(tiny, 0.5 * x, 1.0) ** xp.where(tiny, order, 0.0)
+        first = sign * power * special_function(xp, "rgamma")(order + 1.0)
         return xp.where(xp.abs(x) == xp.inf, end(xp, n, x), xp.where(tiny, first, compute(n, at)))
 
     return kernel
+
+
+_besselj = _growing("jv", -1.0, lambda xp, n, x: 0.0)
 
 
 def _end_of_i(xp: ModuleType, n: Any, x: Any) -> Any:
@@ -71,7 +79,7 @@ def _refused(t: Any, y: Any, n: Any, x: Any) -> NoReturn:
 besselj: Primitive = Primitive(
     name="besselj",
     reserved=False,
-    kernel=_growing("jv", lambda xp, n, x: 0.0),
+    kernel=_besselj,
     ufunc="jv",
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besselj(n - 1, x) - besselj(n + 1, x)))
@@ -80,7 +88,7 @@ besselj: Primitive = Primitive(
     javascript="besselj({0}, {1})",
     c_function="double jn(int n, double x);",  # of POSIX, which strict C99 does not declare
     javascript_function="",
-    of_order=posix_bessel("jn", "besselj"),
+    of_order=posix_bessel("jn", "besselj", _besselj),
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="J_{{{0}}}\\left({1}\\right)",
     glyph="J",
@@ -99,7 +107,7 @@ bessely: Primitive = Primitive(
     javascript="bessely({0}, {1})",
     c_function="double yn(int n, double x);",  # of POSIX, which strict C99 does not declare
     javascript_function="",
-    of_order=posix_bessel("yn", "bessely"),
+    of_order=posix_bessel("yn", "bessely", _bessely),
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="Y_{{{0}}}\\left({1}\\right)",
     glyph="Y",
@@ -110,7 +118,7 @@ bessely: Primitive = Primitive(
 besseli: Primitive = Primitive(
     name="besseli",
     reserved=False,
-    kernel=_growing("iv", _end_of_i),
+    kernel=_growing("iv", 1.0, _end_of_i),
     ufunc="iv",
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besseli(n - 1, x) + besseli(n + 1, x)))

@@ -42,9 +42,9 @@ def _density_of_order(a: float) -> Callable[[Any], Any]:
     """Return the density of one a, without the branches that a decides."""
 
     def density(x: Any) -> Any:
-        x = np.where(x < 0, np.nan, x)
         if a <= 0 and a % 1 == 0:
-            return 0.0 * x
+            return np.where(x >= 0, 0.0, np.nan)
+        x = np.where(x < 0, np.nan, x)
         power = (a - 1.0) * np.log(x) if a != 1 else 0.0 * x
         large = np.exp(power - x - math.lgamma(a))  # math's is ln |Γ|, as SciPy's
         if a >= LARGE:

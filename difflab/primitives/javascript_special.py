@@ -52,7 +52,8 @@ function dgammainc(a, x) {
 }""",
     """\
 function gammainc(a, x) {
-    if (!(a > 0.0 && x >= 0.0)) return NaN;
+    if (!(a >= 0.0 && x >= 0.0) || (a == 0.0 && x == 0.0)) return NaN;
+    if (a == 0.0 || a == Infinity) return a == 0.0 ? 1.0 : x == Infinity ? NaN : 0.0;
     if (x >= a + 1.0) return 1.0 - gammaincc(a, x);
     let term = 1.0, sum = 1.0;
     for (let k = 1.0; term > 1e-17 * sum; k++) {
@@ -63,7 +64,8 @@ function gammainc(a, x) {
 }""",
     """\
 function gammaincc(a, x) {
-    if (!(a > 0.0 && x >= 0.0)) return NaN;
+    if (!(a >= 0.0 && x >= 0.0) || (a == 0.0 && x == 0.0)) return NaN;
+    if (a == 0.0 || a == Infinity) return a == 0.0 ? 0.0 : x == Infinity ? NaN : 1.0;
     if (x < a + 1.0) return 1.0 - gammainc(a, x);
     if (x == Infinity) return 0.0;
     const first = x + 1.0 - a;
@@ -170,7 +172,11 @@ function erfcinv(x) {
     if (!(x > 0.0)) return x == 0.0 ? Infinity : NaN;
     const l = log(x * (2.0 - x)), t = 4.330746750799873 + 0.5 * l;
     let y = sqrt(sqrt(t * t - l / 0.147) - t);
-    for (let k = 0; k < 3; k++) {
+    for (let k = 0; k < 4 && x < 1e-290; k++) {
+        const q = 0.5 / (y * y), tail = 15.0 - q * (105.0 - 945.0 * q);
+        y = sqrt(-log(x) - log(1.7724538509055159 * y / (1.0 - q * (1.0 - q * (3.0 - q * tail)))));
+    }
+    for (let k = 0; k < 3 && x >= 1e-290; k++) {
         const u = (x - erfc(y)) * 0.886226925452758 * expsquare(y, 1.0);
         y -= u / (1.0 + y * u);
     }

@@ -31,7 +31,9 @@ LEAST_OF_Q, VANISHED = 0.4, 1200.0
 """Below that a, 1 − P loses digits; above that x, Q is 0, and x¹⁰⁰ is finite."""
 
 
-def posix_bessel(function: str, name: str) -> Callable[[float], Primitive | None]:
+def posix_bessel(
+    function: str, name: str, kernel: Callable[..., Any]
+) -> Callable[[float], Primitive | None]:
     """Return what gives the row of one whole order.
 
     Parameters
@@ -40,6 +42,8 @@ def posix_bessel(function: str, name: str) -> Callable[[float], Primitive | None
         POSIX's function: ``jn`` or ``yn``.
     name : str
         The function of any order, which JavaScript has.
+    kernel : callable
+        Its kernel, ``(xp, n, x)``.
     """
 
     @cache
@@ -48,9 +52,13 @@ def posix_bessel(function: str, name: str) -> Callable[[float], Primitive | None
             return None
         call = f"{function}({abs(n):.0f}, {{0}})"
         c = f"(-{call})" if n < 0 and n % 2 else call  # DLMF 10.4.1
-        own = f"{name}({n:.0f}, {{0}})"
         return Primitive(
-            name=f"{name} of order {n:g}", rule=elementwise(None), c=c, python="", javascript=own
+            name=f"{name} of order {n:g}",
+            kernel=lambda xp, x: kernel(xp, n, x),
+            rule=elementwise(None),
+            c=c,
+            python="",
+            javascript=f"{name}({n:.0f}, {{0}})",
         )
 
     return of_order

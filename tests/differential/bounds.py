@@ -46,6 +46,9 @@ SUMS = {"logaddexp"}
 """Of which an operand is a term, so that the result may be much smaller than what was rounded."""
 GAMMAS = {*beta_functions.__all__}
 """Of which SciPy adds and subtracts logarithms of gamma that may be larger than the result."""
+POWERS = {"gammainc", "gammaincc", "dgammainc"}
+"""Of which SciPy computes xᵃ by logarithms: as many digits are lost as the exponent has, and what
+is less than the least normal number is 0."""
 SHARE = 1e-3
 """A bound above this share of the value, or above it itself, is infinite: no digit is left."""
 LARGEST = np.finfo(float).max
@@ -206,6 +209,10 @@ def _rounding(
             size = np.maximum(size, terms)
         else:  # an exponential of theirs
             ulps = ulps * (1.0 + terms)
+    if row.name in POWERS:
+        a, x = operands
+        ulps = ulps * (1.0 + np.nan_to_num(np.abs(a * np.log(np.abs(x)))))
+        size = np.maximum(size, np.finfo(float).tiny / np.finfo(float).eps)
     if row.name in SUMS:
         size = np.maximum.reduce([size, *np.broadcast_arrays(*map(np.abs, operands), value)[:-1]])
     rounding = np.where(np.isfinite(value), ulps * np.spacing(size), 0.0)

@@ -122,7 +122,7 @@ def check_target(function: Function, points: Array, target: str) -> None:
         single = np.concatenate([flat(fast(*point), 1) for point in points.T.tolist()])
         assert_near("python at a point", single, expected, bound, points, function.inputs)
     if fast.reason.startswith("native"):
-        with patch.object(vector_calls, "WINDOW", 40):
+        with patch.multiple(vector_calls, LEAST=0, WINDOW=40):
             run = NativeTarget(copies(program, count), [(count, function.n)], 1)
             joined = flat(tuple(run.point(points.T.ravel())), count)
         assert_near(

@@ -13,6 +13,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import scipy.special
 
 from difflab.core.primitive import Primitive
 from difflab.graph.interpreters import MpmathInterpreter
@@ -133,6 +134,14 @@ def test_farther_out_they_are_within_the_stated_bounds() -> None:
     for (name, at), found in zip(cases, results, strict=True):
         ulps, floor, _ = FARTHER[name]
         assert_near(TABLE[name], at, found[:, 0], ulps, floor)
+
+
+@needs_node
+def test_the_normal_quantile_of_the_least_numbers_is_scipys() -> None:
+    """Slopes overflow there, and 1 − x of mpmath's form needs hundreds of digits."""
+    at = np.array([[5e-324], [1e-310], [1e-292], [1e-289]])
+    (found,) = run([script(TABLE["ndtri"], at)])
+    np.testing.assert_allclose(found[:, 0], scipy.special.ndtri(at[:, 0]), rtol=1e-14)
 
 
 @needs_node

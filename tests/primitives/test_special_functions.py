@@ -259,3 +259,14 @@ def test_high_derivatives_of_dawsons_integral(order: int) -> None:
                 terms.append(-2 * (t * terms[n] + n * terms[n - 1]))
             size = abs(terms[order]) + abs(terms[order - 1])
             assert abs(value - terms[order]) <= 1e-13 * size, at
+
+
+@pytest.mark.parametrize("order", [-3, -2, -1, 0, 1, 2])
+@pytest.mark.parametrize("x", [-1.28e-308, 1.28e-308, -1e-9])
+def test_bessel_functions_of_the_least_numbers_have_their_first_term(order: int, x: float) -> None:
+    """SciPy's I is nan there, and its J is 0; of the orders n and -n they differ by a sign."""
+    with mpmath.workdps(30):
+        for name in ("besselj", "besseli"):
+            expected = float(getattr(mpmath, name)(order, mpmath.mpf(x)))
+            found = float(dl.parse(f"{name}({order}, x)")(x))
+            assert found == pytest.approx(expected, rel=1e-15, abs=5e-324), name

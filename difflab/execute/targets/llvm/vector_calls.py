@@ -15,6 +15,9 @@ from difflab.execute.targets.llvm.spelling import SPELLINGS
 
 __all__ = ["grouped_calls"]
 
+LEAST = 20_000
+"""Operations below which calls stay single: the functions of the C library are more accurate than
+vector functions, and short code gains little."""
 WINDOW = 8_000
 """Operations that are sorted at a time, so that the values between them stay in the cache."""
 
@@ -27,7 +30,7 @@ def grouped_calls(ops: Sequence[Op], functions: Functions, width: int) -> list[l
         for name, arity in arities.items()
         if SPELLINGS[name].function and functions.vector(SPELLINGS[name].function, arity, width)
     }
-    if not names:
+    if not names or len(ops) < LEAST:
         return [[op] for op in ops]
     return [
         group

@@ -205,6 +205,7 @@ def test_calls_that_depend_on_one_another_come_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch, window: int
 ) -> None:
     monkeypatch.setattr(vector_calls, "WINDOW", window)
+    monkeypatch.setattr(vector_calls, "LEAST", 0)
     monkeypatch.setattr(writer, "PIECE", 5)
     rng = np.random.default_rng(5)
     lines = [f"v{k} = x[{k}]" for k in range(10)]
