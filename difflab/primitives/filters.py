@@ -24,7 +24,7 @@ def _convolve(xp: ModuleType, a: Array, v: Array) -> Array:
     last = a.shape[-1] - 1
     places = np.arange(last + v.shape[-1])[:, None] - np.arange(v.shape[-1])
     inside = (places >= 0) & (places <= last)
-    parts = _parts(xp, a, np.clip(places, 0, last))
+    parts = a[..., xp.asarray(np.clip(places, 0, last))]
     if xp is np and v.dtype.kind in "fc" and np.isfinite(v).all():
         parts[..., ~inside] = 0.0
         return np.matmul(parts, v[..., None])[..., 0]
@@ -36,12 +36,7 @@ def _correlate(xp: ModuleType, a: Array, v: Array) -> Array:
     if xp is np and a.ndim == v.ndim == 1:
         return np.convolve(a, v[::-1], "valid")  # `np.correlate` would conjugate complex steps
     places = np.arange(a.shape[-1] - v.shape[-1] + 1)[:, None] + np.arange(v.shape[-1])
-    return xp.matmul(_parts(xp, a, places), v[..., None])[..., 0]
-
-
-def _parts(xp: ModuleType, a: Array, places: np.ndarray[Any, Any]) -> Array:
-    """Return the elements of `a` at places ``(count, size)``."""
-    return xp.take(a, xp.asarray(places.ravel()), axis=-1).reshape((*a.shape[:-1], *places.shape))
+    return xp.matmul(a[..., xp.asarray(places)], v[..., None])[..., 0]
 
 
 convolve: Primitive = Primitive(

@@ -49,6 +49,8 @@ GAMMAS = {*beta_functions.__all__}
 POWERS = {"gammainc", "gammaincc", "dgammainc"}
 """Of which SciPy computes xᵃ by logarithms: as many digits are lost as the exponent has, and what
 is less than the least normal number is 0."""
+WAVES = {"besselj", "bessely"}
+"""Of which SciPy reduces large arguments in working precision."""
 SHARE = 1e-3
 """A bound above this share of the value, or above it itself, is infinite: no digit is left."""
 LARGEST = np.finfo(float).max
@@ -216,6 +218,9 @@ def _rounding(
     if row.name in SUMS:
         size = np.maximum.reduce([size, *np.broadcast_arrays(*map(np.abs, operands), value)[:-1]])
     rounding = np.where(np.isfinite(value), ulps * np.spacing(size), 0.0)
+    if row.name in WAVES:
+        x = np.where(np.isfinite(operands[1]), np.abs(operands[1]), 0.0)
+        rounding = rounding + ARGUMENT_ULPS * np.spacing(x) / np.sqrt(np.maximum(x, 1.0))
     zero = value == 0
     if np.any(zero):  # what moves it may vanish, and be seen again where it is enlarged
         certain = np.all(np.stack(np.broadcast_arrays(*errors, value)[:-1]) == 0, axis=0)

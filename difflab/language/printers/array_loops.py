@@ -258,8 +258,8 @@ def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> flat_index((2, (3, -1)), ["i0", "i1"]), flat_index((0, ()), [])
-    ('3*i0 + 2 - i1', '0')
+    >>> flat_index((2, (3, -1)), ["i0", "i1"]), flat_index((0, ()), []), flat_index((0, (-1,)), "i")
+    ('3*i0 + 2 - i1', '0', '0 - i')
     """
     offset, strides = affine
     added: list[str] = []
@@ -268,6 +268,6 @@ def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
         if stride:
             factor = "" if abs(stride) == 1 else f"{abs(stride)}*"
             (removed if stride < 0 else added).append(factor + counter)
-    if offset or not (added or removed):
+    if offset or not added:
         (removed if offset < 0 else added).append(str(abs(offset)))
     return " - ".join([" + ".join(added), *removed])
