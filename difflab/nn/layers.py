@@ -121,19 +121,25 @@ class Dropout(Module):
 class ReLU(Module):
     """``max(x, 0)``."""
 
-    forward = staticmethod(functional.relu)
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.relu(x)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    forward = staticmethod(functional.tanh)
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.tanh(x)
 
 
 class Sigmoid(Module):
     """``1/(1 + e⁻ˣ)``."""
 
-    forward = staticmethod(functional.sigmoid)
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.sigmoid(x)
 
 
 class Softsign(Module):
