@@ -79,6 +79,8 @@ function beta(a, b) {
     """\
 function betaln(a, b) {
     if (!(a > 0.0 && b > 0.0)) return NaN;
+    const [small, large] = a < b ? [a, b] : [b, a];
+    if (small * small < 1e-17 * large) return lgamma(small) - small * log(large);
     return a + b < 100.0 ? log(beta(a, b)) : lgamma(a) + lgamma(b) - lgamma(a + b);
 }""",
     """\
