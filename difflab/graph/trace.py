@@ -183,7 +183,8 @@ class TraceBuilder(Builder):
         kind = getattr(getattr(value, "dtype", None), "kind", "")
         if hasattr(value, "__difflab_apply__"):  # a tensor
             data = getattr(value, "_data", value)
-            return self._captured((0, id(data)), unchanged(value), data)
+            captured = getattr(value, "__difflab_captured__", lambda: unchanged(value))
+            return self._captured((0, id(data)), captured(), data)
         if module_of(value) is not np and kind in ("f", "i", "u", "b") and value.ndim:
             return self._captured((0, id(value)), module_of(value).array(value), value)
         return None

@@ -517,3 +517,16 @@ def test_a_deep_network_agrees_with_pytorch():
     (h**2).sum().backward()
     for own, other in zip(mine, theirs, strict=True):
         assert own.grad.numpy() == pytest.approx(other.grad.numpy(), rel=1e-11, abs=1e-12)
+
+
+def test_a_checkpoint_of_a_tensor_that_reads_a_traced_value_keeps_its_gradient() -> None:
+    """The first, unrecorded run put the tensor into the trace as a constant."""
+
+    def product(x: Any, y: Any) -> Any:
+        b = np.sin(x)
+        return dl.checkpoint(lambda v: v * b, np.sin(y))
+
+    x, y = (dl.tensor(value, requires_grad=True) for value in (0.3, 0.7))
+    dl.grad(product)(x, y).backward()
+    np.testing.assert_allclose(x.grad.numpy(), -np.sin(0.3) * np.sin(0.7), rtol=1e-14)
+    np.testing.assert_allclose(y.grad.numpy(), np.cos(0.3) * np.cos(0.7), rtol=1e-14)

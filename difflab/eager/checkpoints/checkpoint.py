@@ -115,12 +115,12 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def unrecorded(run: Callable[[], Any]) -> tuple[Any, bool]:
     """Return the result of `run` unrecorded, and whether it used a tensor that requires grad."""
-    before, MODE.saw_grad = MODE.saw_grad, False
+    before, MODE.saw_grad, MODE.trial = (MODE.saw_grad, MODE.trial), False, True
     try:
         with no_grad():
             return run(), MODE.saw_grad
     finally:
-        MODE.saw_grad = before
+        MODE.saw_grad, MODE.trial = before
 
 
 def _unchanging(leaf: Any) -> Any:

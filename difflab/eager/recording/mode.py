@@ -19,6 +19,8 @@ class _Mode(threading.local):
     """Whether tensors are made that can never be recorded."""
     saw_grad = False
     """Whether something that requires grad was used while nothing was recorded."""
+    trial = False
+    """Whether a checkpoint runs its function unrecorded, to be run again."""
     watch: Any = None
     """The `Watch` of the innermost `detect_anomaly`, which notes the recorded operations."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any
 from weakref import ref
@@ -14,7 +15,7 @@ from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
-from difflab.eager.recording.mode import MODE, WATCHED
+from difflab.eager.recording.mode import MODE, WATCHED, enable_grad
 from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
 from difflab.eager.recording.tape import (
     Accumulation,
@@ -75,6 +76,11 @@ class TapedArray:
 
     def __difflab_held__(self) -> Any:
         return self._data
+
+    def __difflab_captured__(self) -> Any:
+        # A trace that reads the tensor goes on after the trial of a checkpoint inside it.
+        with enable_grad() if MODE.trial else nullcontext():
+            return self.__difflab_unchanged__()
 
     def __difflab_unchanged__(self) -> Any:
         shape = self._data.shape
