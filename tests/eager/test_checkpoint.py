@@ -2,6 +2,7 @@
 
 import weakref
 from math import isqrt
+from typing import Any
 
 import numpy as np
 import pytest
