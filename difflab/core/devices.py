@@ -8,7 +8,7 @@ Python's, NumPy's, and arrays without axes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -32,6 +32,7 @@ __all__ = [
     "module_of",
     "on_host",
     "sent_to",
+    "with_scalars",
 ]
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
@@ -189,3 +190,15 @@ def home_of(value: Any) -> Any:
 def on_host(value: Any) -> Any:
     """Return an array copied to the host, on the user's explicit request."""
     return np.asarray(value.get() if hasattr(value, "get") else value)
+
+
+def with_scalars(xp: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that takes NumPy's arrays without axes, and truth values of the host."""
+    if xp.__name__ in TAKE_SCALARS:
+        return kernel
+
+    def converted(arg: Any) -> Any:
+        scalar = arg[()] if type(arg) is np.ndarray and arg.ndim == 0 else arg
+        return xp.asarray(scalar) if isinstance(scalar, bool | np.bool_) else scalar
+
+    return lambda *args, **params: kernel(*map(converted, args), **params)

@@ -17,10 +17,8 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from difflab.core.apply import apply
-from difflab.core.devices import TAKE_SCALARS
+from difflab.core.devices import with_scalars
 from difflab.core.javascript import from_c
 from difflab.core.special_functions import special_functions
 
@@ -379,7 +377,7 @@ class Primitive:
             found = (
                 partial(self.computer(xp), **kwargs)
                 if self.unbatched is None
-                else _with_scalars(xp, self.unbatched(xp, **kwargs))
+                else with_scalars(xp, self.unbatched(xp, **kwargs))
             )
             self._computers[xp, params] = found
         return found
@@ -387,24 +385,10 @@ class Primitive:
     def _bind(self, xp: ModuleType) -> Callable[..., Any]:
         kernel = self.kernel
         if callable(kernel):
-            found: Callable[..., Any] = partial(kernel, xp)
-        else:
-            *modules, name = kernel.split(".")
-            home: Any = special_functions(xp) if modules else xp
-            found = getattr(home, name)
-        return _with_scalars(xp, found)
-
-
-def _with_scalars(xp: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that takes NumPy's arrays without axes, and truth values of the host."""
-    if xp.__name__ in TAKE_SCALARS:
-        return kernel
-
-    def converted(arg: Any) -> Any:
-        scalar = arg[()] if type(arg) is np.ndarray and arg.ndim == 0 else arg
-        return xp.asarray(scalar) if isinstance(scalar, bool | np.bool_) else scalar
-
-    return lambda *args, **params: kernel(*map(converted, args), **params)
+            return with_scalars(xp, partial(kernel, xp))
+        *modules, name = kernel.split(".")
+        home: Any = special_functions(xp) if modules else xp
+        return with_scalars(xp, getattr(home, name))
 
 
 def _arity(rule: DerivativeRule) -> int | None:
