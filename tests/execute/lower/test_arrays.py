@@ -165,7 +165,8 @@ def test_undefined_values_pass_as_in_numpy_without_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    "shapes", [((1, 1), (1, 3)), ((3, 1), (1, 1)), ((1,), (1, 3)), ((1,), (1,))]
+    "shapes",
+    [((1, 1), (1, 3)), ((3, 1), (1, 1)), ((1,), (1, 3)), ((1,), (1,)), ((1, 1), (1, 1))],
 )
 def test_products_by_one_zero_are_nan_for_inf(shapes: tuple[tuple[int, ...], ...]) -> None:
     left, right = np.zeros(shapes[0]), np.full(shapes[1], math.inf)

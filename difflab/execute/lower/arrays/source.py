@@ -200,13 +200,13 @@ class SourceWriter:
         x, y = map(self._name, op.reads)
         tail = f", {out}" if out else ""
         shapes = [self.layout.shape(number) for number in op.reads]
-        # The method `dot` scales by an operand of one element, and by 0 it gives 0 even for inf.
-        single = 1 in map(math.prod, shapes)
-        if single and np.broadcast_shapes(*shapes) == op.shape:
-            multiply, add = self._function(np.multiply, "multiply"), self._function(np.add, "add")
-            return f"{add}({multiply}({x}, {y}{tail}), 0.0{tail})"  # sums have no -0.0
-        if single or max(map(len, shapes)) > 2:
+        singles = [
+            name for name, shape in zip((x, y), shapes, strict=True) if math.prod(shape) == 1
+        ]
+        if max(map(len, shapes)) > 2 or len(singles) == 2:
             return f"matmul({x}, {y}{tail})"
+        if singles:  # `dot` scales by the one element, and 0 then gives 0 for inf
+            return f"{x}.dot({y}{tail}) if {singles[0]} else matmul({x}, {y}{tail})"
         return f"{x}.dot({y}{tail})"
 
     def _inner(self, op: Op, out: str) -> str:
