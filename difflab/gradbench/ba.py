@@ -1,18 +1,21 @@
 """ba: the reprojection errors of bundle adjustment, and their sparse Jacobian.
 
-One observation has 15 parameters (a camera's 11, a point's 3 and a weight) and 2 errors. Its dense
+The errors of all observations are one function of all cameras and points, whose machine code
+gathers the parameters of an observation where it computes its errors. For the Jacobian, one
+observation has 15 parameters (a camera's 11, a point's 3 and a weight) and 2 errors: its dense
 Jacobian is compiled once and evaluated on all observations as a batch.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import difflab as dl
-from difflab.gradbench.repeats import FASTEST, FunctionsByName, Prepared
+from difflab.gradbench.repeats import FASTEST, FunctionsByName, Prepared, compiled
 from difflab.lab.objectives.ba import reprojection_error, weight_error
 from difflab.lab.objectives.maths import difflab_maths
 
@@ -68,26 +71,37 @@ def _scene(question: Any) -> _Scene:
     )
 
 
-def _compiled(f: Any) -> Any:
-    example = (np.ones(11), np.ones(3), 1.0, np.ones(2))
-    return dl.compile(dl.trace(f, *example), FASTEST, threads=1)
+@dataclass(frozen=True)
+class _Seen:
+    """The parameters of the cameras or points that are seen, one for each observation.
+
+    A parameter is gathered when it is read: no array holds those of all observations.
+    """
+
+    parameters: Any
+    seen: NDArray[np.intp]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.parameters[key[-1]][self.seen]
 
 
 def _objective(question: Any) -> Prepared:
-    scene, fast = _scene(question), _compiled(_errors)
+    scene = _scene(question)
     p = len(scene.weights)
 
-    def evaluate() -> list[Any]:
-        return [fast(*scene.observations(part)) for part in scene.parts()]
+    def errors(cameras: Any, points: Any, weights: Any, features: Any) -> tuple[Any, Any]:
+        camera, point = _Seen(cameras, scene.camera), _Seen(points, scene.point)
+        return _errors(camera, point, weights, features.T)
 
-    def output(found: list[Any]) -> Any:
-        reprojection, weight = found[0]
+    def output(found: Any) -> Any:
+        reprojection, weight = found
         return {
             "reproj_error": {"elements": reprojection[0].tolist(), "repeated": p},
             "w_err": {"element": float(weight[0]), "repeated": p},
         }
 
-    return Prepared(evaluate, output)
+    parameters = scene.cameras, scene.points, scene.weights, scene.features
+    return compiled(errors, *parameters, output=output)
 
 
 def _derivatives(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
@@ -99,7 +113,9 @@ def _derivatives(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
 
 
 def _jacobian(question: Any) -> Prepared:
-    scene, fast = _scene(question), _compiled(_derivatives)
+    scene = _scene(question)
+    observation = np.ones(11), np.ones(3), 1.0, np.ones(2)
+    fast = dl.compile(dl.trace(_derivatives, *observation), FASTEST, threads=1)
     rows, columns = _pattern(scene, question["n"], question["m"])
     values = np.empty(columns.shape)
     blocks, slopes = np.split(values, [-len(scene.weights)])

@@ -1,4 +1,4 @@
-"""ArrayLowering of an array program to loop nests: one operation and one nest per instruction.
+"""Lowering of an array program to loop nests: one operation and one nest per instruction.
 
 Data movement becomes copies; sums, extremes and matrix products accumulate into their results.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.arrays.lowering import ArrayLowering
@@ -93,6 +95,7 @@ class _Expansion:
         self.result = Instructions(program.inputs)
         self.refs: dict[int, tuple[Ref, Shape]] = {}
         self.called: dict[Control, Subprograms] = {}
+        self.tables: dict[bytes, int] = {}
         for number, shape in enumerate(program.input_shapes):
             self.refs[number] = Ref(number, 0, contiguous(shape)), shape
             self.result.sizes[number] = math.prod(shape)
@@ -252,22 +255,27 @@ class _Expansion:
     def _take(self, op: Op) -> None:
         ref, shape = self.refs[op.reads[0]]
         axis = op.detail % len(shape)
-        places = [int(p) for p in self.program.known[op.reads[1]]]
+        places = np.asarray(self.program.known[op.reads[1]], dtype=np.intp)
         out = self._made(op.number, op.shape, FLOAT)
         self._lookup(GATHER, op.shape, out, ref, Lookup(axis, shape[axis]), places)
 
     def _lookup(
-        self, name: str, domain: Shape, out: Ref, ref: Ref, lookup: Lookup, places: Sequence[int]
+        self,
+        name: str,
+        domain: Shape,
+        out: Ref,
+        ref: Ref,
+        lookup: Lookup,
+        places: NDArray[np.intp],
     ) -> None:
         """Read or add the elements at positions along an axis: by runs, or many by a table."""
-        if any(not 0 <= place < lookup.size for place in places):
+        if np.any((places < 0) | (places >= lookup.size)):
             raise ConsistencyError(f"a {name} leaves an axis of {lookup.size}")
-        axis, found, into = lookup.axis, runs(places), "add" if name == SCATTER else ""
+        axis, into = lookup.axis, "add" if name == SCATTER else ""
+        found = list(islice(runs(places), MOST_RUNS + 1))
         if len(found) > MOST_RUNS:
-            number = self.lowering.unused()
-            self._known(number, np.array(places, dtype=np.float64))
             strides = tuple([int(place == axis) for place in range(len(domain))])
-            args = (ref, Ref(number, 0, strides))
+            args = (ref, Ref(self._table(places), 0, strides))
             self.result.add(Instruction(name, domain, out, args, into, lookup=lookup))
             return
         whole, packed = (out, ref) if name == SCATTER else (ref, out)
@@ -277,6 +285,15 @@ class _Expansion:
             beside = packed._replace(offset=packed.offset + start * packed.strides[axis])
             target, source = (apart, beside) if name == SCATTER else (beside, apart)
             self._emit(COPY, (*domain[:axis], count, *domain[axis + 1 :]), target, [source], into)
+
+    def _table(self, places: NDArray[np.intp]) -> int:
+        """Return the number of a table of indices, which lookups of the same indices share."""
+        table = places.astype(np.float64)
+        key = table.tobytes()
+        if key not in self.tables:
+            self.tables[key] = self.lowering.unused()
+            self._known(self.tables[key], table)
+        return self.tables[key]
 
     def _place(self, op: Op) -> None:
         keys, gaps = op.detail
@@ -365,5 +382,5 @@ class _Expansion:
         """Scatter-add the parts along an axis."""
         ref, shape = self.refs[op.reads[0]]
         out = self._filled(op, 0.0)
-        chosen = (indices(places) % max(size, 1)).tolist()
+        chosen = (indices(places) % max(size, 1)).astype(np.intp)
         self._lookup(SCATTER, shape, out, ref, Lookup(axis % len(shape), size), chosen)

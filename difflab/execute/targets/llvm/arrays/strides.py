@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError
 from difflab.execute.lower.ops import ViewSpec
@@ -106,18 +109,17 @@ def reshaped(shape: Shape, strides: Sequence[int], wanted: Shape) -> tuple[int, 
     return tuple(reversed(found))
 
 
-def runs(places: Sequence[int]) -> list[tuple[int, int, int, int]]:
-    """Return indices as evenly spaced runs: ``(start, first index, step, count)``."""
-    found: list[tuple[int, int, int, int]] = []
-    start = 0
-    while start < len(places):
-        stop = start + 1
-        step = places[stop] - places[start] if stop < len(places) else 0
-        while stop < len(places) and places[stop] - places[stop - 1] == step:
-            stop += 1
-        found.append((start, places[start], step, stop - start))
+def runs(places: NDArray[np.intp]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield indices as evenly spaced runs: ``(start, first index, step, count)``."""
+    steps = np.diff(places)
+    changes = np.flatnonzero(np.diff(steps)) + 1
+    start, size = 0, len(places)
+    while start < size:
+        change = np.searchsorted(changes, start, "right")
+        stop = int(changes[change]) + 1 if change < len(changes) else size
+        step = int(steps[start]) if start + 1 < size else 0
+        yield start, int(places[start]), step, stop - start
         start = stop
-    return found
 
 
 def sizes(shapes: Sequence[Shape]) -> list[int]:
