@@ -8,7 +8,7 @@ the compiled function, or a transform of it, is held to the plain one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -163,6 +163,7 @@ WORLD: dict[str, Callable[[dict[str, Any], float, int], Any]] = {
     "nothing": lambda w, v, k: None,
 }
 """Events outside of the arguments; `v` is a number, `k` chooses."""
+DTYPES = ("float64", "float32", "int64", "bool")
 ARGUMENTS = ("values", "shape", "dtype", "tree", "static")
 TRANSFORMS = ("none", "none", "jit of grad", "grad of jit", "vmap of jit", "jit of vmap")
 
@@ -218,7 +219,8 @@ class _Arguments:
 
     def __init__(self) -> None:
         self.shapes: tuple[tuple[int, ...], ...] = ((2,), ())
-        self.tree, self.n, self.seed, self.dtype = TREES[0], 1, 0, "float64"
+        self.tree, self.n, self.seed = TREES[0], 1, 0
+        self.dtypes: tuple[str, ...] = ("float64", "float64")
 
     def change(self, kind: str, k: int) -> None:
         if kind == "values":
@@ -226,19 +228,20 @@ class _Arguments:
         elif kind == "shape":
             self.shapes = (((2,), ()), ((3,), (2, 2)), ((), ()), ((1,), (3,)))[k % 4]
         elif kind == "dtype":
-            self.dtype = ("float64", "float32", "int64", "bool")[k % 4]
+            self.dtypes = (DTYPES[k % 4], DTYPES[k // 4 % 4])
         elif kind == "tree":
             self.tree = TREES[k % len(TREES)]
         else:
             self.n = k % 4
 
-    def drawn(self, stack: tuple[int, ...], dtype: str) -> Any:
-        """Return the trees of a call; float64 ones hold the same numbers as those of `dtype`."""
+    def drawn(self, stack: tuple[int, ...], dtypes: Sequence[str]) -> Any:
+        """Return the trees of a call; those of any dtypes hold the same numbers."""
         draw = np.random.default_rng(self.seed)
         found = [
-            draw.uniform(-1.5, 1.5, (*stack, *shape)).astype(self.dtype) for shape in self.shapes
+            draw.uniform(-1.5, 1.5, (*stack, *shape)).astype(own).astype(dtype)
+            for shape, own, dtype in zip(self.shapes, self.dtypes, dtypes, strict=True)
         ]
-        return self.tree(*[value.astype(dtype)[()] for value in found])
+        return self.tree(*[value[()] for value in found])
 
 
 def _transformed(transform: str, f: Callable[..., Any], target: str | None) -> Callable[..., Any]:
@@ -274,10 +277,13 @@ def check(program: Program) -> None:
         else:
             arguments.change(kind, k)
         # There are no derivatives by integers.
-        dtype = "float64" if scalar else arguments.dtype
-        found = fast(arguments.drawn(stack, dtype), arguments.n)
-        expected = plain(arguments.drawn(stack, "float64"), arguments.n)
-        tolerance = SINGLE if dtype == "float32" else TOLERANCE
+        dtypes = [
+            "float64" if scalar and not dtype.startswith("float") else dtype
+            for dtype in arguments.dtypes
+        ]
+        found = fast(arguments.drawn(stack, dtypes), arguments.n)
+        expected = plain(arguments.drawn(stack, ("float64", "float64")), arguments.n)
+        tolerance = SINGLE if "float32" in dtypes else TOLERANCE
         _compare(found, expected, tolerance, f"after {kind!r} of\n{source}")
 
 
