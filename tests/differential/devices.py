@@ -13,10 +13,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.errors import UnsupportedError
+from tests.differential.array_programs import Draw, Step
 from tests.differential.arrays import Program, formed, listed, programs, surroundings
+from tests.differential.factored import FACTORED
 from tests.differential.judging import agree, noise
 from tests.differential.search import Family
 from tests.support import standin
@@ -121,4 +124,19 @@ def check(program: Program) -> None:
             check_kernels(program, cupy)
 
 
-FAMILY = Family("devices", programs(), check, fixed=300, fresh=60)
+@st.composite
+def _programs(draw: Draw) -> Program:
+    """Draw a program of arrays; one in four computes the factors of a matrix."""
+    program = draw(programs())
+    if draw(st.integers(0, 3)):
+        return program
+    size, name = draw(st.integers(2, 3)), draw(st.sampled_from(tuple(FACTORED)))
+    return replace(
+        program,
+        shapes=((size, size),),
+        steps=(Step("factored", (0,), name), Step("sin", (1,))),
+        points="normal",
+    )
+
+
+FAMILY = Family("devices", _programs(), check, fixed=300, fresh=60)

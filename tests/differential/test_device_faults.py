@@ -1,0 +1,36 @@
+"""Constant arrays that are left on the host are found by the random programs of devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from difflab.eager.recording import plan
+from difflab.errors import DifflabError
+from difflab.graph import interpreters
+from tests.differential.devices import FAMILY
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault"),
+    [
+        (plan, "in_library_of", lambda value, array: array),
+        (interpreters, "_home", lambda carriers: None),
+    ],
+    ids=["tapes", "evaluation"],
+)
+def test_an_array_that_stays_on_the_host_is_found(
+    module: Any, name: str, fault: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, fault)
+    run = settings(
+        max_examples=FAMILY.fixed + FAMILY.fresh,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )(given(FAMILY.programs)(FAMILY.check))
+    with pytest.raises((DifflabError, TypeError)):
+        seed(0)(run)()
