@@ -45,7 +45,7 @@ class ProblemsFormat(StrEnum):
 
 
 def problems(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A problem to show.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A problem to show.")] = None,
     sets: Annotated[
         str | None, typer.Option("--set", metavar="a,b", help="Only these sets; or all.")
     ] = None,

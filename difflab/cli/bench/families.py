@@ -26,7 +26,7 @@ def dimensions(
     family: Annotated[
         str,
         typer.Argument(
-            metavar="[FAMILY]",
+            metavar="FAMILY",
             help="A formula with the sizes n and m, as in 'x: [n]; W: [m, n]; W@x', or"
             " module:function of sizes that returns a function and its example arguments.",
         ),

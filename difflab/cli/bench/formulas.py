@@ -41,7 +41,7 @@ _MOST_POINTS = 100_000_000
 FigureArgument = Annotated[
     str,
     typer.Argument(
-        metavar="[EXPR]",
+        metavar="EXPR",
         help="A formula, problem:SET/NAME or module:function; by default the paper's Figure 3 at"
         " x = 0.2.",
     ),
@@ -86,7 +86,7 @@ def peers(
     expression: Annotated[
         str,
         typer.Argument(
-            metavar="[EXPR]",
+            metavar="EXPR",
             help="A formula, problem or module:function; by default ln(x1)+x1*x2-sin(x2).",
         ),
     ] = "",
