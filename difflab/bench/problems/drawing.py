@@ -61,7 +61,7 @@ def _table(rows: Sequence[SweepRow]) -> Table:
         answered = sorted(value for value in profiles.ulps[method] if math.isfinite(value))
         lines.append(
             (
-                Cell(clean(method), str(found[0]["family"])),
+                clean(method),
                 f"{right}/{total}",
                 verdicts["disagree"],
                 verdicts["inconclusive"],
@@ -103,7 +103,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         _panel(axes, curves, 1.0, _MOST)
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel("cost over the cheapest right method")
-        ticks(axes.xaxis, {10.0**k: f"{10**k:,}×" for k in range(6)})
+        ticks(axes.xaxis, {10.0**k: f"{10**k}×" if k < 3 else f"$10^{k}$×" for k in range(6)})
     _panel(panels[2], profiles.ulps, _LEAST_ULPS, _MOST_ULPS)
     panels[2].set_title("error of the worst element", loc="left", fontsize=10)
     panels[2].set_xlabel("ULP")
@@ -159,6 +159,8 @@ def page(rows: Sequence[SweepRow]) -> str:
 def _unsolved(rows: Sequence[SweepRow]) -> Iterator[str]:
     """Yield a closed list for every method, of the problems without a right answer."""
     columns = (Column("problem"), Column("outcome"), Column("reason"))
+    if all(row["verdict"] in RIGHT for row in rows):
+        yield '<p class="note">Every method solved every problem.</p>'
     for method, found in _by_method(rows).items():
         lines = [
             (clean(str(row["problem"])), _outcome(row), clean(str(row["message"] or "")))
