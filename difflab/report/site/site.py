@@ -37,6 +37,7 @@ _COLUMNS = (
     *("verdict", "error", "ULP", "ops", "prepare", "call", "difflab", "date"),
 )
 _WHERE_GIVEN = ("size", "m")  # columns of families only
+_WHERE_DIFFERENT = ("target", "version", "order")
 _FIGURES = ("size", "m", "order", "error", "ULP", "ops", "prepare", "call")
 _CONTROLS = (
     '<p><label>Filter <input id="filter" type="search" placeholder="reverse disagree"></label> '
@@ -75,15 +76,12 @@ def _index(records: Sequence[Record], names: Mapping[tuple[str, ...], str]) -> s
     wrong = sum(record["verdict"] == "disagree" for record in records)
     heading = f"{clean(studies)}: {counted(len(records), 'record')}, {wrong} of them wrong"
     body = ["<main>", f"<h1>{escape(heading)}</h1>", *_pictures(records), _CONTROLS]
-    columns = [
-        name
-        for name in _COLUMNS
-        if name not in _WHERE_GIVEN or any(record[name] is not None for record in records)
-    ]
+    columns = [name for name in _COLUMNS if _tells(name, records)]
     head = "".join(
         f'<th scope="col"{_class(name)}><button>{escape(name)}</button></th>' for name in columns
     )
-    lines = "\n".join(_line(record, names[_group(record)], columns) for record in records)
+    ordered = sorted(records, key=_place)
+    lines = "\n".join(_line(record, names[_group(record)], columns) for record in ordered)
     body.append(
         f'<div class="scroll wide"><table class="sortable"><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>"
@@ -95,38 +93,54 @@ def _index(records: Sequence[Record], names: Mapping[tuple[str, ...], str]) -> s
     return html.document(f"Study {clean(studies)}", body, SCRIPT)
 
 
+def _tells(name: str, records: Sequence[Record]) -> bool:
+    """Whether a column has something to tell of these records."""
+    if name in _WHERE_GIVEN:
+        return any(record[name] is not None for record in records)
+    return name not in _WHERE_DIFFERENT or len({record[name] for record in records}) > 1
+
+
+def _place(record: Record) -> tuple[Any, ...]:
+    """Return what orders the lines: by function and size, then by method."""
+    sizes = tuple(record[name] or 0 for name in _WHERE_GIVEN)
+    return _function(record), sizes, record["point"] or "", record["order"], record["method"]
+
+
+def _function(record: Record) -> str:
+    return str(record["family"] or record["formula"])
+
+
 def _class(name: str) -> str:
     return ' class="figure"' if name in _FIGURES else ""
 
 
 def _line(record: Record, page: str, columns: Sequence[str]) -> str:
-    text = record["family"] or record["formula"]
     domain, link = domain_of(record), f"{page}#{record['key']}"
     point = clean(
         point_text(unpacked_json(record["point"]))
         if domain is None
         else f"{domain.label}, {domain.points} points"
     )
-    code = f"{record['difflab']} {(record['code'] or '')[:7]}"
-    cells = [
-        f'<td><a href="{escape(link)}">{escape(shorten(clean(text), _SHOWN))}</a></td>',
-        f'<td class="point">{escape(shorten(point, 60))}</td>',
-        *(_figure(record[name], str) for name in _WHERE_GIVEN if name in columns),
-        *(
-            f"<td>{escape(clean(str(record[name])))}</td>"
-            for name in ("method", "target", "version")
-        ),
-        _figure(record["order"], str),
-        _outcome(record),
-        _figure(record["max_abs_error"], error),
-        _figure(record["max_ulp_error"], error),
-        _figure(record["operations"], count),
-        _figure(record["prepare_seconds"], seconds),
-        _figure(record["call_seconds"], seconds),
-        f"<td>{escape(clean(code))}</td>",
-        f'<td class="date">{escape(clean(record["date"][:16].replace("T", " ")))}</td>',
-    ]
-    return f"<tr>{''.join(cells)}</tr>"
+    text, code = _function(record), f"{record['difflab']} {(record['code'] or '')[:7]}"
+    cells = {
+        "function": f'<td><a href="{escape(link)}">{escape(shorten(clean(text), _SHOWN))}</a></td>',
+        "at": f'<td class="point">{escape(shorten(point, 60))}</td>',
+        **{name: _figure(record[name], str) for name in (*_WHERE_GIVEN, "order")},
+        **{name: _text(str(record[name])) for name in ("method", "target", "version")},
+        "verdict": _outcome(record),
+        "error": _figure(record["max_abs_error"], error),
+        "ULP": _figure(record["max_ulp_error"], error),
+        "ops": _figure(record["operations"], count),
+        "prepare": _figure(record["prepare_seconds"], seconds),
+        "call": _figure(record["call_seconds"], seconds),
+        "difflab": _text(code),
+        "date": f'<td class="date">{escape(clean(record["date"][:16].replace("T", " ")))}</td>',
+    }
+    return f"<tr>{''.join(cells[name] for name in columns)}</tr>"
+
+
+def _text(value: str) -> str:
+    return f"<td>{escape(clean(value))}</td>"
 
 
 def _figure(value: Any, shown: Any) -> str:
