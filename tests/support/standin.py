@@ -18,7 +18,7 @@ __all__ = ["ndarray"]
 
 _NAMES = (
     "abs absolute add arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax",
-    "argsort astype cumprod take_along_axis",
+    "astype cumprod take_along_axis",
     "broadcast_to cbrt ceil clip concatenate cos cosh cumsum diagonal divide equal exp exp2 expm1",
     "floor greater greater_equal heaviside hypot iscomplexobj isfinite less less_equal log log10",
     "log1p log2 logaddexp logical_and logical_not logical_or matmul max maximum min minimum mod",
@@ -197,6 +197,11 @@ def _sum(self: ndarray, axis: Any = None, **kwargs: Any) -> Any:
 ndarray.sum = _sum
 for _name in FUNCTIONS:
     globals()[_name] = _wrapped(getattr(np, _name), plain=_name in ("iscomplexobj", "result_type"))
+
+
+def argsort(x: ndarray, axis: int) -> Any:
+    """Return the order of the elements along an axis; CuPy's keeps that of equal ones."""
+    return _wrapped(np.argsort)(x, axis=axis, kind="stable")
 
 
 def where(condition: ndarray, a: Any, b: Any) -> Any:
