@@ -13,7 +13,7 @@ from typing import Any
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives.exponential import exp
 from difflab.primitives.special import SLOPE, derf
-from difflab.primitives.special_kernels import special_function
+from difflab.primitives.special_kernels import horner, special_function
 
 __all__ = [
     "derfcx",
@@ -34,6 +34,9 @@ FARTHEST = 40.0
 """Beyond it e^(-x²/2) is 0, and e^(x²) infinite."""
 LEVELS = 190
 """Of the continued fraction of erfcx′/erfcx, for 16 digits at x = 1."""
+
+NEAR, TERMS = 0.5, 13
+"""Up to it a Taylor series gives erfi: SciPy's function is off by 80 ULP near 0.01."""
 
 
 def _exp_square(xp: ModuleType, x: Any, factor: float) -> Any:
@@ -86,6 +89,14 @@ def _derfcx(xp: ModuleType, x: Any) -> Any:
     return xp.where(x > 1.0, -2.0 * ratio * value, 2.0 * xp.minimum(x, 1.0) * value - SLOPE)
 
 
+def _erfi(xp: ModuleType, x: Any) -> Any:
+    """Return erfi(x), near 0 by the sum of 2/√π·x²ᵏ⁺¹/(k!(2k + 1))."""
+    ratios = ((2 * k + 1) / ((k + 1) * (2 * k + 3)) for k in range(TERMS))
+    near = xp.minimum(xp.maximum(x, -NEAR), NEAR)
+    series = SLOPE * near * horner(ratios, near * near)
+    return xp.where(xp.abs(x) < NEAR, series, special_function(xp, "erfi")(x))
+
+
 erfcx: Primitive = Primitive(
     name="erfcx",
     reserved=False,
@@ -115,7 +126,7 @@ derfcx: Primitive = Primitive(
 erfi: Primitive = Primitive(
     name="erfi",
     reserved=False,
-    kernel="special.erfi",
+    kernel=_erfi,
     rule=elementwise(lambda t, y, x: t * derfi(x)),
     c="",
     javascript="erfi({0})",

@@ -245,6 +245,22 @@ def test_four_derivatives_of_dawsons_integral_keep_their_digits(x: float, mode: 
             assert float(np.ravel(f(x))[0]) == pytest.approx(wanted, rel=4e-15, abs=0), order
 
 
+@pytest.mark.parametrize("name", ["erfi", "dawsn"])
+@pytest.mark.parametrize("target", ["numpy", "python", "native"])
+def test_erfi_and_dawsons_integral_near_0(name: str, target: str) -> None:
+    """SciPy's are off by 80 ULP between 0.01 and 0.02."""
+    if target == "native":
+        pytest.importorskip("llvmlite", reason="llvmlite compiles machine code")
+    fast = dl.compile(dl.parse(f"{name}(x)"), target)
+    for x in (1e-9, 0.0101, -0.0106, 0.012, 0.0155, -0.021, 0.035, 0.09, 0.2, -0.45, 0.4999, 0.5):
+        with mpmath.workdps(40):
+            t = mpmath.mpf(x)
+            wanted = mpmath.erfi(t)
+            if name == "dawsn":
+                wanted *= mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-t * t)
+        assert float(np.ravel(fast(x))[0]) == pytest.approx(float(wanted), rel=9e-16, abs=0), x
+
+
 @pytest.mark.parametrize("order", [5, 8, 12, 20])
 def test_high_derivatives_of_dawsons_integral(order: int) -> None:
     """By its recurrence (DLMF 7.10) in 200 digits, relative to the size of two neighbours."""
