@@ -107,6 +107,7 @@ dawsn: Primitive = Primitive(
     name="dawsn",
     reserved=False,
     kernel=lambda xp, x: _derivative(xp, 0, x),
+    ufunc="dawsn",
     rule=elementwise(lambda t, y, x: t * dawsn_derivative(1, x)),
     sympy=lambda sympy, x: sympy.sqrt(sympy.pi) / 2 * sympy.exp(-(x**2)) * sympy.erfi(x),
     mpmath=lambda mp, x: _in_mpmath(mp, 0, x),

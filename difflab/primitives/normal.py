@@ -127,6 +127,7 @@ erfi: Primitive = Primitive(
     name="erfi",
     reserved=False,
     kernel=_erfi,
+    ufunc="erfi",
     rule=elementwise(lambda t, y, x: t * derfi(x)),
     c="",
     javascript="erfi({0})",
