@@ -29,7 +29,7 @@ PART = 32_776
 
 
 def _errors(camera: Any, point: Any, weight: Any, feature: Any) -> tuple[Any, Any]:
-    """Return the reprojection error of an observation, and the error of its weight."""
+    """Return the reprojection error of an observation, and the error of its weight, or of many."""
     return reprojection_error(MATHS, camera, point, weight, feature), weight_error(MATHS, weight)
 
 

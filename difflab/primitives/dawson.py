@@ -17,11 +17,11 @@ __all__ = ["dawsn", "dawsn_derivative"]
 
 NEAR, FAR = 0.5, 30.0
 """Between them, the contour integral; below, the Taylor series; above, the asymptotic one. The
-integral itself is SciPy's from `NEAR` on: near 0.01 that is off by 80 ULP."""
+function itself is SciPy's from `NEAR` on; SciPy's is off by 80 ULP near 0.01."""
 REACH = 6.9
 """e^(-t²) beyond it changes no digit of the first derivatives."""
 TERMS, FEW_TERMS = 40, 14
-"""Of the Taylor series of derivatives, and of the integral itself."""
+"""Ratios of coefficients in the Taylor series: of derivatives, and of the function itself."""
 MOST = 20
 """The highest order; beyond it the values are nan."""
 

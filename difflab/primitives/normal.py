@@ -36,7 +36,8 @@ LEVELS = 190
 """Of the continued fraction of erfcx′/erfcx, for 16 digits at x = 1."""
 
 NEAR, TERMS = 0.5, 13
-"""Up to it a Taylor series gives erfi: SciPy's function is off by 80 ULP near 0.01."""
+"""erfi is its Taylor series for |x| < `NEAR`, by the ratios of its coefficients: SciPy's function
+is off by 80 ULP near 0.01."""
 
 
 def _exp_square(xp: ModuleType, x: Any, factor: float) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-__all__ = ["CHUNK", "FAMILIES", "Family", "family", "search"]
+__all__ = ["CHUNK", "FAMILIES", "Family", "drawn", "family", "search"]
 
 FAMILIES = (
     "scalar",
@@ -92,15 +92,27 @@ def search(family: Family, count: int, start: int) -> int:
         checked += 1
         family.check(program)
 
+    phases = (Phase.generate, Phase.shrink)
     for number, first in enumerate(range(0, count, CHUNK)):
-        run = settings(
-            max_examples=min(CHUNK, count - first),
-            database=None,
-            deadline=None,
-            derandomize=False,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
-            print_blob=False,
-        )(given(family.programs)(check))
-        seed(start + number)(run)()
+        drawn(family.programs, check, min(CHUNK, count - first), start + number, phases)
     return checked
+
+
+def drawn(
+    programs: SearchStrategy[Any],
+    check: Callable[[Any], None],
+    count: int,
+    first: int,
+    phases: tuple[Phase, ...] = (Phase.generate,),
+) -> None:
+    """Check `count` programs under one seed; by default without shrinking one that fails."""
+    run = settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        phases=phases,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )(given(programs)(check))
+    seed(first)(run)()

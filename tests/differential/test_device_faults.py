@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from difflab.eager.recording import plan
 from difflab.errors import DifflabError
 from difflab.graph import interpreters
 from tests.differential.devices import FAMILY
+from tests.differential.search import drawn
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,5 @@ def test_an_array_that_stays_on_the_host_is_found(
     module: Any, name: str, fault: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, name, fault)
-    run = settings(
-        max_examples=FAMILY.fixed + FAMILY.fresh,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )(given(FAMILY.programs)(FAMILY.check))
     with pytest.raises((DifflabError, TypeError)):
-        seed(0)(run)()
+        drawn(FAMILY.programs, FAMILY.check, FAMILY.fixed + FAMILY.fresh, 0)

@@ -6,12 +6,12 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from difflab import primitives as rows
 from difflab.explore import element_forms, element_matrices, element_orders, while_loops
 from difflab.explore.element_forms import FORMS
 from tests.differential.elements import FAMILY
+from tests.differential.search import drawn
 
 
 def signs_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,12 +79,5 @@ def sweep_beyond_the_last_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_planted_fault_is_found(plant: object, monkeypatch: pytest.MonkeyPatch) -> None:
     assert callable(plant)
     plant(monkeypatch)
-    run = settings(
-        max_examples=150,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )(given(FAMILY.programs)(FAMILY.check))
     with pytest.raises(AssertionError):
-        seed(0)(run)()
+        drawn(FAMILY.programs, FAMILY.check, 150, 0)

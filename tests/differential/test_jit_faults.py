@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from difflab.execute.jit.reads import Reads
 from tests.differential.jit import FAMILY
+from tests.differential.search import drawn
 
 
 # Seeds under which few programs are needed.
@@ -26,12 +26,5 @@ def test_a_guard_that_is_left_out_is_found(
         adopt(self, search)
 
     monkeypatch.setattr(Reads, "_adopt", forgetful)
-    run = settings(
-        max_examples=FAMILY.fixed + FAMILY.fresh,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )(given(FAMILY.programs)(FAMILY.check))
     with pytest.raises((AssertionError, ExceptionGroup)):
-        seed(first)(run)()
+        drawn(FAMILY.programs, FAMILY.check, FAMILY.fixed + FAMILY.fresh, first)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from difflab.language.printers import forms
@@ -14,7 +13,7 @@ from difflab.language.printers.c import CPrinter
 from difflab.primitives import helpers
 from tests.differential import formulas, languages, printed
 from tests.differential.languages import Batch
-from tests.differential.search import Family
+from tests.differential.search import Family, drawn
 from tests.support.languages import C
 
 
@@ -63,12 +62,5 @@ def test_a_planted_fault_is_found(
     plant(monkeypatch)
     kept = [word for word in formulas.WORDS if word.template in words]
     monkeypatch.setattr(formulas, "WORDS", kept)
-    run = settings(
-        max_examples=family.fixed,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )(given(programs)(family.check))
     with pytest.raises((AssertionError, ExceptionGroup)):
-        seed(1)(run)()
+        drawn(programs, family.check, family.fixed, 1)

@@ -76,7 +76,10 @@ def _index(records: Sequence[Record], names: Mapping[tuple[str, ...], str]) -> s
     wrong = sum(record["verdict"] == "disagree" for record in records)
     heading = f"{clean(studies)}: {counted(len(records), 'record')}, {wrong} of them wrong"
     body = ["<main>", f"<h1>{escape(heading)}</h1>", *_pictures(records), _CONTROLS]
-    columns = [name for name in _COLUMNS if _tells(name, records)]
+    columns = [name for name in _COLUMNS if _is_shown(name, records)]
+    if same := [name for name in _WHERE_DIFFERENT if name not in columns]:
+        said = ", ".join(f"{name} {clean(str(records[0][name]))}" for name in same)
+        body.append(f'<p class="note">In all records: {escape(said)}.</p>')
     head = "".join(
         f'<th scope="col"{_class(name)}><button>{escape(name)}</button></th>' for name in columns
     )
@@ -93,17 +96,18 @@ def _index(records: Sequence[Record], names: Mapping[tuple[str, ...], str]) -> s
     return html.document(f"Study {clean(studies)}", body, SCRIPT)
 
 
-def _tells(name: str, records: Sequence[Record]) -> bool:
-    """Whether a column has something to tell of these records."""
+def _is_shown(name: str, records: Sequence[Record]) -> bool:
+    """Whether the table has a column; one of equal settings is a note instead."""
     if name in _WHERE_GIVEN:
         return any(record[name] is not None for record in records)
     return name not in _WHERE_DIFFERENT or len({record[name] for record in records}) > 1
 
 
 def _place(record: Record) -> tuple[Any, ...]:
-    """Return what orders the lines: by function and size, then by method."""
+    """Return what orders the lines: function, sizes, point, settings and method."""
     sizes = tuple(record[name] or 0 for name in _WHERE_GIVEN)
-    return _function(record), sizes, record["point"] or "", record["order"], record["method"]
+    settings = tuple(record[name] for name in _WHERE_DIFFERENT)
+    return _function(record), sizes, record["point"] or "", settings, record["method"]
 
 
 def _function(record: Record) -> str:

@@ -105,6 +105,25 @@ def test_the_table_reads_points_as_people_write_them_and_has_no_empty_column(fol
         assert (f"<button>{name}</button>" in text) == given
 
 
+def test_records_are_in_order_and_equal_settings_are_said_once(folder):
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", page)]
+    methods = ["complex-step", "reverse"]
+    product = [(size, method) for size in ("3", "20") for method in methods]
+    found = [(row[2], row[3]) for row in rows if row and ">product<" in row[0]]
+    assert found == product
+    heads = re.findall(r"<button>(\w+)</button>", page)
+    assert not {"target", "version", "order"} & set(heads)
+    assert "In all records: target auto, version this, order 1." in page
+
+    with Store(folder / "a.db") as store:
+        records = [dict(record) for record in store.records()]
+    records[0]["target"] = "native"
+    (page,) = (text for path, text in site(records).items() if path.name == "index.html")
+    assert b"<button>target</button>" in page
+    assert b"In all records: version this, order 1." in page
+
+
 def test_the_command_on_a_page_repeats_its_records(folder, monkeypatch, tmp_path, capsys):
     from difflab.cli import main
 
