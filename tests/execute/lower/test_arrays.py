@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import tracemalloc
@@ -168,14 +169,21 @@ def test_undefined_values_pass_as_in_numpy_without_a_warning() -> None:
     "shapes",
     [((1, 1), (1, 3)), ((3, 1), (1, 1)), ((1,), (1, 3)), ((1,), (1,)), ((1, 1), (1, 1))],
 )
-def test_products_by_one_zero_are_nan_for_inf(shapes: tuple[tuple[int, ...], ...]) -> None:
-    left, right = np.zeros(shapes[0]), np.full(shapes[1], math.inf)
-    f = dl.trace(lambda x, y: [x @ y, np.swapaxes(y, 0, -1) @ np.swapaxes(x, 0, -1)], left, right)
+def test_products_by_one_element_are_those_of_matmul(shapes: tuple[tuple[int, ...], ...]) -> None:
+    """Of every two values at the edges: 0 times inf is nan, and no sum is -0.0."""
+    f = dl.trace(
+        lambda x, y: [x @ y, np.swapaxes(y, 0, -1) @ np.swapaxes(x, 0, -1)],
+        *map(np.ones, shapes),
+    )
     fast = dl.compile(f, target="numpy")
-    for found in fast(left, right):
-        assert np.all(np.isnan(found))
-    for found in fast(-left, np.ones(shapes[1])):  # 0 + -0·1
-        assert not np.any(np.signbit(found))
+    edges = (0.0, -0.0, 1.0, -1.5, 5e-324, -1e308, math.inf, -math.inf, math.nan)
+    for one, other in itertools.product(edges, repeat=2):
+        left, right = np.full(shapes[0], one), np.full(shapes[1], other)
+        with np.errstate(all="ignore"):
+            wanted = [left @ right, np.swapaxes(right, 0, -1) @ np.swapaxes(left, 0, -1)]
+        for value, exact in zip(fast(left, right), wanted, strict=True):
+            np.testing.assert_array_equal(value, exact)
+            assert np.all((np.signbit(value) == np.signbit(exact)) | np.isnan(exact))
 
 
 def test_factors_are_gathered_only_where_no_digit_changes() -> None:
