@@ -63,10 +63,10 @@ class NativeArrays(PointTarget):
     """
 
     def __init__(self, schedule: Schedule) -> None:
-        self.program = instructions(schedule)
         function = schedule.function
         super().__init__(function.input_shapes, len(function.outputs))
-        self.layout = arranged(self.program)
+        self.layout = arranged(instructions(schedule))
+        self.program = self.layout.program
         if self.layout.operations > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
         self.module = Module(self.layout, host(), checked=checked())

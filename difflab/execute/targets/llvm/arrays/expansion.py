@@ -30,7 +30,7 @@ from difflab.execute.targets.llvm.arrays.instructions import (
 )
 from difflab.execute.targets.llvm.arrays.lowering import MachineLowering
 from difflab.execute.targets.llvm.arrays.recurrences import recurrence
-from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
+from difflab.execute.targets.llvm.arrays.strides import contiguous, in_order, reshaped, runs, seen
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.fourier import FOURIER, Transform
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -139,11 +139,15 @@ class _Expansion:
 
     def _filled(self, op: Op, value: float) -> Ref:
         """Make room for a result, and fill it with a number."""
-        out, size = self._made(op.number, op.shape, op.dtype), math.prod(op.shape)
-        self._emit(
-            COPY, (size,), Ref(out.root, 0, (1,)), [self._spread(self._literal(value), (size,))]
-        )
+        out = self._made(op.number, op.shape, op.dtype)
+        self._fill(op.number, 0, math.prod(op.shape), value)
         return out
+
+    def _fill(self, number: int, start: int, stop: int, value: float) -> None:
+        """Write a number into a stretch of a value."""
+        domain, literal = (stop - start,), self._literal(value)
+        if start < stop:
+            self._emit(COPY, domain, Ref(number, start, (1,)), [self._spread(literal, domain)])
 
     def _spread(self, number: int, domain: Shape) -> Ref:
         """Return a value as it is read along a nest that it is broadcast to."""
@@ -301,11 +305,24 @@ class _Expansion:
 
     def _placed(self, op: Op, keys: Sequence[Any], *, gaps: bool) -> None:
         """Write each part into its place, and add those that follow where parts may overlap."""
-        out = self._filled(op, 0.0) if gaps else self._made(op.number, op.shape, FLOAT)
-        for place, (number, key) in enumerate(zip(op.reads, keys, strict=True)):
-            offset, strides, shape = seen(op.shape, out.strides, ("index", key))
+        out = self._made(op.number, op.shape, FLOAT)
+        places = [seen(op.shape, out.strides, ("index", key)) for key in keys]
+        if gaps:
+            self._fill_around(op.number, *places[0])
+        for place, (number, (offset, strides, shape)) in enumerate(
+            zip(op.reads, places, strict=True)
+        ):
             target, source = Ref(out.root, offset, strides), self._spread(number, shape)
             self._emit(COPY, shape, target, [source], "add" if gaps and place else "")
+
+    def _fill_around(self, number: int, start: int, strides: tuple[int, ...], shape: Shape) -> None:
+        """Fill a value with zeros, but for a part that is written next, if it is a stretch."""
+        size = self.result.sizes[number]
+        if not in_order(strides, shape):
+            self._fill(number, 0, size, 0.0)
+            return
+        self._fill(number, 0, start, 0.0)
+        self._fill(number, start + math.prod(shape), size, 0.0)
 
     def _packed(self, op: Op) -> None:
         """Write all elements one after the other."""

@@ -9,8 +9,7 @@ an address is an offset plus a step per iteration.
 from __future__ import annotations
 
 import bisect
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +21,8 @@ from difflab.execute.targets.llvm.arrays.loop_detection import (
     ValuePosition,
     segmented,
 )
+from difflab.execute.targets.llvm.arrays.placement import placed
+from difflab.execute.targets.llvm.arrays.sharing import OpenNest
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
@@ -101,8 +102,9 @@ class NestLayout:
         for number, group in enumerate(self.groups[0]):
             for step in (self.program.code[place] for place in group.steps):
                 for ref in (step.out, *step.args):
-                    if ref.root in self.cut.places and self.is_kept(ref.root):
-                        used.setdefault(self.cut.places[ref.root].value, []).append(number)
+                    position = self.cut.places.get(ref.root)
+                    if position is not None and position[:2] in self.kept:
+                        used.setdefault(position.value, []).append(number)
         for ref in self.program.outputs:
             if ref.root in self.cut.places:
                 used[self.cut.places[ref.root].value].append(len(self.groups[0]))
@@ -157,12 +159,11 @@ class NestLayout:
         variants = [self._piece(segment, turn) for turn in range(different)]
         groups: list[Group] = []
         steps: list[int] = []
-        written: list[dict[int, Way | None]] = [{} for _ in variants]
+        nests = [OpenNest() for _ in variants]
         domain: tuple[int, ...] = ()
         for place in range(segment.period):
-            if steps and all(
-                self._opens(piece[place], out) for piece, out in zip(variants, written, strict=True)
-            ):
+            each = [(nest, piece[place]) for nest, piece in zip(nests, variants, strict=True)]
+            if steps and all(self._opens(step, nest) for nest, step in each):
                 groups.append(Group((place,)))  # before the open nest, which stays open
                 continue
             own = squeezed(variants[0][place].domain)
@@ -170,30 +171,25 @@ class NestLayout:
             fits = fits and not any(
                 step.alone for step in (variants[0][place], variants[0][steps[-1]])
             )
-            fits = fits and all(
-                _shares(piece[place], out) for piece, out in zip(variants, written, strict=True)
-            )
-            if not fits:
+            if not (fits and all(nest.shares(step) for nest, step in each)):
                 if steps:
                     groups.append(Group(tuple(steps)))
                 steps, domain = [], own
-                written = [{} for _ in variants]
+                nests = [OpenNest() for _ in variants]
             steps.append(place)
-            for piece, out in zip(variants, written, strict=True):
-                step = piece[place]
-                again = step.out.root in out
-                out[step.out.root] = None if step.into or again else _way(step.out, step)
+            for nest, piece in zip(nests, variants, strict=True):
+                nest.add(piece[place])
         groups.append(Group(tuple(steps)))
         return groups
 
-    def _opens(self, step: Instruction, written: Mapping[int, Way | None]) -> bool:
+    def _opens(self, step: Instruction, nest: OpenNest) -> bool:
         """Whether an instruction only writes constants, as the neutral element of a sum.
 
-        Nothing in the open nest has written the same value before.
+        Nothing in the open nest uses the same numbers before.
         """
         constant = all(ref.root in self.program.known for ref in step.args)
-        own = step.out.root >= self.program.inputs and step.out.root not in written
-        return step.name == COPY and not step.into and constant and own
+        own = step.out.root >= self.program.inputs
+        return step.name == COPY and not step.into and constant and own and nest.leaves(step)
 
     def _piece(self, segment: Segment, turn: int) -> list[Instruction]:
         start = segment.start + turn * segment.period
@@ -202,7 +198,10 @@ class NestLayout:
     # --- memory -----------------------------------------------------------------------------
 
     def _kept(self) -> set[tuple[int, int]]:
-        """Return the values that are read outside the nest that makes them."""
+        """Return the values that are read outside the nest that makes them, but for results.
+
+        The results of a routine go where its caller says.
+        """
         kept: set[tuple[int, int]] = set()
         places, program = self.cut.places, self.program
         for number, segment in enumerate(self.cut.segments):
@@ -224,13 +223,11 @@ class NestLayout:
         for ref in program.outputs:
             if ref.root in places:
                 kept.add(places[ref.root][:2])
-        return kept
+        return kept - {places[root][:2] for root in range(program.inputs) if root in places}
 
     def is_kept(self, root: int) -> bool:
         """Return whether a value has memory."""
-        if root < self.program.inputs:  # the results of a routine go where its caller says
-            return True
-        return self.cut.places[root][:2] in self.kept
+        return root < self.program.inputs or self.cut.places[root][:2] in self.kept
 
     def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
         """Return where a value's numbers lie, given the same operand in all turns from this on.
@@ -299,10 +296,11 @@ def arranged(program: Instructions) -> NestLayout:
     """
     looped = NestLayout(program, segmented(program))
     repeats = any(segment.count > 1 for segment in looped.cut.segments)
-    if not repeats or len(program.code) > _STRAIGHT:
+    if repeats and len(program.code) > _STRAIGHT:
         return looped
+    program = placed(program)
     straight = NestLayout(program, segmented(program, loops=False))
-    return straight if straight.room < 0.75 * looped.room else looped
+    return looped if repeats and straight.room >= 0.75 * looped.room else straight
 
 
 def squeezed(domain: tuple[int, ...]) -> tuple[int, ...]:
@@ -314,37 +312,3 @@ def squeezed(domain: tuple[int, ...]) -> tuple[int, ...]:
     (3, 2)
     """
     return tuple([size for size in domain if size != 1])
-
-
-Way = tuple[int, tuple[int, ...]]
-
-
-def _way(ref: Ref, step: Instruction) -> Way:
-    """Return where an operand begins, and its steps along the axes of more than one point."""
-    strides = zip(ref.strides, step.domain, strict=True)
-    return ref.offset, tuple([stride for stride, size in strides if size != 1])
-
-
-def _beside(way: Way, other: Way | None) -> bool:
-    """Whether two results never meet, as the real and the imaginary parts in an array of pairs.
-
-    Examples
-    --------
-    >>> _beside((0, (8, 2)), (1, (8, 2))), _beside((0, (8, 2)), (4, (8, 2)))
-    (True, False)
-    """
-    if other is None or way[1] != other[1]:
-        return False
-    period = math.gcd(*way[1])
-    return period > 0 and (way[0] - other[0]) % period != 0
-
-
-def _shares(step: Instruction, written: dict[int, Way | None]) -> bool:
-    """Whether a nest's instructions leave what this one reads and writes as it expects it."""
-    if step.out.root in written and not _beside(_way(step.out, step), written[step.out.root]):
-        return False
-    if step.lookup is not None and step.args[0].root in written:
-        return False
-    return not (step.into and step.out.root in written) and all(
-        ref.root not in written or written[ref.root] == _way(ref, step) for ref in step.args
-    )

@@ -16,7 +16,7 @@ from difflab.execute.targets.llvm.arrays.groups import squeezed
 from difflab.execute.targets.llvm.arrays.instructions import COPY, GATHER, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.joined import JoinedNest
 from difflab.execute.targets.llvm.arrays.panels import PanelNest
-from difflab.execute.targets.llvm.arrays.vectors import PointerOperand, Vector
+from difflab.execute.targets.llvm.arrays.vectors import PointerOperand, Vector, first_written
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Nest:
         self.steps = steps
         self.later = later
         self.domain = squeezed(steps[0].domain)
-        self.made = {step.out.root for step in steps}
+        self.made = first_written(steps)
         self.looked = {
             place: len(squeezed(step.domain[: step.lookup.axis]))
             for place, step in enumerate(steps)
@@ -58,7 +58,7 @@ class Nest:
         pointers: dict[tuple[int, int], str] = {}
         for place, (step, later) in enumerate(zip(self.steps, self.later, strict=True)):
             for slot, ref in enumerate((step.out, *step.args)):
-                if self._in_memory(slot, ref, step):
+                if self._in_memory(place, slot, ref):
                     turns = [(turn.out, *turn.args)[slot] for turn in later]
                     domain = step.along(slot)
                     pointers[place, slot] = self.routine.operand(step.name, ref, domain, turns)
@@ -79,12 +79,11 @@ class Nest:
         how = self.routine, step, self.domain, strides, self.axes[-1]
         return [DotNest(*how), PanelNest(*how), BlockedNest(*how)]
 
-    def _in_memory(self, slot: int, ref: Ref, step: Instruction) -> bool:
+    def _in_memory(self, place: int, slot: int, ref: Ref) -> bool:
         """Whether an operand is read from memory, or a result written there."""
-        layout = self.routine.layout
         if slot == 0:
-            return bool(step.into) or layout.is_kept(ref.root)
-        return ref.root not in self.made
+            return bool(self.steps[place].into) or self.routine.layout.is_kept(ref.root)
+        return self.made.get(ref.root, place) >= place
 
     def _strides(self, ref: Ref, step: Instruction) -> list[int]:
         return [s for s, size in zip(ref.strides, step.domain, strict=True) if size != 1]

@@ -13,7 +13,7 @@ from difflab.errors import ConsistencyError
 from difflab.execute.lower.ops import ViewSpec
 from difflab.graph.ir import Shape
 
-__all__ = ["contiguous", "reshaped", "runs", "seen", "sizes"]
+__all__ = ["contiguous", "in_order", "reshaped", "runs", "seen", "sizes"]
 
 
 def contiguous(shape: Shape) -> tuple[int, ...]:
@@ -22,6 +22,18 @@ def contiguous(shape: Shape) -> tuple[int, ...]:
     for axis in range(len(shape) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * shape[axis + 1]
     return tuple(strides)
+
+
+def in_order(strides: Sequence[int], shape: Shape) -> bool:
+    """Whether elements lie side by side, in the order of a contiguous array.
+
+    Examples
+    --------
+    >>> in_order((3, 1), (2, 3)), in_order((6, 1), (2, 3)), in_order((6, 1), (1, 3))
+    (True, False, True)
+    """
+    steps = zip(strides, contiguous(shape), shape, strict=True)
+    return all(own == step for own, step, size in steps if size != 1)
 
 
 def seen(

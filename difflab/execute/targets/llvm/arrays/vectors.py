@@ -11,7 +11,7 @@ from difflab.execute.targets.llvm.operations import OperationWriter
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["PointerOperand", "Vector"]
+__all__ = ["PointerOperand", "Vector", "first_written"]
 
 
 class PointerOperand(NamedTuple):
@@ -23,6 +23,17 @@ class PointerOperand(NamedTuple):
     pointer: str
     stride: int
     table: str = ""
+
+
+def first_written(steps: Sequence[Instruction]) -> dict[int, int]:
+    """Return which of a nest's instructions, by their places, is the first to write each value.
+
+    Those after it have its numbers in registers; those up to it read the value from memory.
+    """
+    made: dict[int, int] = {}
+    for place, step in enumerate(steps):
+        made.setdefault(step.out.root, place)
+    return made
 
 
 class Vector(OperationWriter):
@@ -53,7 +64,7 @@ class Vector(OperationWriter):
         super().__init__(routine.functions, width, routine.lines)
         self.routine = routine
         self.steps = steps
-        self.made = {step.out.root for step in steps}
+        self.made = first_written(steps)
         self.operands = operands
         self.start = start
 
@@ -71,7 +82,7 @@ class Vector(OperationWriter):
 
     def _key(self, place: int, slot: int, ref: Ref) -> Any:
         """Return the name of an operand's numbers, which are loaded once."""
-        if ref.root in self.made:
+        if self.made.get(ref.root, place) < place:
             return ref.root
         operand = self.operands[place, slot]
         if operand not in self.numbers:
