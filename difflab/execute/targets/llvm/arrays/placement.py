@@ -84,8 +84,7 @@ class _Uses:
             and source.root >= self.program.inputs
             and source.root not in self.program.truths
             and self.program.sizes[source.root] == math.prod(step.domain)
-            and source.offset == 0
-            and all(in_order(ref.strides, step.domain) for ref in (source, step.out))
+            and in_order(source.strides, step.domain)
         )
 
     def is_joined(self, root: int) -> bool:
@@ -99,7 +98,7 @@ class _Uses:
         steps = [self.program.code[place] for place in places]
         if self.first_read.get(root, places[-1]) < places[-1]:
             return False
-        if any(step.name != COPY or step.into for step in steps):
+        if any(step.name != COPY for step in steps):
             return False
         if not all(in_order(step.out.strides, step.domain) for step in steps):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,14 @@ import pytest
 import difflab as dl
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays
-from difflab.execute.targets.llvm.arrays.instructions import COPY
+from difflab.execute.targets.llvm.arrays.instructions import (
+    COPY,
+    Instruction,
+    Instructions,
+    Ref,
+)
+from difflab.execute.targets.llvm.arrays.placement import placed
+from difflab.execute.targets.llvm.arrays.sharing import OpenNest
 from difflab.graph.pytree import flatten
 
 pytest.importorskip("llvmlite", reason="needs llvmlite: pip install 'difflab[native]'")
@@ -71,6 +79,17 @@ def products(x: Any) -> Any:
     return np.concatenate([matrix @ x, np.cumsum(x * 2.0), np.ravel(matrix @ matrix)])
 
 
+def neighbours(x: Any) -> Any:
+    """Derivatives that overlap in each of the two orders."""
+    return np.sin(x[:-1]) * np.cos(x[1:]), np.exp(x[1:]) / (1.0 + x[:-1])
+
+
+def truths(x: Any) -> Any:
+    """A truth value is a result, and a part among numbers."""
+    large = x > 0.7
+    return large, np.concatenate([large, x])
+
+
 def looped(x: Any) -> Any:
     """A loop whose step ends with a concatenation, and one that keeps two."""
 
@@ -96,6 +115,8 @@ FUNCTIONS: list[Vectors] = [
     sums,
     along_rows,
     products,
+    neighbours,
+    truths,
     looped,
     chosen,
 ]
@@ -113,7 +134,9 @@ def held(f: dl.Function, x: Any) -> None:
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
     for _ in range(2):  # also with what the first call left in memory
         for found, value in zip(target([x]), wanted, strict=True):
-            np.testing.assert_allclose(found, value, rtol=1e-13, atol=1e-13 * np.max(np.abs(value)))
+            np.testing.assert_allclose(
+                found, value, rtol=1e-13, atol=1e-13 * np.max(np.abs(value), initial=0.0)
+            )
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 9, 16, 35])
@@ -127,6 +150,81 @@ def test_values_and_gradients(f: Vectors, size: int, monkeypatch: pytest.MonkeyP
 
     held(dl.trace(lambda x: parts(f(x)), x), x)
     held(dl.trace(dl.grad(total), x), x)
+
+
+def copied(out: Ref, *args: Ref, into: str = "", name: str = COPY, size: int = 3) -> Instruction:
+    """An instruction on a few numbers."""
+    return Instruction(name, (size,), out, args, into)
+
+
+def at(root: int, offset: int = 0) -> Ref:
+    """Neighbouring numbers of a value."""
+    return Ref(root, offset, (1,))
+
+
+MADE = copied(at(1), at(0), name="sin")
+"""The part, value 1, of the only input; value 2 is what it is copied into."""
+
+REFUSED = {
+    "read before all parts are there": [
+        MADE,
+        copied(at(2), at(1)),
+        copied(at(3), at(2), name="cos"),
+        copied(at(2, 3), at(0)),
+    ],
+    "parts overlap": [MADE, copied(at(2), at(1)), copied(at(2, 2), at(0))],
+    "numbers are joined to a part": [MADE, copied(at(2), at(1)), copied(at(2), at(0), into="add")],
+    "joined, not written": [MADE, copied(at(2), at(1), into="maximum")],
+    "the part changes": [MADE, copied(at(2), at(1)), copied(at(1), at(0), into="add")],
+    "only some of the part": [MADE, copied(at(2), at(1), size=2)],
+    "in another order": [MADE, copied(at(2), Ref(1, 2, (-1,)))],
+    "apart": [MADE, copied(Ref(2, 0, (2,)), at(1))],
+    "an input": [copied(at(2), at(0))],
+    "computed in place": [MADE, copied(at(2), at(1)), copied(at(2, 3), at(0), name="exp")],
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_is_not_written_in_place(why: str) -> None:
+    program = Instructions(1, sizes={0: 3, 1: 3, 2: 6, 3: 3})
+    for step in REFUSED[why]:
+        program.add(step)
+    assert placed(program) is program
+
+
+def test_a_part_is_written_in_place() -> None:
+    """What the refused cases change a little; a truth value stays one."""
+    program = Instructions(1, sizes={0: 3, 1: 3, 2: 6})
+    for step in (MADE, copied(at(2, 3), at(1)), copied(at(2), at(0))):
+        program.add(step)
+    program.outputs += [at(2), at(1)]
+    assert placed(replace(program, truths={1})).outputs == program.outputs
+    found = placed(program)
+    assert found.code == [copied(at(2, 3), at(0), name="sin"), copied(at(2), at(0))]
+    assert found.outputs == [at(2), at(2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "together"),
+    [
+        (copied(at(1), at(0)), copied(at(1, 3), at(0)), True),
+        (copied(at(1), at(0)), copied(at(1, 2), at(0)), False),
+        (copied(at(1), at(0), into="add"), copied(at(1, 3), at(0), into="add"), True),
+        (copied(at(1), at(0), into="add"), copied(at(1, 2), at(0), into="add"), False),
+        (copied(at(1), at(0)), copied(at(2), at(1)), True),
+        (copied(at(1), at(0)), copied(at(2), at(1, 1)), False),
+        (copied(at(1), at(0), into="add"), copied(at(2), at(1)), False),
+        (copied(at(2), at(1)), copied(at(1, 3), at(0)), True),
+        (copied(at(2), at(1)), copied(at(1, 2), at(0)), False),
+        (copied(Ref(1, 0, (2,)), at(0)), copied(Ref(1, 1, (2,)), at(0)), True),
+        (copied(Ref(1, 0, (2,)), at(0)), copied(Ref(1, 2, (2,)), at(0)), False),
+    ],
+)
+def test_what_shares_a_nest(before: Instruction, after: Instruction, *, together: bool) -> None:
+    """Numbers that one instruction writes and another one writes or reads at other points."""
+    nest = OpenNest()
+    nest.add(before)
+    assert nest.shares(after) == together
 
 
 def copies(f: Vectors, x: Any) -> int:
