@@ -1,8 +1,9 @@
 """Machine code for one point of a function of arrays: loop nests over elements in memory.
 
 `expansion` lowers each operation to a nest, `loop_detection` finds the iterations of a recurrence,
-`groups` fuses neighbours and assigns memory to values; `module` writes a `routine` for the
-function and one for each function that its `control` instructions call, all made of `nests`.
+`placement` drops copies, `groups` fuses neighbours, as `sharing` allows, and assigns memory to
+values; `module` writes a `routine` for the function and one for each function that its `control`
+instructions call, all made of `nests`.
 """
 
 from __future__ import annotations
