@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -59,7 +60,9 @@ def test_records_are_those_of_one_process_with_workers_killed_at_random(tmp_path
             while not ended.wait(moments.uniform(0.2, 0.6)) and len(killed) < 2:
                 nannies = [*cluster.client.cluster.workers.values()]
                 pid = moments.choice(nannies).pid
-                if pid is not None:  # it is being started again
+                if pid is None:  # it is being started again
+                    continue
+                with suppress(ProcessLookupError):  # it died before its nanny noticed
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)
 
