@@ -1,8 +1,8 @@
 """The checked mode of machine code, which checks every access against the bounds of its array.
 
 Sizes and indices are always checked when code is generated. With ``DIFFLAB_CHECK=bounds`` in the
-environment the code also checks every index at run time, which is several times slower. This mode
-is for tests and debugging.
+environment the code also checks every index at run time, which is several times slower, and memory
+that nothing has written holds nan. This mode is for tests and debugging.
 """
 
 from __future__ import annotations

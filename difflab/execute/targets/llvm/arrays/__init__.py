@@ -1,7 +1,7 @@
 """Machine code for one point of a function of arrays: loop nests over elements in memory.
 
 `expansion` lowers each operation to a nest, `loop_detection` finds the iterations of a recurrence,
-`placement` drops copies, `groups` fuses neighbours, as `sharing` allows, and assigns memory to
+`copy_elision` drops copies, `groups` fuses neighbours, as `sharing` allows, and assigns memory to
 values; `module` writes a `routine` for the function and one for each function that its `control`
 instructions call, all made of `nests`.
 """
@@ -130,7 +130,7 @@ class _NativeWorkspace:
         program = target.program
         self.target = target
         self.table = np.zeros(program.inputs + FAULT, dtype=np.intp)
-        self.memory = np.zeros(target.layout.room + 1)
+        self.memory = target.module.memory()
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
         parts = (self.table, target.constants, self.memory)
         self.addresses = (*[part.ctypes.data for part in parts], 0)

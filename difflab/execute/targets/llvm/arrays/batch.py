@@ -90,11 +90,11 @@ class NativeBatch:
         def work(turns: Iterator[int]) -> None:
             table = np.concatenate([starts, steps, np.zeros(FAULT, np.intp)])
             tables.append(table)
-            memory = np.zeros(self._module.layout.room + 1)
+            values = self._module.memory()
             for turn in turns:
                 first, last = points * turn // blocks, points * (turn + 1) // blocks
                 table[: len(starts)] = starts + 8 * first * steps
-                x, y, v = (part.ctypes.data for part in (table, constants, memory))
+                x, y, v = (part.ctypes.data for part in (table, constants, values))
                 entry.run(x, y, v, last - first)
                 raise_fault(table, self._module.accesses)
 

@@ -145,8 +145,8 @@ class _Expansion:
 
     def _fill(self, number: int, start: int, stop: int, value: float) -> None:
         """Write a number into a stretch of a value."""
-        domain, literal = (stop - start,), self._literal(value)
         if start < stop:
+            domain, literal = (stop - start,), self._literal(value)
             self._emit(COPY, domain, Ref(number, start, (1,)), [self._spread(literal, domain)])
 
     def _spread(self, number: int, domain: Shape) -> Ref:
@@ -309,20 +309,16 @@ class _Expansion:
         places = [seen(op.shape, out.strides, ("index", key)) for key in keys]
         if gaps:
             self._fill_around(op.number, *places[0])
-        for place, (number, (offset, strides, shape)) in enumerate(
-            zip(op.reads, places, strict=True)
-        ):
+        for place, number in enumerate(op.reads):
+            offset, strides, shape = places[place]
             target, source = Ref(out.root, offset, strides), self._spread(number, shape)
             self._emit(COPY, shape, target, [source], "add" if gaps and place else "")
 
     def _fill_around(self, number: int, start: int, strides: tuple[int, ...], shape: Shape) -> None:
         """Fill a value with zeros, but for a part that is written next, if it is a stretch."""
-        size = self.result.sizes[number]
-        if not in_order(strides, shape):
-            self._fill(number, 0, size, 0.0)
-            return
-        self._fill(number, 0, start, 0.0)
-        self._fill(number, start + math.prod(shape), size, 0.0)
+        part = (start, start + math.prod(shape)) if in_order(strides, shape) else (0, 0)
+        self._fill(number, 0, part[0], 0.0)
+        self._fill(number, part[1], self.result.sizes[number], 0.0)
 
     def _packed(self, op: Op) -> None:
         """Write all elements one after the other."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.errors import ConsistencyError
+from difflab.execute.targets.llvm.arrays.copy_elision import elided
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import (
     Segment,
@@ -21,7 +22,6 @@ from difflab.execute.targets.llvm.arrays.loop_detection import (
     ValuePosition,
     segmented,
 )
-from difflab.execute.targets.llvm.arrays.placement import placed
 from difflab.execute.targets.llvm.arrays.sharing import OpenNest
 from difflab.graph.ir import Shape
 
@@ -189,7 +189,7 @@ class NestLayout:
         """
         constant = all(ref.root in self.program.known for ref in step.args)
         own = step.out.root >= self.program.inputs
-        return step.name == COPY and not step.into and constant and own and nest.leaves(step)
+        return step.name == COPY and not step.into and constant and own and nest.is_apart(step)
 
     def _piece(self, segment: Segment, turn: int) -> list[Instruction]:
         start = segment.start + turn * segment.period
@@ -294,13 +294,16 @@ def arranged(program: Instructions) -> NestLayout:
     >>> arranged(instructions(Schedule.of(dl.trace(power, np.ones(1000))))).room
     1000
     """
-    looped = NestLayout(program, segmented(program))
-    repeats = any(segment.count > 1 for segment in looped.cut.segments)
+    cut = segmented(program)
+    repeats = any(segment.count > 1 for segment in cut.segments)
     if repeats and len(program.code) > _STRAIGHT:
-        return looped
-    program = placed(program)
-    straight = NestLayout(program, segmented(program, loops=False))
-    return looped if repeats and straight.room >= 0.75 * looped.room else straight
+        return NestLayout(program, cut)
+    direct = elided(program)
+    straight = NestLayout(direct, segmented(direct, loops=False))
+    if not repeats:
+        return straight
+    looped = NestLayout(program, cut)
+    return straight if straight.room < 0.75 * looped.room else looped
 
 
 def squeezed(domain: tuple[int, ...]) -> tuple[int, ...]:

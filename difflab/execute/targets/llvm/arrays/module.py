@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.routine import Routine
 from difflab.execute.targets.llvm.functions import Functions
@@ -46,6 +49,11 @@ class Module:
         self.functions = Functions(host)
         self.operations = 0
         self._routines: dict[NestLayout, Routine] = {}
+
+    def memory(self) -> NDArray[np.float64]:
+        """Return memory for the values of a call; if checked, what nothing has written is nan."""
+        size = self.layout.room + 1
+        return np.full(size, np.nan) if self.checked else np.zeros(size)
 
     def text(self) -> str:
         """Return the module; x is the table of the inputs' addresses, and n means nothing."""

@@ -6,16 +6,9 @@ import math
 from typing import NamedTuple
 
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Ref
+from difflab.graph.ir import Shape
 
 __all__ = ["OpenNest"]
-
-Way = tuple[int, tuple[int, ...]]
-
-
-def _way(ref: Ref, step: Instruction) -> Way:
-    """Return where an operand begins, and its steps along the axes of more than one point."""
-    strides = zip(ref.strides, step.domain, strict=True)
-    return ref.offset, tuple([stride for stride, size in strides if size != 1])
 
 
 class Access(NamedTuple):
@@ -30,32 +23,34 @@ class Access(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Where an instruction writes: its way, what it reaches, and whether it joins numbers there."""
+    """Where an instruction writes, what it reaches, and whether it accumulates there."""
 
-    way: Way
+    out: Ref
     reached: Access
-    joins: bool
+    accumulates: bool
 
     @classmethod
     def of(cls, step: Instruction) -> Write:
         """Return where an instruction writes."""
         ref, domain = step.accesses()[0]
-        return cls(_way(step.out, step), Access(*ref.reach(domain)), bool(step.into))
+        out = _squeezed(step.out, step.domain)
+        return cls(out, Access(*ref.reach(domain)), bool(step.into))
 
-    def between(self, other: Write) -> bool:
-        """Whether both store along the same steps, but never meet: real and imaginary parts.
+    def interleaves(self, other: Write) -> bool:
+        """Whether both store with the same strides, but never meet: real and imaginary parts.
 
         Examples
         --------
-        >>> real = Write((0, (8, 2)), Access(0, 22), False)
-        >>> real.between(Write((1, (8, 2)), Access(1, 23), False))
+        >>> real = Write(Ref(0, 0, (8, 2)), Access(0, 22), False)
+        >>> real.interleaves(Write(Ref(0, 1, (8, 2)), Access(1, 23), False))
         True
-        >>> real.between(Write((4, (8, 2)), Access(4, 26), False))
+        >>> real.interleaves(Write(Ref(0, 4, (8, 2)), Access(4, 26), False))
         False
         """
-        period = math.gcd(*self.way[1])
-        stores = not self.joins and not other.joins and self.way[1] == other.way[1]
-        return stores and period > 0 and (self.way[0] - other.way[0]) % period != 0
+        period = math.gcd(*self.out.strides)
+        stores = not self.accumulates and not other.accumulates
+        same = self.out.strides == other.out.strides and period > 0
+        return stores and same and (self.out.offset - other.out.offset) % period != 0
 
 
 class OpenNest:
@@ -80,8 +75,8 @@ class OpenNest:
                 self.read.setdefault(ref.root, []).append(Access(*ref.reach(domain)))
         self.written.setdefault(step.out.root, []).append(Write.of(step))
 
-    def leaves(self, step: Instruction) -> bool:
-        """Whether the instructions neither read what another one writes nor write there."""
+    def is_apart(self, step: Instruction) -> bool:
+        """Whether an instruction writes nothing that the others read or write."""
         own, root = Write.of(step).reached, step.out.root
         written = any(own.meets(other.reached) for other in self.written.get(root, ()))
         return not written and not any(map(own.meets, self.read.get(root, ())))
@@ -89,16 +84,23 @@ class OpenNest:
     def shares(self, step: Instruction) -> bool:
         """Whether the others leave what an instruction reads and writes as it expects it."""
         own, others = Write.of(step), self.written.get(step.out.root, ())
-        between = step.out.root not in self.read and all(map(own.between, others))
-        if not between and not self.leaves(step):
+        interleaved = step.out.root not in self.read and all(map(own.interleaves, others))
+        if not interleaved and not self.is_apart(step):
             return False
         if step.lookup is not None and step.args[0].root in self.written:
             return False
-        return all(self._left(ref, step) for ref in step.args)
+        return all(self._unchanged(ref, step) for ref in step.args)
 
-    def _left(self, ref: Ref, step: Instruction) -> bool:
+    def _unchanged(self, ref: Ref, step: Instruction) -> bool:
         """Whether what an operand reads is not written here, or just before at the same point."""
         writes = self.written.get(ref.root)
         if writes is None:
             return True
-        return len(writes) == 1 and not writes[0].joins and writes[0].way == _way(ref, step)
+        (write, *others) = writes
+        return not others and not write.accumulates and write.out == _squeezed(ref, step.domain)
+
+
+def _squeezed(ref: Ref, domain: Shape) -> Ref:
+    """Return where an operand begins, and its strides along the axes of more than one point."""
+    strides = zip(ref.strides, domain, strict=True)
+    return ref._replace(strides=tuple([stride for stride, size in strides if size != 1]))

@@ -1,6 +1,6 @@
-"""Values that are only made to be copied into a larger one are written there in the first place.
+"""Copy elision: what would be computed and then copied into a larger value is computed there.
 
-The parts of a concatenation, and the results of a routine, whose places its caller gives.
+This concerns the parts of a concatenation, and the results of a routine.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from itertools import pairwise
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
 from difflab.execute.targets.llvm.arrays.strides import in_order
 
-__all__ = ["placed"]
+__all__ = ["elided"]
 
 
-def placed(program: Instructions) -> Instructions:
+def elided(program: Instructions) -> Instructions:
     """Return a program in which the parts of a value are written into it, not copied.
 
     A value is written in place where one instruction copies all of it, in order, into a part of
@@ -29,7 +29,7 @@ def placed(program: Instructions) -> Instructions:
     >>> from difflab.execute.lower.schedule import Schedule
     >>> from difflab.execute.targets.llvm.arrays.expansion import instructions
     >>> f = dl.trace(lambda x: np.concatenate([np.sin(x), x]), np.ones(3))
-    >>> for step in placed(instructions(Schedule.of(f))).code:
+    >>> for step in elided(instructions(Schedule.of(f))).code:
     ...     print(step.name, step.out)
     sin Ref(root=2, offset=0, strides=(1,))
     copy Ref(root=2, offset=3, strides=(1,))
@@ -40,7 +40,7 @@ def placed(program: Instructions) -> Instructions:
     for place, step in enumerate(program.code):
         if step.name != COPY or step.args[0].root in homes:
             continue
-        if uses.is_part(place, step) and uses.is_joined(step.out.root):
+        if uses.is_part(place, step) and uses.is_assembled(step.out.root):
             homes[step.args[0].root] = step.out
             copies.add(place)
     if not homes:
@@ -67,7 +67,7 @@ class _Uses:
         self.program = program
         self.writes: dict[int, list[int]] = {}
         self.first_read: dict[int, int] = {}
-        self.joined: dict[int, bool] = {}
+        self.assembled: dict[int, bool] = {}
         for place, step in enumerate(program.code):
             self.writes.setdefault(step.out.root, []).append(place)
             for ref in step.args:
@@ -87,13 +87,13 @@ class _Uses:
             and in_order(source.strides, step.domain)
         )
 
-    def is_joined(self, root: int) -> bool:
-        """Whether a value is made of parts that are copied side by side, before it is read."""
-        if root not in self.joined:
-            self.joined[root] = self._is_joined(root)
-        return self.joined[root]
+    def is_assembled(self, root: int) -> bool:
+        """Whether a value consists of parts that are copied side by side before it is read."""
+        if root not in self.assembled:
+            self.assembled[root] = self._is_assembled(root)
+        return self.assembled[root]
 
-    def _is_joined(self, root: int) -> bool:
+    def _is_assembled(self, root: int) -> bool:
         places = self.writes[root]
         steps = [self.program.code[place] for place in places]
         if self.first_read.get(root, places[-1]) < places[-1]:

@@ -12,13 +12,13 @@ import pytest
 import difflab as dl
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays
+from difflab.execute.targets.llvm.arrays.copy_elision import elided
 from difflab.execute.targets.llvm.arrays.instructions import (
     COPY,
     Instruction,
     Instructions,
     Ref,
 )
-from difflab.execute.targets.llvm.arrays.placement import placed
 from difflab.execute.targets.llvm.arrays.sharing import OpenNest
 from difflab.graph.pytree import flatten
 
@@ -189,7 +189,7 @@ def test_what_is_not_written_in_place(why: str) -> None:
     program = Instructions(1, sizes={0: 3, 1: 3, 2: 6, 3: 3})
     for step in REFUSED[why]:
         program.add(step)
-    assert placed(program) is program
+    assert elided(program) is program
 
 
 def test_a_part_is_written_in_place() -> None:
@@ -198,8 +198,8 @@ def test_a_part_is_written_in_place() -> None:
     for step in (MADE, copied(at(2, 3), at(1)), copied(at(2), at(0))):
         program.add(step)
     program.outputs += [at(2), at(1)]
-    assert placed(replace(program, truths={1})).outputs == program.outputs
-    found = placed(program)
+    assert elided(replace(program, truths={1})).outputs == program.outputs
+    found = elided(program)
     assert found.code == [copied(at(2, 3), at(0), name="sin"), copied(at(2), at(0))]
     assert found.outputs == [at(2), at(2, 3)]
 
