@@ -375,6 +375,17 @@ def _listed(xp: Any, x: Any, turns: int, apart: int) -> Any:
     return xp.stack([x[k % size] * x[(k + apart) % size] + 0.5 * k for k in range(turns)])
 
 
+def _rows(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """Nothing to draw, for arrays of two rows or more."""
+    return (0,) if shapes[0] and shapes[0][0] > 1 else None
+
+
+def _neighbours(xp: Any, x: Any) -> Any:
+    """Parts side by side that are computed of neighbours, and of each other."""
+    inner = xp.sin(x[:-1]) * x[1:]
+    return xp.concatenate([x[:1] * 0.5, inner, xp.cos(inner[::-1]), inner * xp.sum(inner)])
+
+
 def _recurrence(xp: Any, x: Any, turns: int, apart: int) -> Any:
     """A recurrence on the whole vector."""
     state = x
@@ -512,6 +523,7 @@ OPERATIONS: dict[str, Operation] = {
     **{name: _of_networks(name) for name in network.NAMES},
     "terms": Operation(lambda xp, v, d: _terms(xp, v[0], *d), 1, _elements),
     "listed": Operation(lambda xp, v, d: _listed(xp, v[0], *d), 1, _elements),
+    "neighbours": Operation(lambda xp, v, d: _neighbours(xp, v[0]), 1, _rows),
     "recurrence": Operation(lambda xp, v, d: _recurrence(xp, v[0], *d), 1, _elements),
 }
 
