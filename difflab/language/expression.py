@@ -23,8 +23,9 @@ from difflab.language.brackets import read_key
 from difflab.language.calls import CALLS, ArrayCall, Statics
 from difflab.language.lexer import TokenKind, clean_name, number, superscript, tokens
 from difflab.language.operators import COMPARISONS, FLOOR, LEVEL, NEGATE, ROW, UNARY
+from difflab.language.placing import indexed
 from difflab.language.scope import Scope
-from difflab.primitives import by_spelling, index, negative, power
+from difflab.primitives import by_spelling, negative, power
 
 __all__ = ["BEFORE_CALL", "ExpressionParser", "Frame", "Handler", "table"]
 
@@ -180,7 +181,7 @@ class ExpressionParser:
             node, position = self.nodes[-1], int(self.text[opener + 1 : end - 1])
             shape = self.builder.shape(node)
             if len(shape) == 1 and position < shape[0]:
-                found = self.builder.element(node, position, (start, end))
+                found = indexed(self.builder, node, (position,), (start, end))
                 self.nodes[-1] = self.elements[self.text[start:end]] = found
                 self.ends[-1] = end
                 return
@@ -290,11 +291,8 @@ class ExpressionParser:
 
     def _index(self, kind: int, start: int, end: int) -> None:
         node = self.nodes[-1]
-        shape = self.builder.shape(node)
-        key, end = read_key(self.text, self.tokens, start, shape)
-        if key != tuple((0, size, 1) for size in shape):
-            params = (("key", key), ("rank", len(shape)))
-            self.nodes[-1] = self.builder.emit(index, (node,), params, (self.starts[-1], end))
+        key, end = read_key(self.text, self.tokens, start, self.builder.shape(node))
+        self.nodes[-1] = indexed(self.builder, node, key, (self.starts[-1], end))
         self.ends[-1] = end
 
     def comma(self, kind: int, start: int, end: int) -> None:

@@ -16,6 +16,7 @@ from difflab.arrays.given import normalized_axes, normalized_axis
 from difflab.core.apply import apply
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
+from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.language.keys import IndexKey, RawKey, resolved
@@ -23,6 +24,7 @@ from difflab.primitives.movement import as_places
 
 __all__ = [
     "drawn",
+    "indexed",
     "is_maximum",
     "listed",
     "put",
@@ -51,6 +53,19 @@ def listed(parts: Sequence[Node]) -> Node:
     found = apply(rows.pack, *scalars, ranks=(0,) * len(scalars))
     shape = (len(parts), *parts[0].shape)
     return found if len(shape) == 1 else arrays.reshape(found, shape)
+
+
+def indexed(builder: Builder, node: int, key: IndexKey, span: tuple[int, int]) -> int:
+    """Return a value at a key: what a list has there, the value itself, or an operation."""
+    shape = builder.shape(node)
+    (place, *more) = key
+    if isinstance(place, int) and not more:
+        if builder.primitive(node) is rows.pack:  # a list of scalars: the language makes no other
+            return builder.args[builder.starts[node] + place]
+        return builder.element(node, place, span)
+    if key == tuple((0, size, 1) for size in shape):
+        return node
+    return builder.emit(rows.index, (node,), (("key", key), ("rank", len(shape))), span)
 
 
 def _elements(part: Node) -> list[Node]:

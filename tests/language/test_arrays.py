@@ -19,6 +19,7 @@ from difflab.language.calls import CALLS
 from difflab.language.printers.c import c
 from difflab.language.printers.latex import latex
 from difflab.language.printers.text import text
+from difflab.primitives import index
 from tests.support.cases import recurrence
 
 DECLARED = "x: [3]; y: [3]; M: [2, 3]; A: [3, 3]; T: [1, 4, 4]; F: [2, 1, 3, 3]; v: [2]; "
@@ -328,6 +329,14 @@ def test_an_element_knows_its_place() -> None:
     graph = parse(text).graph
     spans = [graph.span(node) for node in range(len(graph)) if graph.primitive(node)]
     assert [text[slice(*span)] for span in spans if span] == ["x[1]", "x[0]", "x[1] + x[0]"]
+
+
+@pytest.mark.parametrize("place", ["[1]", "[-1]"])
+def test_an_element_of_a_list_is_what_is_written_there(place: str) -> None:
+    function = parse(f"t = [x, y]; f = [x*y, x*t{place}, (t[0] + t[1])*y]")
+    assert str(function) == "f = [x*y, x*y, (x + y)*y]"
+    assert index not in function.graph.primitives
+    assert function.outputs[0] == function.outputs[1]
 
 
 @pytest.mark.parametrize("wrong", ["x[3]", "y[0]", "x[0][0]", "W[2]", "W[0][2]"])

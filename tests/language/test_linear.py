@@ -20,6 +20,10 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
     "outputs": lambda n: "[" + ", ".join(f"x{i} + 1" for i in range(n)) + "]",
     "declarations": lambda n: "\n".join(f"x{i}: [3]" for i in range(n)) + "\nx0[1]",
     "elements": lambda n: f"x: [{n}]\n" + "+".join(f"x[{i}]^2*x[{i // 2}]" for i in range(n)),
+    "lists": lambda n: (
+        "t = [" + ", ".join(f"x{i}" for i in range(n)) + "]\n"
+        "sum(t) + " + "+".join(f"sin(t[{i}])" for i in range(n))
+    ),
     "blanks": lambda n: "x" + " " * n + "+" + "\n" * n + "1" + " " * n,
     "comments": lambda n: "# c\n" * n + "x",
 }

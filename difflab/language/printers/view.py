@@ -140,6 +140,11 @@ class PrintedGraph:
     def _skip(self, implied: Set[Primitive]) -> None:
         """Replace implied nodes by their arguments."""
         self.children = children = list(self.children)
+        self._lists = {
+            node
+            for node, row in enumerate(self.rows)
+            if row is pack and not any(self.graph.params(node)["ranks"])
+        }
         for node, args in enumerate(children):
             row = self.rows[node]
             printed = [self._printed(arg, implied, False) for arg in args]
@@ -170,10 +175,9 @@ class PrintedGraph:
         """Return the scalar that indexing a list of scalars gives; None for other indexing."""
         (below,) = self.children[node]
         (entry, *more) = self.graph.params(node)["key"] or (None,)
-        if self.rows[below] is not pack or more or not isinstance(entry, int):
+        if below not in self._lists or more or not isinstance(entry, int):
             return None
-        ranks: tuple[int, ...] = self.graph.params(below)["ranks"]
-        return None if any(ranks) else self.children[below][entry]
+        return self.children[below][entry]
 
     def _lengthens(self, node: int) -> bool:
         """Whether a reshape only adds leading axes of size 1, as broadcasting does."""
