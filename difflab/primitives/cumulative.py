@@ -11,6 +11,7 @@ Each row takes `axes`, the one axis counted from the end, and the core `rank` it
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -55,7 +56,7 @@ def _but_first(x: Any, axis: int) -> Any:
 
 
 def _linear_recurrence(xp: ModuleType, a: Array, b: Array, *, axes: Axes, rank: int) -> Array:
-    """Compute line by line or step by step, whichever takes fewer calls; on devices by doubling."""
+    """Compute element after element; on a device by doubling, where that gives the same."""
     batch = np.broadcast_shapes(a.shape[: a.ndim - rank], b.shape[: b.ndim - rank])
     a, b = (
         xp.moveaxis(
@@ -67,12 +68,12 @@ def _linear_recurrence(xp: ModuleType, a: Array, b: Array, *, axes: Axes, rank: 
         )
         for part in (a, b)
     )
-    compute = _in_order if xp is np else _doubled
+    compute = COMPUTED.get(xp.__name__, _on_a_device)
     return xp.moveaxis(compute(xp, a, b), -1, axes[0])
 
 
 def _in_order(xp: ModuleType, a: Array, b: Array) -> Array:
-    """Compute one element after the other, along the last axis."""
+    """Compute line by line or step by step, whichever takes fewer calls, along the last axis."""
     dtype, size, lines = np.result_type(a, b), b.shape[-1], math.prod(b.shape[:-1])
     by_line = dtype.char in "fdFD" and lines * (LINE + ELEMENT * size) < STEP * size
     # BLAS may skip products with zero, which are nan where a coefficient is not finite.
@@ -101,11 +102,55 @@ def _solved(a: Array, b: Array) -> Array:
     return out
 
 
-def _doubled(xp: ModuleType, a: Array, b: Array) -> Array:
-    """Compute y = A y[before] + B for 1, 2, 4, … elements before, until none is left.
+def _in_steps(xp: ModuleType, a: Array, b: Array) -> Array:
+    """Compute step by step, by calls that record their derivatives in PyTorch."""
+    found = [b[..., place] for place in range(min(1, b.shape[-1]))]
+    for place in range(1, b.shape[-1]):
+        found.append(a[..., place - 1] * found[-1] + b[..., place])
+    return xp.stack(found, axis=-1) if found else b
 
-    Products of coefficients may overflow where those of the recurrence do not.
+
+def _scanned(xp: ModuleType, a: Array, b: Array) -> Array:
+    """Compute step by step, in a loop that JAX compiles."""
+    scan = import_module("jax.lax").scan
+    steps, terms = (xp.moveaxis(x.astype(xp.result_type(a, b)), -1, 0) for x in (a, b))
+
+    def step(y: Array, of_step: tuple[Array, Array]) -> tuple[Array, Array]:
+        y = of_step[0] * y + of_step[1]
+        return y, y
+
+    if not len(terms):
+        return b
+    later = scan(step, terms[0], (steps, terms[1:]))[1]
+    return xp.moveaxis(xp.concatenate([terms[:1], later]), 0, -1)
+
+
+def _on_a_device(xp: ModuleType, a: Array, b: Array) -> Array:
+    """Compute by doubling, with few calls of kernels, where that gives what steps give."""
+    if math.prod(a.shape) and _in_range(xp, a, b):
+        found = _doubled(xp, a, b)
+        if xp.all(xp.isfinite(found)):
+            return found
+    return _in_steps(xp, a, b)
+
+
+def _in_range(xp: ModuleType, a: Array, b: Array) -> bool:
+    """Whether products of coefficients neither overflow nor lose digits that the results have.
+
+    The logarithm of aᵢ⋯aⱼ is the difference of two sums of logarithms. What vanishes of products
+    of coefficients up to 1 is less than a normal number in the results, unless terms are large.
     """
+    sizes, kind = xp.abs(a), np.finfo(b.dtype)
+    if xp.max(sizes) <= 1 and xp.max(xp.abs(b)) * b.shape[-1] * kind.eps < 1:
+        return True
+    sums = xp.cumsum(xp.log2(xp.where(sizes == 0, 1.0, sizes)), axis=-1)
+    above, below = xp.max(sums, axis=-1), xp.min(sums, axis=-1)
+    spread = xp.maximum(above, 0.0) - xp.minimum(below, 0.0)
+    return bool(xp.max(spread) < 0.9 * kind.maxexp)
+
+
+def _doubled(xp: ModuleType, a: Array, b: Array) -> Array:
+    """Compute y = A y[before] + B for 1, 2, 4, … elements before, until none is left."""
     reach, size = 1, b.shape[-1]
     while reach < size:
         late = a * b[..., : size - reach] + b[..., reach:]
@@ -113,6 +158,10 @@ def _doubled(xp: ModuleType, a: Array, b: Array) -> Array:
         a = a[..., reach:] * a[..., : max(a.shape[-1] - reach, 0)]
         reach *= 2
     return b
+
+
+COMPUTED = {"numpy": _in_order, "jax.numpy": _scanned, "difflab.core.pytorch": _in_steps}
+"""By the array module. Where JAX traces and PyTorch vectorizes, nothing can depend on numbers."""
 
 
 # --- derivatives ------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 The programs are those of `arrays`. On a GPU they are compiled for the target ``cupy`` and called at
 points, batches and again; everywhere, the plain evaluation computes with the device's arrays, and a
-tape records them. Results stay on the device and are held to those of the host.
+tape records them. Results stay on the device and are held to those of the host. Numbers may lie on
+the host, and leaves too, which are then sent to the device and take their gradients on the host.
 """
 
 from __future__ import annotations
@@ -55,11 +56,27 @@ def fetched(results: Any, xp: Any) -> list[Any]:
     return [result.get() for result in arrays]
 
 
+def stays(program: Program, place: int) -> bool:
+    """Whether a leaf, or an input that is a number, lies on the host."""
+    return bool(program.seed >> place & 1)
+
+
+def numbers_stay(program: Program, inputs: Sequence[Any], xp: Any) -> list[Any]:
+    """Return arrays on the device; beside them, some of the numbers lie on the host."""
+    there = sent(inputs, xp)
+    if not any(array.ndim for array in inputs):
+        return there
+    return [
+        here if here.ndim == 0 and stays(program, place) else array
+        for place, (here, array) in enumerate(zip(inputs, there, strict=True))
+    ]
+
+
 def check_plain(program: Program, xp: Any) -> None:
     """Hold the plain evaluation of arrays on the device to that of the host."""
     inputs = program.point(0, program.setting.batch)
     try:
-        found = fetched(program.asked(*sent(inputs, xp)), xp)
+        found = fetched(program.asked(*numbers_stay(program, inputs, xp)), xp)
     except UnsupportedError:  # it names what the device's library lacks
         return
     wanted = listed(program.asked(*inputs))
@@ -71,15 +88,19 @@ def check_tape(program: Program, xp: Any) -> None:
     inputs = program.point(0)
     total = dl.trace(lambda *given: program.total(given, np), *inputs)
     gradient = dl.gradient(total, mode="reverse")
-    leaves = [dl.tensor(array, requires_grad=True) for array in sent(inputs, xp)]
+    here = [stays(program, place) for place in range(len(inputs))]
+    leaves = [
+        dl.tensor(array if stay else xp.asarray(array), requires_grad=True)
+        for array, stay in zip(inputs, here, strict=True)
+    ]
     try:
-        total(*leaves).backward()
+        total(*[leaf.to(xp) for leaf in leaves]).backward()
     except UnsupportedError:
         return
-    parts = [
-        np.zeros(array.size) if leaf.grad is None else fetched(leaf.grad.array(), xp)[0].ravel()
-        for leaf, array in zip(leaves, inputs, strict=True)
-    ]
+    parts = []
+    for leaf, stay in zip(leaves, here, strict=True):
+        bar = np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.array()
+        parts.append(np.ravel(bar if stay or leaf.grad is None else fetched(bar, xp)[0]))
     wanted = [gradient(*inputs)]
     moves = lambda n: noise(gradient, inputs, wanted, n)  # noqa: E731
     agree([np.concatenate(parts)], wanted, moves, "a tape on the device")

@@ -13,6 +13,7 @@ from difflab import arrays
 from difflab.errors import ShapeError
 from difflab.execute.choice import LONG_RECURRENCES
 from difflab.primitives import cumulative
+from tests.support import standin
 from tests.support.cases import recurrence
 
 jax = pytest.importorskip("jax", reason="needs JAX: pip install 'difflab[peers]'")
@@ -74,11 +75,89 @@ def test_coefficients_whose_products_overflow() -> None:
     )
 
 
-def test_a_device_computes_by_doubling() -> None:
-    for size in (1, 2, 5, 64, 100):
-        a, b = terms((size, 3))
-        found = arrays.linear_recurrence(jnp.asarray(a), jnp.asarray(b), 0)
-        np.testing.assert_allclose(found, recurrence(np, a, b), rtol=1e-10, atol=1e-12)
+LIBRARIES = ["standin", "jax", "torch"]
+
+
+def put_in(library: str) -> Any:
+    """Return what makes an array of a library."""
+    if library == "torch":
+        torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
+        return torch.from_numpy
+    return standin.asarray if library == "standin" else jnp.asarray
+
+
+def computed_in(library: str, a: Any, b: Any) -> Any:
+    """Return the recurrence along the first axis that a library computes, on the host."""
+    put = put_in(library)
+    function = dl.trace(lambda a, b: arrays.linear_recurrence(a, b, 0), a, b)
+    found = function(put(a), put(b))
+    return found.get() if library == "standin" else np.asarray(found)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("shape", [(1,), (2, 3), (5,), (64, 3), (700,), (4, 0)])
+def test_other_libraries_give_the_definition(library: str, shape: tuple[int, ...]) -> None:
+    for factor in (1.0, 1.5):
+        a, b = terms(shape)
+        found, wanted = computed_in(library, factor * a, b), recurrence(np, factor * a, b)
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def repeated(*numbers: float, times: int = 1) -> np.ndarray:
+    return np.repeat(numbers, times)
+
+
+EXTREMES = {
+    "products overflow": (repeated(1e200, 1e200, 1e-300), [1e-300, 0.0, 0.0, 0.0]),
+    "products vanish": (repeated(1e-200, 1e-200, 1e300), [1e300, 0.0, 0.0, 0.0]),
+    "many vanish": (repeated(0.4, times=1100), [1e300, *[0.0] * 1100]),
+    "many overflow": (repeated(1e10, 1e-10, times=40), [1e-300, *[0.0] * 80]),
+    "an infinite coefficient": (repeated(-0.5, INF, 2.0), [1.0, 0.5, 2.0, -1.0]),
+    "an infinite term": (repeated(-0.5, 0.0, 2.0), [1.0, -INF, 2.0, -1.0]),
+    "no number": (repeated(0.5, 0.0, 2.0), [1.0, NAN, 2.0, -1.0]),
+    "infinity times zero": (repeated(0.0, INF, 2.0), [1.0, 0.0, 2.0, -1.0]),
+    "zero before infinity": (repeated(0.0, INF, 2.0), [1.0, 3.0, 2.0, -1.0]),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("case", EXTREMES)
+def test_other_libraries_give_the_definition_at_extremes(library: str, case: str) -> None:
+    a, b = map(np.array, EXTREMES[case])
+    with np.errstate(all="ignore"):
+        wanted = recurrence(np, a, b)
+        np.testing.assert_allclose(computed_in(library, a, b), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_other_libraries_agree_at_wild_numbers(library: str) -> None:
+    rng = np.random.default_rng(5)
+    wild = np.array([0.0, 1e200, 1e-200, -1e100, 1e-300, 0.5, -1.0, 3.0])
+    odd = np.array([INF, -INF, NAN])
+    for number in range(40):
+        a, b = rng.choice(wild, 6), rng.choice(wild, 7)
+        (a, b)[number % 2][rng.integers(6)] = rng.choice(odd)
+        with np.errstate(all="ignore"):
+            wanted = recurrence(np, a, b)
+            np.testing.assert_allclose(computed_in(library, a, b), wanted, rtol=1e-12)
+
+
+def test_products_of_single_precision_overflow_sooner() -> None:
+    a = np.array([1e25, 1e25, 1e-30], dtype=np.float32)
+    b = np.array([1e-30, 0.0, 0.0, 0.0], dtype=np.float32)
+    found = computed_in("standin", a, b)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [1e-30, 1e-5, 1e20, 1e-10], rtol=1e-5)
+
+
+@pytest.mark.parametrize("bound", [1.0, 3.0])
+def test_a_device_takes_few_steps_for_usual_numbers(
+    bound: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(cumulative, "_in_steps")
+    a, b = terms((5000, 2) if bound == 1.0 else (200, 2))
+    found, wanted = computed_in("standin", bound * a, b), recurrence(np, bound * a, b)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
