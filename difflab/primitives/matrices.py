@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import in_library_of
 from difflab.core.primitive import Primitive, Shape, Transpose, bilinear, tangent
 from difflab.primitives.movement import transpose
 from difflab.primitives.recurrences import Term, Terms, minus
@@ -211,7 +210,7 @@ def trace_of(a: Any, t: Any) -> Any:
 def _cholesky_slope(t: Any, y: Any, a: Any) -> Any:
     """L Φ(L⁻¹ Ȧ L⁻ᵀ), where Φ takes the lower triangle and half the diagonal."""
     size = a.shape[-1]
-    half = in_library_of(a, np.tri(size) - 0.5 * np.eye(size))
+    half = np.tri(size) - 0.5 * np.eye(size)
     even = (t + swap_last_axes(t)) * 0.5
     ranks = (len(a.shape), len(a.shape))
     inner = solve(y, swap_last_axes(solve(y, even, ranks=ranks)), ranks=ranks)
