@@ -386,6 +386,11 @@ def _neighbours(xp: Any, x: Any) -> Any:
     return xp.concatenate([x[:1] * 0.5, inner, xp.cos(inner[::-1]), inner * xp.sum(inner)])
 
 
+def _scaled(xp: Any, x: Any, y: Any) -> Any:
+    """The product of a column and a matrix of one element, which is often 0."""
+    return xp.reshape(x, (-1, 1)) @ xp.reshape(xp.floor(xp.reshape(y, (-1,))[0]), (1, 1))
+
+
 def _recurrence(xp: Any, x: Any, turns: int, apart: int) -> Any:
     """A recurrence on the whole vector."""
     state = x
@@ -489,6 +494,7 @@ OPERATIONS: dict[str, Operation] = {
     "broadcast": Operation(lambda xp, v, d: xp.broadcast_to(v[0], d), 1, _wider),
     "masked": Operation(lambda xp, v, d: _masked(xp, v[0], d), 1, _mask),
     "matmul": Operation(lambda xp, v, d: v[0] @ (v[1].T if d else v[1]), 2, _product),
+    "scaled": Operation(lambda xp, v, d: _scaled(xp, *v), 2, _flat_pair),
     "einsum": Operation(lambda xp, v, d: xp.einsum(d, v[0], v[1]), 2, _einsum),
     "inv": Operation(lambda xp, v, d: xp.linalg.inv(_tame(xp, v[0])), 1, _square),
     "det": Operation(lambda xp, v, d: xp.linalg.det(_tame(xp, v[0])) / 27.0, 1, _square),

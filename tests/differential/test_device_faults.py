@@ -1,4 +1,4 @@
-"""Constant arrays that are left on the host are found by the random programs of devices."""
+"""What is left on the host by a fault is found by the random programs of devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from difflab.eager.recording import plan
+from difflab.eager.recording import plan, rows
 from difflab.errors import DifflabError
 from difflab.graph import interpreters
 from tests.differential.devices import FAMILY
@@ -18,8 +18,9 @@ from tests.differential.search import drawn
     [
         (plan, "in_library_of", lambda value, array: array),
         (interpreters, "_home", lambda carriers: None),
+        (rows, "sent_to", lambda home, array: array),
     ],
-    ids=["tapes", "evaluation"],
+    ids=["tapes", "evaluation", "moves"],
 )
 def test_an_array_that_stays_on_the_host_is_found(
     module: Any, name: str, fault: Any, monkeypatch: pytest.MonkeyPatch
