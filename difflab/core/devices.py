@@ -23,6 +23,7 @@ __all__ = [
     "HOST",
     "TAKE_SCALARS",
     "array_module",
+    "as_floats",
     "device_mismatch",
     "device_module",
     "device_name",
@@ -185,6 +186,19 @@ def home_of(value: Any) -> Any:
     """Return the array module of a number or array, or of what a carrier holds."""
     held = getattr(value, "__difflab_held__", None)
     return module_of(value if held is None else held())
+
+
+def as_floats(value: Any) -> Any:
+    """Return integers and truth values of another library as floats, as NumPy's functions do.
+
+    PyTorch's functions would make float32 of them.
+    """
+    dtype: Any = getattr(value, "dtype", None)
+    if getattr(dtype, "kind", "O") in "biu":
+        return value * 1.0
+    if getattr(dtype, "is_floating_point", True) or dtype.is_complex:
+        return value
+    return value.double()
 
 
 def on_host(value: Any) -> Any:

@@ -137,13 +137,13 @@ def prod(x: Array, axis: Axis = None) -> Array:
 
 
 def argmax(x: Array, axis: int) -> Array:
-    """Return the index of the first maximum."""
-    return torch.argmax(x, dim=axis)
+    """Return the index of the first maximum, in float64: PyTorch makes float32 of integers."""
+    return torch.argmax(x, dim=axis).double()
 
 
 def argsort(x: Array, axis: int) -> Array:
-    """Return the stable order along an axis."""
-    return torch.argsort(x, dim=axis, stable=True)
+    """Return the stable order along an axis, in float64."""
+    return torch.argsort(x, dim=axis, stable=True).double()
 
 
 def cumprod(x: Array, axis: int) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import as_floats
 from difflab.errors import PointError
 from difflab.graph.ir import Shape
 from difflab.graph.precision import DOUBLE, in_precision, precision_of
@@ -40,6 +41,8 @@ def checked_value(value: Any, name: str, shape: Shape) -> Any:
             raise PointError(f"the value of '{name}' has rows of different lengths") from None
         if value.dtype.kind in "biu":
             value = value.astype(np.float64)
+    else:
+        value = as_floats(value)
     kind = getattr(getattr(value, "dtype", None), "kind", "O")
     if kind not in "fcO" or not are_numbers(value):
         raise PointError(f"the value of '{name}' is not a number")

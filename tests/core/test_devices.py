@@ -251,6 +251,13 @@ def test_numbers_are_welcome_everywhere(xp: Any) -> None:
     same(there.grad.array(), [9.0, 9.0], xp)
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.bool_])
+def test_integers_there_are_float64(dtype: Any, xp: Any) -> None:
+    x = np.array([1, 0, 1], dtype=dtype)
+    for function in (recorded := dl.parse("x: [3]; sum(sin(x))/3"), dl.gradient(recorded)):
+        same(function(xp.asarray(x)), function(x), xp)
+
+
 def test_nothing_comes_to_the_host_by_itself(xp: Any) -> None:
     tensor = dl.tensor(xp.asarray(np.ones(2)))
     with pytest.raises(DeviceError, match="array"):

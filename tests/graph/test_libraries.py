@@ -38,6 +38,10 @@ def points(row: Primitive) -> list[Any]:
     return [value > 0.5 if place in row.truths else value for place, value in enumerate(values)]
 
 
+def dtype_of(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")
+
+
 def held(row: Primitive, values: list[Any], library: ModuleType, params: dict[str, Any]) -> None:
     """Hold a row on a library's arrays to NumPy's values."""
     if row.name in OF_FACTORS:
@@ -47,6 +51,7 @@ def held(row: Primitive, values: list[Any], library: ModuleType, params: dict[st
     found, expected = compute(*there, **params), row.computer(np)(*values, **params)
     assert not isinstance(found, np.ndarray)
     assert found.shape == expected.shape
+    assert dtype_of(found) == dtype_of(expected)
     free = row.name in ("eigh", "svd")  # the signs of vectors
     even = np.abs if free else np.asarray
     np.testing.assert_allclose(even(np.asarray(found)), even(expected), rtol=1e-12)
@@ -114,6 +119,17 @@ def test_float32_stays_float32(library: Any) -> None:
     x = library.asarray(np.array([0.5, 2.0], dtype=np.float32))
     found = dl.parse("relu(x)*1.5 + max(x, 1) - 0.1")(x)
     assert str(found.dtype).endswith("float32")
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.bool_])
+def test_integers_and_truth_values_are_float64(dtype: Any, library: Any) -> None:
+    x = np.array([1, 0, 1], dtype=dtype)
+    for text in ("x: [3]; sum(sin(x))", "x: [3]; 0.7*x[0]", "x: [3]; argmax(x)/3", "x: [3]; x[2]"):
+        f = dl.parse(text)
+        for function in (f, dl.gradient(f)):
+            found = function(library.asarray(x))
+            assert dtype_of(found) == "float64"
+            np.testing.assert_allclose(np.asarray(found), function(x), rtol=1e-15)
 
 
 def test_what_a_library_refuses_is_said_as_difflabs(library: Any) -> None:
