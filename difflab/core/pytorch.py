@@ -101,8 +101,8 @@ def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
 
 
 def zeros(shape: Sequence[int], dtype: Any = None) -> Array:
-    """Return a tensor of zeros; PyTorch requires a tuple."""
-    return torch.zeros(tuple(shape), dtype=dtype)
+    """Return a tensor of zeros, of float64 by default; PyTorch requires a tuple."""
+    return torch.zeros(tuple(shape), dtype=torch.float64 if dtype is None else dtype)
 
 
 def transpose(x: Array, axes: Sequence[int]) -> Array:

@@ -18,7 +18,7 @@ from difflab.graph.node import Node
 from tests.differential import network, parts
 from tests.differential.factored import FACTORED, separated
 
-__all__ = ["OPERATIONS", "Draw", "Step", "drawn_step", "loops", "run"]
+__all__ = ["CHOSEN", "OPERATIONS", "Draw", "Step", "drawn_step", "loops", "run"]
 
 Draw = Callable[[Any], Any]
 Shape = tuple[int, ...]
@@ -535,3 +535,8 @@ OPERATIONS: dict[str, Operation] = {
 
 _OFTEN = ("index", "index", "index", "reshape", "transpose", "matmul", "sum", "take", "where")
 _NAMES = st.sampled_from((*OPERATIONS, *_OFTEN))
+
+CHOSEN = frozenset({"shifted", "spectrum", "filter", "max", "min", "ptp", "argmax", "median"})
+CHOSEN |= {"sort", "argsort", "ordered"}
+"""Steps in which the library chooses which elements inf reaches, and which of several nan is the
+largest."""

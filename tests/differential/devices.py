@@ -18,17 +18,12 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from tests.differential.array_programs import Draw, Step
+from tests.differential.array_programs import CHOSEN, Draw, Step
 from tests.differential.arrays import Program, formed, listed, programs, surroundings
 from tests.differential.factored import FACTORED
 from tests.differential.judging import agree, noise
 from tests.differential.search import Family
 from tests.support import standin
-
-CHOSEN = frozenset({"shifted", "spectrum", "filter", "max", "min", "ptp", "argmax", "median"})
-CHOSEN |= {"sort", "argsort", "ordered"}
-"""Steps in which the library chooses which elements inf reaches, and which of several nan is the
-largest."""
 
 
 @cache

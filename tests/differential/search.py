@@ -36,6 +36,7 @@ FAMILIES = (
     "wrapped",
     "elements",
     "devices",
+    "libraries",
 )
 """The modules of this folder that define a `FAMILY`."""
 
