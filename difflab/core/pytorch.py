@@ -6,6 +6,7 @@ meanings (``torch.equal`` compares whole arrays). Imported only when a tensor is
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial, reduce
@@ -192,8 +193,28 @@ class _Add:
 add = _Add()
 
 
+def _polygamma(order: int, x: Array) -> Array:
+    """Return a derivative of digamma; PyTorch's of the first order has nine digits only."""
+    if order != 1:
+        return torch.special.polygamma(order, x)
+    left = x < 0
+    offset = torch.where(left, x - torch.round(x), 0.5)
+    reflected = (math.pi / torch.sin(math.pi * offset)) ** 2
+    right = _trigamma(torch.where(left, 1.0 - x, x))
+    return torch.where(left, reflected - right, right)
+
+
+def _trigamma(x: Array) -> Array:
+    """Return the derivative of digamma from 0 on: ζ(2, x), and 1/x where digits end before more."""
+    far = x > 1e16
+    near = torch.special.zeta(torch.tensor(2.0, dtype=x.dtype), torch.where(far, 1.0, x))
+    return torch.where(far, 1.0 / x, near)
+
+
 def _special() -> SimpleNamespace:
-    """Return the special functions; PyTorch has no gamma function."""
-    names = ("digamma", "erf", "erfc", "gammaln")
-    lifted = {name: partial(_lifted, getattr(torch.special, name)) for name in names}
-    return SimpleNamespace(**lifted, polygamma=torch.special.polygamma)
+    """Return the special functions that PyTorch has; it has no gamma function."""
+    names = (
+        "digamma entr erf erfc erfcx erfinv gammainc gammaincc gammaln logit ndtri xlog1py xlogy"
+    )
+    lifted = {name: partial(_lifted, getattr(torch.special, name)) for name in names.split()}
+    return SimpleNamespace(**lifted, polygamma=_polygamma)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import on_host
+from difflab.core.devices import library_name, on_host
 from difflab.core.special_functions import special_functions
 from difflab.errors import UnsupportedError
 
@@ -26,7 +26,7 @@ def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
     home = special_functions(xp)
     found: Callable[..., Any] | None = getattr(home, name, None)
     if found is None:
-        title = getattr(home, "__name__", xp.__name__)
+        title = getattr(home, "__name__", library_name(xp))
         raise UnsupportedError(f"{title} has no function '{name}'")
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 from typing import Any
 
@@ -113,6 +114,47 @@ def test_pytorch_differentiates_through_a_function() -> None:
     function(x).backward()
     expected = dl.gradient(function)(x.detach().numpy())
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-14)
+
+
+SPECIAL_OF_PYTORCH = {
+    "digamma(x)": (-2.5, 0.3, 1.442087, 3.0, 40.0, 1e9, 1e300, math.inf),
+    "polygamma(1, x)": (-2.5, 0.3, 3.0, 40.0),
+    "erfcx(x)": (-2.0, 0.5, 30.0),
+    "erfinv(x)": (-0.9, 1e-9, 0.5),
+    "ndtri(x)": (1e-9, 0.3, 0.99),
+    "logit(x)": (1e-9, 0.3, 0.99),
+    "entr(x)": (0.3, 2.0),
+    "xlogy(x, 2.5)": (0.0, 2.0),
+    "xlog1py(x, -0.5)": (0.0, 2.0),
+    "gammainc(2.5, x)": (0.3, 2.0, 9.0),
+    "gammaincc(2.5, x)": (0.3, 2.0, 9.0),
+}
+
+
+@pytest.mark.parametrize("text", SPECIAL_OF_PYTORCH)
+def test_pytorch_computes_special_functions_and_their_derivatives(text: str) -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
+    f = dl.parse(text)
+    points = np.array(SPECIAL_OF_PYTORCH[text])
+    alone = text.startswith("gammainc")  # the derivative takes a gamma function
+    for function in (f,) if alone else (f, dl.gradient(f)):
+        found = np.asarray(function(torch.tensor(points)))
+        np.testing.assert_allclose(found, function(points), rtol=1e-13)
+
+
+def test_pytorch_differentiates_the_derivative_of_digamma() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
+    x = torch.tensor([-2.5, 0.3, 3.0], dtype=torch.float64, requires_grad=True)
+    dl.gradient(dl.parse("digamma(x)"))(x).sum().backward()
+    wanted = dl.parse("polygamma(2, x)")(x.detach().numpy())
+    np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-12)
+
+
+def test_what_pytorch_lacks_is_named() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
+    for text, name in (("besselj(0, x)", "jv"), ("gamma(x)", "gamma")):
+        with pytest.raises(UnsupportedError, match=f"PyTorch has no function (for )?'{name}'"):
+            dl.parse(text)(torch.tensor(0.5))
 
 
 def test_float32_stays_float32(library: Any) -> None:
