@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,7 @@ __all__ = [
     "TAKE_SCALARS",
     "array_module",
     "as_floats",
+    "device_context",
     "device_mismatch",
     "device_module",
     "device_name",
@@ -180,6 +182,15 @@ def in_library_of(value: Any, array: np.ndarray[Any, Any]) -> Any:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     return sent_to(home_of(value), array)
+
+
+def device_context(values: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Return the context in which PyTorch creates tensors on the device of those given."""
+    for value in values:
+        if module_of(value).__name__ == "difflab.core.pytorch" and value.device.type != "cpu":
+            context: AbstractContextManager[Any] = value.device
+            return context
+    return nullcontext()
 
 
 def home_of(value: Any) -> Any:

@@ -207,7 +207,7 @@ def _polygamma(order: int, x: Array) -> Array:
 def _trigamma(x: Array) -> Array:
     """Return the derivative of digamma from 0 on: ζ(2, x), and 1/x where digits end before more."""
     far = x > 1e16
-    near = torch.special.zeta(torch.tensor(2.0, dtype=x.dtype), torch.where(far, 1.0, x))
+    near = torch.special.zeta(torch.full_like(x, 2.0), torch.where(far, 1.0, x))
     return torch.where(far, 1.0 / x, near)
 
 

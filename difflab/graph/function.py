@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.devices import array_module
+from difflab.core.devices import array_module, device_context
 from difflab.core.machine import require_memory
 from difflab.core.ownership import owned
 from difflab.core.primitive import Custom
@@ -219,18 +220,18 @@ class Function(Views):
         if any(getattr(getattr(value, "dtype", None), "kind", "") == "O" for value in values):
             interpreter = interpreter_for(np.asarray(values[0]).ravel()[:1].tolist())
         batch = self.batch(values)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), nullcontext() if on.xp is np else device_context(values):
             results = evaluate(self, values, interpreter)
-        if on.xp is not np:
-            results = [on.xp.asarray(result) for result in results]
-        elif not batch:
-            return results
-        return [
-            result
-            if getattr(result, "shape", ()) == batch + shape
-            else on.xp.broadcast_to(result, batch + shape)
-            for result, shape in zip(results, self.output_shapes, strict=True)
-        ]
+            if on.xp is not np:
+                results = [on.xp.asarray(result) for result in results]
+            elif not batch:
+                return results
+            return [
+                result
+                if getattr(result, "shape", ()) == batch + shape
+                else on.xp.broadcast_to(result, batch + shape)
+                for result, shape in zip(results, self.output_shapes, strict=True)
+            ]
 
     def batch(self, values: Sequence[Any]) -> Shape:
         """Return the common batch shape of the inputs' values.

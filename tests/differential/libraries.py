@@ -2,7 +2,8 @@
 
 The programs are those of `arrays`. Libraries compute with functions of their own, which have other
 dtypes of integers, other orders of sums and other limits; what one lacks is refused by name. Some
-inputs are integers or truth values, of which every library makes float64.
+inputs are integers or truth values, of which every library makes float64. What PyTorch's tensors of
+another device give is there, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from difflab.core.optional import load
 from difflab.errors import UnsupportedError
+from difflab.graph.function import Function
 from tests.differential.array_programs import CHOSEN, Draw
 from tests.differential.arrays import Program as OfArrays
 from tests.differential.arrays import listed, programs
@@ -70,6 +72,16 @@ def check(program: Program) -> None:
         assert result.dtype == np.float64, f"a result is {result.dtype}"
     moves = lambda n: noise(asked, [first, *others], wanted, n)  # noqa: E731
     agree(found, wanted, moves, f"{program.library} against NumPy")
+    if program.library == "torch":
+        check_place(asked, inputs, found)
+
+
+def check_place(asked: Function, inputs: list[Any], found: list[Any]) -> None:
+    """Tensors of the device `meta`, which has shapes but no numbers, give tensors there."""
+    results = listed(asked(*[MODULES["torch"].tensor(array, device="meta") for array in inputs]))
+    for result, here in zip(results, found, strict=True):
+        assert result.device.type == "meta", "a result is on the host"
+        assert result.shape == here.shape, "a result has another shape there"
 
 
 @st.composite

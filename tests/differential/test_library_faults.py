@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
-from difflab.errors import PointError
+from difflab.errors import PointError, UnsupportedError
 from tests.differential import array_programs
 from tests.differential.libraries import FAMILY
 from tests.differential.search import drawn
@@ -17,7 +18,7 @@ pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'
 import torch
 
 from difflab.core import pytorch
-from difflab.graph import values
+from difflab.graph import function, values
 from difflab.primitives import cumulative
 
 WORDS = ("cumprod", "multiply", "argmax", "sin", "sum", "index")
@@ -43,9 +44,16 @@ def integers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "as_floats", lambda value: value)
 
 
-@pytest.mark.parametrize("plant", [doubled, single_places, single_zeros, integers])
+def created_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Create tensors on the host."""
+    monkeypatch.setattr(function, "device_context", lambda values: nullcontext())
+
+
+@pytest.mark.parametrize(
+    "plant", [doubled, single_places, single_zeros, integers, created_on_the_host]
+)
 def test_a_planted_fault_is_found(plant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(array_programs, "_NAMES", st.sampled_from(WORDS))
     plant(monkeypatch)
-    with pytest.raises((AssertionError, PointError)):
+    with pytest.raises((AssertionError, PointError, UnsupportedError)):
         drawn(FAMILY.programs, FAMILY.check, 4000, 0)
