@@ -103,15 +103,19 @@ def _solved(a: Array, b: Array) -> Array:
 
 
 def _in_steps(xp: ModuleType, a: Array, b: Array) -> Array:
-    """Compute step by step, by calls that record their derivatives in PyTorch."""
-    found = [b[..., place] for place in range(min(1, b.shape[-1]))]
+    """Compute step by step; each calls the library."""
+    if not b.shape[-1]:
+        return b
+    found = [b[..., 0]]
     for place in range(1, b.shape[-1]):
         found.append(a[..., place - 1] * found[-1] + b[..., place])
-    return xp.stack(found, axis=-1) if found else b
+    return xp.stack(found, axis=-1)
 
 
 def _scanned(xp: ModuleType, a: Array, b: Array) -> Array:
     """Compute step by step, in a loop that JAX compiles."""
+    if not b.shape[-1]:
+        return b
     scan = import_module("jax.lax").scan
     steps, terms = (xp.moveaxis(x.astype(xp.result_type(a, b)), -1, 0) for x in (a, b))
 
@@ -119,8 +123,6 @@ def _scanned(xp: ModuleType, a: Array, b: Array) -> Array:
         y = of_step[0] * y + of_step[1]
         return y, y
 
-    if not len(terms):
-        return b
     later = scan(step, terms[0], (steps, terms[1:]))[1]
     return xp.moveaxis(xp.concatenate([terms[:1], later]), 0, -1)
 
