@@ -37,6 +37,7 @@ FAMILIES = (
     "elements",
     "devices",
     "libraries",
+    "onnx_models",
 )
 """The modules of this folder that define a `FAMILY`."""
 

@@ -167,6 +167,9 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
         dl.from_onnx(model_of([node("LSTM", "x")], {"x": [3]}))
     with pytest.raises(InputError, match=r"MatMul \(node 1\)"):
         dl.from_onnx(model_of([node("MatMul", "a", "b")], {"a": [2, 3], "b": [2, 3]}))
+    weights = {"a": np.ones(2), "b": np.ones(3)}
+    with pytest.raises(InputError, match=r"Add \(node 1\): Issues with types"):
+        dl.from_onnx(model_of([node("Add", "a", "b")], {}, weights))
     with pytest.raises(InputError, match="computes 's', which difflab needs as a number"):
         dl.from_onnx(model_of([node("Reshape", "a", "s")], {"a": [4], "s": [1]}))
     with pytest.raises(InputError, match="cannot read"):

@@ -92,6 +92,20 @@ def test_values_derivatives_and_the_way_back(text: str) -> None:
     assert_written_and_read(dl.parse(text))
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, s: x[:, 0:0] * 2.0,
+        lambda x, s: np.concatenate([x[0:0], x]) * s,
+        lambda x, s: np.einsum("ab,cb->a", x[:, 0:0], x[:, 0:0]) + s,
+        lambda x, s: np.diagonal(x, 5) + s,
+        lambda x, s: s[()] * x,
+    ],
+)
+def test_arrays_without_elements_and_without_axes(program: Any) -> None:
+    assert_written_and_read(dl.trace(program, np.ones((2, 3)), 0.5))
+
+
 def test_reductions_of_one_axis() -> None:
     assert_written_and_read(dl.trace(lambda x: np.sum(x, 0) * np.max(x, 0), np.ones((2, 3))))
 

@@ -170,7 +170,7 @@ class _Model:
         where = f"{step.op_type} (node {position + 1}{f', {step.name}' if step.name else ''})"
         attributes = {a.name: self.onnx.helper.get_attribute_value(a) for a in step.attribute}
         inputs = list(step.input)
-        if self._computed_now(step, inputs):
+        if self._computed_now(where, step, inputs):
             return
         rule = OPERATORS.get(step.op_type) if step.domain in ("", "ai.onnx") else None
         if rule is None:
@@ -188,7 +188,7 @@ class _Model:
         # Further outputs, such as the mask of a dropout, are not computed.
         self.values.update(zip(step.output, results, strict=False))
 
-    def _computed_now(self, step: Any, inputs: Sequence[str]) -> bool:
+    def _computed_now(self, where: str, step: Any, inputs: Sequence[str]) -> bool:
         """Compute what depends on no input, such as shapes, by ONNX's own evaluator."""
         if step.op_type == "Shape":
             sizes = self.value(inputs[0]).shape
@@ -208,7 +208,10 @@ class _Model:
         )
         opset = self.onnx.helper.make_opsetid("", self.opset)
         model = self.onnx.helper.make_model(graph, opset_imports=[opset])
-        found = ReferenceEvaluator(model).run(None, {})
+        try:
+            found = ReferenceEvaluator(model).run(None, {})
+        except Exception as error:  # the evaluator's errors have no common class of its own
+            raise InputError(f"{where}: {error}") from error
         names = [name for name in step.output if name]
         self.numbers.update(zip(names, map(np.asarray, found), strict=True))
         return True

@@ -204,6 +204,8 @@ def _concatenate(model: Model, names: Names, shapes: Any, _: Any, *, axis: int, 
 def _index(model: Model, names: Names, shapes: Any, out: Shape, *, key: Any, rank: int) -> str:
     """Cut slices, and drop the axes of integers."""
     (source,) = shapes
+    if not source:
+        return names[0]
     spans = [
         range(*entry.indices(size)) if isinstance(entry, slice) else range(entry, entry + 1)
         for entry, size in zip(decoded(key), source, strict=True)
@@ -228,6 +230,8 @@ def _diagonal(model: Model, names: Names, shapes: Any, out: Shape) -> str:
 
 
 def _pack(model: Model, names: Names, *_: Any, **__: Any) -> str:
+    if not names:
+        return model.array(np.zeros(0))
     return model.operator("Concat", *[model.shaped(name, (-1,)) for name in names], axis=0)
 
 

@@ -133,6 +133,8 @@ class Writer:
 
     def shaped(self, value: str, shape: Shape) -> str:
         """Return a value in another shape."""
+        if 0 in shape:  # without `allowzero`, the value's own size is meant
+            return self.operator("Reshape", value, self.places(shape), allowzero=1)
         return self.operator("Reshape", value, self.places(shape))
 
     def _tensor(self, array: Any) -> str:
