@@ -364,7 +364,8 @@ def evaluate(
         builder, nodes = traced
         return in_dtype_of(given, [Node(builder, k) for k in inline(function, builder, nodes)])
     chosen = interpreter or interpreter_for(given)
-    return fold(function.graph, environment, function.outputs, chosen)
+    with nullcontext() if interpreter else device_context(given):
+        return fold(function.graph, environment, function.outputs, chosen)
 
 
 def _in_order(function: Function, values: Sequence[Any]) -> Sequence[Any]:

@@ -150,6 +150,15 @@ def test_pytorch_differentiates_the_derivative_of_digamma() -> None:
     np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-12)
 
 
+def test_results_are_on_the_device_of_the_tensors() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
+    f = dl.gradient(dl.parse("x: [3]; x[0]*x[1] + max(x) + 2.5"))
+    x = torch.ones(3, dtype=torch.float64, device="meta")
+    for result in (f(x), *dl.evaluate(f, [x])):
+        assert result.device.type == "meta"
+        assert result.shape == (3,)
+
+
 def test_what_pytorch_lacks_is_named() -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
     for text, name in (("besselj(0, x)", "jv"), ("gamma(x)", "gamma")):
