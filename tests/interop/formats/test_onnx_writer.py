@@ -99,6 +99,8 @@ def test_values_derivatives_and_the_way_back(text: str) -> None:
         lambda x, s: np.concatenate([x[0:0], x]) * s,
         lambda x, s: np.einsum("ab,cb->a", x[:, 0:0], x[:, 0:0]) + s,
         lambda x, s: np.diagonal(x, 5) + s,
+        lambda x, s: np.trace(x, 3) * s,
+        lambda x, s: (x[0:0] > 0.5) * s,
         lambda x, s: s[()] * x,
     ],
 )
@@ -137,6 +139,18 @@ def test_onnxruntime_runs_a_value_and_its_gradient() -> None:
     found = session.run(None, dict(zip(function.inputs, point, strict=True)))
     for one, other in zip(found, function(*point), strict=True):
         assert_near(one, other, ulps=16)
+
+
+def test_onnxruntime_multiplies_a_vector_and_a_transposed_matrix() -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    function = dl.trace(
+        lambda x, v: v @ np.sin(x).T @ np.ones((2, 4)) * v[0], np.ones((2, 3)), np.ones(3)
+    )
+    for each in (function, dl.jacobian(function, "reverse")):
+        point = [np.arange(6.0).reshape(2, 3) / 5, np.array([0.3, 0.1, -0.5])]
+        session = runtime.InferenceSession(dl.to_onnx(each).SerializeToString())
+        found = session.run(None, dict(zip(each.inputs, point, strict=True)))[0]
+        np.testing.assert_allclose(found, each(*point), rtol=1e-13, atol=1e-15)
 
 
 def test_entries_that_are_added_to_one_place() -> None:

@@ -201,6 +201,20 @@ def _concatenate(model: Model, names: Names, shapes: Any, _: Any, *, axis: int, 
     return model.operator("Concat", *names, axis=axis + rank)
 
 
+def _matmul(model: Model, names: Names, shapes: Any, out: Shape, **_: Any) -> str:
+    """Multiply matrices; a vector is one of them first.
+
+    onnxruntime 1.32 gives wrong numbers for the product of a vector and a transposed matrix.
+    """
+    if all(len(shape) > 1 for shape in shapes):
+        return model.operator("MatMul", *names)
+    opened = [
+        model.shaped(name, (1, *shape) if place == 0 else (*shape, 1)) if len(shape) == 1 else name
+        for place, (name, shape) in enumerate(zip(names, shapes, strict=True))
+    ]
+    return model.shaped(model.operator("MatMul", *opened), out)
+
+
 def _index(model: Model, names: Names, shapes: Any, out: Shape, *, key: Any, rank: int) -> str:
     """Cut slices, and drop the axes of integers."""
     (source,) = shapes
@@ -230,8 +244,6 @@ def _diagonal(model: Model, names: Names, shapes: Any, out: Shape) -> str:
 
 
 def _pack(model: Model, names: Names, *_: Any, **__: Any) -> str:
-    if not names:
-        return model.array(np.zeros(0))
     return model.operator("Concat", *[model.shaped(name, (-1,)) for name in names], axis=0)
 
 
@@ -340,7 +352,6 @@ _OPERATORS = {
     "logical_and": "And",
     "logical_not": "Not",
     "logical_or": "Or",
-    "matmul": "MatMul",
     "maximum": "Max",
     "minimum": "Min",
     "multiply": "Mul",
@@ -383,6 +394,7 @@ SPELLINGS: Mapping[str, Spelling] = {
     "log_softmax": _normalized("LogSoftmax"),
     "logaddexp": _formula(_logaddexp),
     "logsumexp": _reduced("ReduceLogSumExp"),
+    "matmul": _matmul,
     "max": _reduced("ReduceMax"),
     "min": _reduced("ReduceMin"),
     "mod": _formula(_mod),

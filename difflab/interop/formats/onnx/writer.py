@@ -150,9 +150,11 @@ class Writer:
         spell = SPELLINGS.get(row.name)
         if spell is None or row.holds is not None:
             raise UnsupportedError(f"ONNX has no form of '{row.name}'")
-        shapes = [self.graph.shape(arg) for arg in args]
+        shape, shapes = self.graph.shape(node), [self.graph.shape(arg) for arg in args]
+        if 0 in shape:  # onnxruntime expands to one element what has none
+            return self._tensor(np.zeros(shape, dtype=np.bool_ if row.boolean else np.float64))
         given = [self.values[arg] for arg in args]
-        return spell(self, given, shapes, self.graph.shape(node), **self.graph.params(node))
+        return spell(self, given, shapes, shape, **self.graph.params(node))
 
     def _result(self, node: int, label: str) -> None:
         """Give an output its name; a truth value becomes a number."""
