@@ -56,8 +56,8 @@ def check(program: Program) -> None:
     chosen = any(step.name in CHOSEN for step in program.program.steps)
     if MODULES[program.library] is None or len(asked.graph) > MOST:
         return
-    if chosen and program.program.points == "wild":
-        return
+    if program.program.points == "wild" and (chosen or program.library == "jax"):
+        return  # JAX takes subnormal numbers for 0
     (first, *others) = program.program.point(0, program.program.setting.batch)
     if program.kind is not np.float64:
         first = np.round(np.nan_to_num(first, nan=0.0, posinf=3.0, neginf=-2.0).clip(-3, 3))
