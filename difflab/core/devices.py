@@ -22,6 +22,7 @@ from difflab.errors import DeviceError, InputError
 
 __all__ = [
     "HOST",
+    "PYTORCH",
     "TAKE_SCALARS",
     "array_module",
     "as_floats",
@@ -40,7 +41,9 @@ __all__ = [
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
 """Types whose array module is known to be NumPy."""
-TAKE_SCALARS = frozenset({"numpy", "jax.numpy", "difflab.core.pytorch"})
+PYTORCH = "difflab.core.pytorch"
+"""The array module of PyTorch's tensors."""
+TAKE_SCALARS = frozenset({"numpy", "jax.numpy", PYTORCH})
 """Array modules whose functions take scalars of the host of every type; CuPy refuses some."""
 
 
@@ -62,7 +65,7 @@ def module_of(value: Any) -> Any:
     if package == "cupy":
         return sys.modules[package]
     if package == "torch":
-        return import_module("difflab.core.pytorch")
+        return import_module(PYTORCH)
     if package in ("jax", "jaxlib"):
         return sys.modules["jax.numpy"]
     namespace = getattr(kind, "__array_namespace__", None)
@@ -124,7 +127,7 @@ def device_name(value: Any) -> str:
     return f"{getattr(value, 'device', 'a device')} ({library_name(module)})"
 
 
-TITLES = {"difflab.core.pytorch": "PyTorch", "jax.numpy": "JAX"}
+TITLES = {PYTORCH: "PyTorch", "jax.numpy": "JAX"}
 
 
 def library_name(module: Any) -> str:
@@ -187,7 +190,7 @@ def in_library_of(value: Any, array: np.ndarray[Any, Any]) -> Any:
 def device_context(values: Sequence[Any]) -> AbstractContextManager[Any]:
     """Return the context in which PyTorch creates tensors on the device of those given."""
     for value in values:
-        if module_of(value).__name__ == "difflab.core.pytorch" and value.device.type != "cpu":
+        if module_of(value).__name__ == PYTORCH and value.device.type != "cpu":
             context: AbstractContextManager[Any] = value.device
             return context
     return nullcontext()

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import PYTORCH
 from difflab.core.primitive import Primitive, Transpose, linear, tangent
 from difflab.primitives.movement import concatenate
 from difflab.primitives.structure import index, scatter
@@ -162,7 +163,7 @@ def _doubled(xp: ModuleType, a: Array, b: Array) -> Array:
     return b
 
 
-COMPUTED = {"numpy": _in_order, "jax.numpy": _scanned, "difflab.core.pytorch": _in_steps}
+COMPUTED = {"numpy": _in_order, "jax.numpy": _scanned, PYTORCH: _in_steps}
 """By the array module. Where JAX traces and PyTorch vectorizes, nothing can depend on numbers."""
 
 

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import PYTORCH
 from difflab.core.primitive import Primitive, Shape, Shapes, linear
 
 __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
 
 Array = Any
 Key = tuple[Any, ...]
-PYTORCH = "difflab.core.pytorch"
-"""The array module of PyTorch's tensors."""
 
 
 def _batch(value: Array, rank: int) -> Shape:

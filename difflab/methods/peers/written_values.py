@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import PYTORCH
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
 from difflab.methods.peers.spelling import REAL
-from difflab.primitives.structure import PYTORCH
 
 __all__ = ["Lines", "NumpyNames", "WrittenName", "WrittenValue", "operated", "written_text"]
 

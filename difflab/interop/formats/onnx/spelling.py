@@ -7,175 +7,28 @@ result, and the parameters of the row. It returns the name of the result.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Shape
 from difflab.errors import UnsupportedError
+from difflab.interop.formats.onnx.formulas import FORMULAS, Model, Spelling
 from difflab.primitives.movement import indices
 from difflab.primitives.structure import decoded
 
-__all__ = ["SPELLINGS", "Model"]
-
-
-class Model(Protocol):
-    """What a spelling asks of the model that is written."""
-
-    def operator(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Append an operator, and return the name of its result."""
-
-    def number(self, value: float) -> str:
-        """Return the name of a stored number."""
-
-    def places(self, values: Any) -> str:
-        """Return the name of stored integers."""
-
-    def array(self, values: Any) -> str:
-        """Return the name of a stored array."""
-
-    def shaped(self, value: str, shape: Shape) -> str:
-        """Return a value in another shape."""
+__all__ = ["SPELLINGS"]
 
 
 Names = Sequence[str]
-Spelling = Callable[..., str]
 DOUBLE = 11
 """ONNX's number of the type float64."""
-
-
-class _Value:
-    """A value in a formula: Python's operators append ONNX's."""
-
-    def __init__(self, model: Model, name: str) -> None:
-        self.model = model
-        self.name = name
-
-    def of(self, kind: str, *others: _Value | float) -> _Value:
-        """Return an operator of this value and others."""
-        names = [
-            other.name if isinstance(other, _Value) else self.model.number(other)
-            for other in others
-        ]
-        return _Value(self.model, self.model.operator(kind, self.name, *names))
-
-    def __add__(self, other: _Value | float) -> _Value:
-        return self.of("Add", other)
-
-    def __sub__(self, other: _Value | float) -> _Value:
-        return self.of("Sub", other)
-
-    def __mul__(self, other: _Value | float) -> _Value:
-        return self.of("Mul", other)
-
-    def __truediv__(self, other: _Value | float) -> _Value:
-        return self.of("Div", other)
-
-    def __neg__(self) -> _Value:
-        return self.of("Neg")
-
-    def __gt__(self, other: _Value | float) -> _Value:
-        return self.of("Greater", other)
-
-    def __lt__(self, other: _Value | float) -> _Value:
-        return self.of("Less", other)
-
-    def equals(self, other: _Value | float) -> _Value:
-        """Return where the values are equal."""
-        return self.of("Equal", other)
-
-    def choose(self, yes: _Value | float, no: _Value | float) -> _Value:
-        """Return `yes` where this truth value holds, else `no`."""
-        return self.of("Where", yes, no)
 
 
 def _operator(kind: str, **attributes: Any) -> Spelling:
     """Return the spelling of a row that is one operator."""
     return lambda model, names, *_, **__: model.operator(kind, *names, **attributes)
-
-
-def _formula(compute: Callable[..., _Value]) -> Spelling:
-    """Return the spelling of an elementwise row by a formula of its values."""
-    return lambda model, names, *_, **__: compute(*[_Value(model, name) for name in names]).name
-
-
-# --- what ONNX lacks, as accurately ------------------------------------------------------------
-
-
-def _expm1(x: _Value) -> _Value:
-    """W. Kahan's formula, in which the errors of both factors cancel."""
-    y = x.of("Exp")
-    below = y - 1.0
-    near = below * x / y.of("Log")
-    plain = x.of("Abs") > 1.0
-    return y.equals(1.0).choose(x, plain.choose(below, near))
-
-
-def _log1p(x: _Value) -> _Value:
-    """W. Kahan's formula, in which the errors of both factors cancel."""
-    above = x + 1.0
-    near = x * (above.of("Log") / (above - 1.0))
-    return above.equals(1.0).choose(x, (x > 1.0).choose(above.of("Log"), near))
-
-
-def _cbrt(x: _Value) -> _Value:
-    """A power, and one step of Newton's method for the digits that it lacks."""
-    size = x.of("Abs")
-    rough = size.of("Pow", 1 / 3)
-    better = rough - (rough - size / rough / rough) / 3.0
-    plain = size.equals(0.0).of("Or", size.equals(math.inf))
-    return plain.choose(x, x.of("Sign") * better)
-
-
-def _hypot(a: _Value, b: _Value) -> _Value:
-    a, b = a.of("Abs"), b.of("Abs")
-    large, small = a.of("Max", b), a.of("Min", b)
-    ratio = small / large
-    infinite = a.equals(math.inf).of("Or", b.equals(math.inf))
-    found = large.equals(0.0).choose(large, large * (ratio * ratio + 1.0).of("Sqrt"))
-    return infinite.choose(math.inf, found)
-
-
-def _atan2(y: _Value, x: _Value) -> _Value:
-    """The arc tangent, turned where x is negative; ONNX has no sign of a zero x."""
-    below = (y < 0.0).of("Or", y.of("Reciprocal") < 0.0)  # -0.0, too
-    angle = (y / x).of("Atan")
-    turned = angle + below.choose(-math.pi, math.pi)
-    upright = y.of("Sign") * (math.pi / 2) + x * 0.0  # x is 0, or nan
-    found = (x > 0.0).choose(angle, (x < 0.0).choose(turned, upright))
-    diagonal = y.of("Sign") * (x > 0.0).choose(math.pi / 4, 3 * math.pi / 4)
-    infinite = x.of("Abs").equals(math.inf).of("And", y.of("Abs").equals(math.inf))
-    return infinite.choose(diagonal, found)
-
-
-def _logaddexp(a: _Value, b: _Value) -> _Value:
-    large = a.of("Max", b)
-    return a.equals(b).choose(a + math.log(2), large + _log1p((-(a - b).of("Abs")).of("Exp")))
-
-
-def _mod(x: _Value, y: _Value) -> _Value:
-    """The remainder with the sign of the divisor, from that with the sign of the dividend."""
-    rest = _Value(x.model, x.model.operator("Mod", x.name, y.name, fmod=1))
-    other = (rest < 0.0).of("Xor", y < 0.0).of("And", rest.equals(0.0).of("Not"))
-    return other.choose(rest + y, rest)
-
-
-def _heaviside(x: _Value) -> _Value:
-    step = (x > 0.0).choose(1.0, (x < 0.0).choose(0.0, 0.5))
-    return x.equals(x).choose(step, x)
-
-
-def _sech(x: _Value) -> _Value:
-    """By exponentials, which onnxruntime has in 64 bits, unlike cosh."""
-    decay = (-x.of("Abs")).of("Exp")
-    return decay * 2.0 / (decay * decay + 1.0)
-
-
-def _halved_sine(x: _Value) -> _Value:
-    """1 - cos(x), which would cancel."""
-    sine = (x * 0.5).of("Sin")
-    return sine * sine * 2.0
 
 
 # --- shapes ------------------------------------------------------------------------------------
@@ -371,46 +224,31 @@ _OPERATORS = {
 }
 SPELLINGS: Mapping[str, Spelling] = {
     **{name: _operator(kind) for name, kind in _OPERATORS.items()},
+    **FORMULAS,
     "argmax": _argmax,
     "as_number": _operator("Cast", to=DOUBLE),
-    "atan2": _formula(_atan2),
     "broadcast": _broadcast,
-    "cbrt": _formula(_cbrt),
-    "clip": _formula(lambda x, low, high: x.of("Max", low).of("Min", high)),
     "concatenate": _concatenate,
     "constant_array": _constant,
     "cumsum": _running_sum,
     "diag": _diag,
     "diagonal": _diagonal,
-    "exp2": _formula(lambda x: _Value(x.model, x.model.number(2.0)).of("Pow", x)),
-    "expm1": _formula(_expm1),
-    "heaviside": _formula(_heaviside),
-    "hypot": _formula(_hypot),
     "index": _index,
     "is_maximum": _is_maximum,
-    "log10": _formula(lambda x: x.of("Log") / math.log(10)),
-    "log1p": _formula(_log1p),
-    "log2": _formula(lambda x: x.of("Log") / math.log(2)),
     "log_softmax": _normalized("LogSoftmax"),
-    "logaddexp": _formula(_logaddexp),
     "logsumexp": _reduced("ReduceLogSumExp"),
     "matmul": _matmul,
     "max": _reduced("ReduceMax"),
     "min": _reduced("ReduceMin"),
-    "mod": _formula(_mod),
     "norm": _reduced("ReduceL2"),
-    "not_equal": _formula(lambda a, b: a.equals(b).of("Not")),
     "pack": _pack,
     "prod": _reduced("ReduceProd"),
     "put": _put,
     "reshape": _reshape,
     "scatter": _scatter,
-    "sech": _formula(_sech),
     "softmax": _normalized("Softmax"),
-    "square_difference": _formula(lambda a, b: (a - b) * (a + b)),
     "sum": _reduced("ReduceSum"),
     "take": _take,
     "transpose": _transpose,
-    "versine": _formula(_halved_sine),
 }
 """What is written, by the name of the row."""
