@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.tiers import Tiers
+
 DATA = Path(__file__).parent / "data"
 
 # Before anything imports matplotlib or rich, here and in the processes that tests start.
@@ -34,6 +36,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("difflab")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("difflab")
+    group.addoption("--full", action="store_true", help="run every test, not the quick tier")
+    group.addoption("--measure", metavar="FILE", help="write the CPU time of each test to FILE")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Tiers(config), "difflab-tiers")
 
 
 class Reference(Protocol):

@@ -1,0 +1,185 @@
+"""Two tiers of tests: the quick one runs by default, ``--full`` runs everything.
+
+``tests/full_only.txt`` lists what the quick tier leaves out, a file or a test function a line. It
+is measured, not written by hand: ``python -m tests.tiers`` writes it from the CPU times of a full
+run (see there). The quick tier applies to the whole suite only, and so does the choice of one
+process per core (pytest-xdist): files and tests that are named on the command line all run, in
+one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.doctest import DoctestModule
+
+ROOT = Path(__file__).parents[1]
+LIST = Path(__file__).with_name("full_only.txt")
+# CPU seconds of the quick tier's tests; collecting them in each process comes on top.
+BUDGET = 240.0
+# Tests that ask for this fixture do less in the quick tier, and so are always part of it.
+SCALED = "full"
+
+
+class Tiers:
+    """Selects the tests of a tier; records the CPU time of each test if `measure` names a file."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        given = getattr(config, "workerinput", {})  # of a process that pytest-xdist started
+        named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+        self.whole_suite: bool = given.get("whole_suite", not named)
+        self.quick = self.whole_suite and not config.getoption("full")
+        self.full_only = frozenset(full_only()) if self.quick else frozenset()
+        self.measure: str | None = config.getoption("measure")
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.scaled: set[str] = set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> None:
+        """Run the whole suite in one process per core, unless ``-n`` says otherwise."""
+        if self.whole_suite and getattr(config.option, "numprocesses", 0) is None:
+            alone = config.option.usepdb or config.option.collectonly
+            config.option.numprocesses = 0 if alone else len(os.sched_getaffinity(0))
+            config.option.dist = "no" if alone else "worksteal"
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a process of pytest-xdist, which gets its tests as arguments, what they are."""
+        node.workerinput["whole_suite"] = self.whole_suite
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Skip files that the quick tier leaves out, which are not even imported."""
+        return True if name_of(collection_path) in self.full_only else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[Any], list[Any]]:
+        """Look for docstring examples only in files that have some."""
+        collectors = yield
+        return [
+            c for c in collectors if not isinstance(c, DoctestModule) or has_examples(file_path)
+        ]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None]:
+        left_out = [item for item in items if function_of(item.nodeid) in self.full_only]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if function_of(item.nodeid) not in self.full_only]
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Note the CPU time of this process and its children before the test."""
+        item.stash[_STARTED] = cpu_seconds()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Add the CPU time of each phase to its report, which pytest-xdist passes on."""
+        report = yield
+        now = cpu_seconds()
+        report.cpu_seconds = now - item.stash[_STARTED]  # type: ignore[attr-defined]
+        report.scaled = SCALED in getattr(item, "fixturenames", ())  # type: ignore[attr-defined]
+        item.stash[_STARTED] = now
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.cpu_seconds  # type: ignore[attr-defined]
+        if report.scaled:  # type: ignore[attr-defined]
+            self.scaled.add(report.nodeid)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.measure and not hasattr(session.config, "workerinput"):
+            rows = {"seconds": self.seconds, "scaled": sorted(self.scaled)}
+            Path(self.measure).write_text(json.dumps(rows, indent=0), encoding="utf-8")
+
+
+_STARTED = pytest.StashKey[float]()
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process, its threads and the children that have ended."""
+    children = os.times()
+    return time.process_time() + children.children_user + children.children_system
+
+
+def has_examples(path: Path) -> bool:
+    """Return whether a module contains a docstring example."""
+    return b">>> " in path.read_bytes()
+
+
+def full_only() -> list[str]:
+    """Return the files and test functions that the quick tier leaves out."""
+    return LIST.read_text(encoding="utf-8").split() if LIST.exists() else []
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a file in ``full_only.txt``."""
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
+
+
+def function_of(nodeid: str) -> str:
+    """Return the test function of a node, without its parameters."""
+    return nodeid.partition("[")[0]
+
+
+def chosen(seconds: Mapping[str, float], scaled: Iterable[str], budget: float) -> list[str]:
+    """Return the entries of ``full_only.txt``: the dearest functions, until the rest fits.
+
+    A file whose functions are all left out is one entry.
+
+    Parameters
+    ----------
+    seconds
+        CPU seconds of each test, by node identifier.
+    scaled
+        Tests that are part of the quick tier whatever they cost.
+    budget
+        CPU seconds for the tests of the quick tier.
+    """
+    cost: dict[str, float] = defaultdict(float)
+    for nodeid, spent in seconds.items():
+        cost[function_of(nodeid)] += spent
+    kept = {function_of(nodeid) for nodeid in scaled}
+    total = 0.0
+    for function in sorted(cost.keys() - kept, key=lambda name: (cost[name], name)):
+        total += cost[function]
+        if total <= budget:
+            kept.add(function)
+    files: dict[str, set[str]] = defaultdict(set)
+    for function in cost:
+        files[function.partition("::")[0]].add(function)
+    entries: set[str] = set()
+    for file, functions in files.items():
+        entries |= {file} if not functions & kept else functions - kept
+    return sorted(entries)
+
+
+def main() -> None:
+    """Write ``tests/full_only.txt`` from the file of ``pytest --full --measure FILE``."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tiers", description=main.__doc__)
+    parser.add_argument("measured", type=Path)
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET, help="CPU seconds of the quick tier"
+    )
+    given = parser.parse_args()
+    measured = json.loads(given.measured.read_text(encoding="utf-8"))
+    entries = chosen(measured["seconds"], measured["scaled"], given.budget)
+    LIST.write_text("".join(f"{entry}\n" for entry in entries), encoding="utf-8")
+    print(f"{len(entries)} entries in {name_of(LIST)}")
+
+
+if __name__ == "__main__":
+    main()
