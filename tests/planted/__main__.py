@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tests.planted.planting import LIST, ROOT, Fault, copied, faults, finder, planted, sought
+from tests.planted.planting import LIST, Fault, copied, faults, finder, planted, sought
 
 
 def written(rows: list[Fault]) -> str:
@@ -45,7 +45,7 @@ def main() -> int:
     parser.add_argument("--seek", action="store_true", help="find tests that are missing")
     given = parser.parse_args()
     rows, tiers = faults(), Counter[str]()
-    with tempfile.TemporaryDirectory(dir=ROOT.parent) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         copy = copied(Path(folder))
         for place, fault in enumerate(rows):
             if given.word and not any(word in fault.name + fault.file for word in given.word):

