@@ -19,7 +19,7 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -61,9 +61,14 @@ def expressions(names: Sequence[str] = ("x", "y"), max_leaves: int = 10) -> st.S
     max_leaves : int
         The largest number of variables and constants in an expression.
     """
+    return _expressions(tuple(names), max_leaves)
+
+
+# Building the strategy takes longer than many a test that draws from it.
+@cache
+def _expressions(names: tuple[str, ...], max_leaves: int) -> st.SearchStrategy[str]:
     constants = st.integers(-40, 40).map(lambda k: _number(k / 8))
-    leaves = st.sampled_from(list(names)) | constants
-    return st.recursive(leaves, _larger, max_leaves=max_leaves)
+    return st.recursive(st.sampled_from(names) | constants, _larger, max_leaves=max_leaves)
 
 
 def cases(
