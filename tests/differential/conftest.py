@@ -1,4 +1,4 @@
-"""The seed of the fresh programs, which the head of every report names."""
+"""The seed of the fresh programs, which the head of every report names, and the tier."""
 
 from __future__ import annotations
 
@@ -18,3 +18,9 @@ def pytest_report_header() -> str:
 def fresh_seed() -> int:
     """A seed that differs from run to run, or the one in DIFFLAB_SEED."""
     return FRESH
+
+
+@pytest.fixture
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether this is a run of all tests: ``--full``, or no such option."""
+    return bool(request.config.getoption("full", True))

@@ -7,11 +7,8 @@ extreme magnitudes too. What a language refuses is left out.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +19,7 @@ from difflab.primitives import TABLE, zeta
 from tests.differential.arrays import Program, listed, programs
 from tests.differential.formulas import Formula, formulas
 from tests.differential.judging import FORMULAS, agree, noise
-from tests.differential.printed import case_of
+from tests.differential.printed import case_of, run_printed, there
 from tests.differential.scalar import Array, assert_near
 from tests.differential.search import Family
 from tests.support.languages import JAVASCRIPT, LANGUAGES, LIBRARIES, C
@@ -66,24 +63,12 @@ class Case:
 def check(batch: Batch) -> None:
     """Raise AssertionError where the code of a language computes something else."""
     language = EVERY[batch.language]
-    if not _there(language.name):
+    if not there(language):
         return
-    drawn = [_case(program, language.name) for program in batch.programs]
-    printed = [case for case in drawn if case and language.prints(case.function)]
-    if not printed:
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        found = language.values(
-            [case.function for case in printed], [case.points for case in printed], Path(folder)
-        )
-    for case, values in zip(printed, found, strict=True):
-        source = language.printer(case.function, "f")
-        case.judge(f"printed {language.name}\n{source}\n", values)
-
-
-@cache
-def _there(name: str) -> bool:
-    return EVERY[name].there
+    cases = [case for each in batch.programs if (case := _case(each, language.name))]
+    functions, points = [case.function for case in cases], [case.points for case in cases]
+    for k, source, values in run_printed(language, functions, points):
+        cases[k].judge(f"printed {language.name}\n{source}\n", values)
 
 
 def _case(program: Formula | Program | None, language: str) -> Case | None:

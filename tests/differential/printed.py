@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +40,15 @@ from tests.differential.search import Family
 from tests.support.languages import JAVASCRIPT, C, Language
 
 FORMULAS = 8
-"""At most so many in one C file."""
+"""At most so many in one program."""
+FUNCTIONS = 100
+"""At most so many in one file of C or JavaScript, where many programs are checked."""
 C_EVERY = 4
 """One program in so many is compiled, for gcc takes longer than everything else."""
 TORCH_EVERY = 16
 """One program in so many is run in PyTorch, whose calls take microseconds each."""
 JAVASCRIPT_EVERY = 16
-"""One program in so many is run as JavaScript, in a process of its own."""
+"""One program in so many is run as JavaScript."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,16 @@ class Case:
     frame: Bounded
 
 
+Rest = tuple[Language, Case]
+
+
 def check(program: Sequence[Formula]) -> None:
     """Raise AssertionError where what is printed computes something else."""
+    finish(begin(program))
+
+
+def begin(program: Sequence[Formula]) -> list[Rest]:
+    """Check what runs in this process; return the functions left, and what is to run them."""
     cases = [case for formula in program if (case := case_of(formula)) is not None]
     for case in cases:
         check_python(case)
@@ -67,10 +79,18 @@ def check(program: Sequence[Formula]) -> None:
         if program[0].choice % TORCH_EVERY == 2:
             check_torch(case)
         check_text(case)
-    if program[0].choice % C_EVERY == 0:
-        check_language(cases, C)
+    rest = [(C, case) for case in cases if program[0].choice % C_EVERY == 0]
     if program[0].choice % JAVASCRIPT_EVERY == 1:
-        check_language([case for case in cases if not only_in_javascript(case)], JAVASCRIPT)
+        rest += [(JAVASCRIPT, case) for case in cases if not only_in_javascript(case)]
+    return rest
+
+
+def finish(rest: Sequence[Rest]) -> None:
+    """Run the functions in the languages, many in one file."""
+    for language in (C, JAVASCRIPT):
+        cases = [case for other, case in rest if other is language]
+        for start in range(0, len(cases), FUNCTIONS):
+            check_language(cases[start : start + FUNCTIONS], language)
 
 
 def only_in_javascript(case: Case) -> bool:
@@ -102,21 +122,26 @@ def check_python(case: Case) -> None:
         return
     names: dict[str, Any] = {}
     exec(compile(source, "<printed>", "exec"), names)
+    on_the_way: list[Any] = []
     for place, point in enumerate(case.points.T.tolist()):
         one = [place]
         try:
             found = _numbers(names["f"](*point))
         except (ArithmeticError, ValueError) as error:
-            # What a function of a constant order is printed as may overflow on the way.
-            view = PrintedGraph(case.function, companions=True, orders=True)
-            values = [*case.frame.values.values(), *evaluate_all(view.function, case.points)]
-            if all(np.all(np.isfinite(_at(value, place))) for value in values):
+            on_the_way = on_the_way or _on_the_way(case)
+            if all(np.all(np.isfinite(_at(value, place))) for value in on_the_way):
                 raise AssertionError(f"{error} at {point} in\n{source}") from error
             continue
         what = f"printed Python\n{source}\n"
         expected, bound = case.expected[one], case.bound[one]
         inputs = case.function.inputs
         assert_near(what, found[None], expected, bound, case.points[:, one], inputs)
+
+
+def _on_the_way(case: Case) -> list[Any]:
+    """Return all values at all points; a function of a constant order may overflow on the way."""
+    view = PrintedGraph(case.function, companions=True, orders=True)
+    return [*case.frame.values.values(), *evaluate_all(view.function, case.points)]
 
 
 def _at(value: Any, place: int) -> Any:
@@ -153,30 +178,52 @@ def check_torch(case: Case) -> None:
 def check_text(case: Case) -> None:
     """Hold the parsed text to the function in the plain operations that a text has."""
     spelled = expanded(case.function)
-    again = parse(str(spelled))
+    text = str(spelled)
+    again = parse(text)
     assert again.output_shapes == spelled.output_shapes
     order = [again.inputs.index(name) for name in spelled.inputs if name in again.inputs]
-    assert len(order) == again.n == spelled.n, f"other inputs in {spelled}"
+    assert len(order) == again.n == spelled.n, f"other inputs in {text}"
     count = case.points.shape[1]
     given = dict(zip(spelled.inputs, case.points, strict=True))
     found, expected = flat(again(**given), count), flat(spelled(**given), count)
     bound = np.zeros_like(expected)
-    assert_near(f"parsed\n{spelled}\n", found, expected, bound, case.points, spelled.inputs)
+    assert_near(f"parsed\n{text}\n", found, expected, bound, case.points, spelled.inputs)
 
 
 def check_language(cases: Sequence[Case], language: Language) -> None:
     """Put all functions into one file, and hold each to its values."""
-    printed = [case for case in cases if language.prints(case.function)]
-    if not printed or not language.there:
+    if not there(language):
         return
-    with tempfile.TemporaryDirectory() as folder:
-        functions, points = [case.function for case in printed], [case.points.T for case in printed]
-        results = language.values(functions, points, Path(folder))
-    for case, found in zip(printed, results, strict=True):
-        what = f"printed {language.name}\n{language.printer(case.function, 'f')}\n"
+    functions, points = [case.function for case in cases], [case.points.T for case in cases]
+    for k, source, found in run_printed(language, functions, points):
+        case, what = cases[k], f"printed {language.name}\n{source}\n"
         assert_near(what, found, case.expected, case.bound, case.points, case.function.inputs)
+
+
+@cache
+def there(language: Language) -> bool:
+    """Whether what the language needs is installed."""
+    return language.there
+
+
+def run_printed(
+    language: Language, functions: Sequence[Function], points: Sequence[Array]
+) -> list[tuple[int, str, Array]]:
+    """Run functions in one file; return number, source and values of those that are printed."""
+    sources: dict[int, str] = {}
+    for k, function in enumerate(functions):
+        with suppress(UnsupportedError):
+            sources[k] = language.printer(function, f"call{len(sources)}")
+    if not sources:
+        return []
+    at = [np.atleast_2d(np.asarray(points[k], dtype=float)) for k in sources]
+    with tempfile.TemporaryDirectory() as folder:
+        found = language.run(
+            list(sources.values()), [functions[k] for k in sources], at, Path(folder)
+        )
+    return list(zip(sources, sources.values(), found, strict=True))
 
 
 PROGRAMS = st.lists(formulas(), min_size=1, max_size=FORMULAS)
 
-FAMILY = Family("printed", PROGRAMS, check, fixed=1500, fresh=100)
+FAMILY = Family("printed", PROGRAMS, check, fixed=1500, fresh=100, begin=begin, finish=finish)

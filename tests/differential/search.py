@@ -1,13 +1,13 @@
 """Random programs: drawn by Hypothesis, checked against another implementation, and shrunk.
 
 A family is one generator of programs and one check. The tests run a share of every family with a
-fixed seed and a smaller one with a fresh seed; ``python -m tests.differential`` runs them for as
-long as it is told.
+fixed seed and a smaller one with a fresh seed, the quick tier a tenth of either; ``python -m
+tests.differential`` runs them for as long as it is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -15,34 +15,42 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-__all__ = ["CHUNK", "FAMILIES", "Family", "drawn", "family", "search"]
+from tests.support.draws import forget_local_constants
 
-FAMILIES = (
-    "scalar",
-    "printed",
-    "languages",
-    "texts",
-    "arrays",
-    "eager",
-    "numpy_calls",
-    "transforms",
-    "series",
-    "sparsity",
-    "loops",
-    "numeric",
-    "jit",
-    "dtypes",
-    "jax_reader",
-    "wrapped",
-    "elements",
-    "devices",
-    "libraries",
-    "onnx_models",
-)
-"""The modules of this folder that define a `FAMILY`."""
+__all__ = ["CHUNK", "FAMILIES", "Family", "drawn", "family", "search", "share"]
+
+FAMILIES = {
+    "scalar": 5,
+    "printed": 5,
+    "languages": 1,
+    "texts": 1,
+    "arrays": 3,
+    "eager": 6,
+    "numpy_calls": 3,
+    "transforms": 1,
+    "series": 1,
+    "sparsity": 1,
+    "loops": 4,
+    "numeric": 1,
+    "jit": 1,
+    "dtypes": 1,
+    "jax_reader": 1,
+    "wrapped": 1,
+    "elements": 1,
+    "devices": 1,
+    "libraries": 1,
+    "onnx_models": 1,
+}
+"""The modules of this folder that define a `FAMILY`, and into how many tests, each under a seed of
+its own, its fixed share is divided: none takes longer than half a minute."""
 
 CHUNK = 500
 """Programs drawn under one seed: Hypothesis remembers every program of a run."""
+
+QUICK, LEAST = 10, 3
+"""The quick tier checks one program in `QUICK` of a share, and at least `LEAST`."""
+
+forget_local_constants()
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,11 @@ class Family:
     check : callable
         ``check(program)`` raises AssertionError where two implementations differ.
     fixed, fresh : int
-        Programs in every run of the tests, with a fixed seed and with a fresh one.
+        Programs in a full run of the tests, with a fixed seed and with a fresh one.
+    begin, finish : callable, optional
+        Together the same as `check`, where programs are compiled: ``begin(program)`` checks what
+        needs no compiler and returns the rest, and ``finish(rest)`` compiles that of many programs
+        at once.
     """
 
     name: str
@@ -66,12 +78,19 @@ class Family:
     check: Callable[[Any], None]
     fixed: int
     fresh: int
+    begin: Callable[[Any], Sequence[Any]] | None = None
+    finish: Callable[[Sequence[Any]], None] | None = None
 
 
 def family(name: str) -> Family:
     """Return a family by the name of its module."""
     found: Family = import_module(f"tests.differential.{name}").FAMILY
     return found
+
+
+def share(count: int, full: bool) -> int:
+    """Return how many of `count` programs a tier checks: all of them in the full one."""
+    return count if full else min(count, max(LEAST, count // QUICK))
 
 
 def search(family: Family, count: int, start: int) -> int:
@@ -88,15 +107,31 @@ def search(family: Family, count: int, start: int) -> int:
         Of the smallest program found that two implementations disagree on.
     """
     checked = 0
+    phases = (Phase.generate, Phase.shrink)
+    for number, first in enumerate(range(0, count, CHUNK)):
+        checked += _searched(family, min(CHUNK, count - first), start + number, phases)
+    return checked
+
+
+def _searched(family: Family, count: int, first: int, phases: tuple[Phase, ...]) -> int:
+    """Check the programs of one seed, and return how many."""
+    checked, rest = 0, []
 
     def check(program: Any) -> None:
         nonlocal checked
         checked += 1
-        family.check(program)
+        if family.begin is None:
+            family.check(program)
+        else:
+            rest.extend(family.begin(program))
 
-    phases = (Phase.generate, Phase.shrink)
-    for number, first in enumerate(range(0, count, CHUNK)):
-        drawn(family.programs, check, min(CHUNK, count - first), start + number, phases)
+    drawn(family.programs, check, count, first, phases)
+    if family.finish is not None:
+        try:
+            family.finish(rest)
+        except AssertionError:  # one by one, to find the program and to make it smaller
+            drawn(family.programs, family.check, count, first, phases)
+            raise
     return checked
 
 

@@ -27,4 +27,4 @@ def test_an_array_that_stays_on_the_host_is_found(
 ) -> None:
     monkeypatch.setattr(module, name, fault)
     with pytest.raises((DifflabError, TypeError)):
-        drawn(FAMILY.programs, FAMILY.check, FAMILY.fixed + FAMILY.fresh, 0)
+        drawn(FAMILY.programs, FAMILY.check, FAMILY.fixed + FAMILY.fresh, 1)

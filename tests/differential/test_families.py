@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.differential.search import FAMILIES, family, search
+from tests.differential.search import FAMILIES, family, search, share
+
+PARTS = [(name, part) for name, parts in FAMILIES.items() for part in range(parts)]
+
+
+@pytest.mark.parametrize(("name", "part"), PARTS)
+def test_programs_of_a_fixed_seed_agree(name: str, part: int, full: bool) -> None:
+    if part and not full:
+        pytest.skip("the share of the quick tier is not divided: --full checks all parts")
+    found = family(name)
+    count = found.fixed // FAMILIES[name] if full else share(found.fixed, full)
+    assert search(found, count, part) >= count // 2  # Hypothesis may exhaust small chunks
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_programs_of_a_fixed_seed_agree(name: str) -> None:
+def test_programs_of_a_fresh_seed_agree(name: str, fresh_seed: int, full: bool) -> None:
     found = family(name)
-    assert search(found, found.fixed, 0) >= found.fixed // 2  # Hypothesis may exhaust small chunks
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_programs_of_a_fresh_seed_agree(name: str, fresh_seed: int) -> None:
-    found = family(name)
+    count = share(found.fresh, full)
     print(f"DIFFLAB_SEED={fresh_seed}")
-    assert search(found, found.fresh, fresh_seed) >= found.fresh // 2
+    assert search(found, count, fresh_seed) >= count // 2

@@ -14,7 +14,7 @@ from tests.differential.search import drawn
 # Seeds under which few programs are needed.
 @pytest.mark.parametrize(
     ("guard", "first"),
-    [("entries", 1), ("attributes", 8), ("cells", 1), ("containers", 1), ("arrays", 5)],
+    [("entries", 0), ("attributes", 8), ("cells", 0), ("containers", 0), ("arrays", 2)],
 )
 def test_a_guard_that_is_left_out_is_found(
     guard: str, first: int, monkeypatch: pytest.MonkeyPatch
