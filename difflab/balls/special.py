@@ -13,7 +13,7 @@ from typing import Any
 from difflab.balls.elementary import analytic, exp, power
 from difflab.balls.jets import TERMS, Fault, Jet, ObstacleKind, jet
 from difflab.balls.library import Ball, arb, arb_series, shown
-from difflab.balls.series import Series
+from difflab.balls.series import FEW, Series, hull
 
 __all__ = [
     "besseli",
@@ -80,18 +80,30 @@ def _bessel(name: str, other: int, sign: int = 1, domain: str = "") -> Function:
     return with_order(f"bessel{name}", make)
 
 
-def _incomplete(name: str, part: str) -> Function:
-    """Return a regularised incomplete gamma function."""
+def _incomplete(name: str, part: str, sign: int) -> Function:
+    """Return a regularised incomplete gamma function, `sign` that of its derivative.
+
+    On a wide ball the value is bounded by those at both ends, since it is monotonic, and the
+    derivatives are those of Q: FLINT takes a second for P there.
+    """
 
     def make(a: Ball) -> Callable[[Any], Jet]:
-        series, value = getattr(arb_series, part), getattr(arb, part)
-        return analytic(
-            lambda s: series(a, s, regularized=1),
-            lambda v: value(v, a, regularized=1),
-            name,
-            "edge",
-            "x > 0",
-        )
+        on_series, on_number = getattr(arb_series, part), getattr(arb, part)
+
+        def is_wide(v: Ball) -> bool:
+            return bool(v.rel_accuracy_bits() <= FEW and v > 0 and a > 0)
+
+        def value(v: Ball) -> Ball:
+            ends = (v.lower(), v.upper()) if is_wide(v) else (v,)
+            return hull([on_number(end, a, regularized=1) for end in ends])
+
+        def series(s: Any) -> Any:
+            if not is_wide(s[0]):
+                return on_series(a, s, regularized=1)
+            slopes = arb_series.gamma_upper(a, s, regularized=1) * -sign
+            return arb_series([value(s[0]), *(slopes[k] for k in range(1, TERMS))], TERMS)
+
+        return analytic(series, value, name, "edge", "x > 0")
 
     return with_order(name, make)
 
@@ -126,5 +138,5 @@ bessely = _bessel("y", -1, domain="x > 0")
 besseli = _bessel("i", 1)
 besselk = _bessel("k", 1, -1, "x > 0")
 dgammainc = with_order("dgammainc", _density)
-gammainc = _incomplete("gammainc", "gamma_lower")
-gammaincc = _incomplete("gammaincc", "gamma_upper")
+gammainc = _incomplete("gammainc", "gamma_lower", 1)
+gammaincc = _incomplete("gammaincc", "gamma_upper", -1)

@@ -173,10 +173,27 @@ def _kummer(library: Any, k: int, j: int, x: Any, hyper: Any) -> Any:
 
 def _gauss(library: Any, k: int, j: int, x: Any, hyper: Any) -> Any:
     sign = (-1) ** (k + 1 + j)
-    if hasattr(library, "mpf") and x > 0:  # converges faster
+    numeric = hasattr(library, "mpf")
+    if numeric and x > 1:  # the series converges as slowly as x/(1 + x) is near 1
+        return _logarithmic(library, k, j, x)
+    if numeric and x > 0:  # converges faster
         share = hyper([j + 1, 1], [j + k + 1], x / (1 + x)) / (1 + x) ** (j + 1)
         return sign * share * factorial(j) / (j + k)
     return sign * hyper([j + 1, j + k], [j + k + 1], -x) * factorial(j) / (j + k)
+
+
+def _logarithmic(mp: Any, k: int, j: int, x: Any) -> Any:
+    """Return the derivative of order j of (ln(1 + x) − p(x))/xᵏ in closed form, for x > 1."""
+    with mp.extraprec(4 * (k + j) + 20):  # the digits that cancel where x is near 1
+        total = (-1) ** j * perm(k + j - 1, j) * mp.log1p(x) / x ** (k + j)
+        for i in range(1, j + 1):  # those of the logarithm, and those of x⁻ᵏ
+            slope = (-1) ** (i - 1) * factorial(i - 1) / (1 + x) ** i
+            power = (-1) ** (j - i) * perm(k + j - i - 1, j - i) / x ** (k + j - i)
+            total += comb(j, i) * slope * power
+        for n in range(1, k):
+            slope = (-1) ** j * perm(k - n + j - 1, j) / x ** (k - n + j)
+            total -= (-1) ** (n + 1) * slope / n
+    return +total
 
 
 def _quadratic(sign: int) -> Callable[..., Any]:

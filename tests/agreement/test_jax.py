@@ -31,6 +31,7 @@ from tests.support.cases import (
     recurrence,
     weights_like,
 )
+from tests.support.rows import for_each
 
 jax = pytest.importorskip("jax", reason="needs JAX: pip install 'difflab[peers]'")
 jax.config.update("jax_enable_x64", True)
@@ -195,17 +196,17 @@ def theirs(function: Callable[..., Any], case: Case) -> tuple[np.ndarray, list[n
     return np.asarray(result), [np.asarray(slope) for slope in slopes]
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_array_functions_agree(name: str) -> None:
     agree(ours(CASES[name]), theirs(THEIRS[name], CASES[name]))
 
 
-@pytest.mark.parametrize("name", ON_NUMBERS)
+@for_each("name", ON_NUMBERS)
 def test_rows_agree(name: str) -> None:
     agree(ours(ROWS[name]), theirs(ON_NUMBERS[name], ROWS[name]))
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_hessian_vector_products_agree(name: str) -> None:
     case = CASES[name]
     rng = np.random.default_rng(17)
@@ -264,7 +265,7 @@ CHOOSING: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHOICES)
+@for_each("name", CHOICES)
 def test_choices_are_jaxs_or_named(name: str) -> None:
     values = CHOICES[name][0].values
     slopes = jax.grad(CHOOSING[name], tuple(range(len(values))))(*map(jnp.asarray, values))

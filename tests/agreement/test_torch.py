@@ -29,6 +29,7 @@ from tests.support.cases import (
     recurrence,
     weights_like,
 )
+from tests.support.rows import for_each
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
 nn = torch.nn.functional
@@ -177,12 +178,12 @@ def theirs(function: Callable[..., Any], case: Case) -> tuple[np.ndarray, list[n
     return value.detach().numpy(), [leaf.grad.numpy() for leaf in leaves]
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_array_functions_agree(name: str) -> None:
     agree(ours(CASES[name]), theirs(THEIRS[name], CASES[name]))
 
 
-@pytest.mark.parametrize("name", ON_NUMBERS)
+@for_each("name", ON_NUMBERS)
 def test_rows_agree(name: str) -> None:
     # PyTorch's trigamma has nine digits.
     rtol = 1e-9 if name == "digamma" else 1e-12
@@ -221,7 +222,7 @@ CHOOSING: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHOICES)
+@for_each("name", CHOICES)
 def test_choices_are_pytorchs_or_named(name: str) -> None:
     leaves = [torch.tensor(value, requires_grad=True) for value in CHOICES[name][0].values]
     CHOOSING[name](*leaves).backward()

@@ -11,6 +11,7 @@ import pytest
 import difflab as dl
 from difflab import arrays
 from difflab.errors import DifflabError, ShapeError, TraceError
+from tests.support.rows import for_each
 
 RNG = np.random.default_rng(5)
 TALL, WIDE, SQUARE = RNG.normal(size=(5, 3)), RNG.normal(size=(2, 4)), RNG.normal(size=(3, 3))
@@ -50,7 +51,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@for_each("name", CALLS)
 def test_every_carrier_computes_what_numpy_does(name: str) -> None:
     code, example = CALLS[name]
     expected = code(example)
@@ -66,7 +67,7 @@ def test_every_carrier_computes_what_numpy_does(name: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@for_each("name", CALLS)
 def test_derivatives_of_every_carrier_are_those_of_central_differences(name: str) -> None:
     code, example = CALLS[name]
     weights = np.cos(np.arange(np.size(code(example)))).reshape(np.shape(code(example)))
@@ -102,7 +103,7 @@ SUMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SUMS)
+@for_each("name", SUMS)
 @pytest.mark.parametrize("matrix", [EXACT, TWICE])
 def test_symmetric_functions_have_derivatives_where_values_coincide(
     name: str, matrix: np.ndarray[Any, Any]
@@ -179,7 +180,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[DifflabError], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_what_has_no_derivative_is_refused(name: str) -> None:
     code, kind, message = WRONG[name]
     with pytest.raises(kind, match=message):

@@ -11,6 +11,7 @@ import pytest
 import difflab as dl
 from difflab import arrays
 from difflab.errors import ShapeError, TraceError
+from tests.support.rows import for_each
 
 M = np.array([[1.5, -0.4, 2.2], [0.3, 3.1, -1.7]])
 S = np.array([[3.0, 0.4, 0.2], [0.4, 2.5, -0.3], [0.2, -0.3, 4.0]])
@@ -84,7 +85,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_traced_code_computes_what_numpy_does(name: str) -> None:
     code, examples = FUNCTIONS[name]
     function = dl.trace(code, *examples)
@@ -93,7 +94,7 @@ def test_traced_code_computes_what_numpy_does(name: str) -> None:
     np.testing.assert_allclose(function(*examples), expected, rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_its_derivative_agrees_with_complex_steps_or_differences(name: str, mode: str) -> None:
     code, examples = FUNCTIONS[name]
@@ -134,7 +135,7 @@ NETWORK: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", NETWORK)
+@for_each("name", NETWORK)
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_layers_on_arrays_and_traced_agree_and_have_the_right_slopes(name: str, mode: str) -> None:
     code, examples = NETWORK[name]

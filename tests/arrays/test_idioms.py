@@ -13,6 +13,7 @@ import difflab as dl
 from difflab.arrays.idioms import LACKING
 from difflab.errors import DifflabError, InputError, MissingAttributeError, TraceError
 from tests.support import standin
+from tests.support.rows import for_each
 
 A = np.array([[0.3, 0.7, 1.2], [2.1, 0.4, 0.9], [1.5, 0.2, 0.8]])
 B = np.array([[1.1, 0.6, 0.1], [0.5, 1.7, 0.95], [1.3, 2.2, 0.35]])
@@ -82,7 +83,7 @@ FLAT = {
 """Where derivatives are 0."""
 
 
-@pytest.mark.parametrize("name", [*SMOOTH, *FLAT])
+@for_each("name", [*SMOOTH, *FLAT])
 def test_idioms_are_numpys_own_on_both_carriers(name: str) -> None:
     idiom: Callable[[Any], Any] = {**SMOOTH, **FLAT}[name]
     traced = dl.trace(idiom, A)
@@ -113,7 +114,7 @@ def richardson(f: Callable[[Any], Any], point: np.ndarray[Any, Any]) -> np.ndarr
     return (4 * difference(5e-4) - difference(1e-3)) / 3
 
 
-@pytest.mark.parametrize("name", [*SMOOTH, *FLAT])
+@for_each("name", [*SMOOTH, *FLAT])
 def test_derivatives_of_idioms(name: str) -> None:
     idiom: Callable[[Any], Any] = {**SMOOTH, **FLAT}[name]
     if name in SMOOTH:
@@ -144,7 +145,7 @@ LOST = [
 ]
 
 
-@pytest.mark.parametrize(("idiom", "message", "hint"), LOST)
+@for_each(("idiom", "message", "hint"), LOST)
 def test_what_is_missing_names_the_line_and_a_way_out(
     idiom: Callable[[Any], Any], message: str, hint: str
 ) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tests.support.cases import CASES
+from tests.support.rows import for_each
 
 # Python's own indexing and operators, not functions.
 OPERATORS = {"index", "slice", "broadcasting", "where"}
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - OPERATORS))
+@for_each("name", sorted(set(CASES) - OPERATORS))
 def test_lists_are_arrays(name: str) -> None:
     case = CASES[name]
     found = case.ours(*(value.tolist() for value in case.values))

@@ -14,6 +14,7 @@ from difflab.errors import DifflabError, InputError, ShapeError, TraceError, Uns
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.primitives.random import hashed
 from tests.support import standin
+from tests.support.rows import for_each
 
 KEY = dl.random.key(42)
 DRAWS: dict[str, Callable[[Any], Any]] = {
@@ -230,7 +231,7 @@ def masked(key: Any, x: Any) -> Any:
 # --- bad input --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "said"),
     [
         (lambda: dl.random.key(1.5), "an integer of 64 bits, not 1.5"),

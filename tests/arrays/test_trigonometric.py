@@ -8,6 +8,7 @@ import pytest
 import sympy
 
 import difflab as dl
+from tests.support.rows import for_each
 
 WIDE = (-700.0, -30.0, -3.0, -0.75, -1e-3, 1e-9, 0.1, 0.9, 2.5, 40.0, 709.0)
 OUTSIDE = (-1e200, -50.0, -1.5, -1 - 1e-9, 1 + 2.0**-50, 1.25, 7.0, 1e9, 1e200)
@@ -33,7 +34,7 @@ def slope(name: str, x: float) -> mpmath.mpf:
     return (function(x + step) - function(x - step)) / (2 * step)
 
 
-@pytest.mark.parametrize("name", POINTS)
+@for_each("name", POINTS)
 def test_values_and_derivatives_are_right_up_to_the_edges(name: str) -> None:
     f = dl.parse(f"{name}(x)")
     for x in POINTS[name]:
@@ -47,7 +48,7 @@ def test_values_and_derivatives_are_right_up_to_the_edges(name: str) -> None:
             assert abs(found - derivative) <= 24 * np.spacing(abs(derivative)) + 1e-320, (mode, x)
 
 
-@pytest.mark.parametrize("name", POINTS)
+@for_each("name", POINTS)
 def test_branches_are_those_of_sympy(name: str) -> None:
     for point in POINTS[name]:
         theirs = float(getattr(sympy, name)(sympy.Float(point, 30)).evalf(20))

@@ -10,6 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import DifflabError, IndexingError, InputError, ShapeError, TraceError
+from tests.support.rows import for_each
 
 X, Y = np.random.default_rng(4).normal(size=(2, 3, 4))
 KEYS: dict[str, Any] = {
@@ -45,7 +46,7 @@ def assigned(name: str, x: Any, key: Any, new: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("key", KEYS)
+@for_each("key", KEYS)
 def test_a_part_becomes_what_numpys_assignment_gives(key: str, name: str) -> None:
     at = KEYS[key]
     x = np.abs(X) + 0.5 if name == "power" else X
@@ -140,7 +141,7 @@ def test_assignment_to_a_traced_value_names_the_way() -> None:
     assert "x.at[key].set(new)" in caught.value.render()
 
 
-@pytest.mark.parametrize("key", KEYS)
+@for_each("key", KEYS)
 def test_tensors_are_assigned_to_by_every_kind_of_key(key: str) -> None:
     at = KEYS[key]
     leaf, new = dl.tensor(X, requires_grad=True), dl.tensor(Y[at], requires_grad=True)

@@ -13,6 +13,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from tests.primitives.test_arrays import CASES, PLACES, SQUARE, VECTOR, applied, indices_of
+from tests.support.rows import for_each
 
 MOVING: dict[str, Any] = {
     "transpose": lambda x: x.T * 2.0,
@@ -49,7 +50,7 @@ def hold(function: Function, values: Any, flags: tuple[bool, ...]) -> None:
     assert np.allclose(small(*given), expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize(("name", "case"), PLACES)
+@for_each(("name", "case"), PLACES)
 def test_rows_take_stacks_whole(name: str, case: int) -> None:
     values, params = CASES[name][case]
     builder = Builder()

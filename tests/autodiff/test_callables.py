@@ -9,6 +9,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, TraceError
+from tests.support.rows import for_each
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -113,7 +114,7 @@ INNER = {
 
 
 @pytest.mark.parametrize("inner", INNER)
-@pytest.mark.parametrize("outer", INNER)
+@for_each("outer", INNER)
 def test_perturbations_are_not_confused(outer: str, inner: str) -> None:
     slope = INNER[inner]
     assert INNER[outer](lambda x: x * slope(lambda y: x + y, 1.0), 1.0) == 1
@@ -397,7 +398,7 @@ def test_a_branch_names_the_line_and_what_to_write() -> None:
     assert "difflab.tensor" in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "message"),
     [
         (lambda: dl.grad(3.0), "grad takes a function, not float"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from tests.support.rows import for_each
 
 X = np.array([0.5, 1.25, -2.0], dtype=np.float32)
 Y = np.array([1.5, 0.1, 0.7])
@@ -54,7 +55,7 @@ LOOPS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", VALUES)
+@for_each("name", VALUES)
 def test_traced_values_have_numpys_dtype(name: str) -> None:
     wanted, seen = VALUES[name](X, Y), []
 

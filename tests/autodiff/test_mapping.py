@@ -7,6 +7,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, ShapeError, TraceError
+from tests.support.rows import for_each
 
 A = np.arange(6.0).reshape(2, 3)
 V = np.array([1.0, -2.0, 0.5])
@@ -165,7 +166,7 @@ def test_what_does_not_depend_on_the_example_is_repeated() -> None:
     assert constant.tolist() == [3, 3]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error", "message"),
     [
         (lambda: dl.vmap(dot)(A, V), ShapeError, "2 and 3 examples"),

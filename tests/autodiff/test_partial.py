@@ -8,6 +8,7 @@ import sympy
 
 import difflab as dl
 from difflab.errors import InputError
+from tests.support.rows import for_each
 
 TEXTS = [
     "sin(x*y)*exp(z*x)",
@@ -23,7 +24,7 @@ POINT = {"x": 0.7, "y": -0.4, "z": 0.3}
 
 
 @pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("chosen", CHOICES, ids="".join)
+@for_each("chosen", CHOICES, ids="".join)
 def test_mixed_derivatives_are_those_of_sympy(text: str, chosen: tuple[str, ...]) -> None:
     expression = sympy.sympify(text.replace("^", "**").replace("ln", "log"))
     exact = sympy.diff(expression, *map(sympy.Symbol, chosen)).subs(POINT).evalf(30)

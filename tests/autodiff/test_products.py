@@ -7,6 +7,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, ShapeError
+from tests.support.rows import for_each
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -140,7 +141,7 @@ def test_a_pull_back_may_be_used_inside_another_trace() -> None:
     assert value == 12
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "error", "message"),
     [
         (lambda: dl.jvp(np.sin, 1.0, 1.0), InputError, r"write \(x,\)"),

@@ -10,6 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.language.printers import c, latex, python, text
+from tests.support.rows import for_each
 
 X = np.array([0.3, -1.2, 0.7])
 
@@ -19,7 +20,7 @@ def product(x: Any) -> Any:
     return np.sum(x * dl.stop_gradient(np.sin(x)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "slope",
     [
         dl.grad,

@@ -21,6 +21,7 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.node import Node
 from tests.support.orders import orders
+from tests.support.rows import for_each
 
 ROWS = {
     row.name: row
@@ -79,7 +80,7 @@ SMALL_AFTER_LARGE = {"log_ndtr": 1e-12, "dlog_ndtr": 1e-12}
 """Rows whose coefficients at 0 fall a thousandfold, as differences of the ones before them."""
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_every_row_matches_differences(name: str) -> None:
     function, order = along_a_line(ROWS[name]), 6
     found = taylor_coefficients(function, order)(0.0)
@@ -89,7 +90,7 @@ def test_every_row_matches_differences(name: str) -> None:
         assert abs(mpmath.mpf(float(mine)) - exact) <= bound, name
 
 
-@pytest.mark.parametrize("name", SERIES)
+@for_each("name", SERIES)
 def test_order_30_matches_power_series_with_proved_digits(name: str) -> None:
     x, series = SERIES[name]
     flint.ctx.prec, before = 200, flint.ctx.prec
@@ -155,7 +156,7 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@for_each("name", ARRAYS)
 def test_arrays_match_nested_forward_mode(name: str) -> None:
     f = ARRAYS[name]
     at, along = np.array([[2.0, 0.25], [0.5, 3.0]]), np.array([[0.1, 0.2], [0.3, -0.1]])

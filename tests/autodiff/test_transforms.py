@@ -11,6 +11,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.primitives import add, multiply, sin
+from tests.support.rows import for_each
 
 MODES = ("forward", "reverse")
 
@@ -65,7 +66,7 @@ def test_value_and_gradient_share_their_computation() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
+@for_each(
     ("text", "x", "expected"),
     [
         ("where(x > 0, sqrt(x), 0)", 0.0, 0.0),

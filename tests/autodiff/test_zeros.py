@@ -13,6 +13,7 @@ import pytest
 
 import difflab as dl
 from difflab.graph.repetition import rolled
+from tests.support.rows import for_each
 
 INF = np.inf
 X = np.array([0.0, 1.0, 4.0])
@@ -39,7 +40,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[list[float]]]] = {
 
 
 @BOTH
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_what_a_direction_leaves_alone_is_exactly_zero(name: str, mode: Any) -> None:
     code, expected = CASES[name]
     function = dl.trace(code, np.ones(3))

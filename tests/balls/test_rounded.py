@@ -21,6 +21,7 @@ from difflab.graph.function import Function
 from tests.balls.truth import values
 from tests.differential import formulas
 from tests.differential.formulas import Formula, _formula
+from tests.support.rows import for_each
 
 DIGITS, MORE_DIGITS = 400, 1200
 SEED, FORMULAS = 20260711, 400
@@ -118,7 +119,7 @@ def test_all_smooth_gradients_of_a_held_out_set_are_correctly_rounded() -> None:
     assert counts["no reference"] <= 0.05 * counts["judged"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("formula", "point", "value"),
     [
         ("x/3*3 - x", 1.0, 0.0),

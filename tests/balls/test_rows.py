@@ -23,8 +23,9 @@ from tests.balls.truth import check_contains, check_tight
 from tests.primitives.test_arrays import CASES, VALUES_ONLY, indices_of
 from tests.primitives.test_table import SAMPLED, function_of, points_of
 from tests.support.orders import orders
+from tests.support.rows import for_each
 
-ROWS = pytest.mark.parametrize("name", SAMPLED)
+ROWS = for_each("name", SAMPLED)
 PLACES = [
     (name, k) for name, cases in CASES.items() for k in range(len(cases)) if name not in VALUES_ONLY
 ]
@@ -92,7 +93,7 @@ def test_every_row_with_a_kink_has_a_case() -> None:
     assert {name for name, row in TABLE.items() if row.kinks is not None} == set(KINKS)
 
 
-@pytest.mark.parametrize("name", KINKS)
+@for_each("name", KINKS)
 def test_a_kink_is_reported_at_the_point_and_in_a_box(name: str) -> None:
     function, x = plain(name), KINKS[name]
     kernel = float(function(*x))
@@ -161,7 +162,7 @@ def test_every_row_with_a_bounded_domain_has_a_case() -> None:
     assert bounded - {"tan", *filter(with_orders, TABLE)} <= set(EDGES)
 
 
-@pytest.mark.parametrize("name", EDGES)
+@for_each("name", EDGES)
 def test_the_edge_of_a_domain_and_a_pole_are_reported(name: str) -> None:
     function, x = plain(name), EDGES[name]
     for reach in (0.0, 0.125):
@@ -172,7 +173,7 @@ def test_the_edge_of_a_domain_and_a_pole_are_reported(name: str) -> None:
     assert enclosed(plain("tan"), [(1.5, 1.6)]).obstacles[0].kind == "pole"
 
 
-@pytest.mark.parametrize(("name", "case"), PLACES)
+@for_each(("name", "case"), PLACES)
 def test_rows_that_mix_the_numbers_of_arrays(name: str, case: int) -> None:
     arrays, params = CASES[name][case]
     builder = Builder()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import mpmath
@@ -41,34 +41,30 @@ def values(function: Function, x: Sequence[Any]) -> list[Any]:
     return flat
 
 
-def moved(x: Sequence[Any], *steps: tuple[int, int]) -> list[Any]:
-    found = list(x)
-    for place, sign in steps:
-        found[place] = found[place] + sign * STEP
-    return found
-
-
 def truths(function: Function, x: Sequence[float], order: int) -> list[list[Any]]:
     """Return value, gradient and Hessian of each flattened output, side by side."""
     with mpmath.workdps(DIGITS):
         point = [mpmath.mpf(number) for number in x]
-        middle = values(function, point)
-        rows = [[value] for value in middle]
         n = range(len(point))
-        if order >= 1:
-            for i in n:
-                up, down = (values(function, moved(point, (i, s))) for s in (1, -1))
-                for row, a, b in zip(rows, up, down, strict=True):
-                    row.append((a - b) / (2 * STEP))
-        if order == 2:
-            for i in n:
-                for j in n:
-                    corners = [
-                        values(function, moved(point, (i, s), (j, t)))
-                        for s, t in ((1, 1), (1, -1), (-1, 1), (-1, -1))
-                    ]
-                    for row, a, b, c, d in zip(rows, *corners, strict=True):
-                        row.append((a - b - c + d) / (4 * STEP * STEP))
+        corners: dict[tuple[int, ...], list[Any]] = {}
+
+        def at(*moves: tuple[int, int]) -> list[Any]:
+            """Return the values some steps away from the point; Hessians share most of them."""
+            steps = tuple(sum(sign for place, sign in moves if place == i) for i in n)
+            if steps not in corners:
+                near = [number + k * STEP for number, k in zip(point, steps, strict=True)]
+                corners[steps] = values(function, near)
+            return corners[steps]
+
+        rows = [[value] for value in at()]
+        for i in n if order >= 1 else ():
+            for row, a, b in zip(rows, at((i, 1)), at((i, -1)), strict=True):
+                row.append((a - b) / (2 * STEP))
+        for i, j in product(n, n) if order == 2 else ():
+            signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+            found = [at((i, s), (j, t)) for s, t in signs]
+            for row, a, b, c, d in zip(rows, *found, strict=True):
+                row.append((a - b - c + d) / (4 * STEP * STEP))
         return rows
 
 

@@ -18,6 +18,7 @@ import difflab as dl
 from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute import compile
 from difflab.execute.choice import FEW_POINTS
+from tests.support.rows import for_each
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 # Baydin et al. 2018, Tables 2 and 3.
@@ -88,7 +89,7 @@ def test_a_branch_that_is_not_taken_is_zero(target: str) -> None:
 
 
 @TARGETS
-@pytest.mark.parametrize(
+@for_each(
     ("args", "kwargs", "says"),
     [
         ((), {}, "no value is given for the inputs x1, x2"),

@@ -16,6 +16,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import TABLE, as_number
 from tests.support.orders import orders
+from tests.support.rows import for_each
 
 NATIVE = pytest.param(
     "native",
@@ -42,7 +43,7 @@ def function_of(name: str) -> Function:
 
 
 @TARGETS
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_every_row_is_near_its_float64_value(name: str, target: str) -> None:
     """Within 8 roundings of the value and of each operand, times the slope by it."""
     function = function_of(name)
@@ -60,7 +61,7 @@ def test_every_row_is_near_its_float64_value(name: str, target: str) -> None:
 
 
 @TARGETS
-@pytest.mark.parametrize("name", ELEMENTARY)
+@for_each("name", ELEMENTARY)
 def test_edges_are_those_of_numpy_in_float32(name: str, target: str) -> None:
     x = EDGES.astype(np.float32)
     numpys = {"atan": np.arctan, "abs": np.abs, "erf": None}.get(name, getattr(np, name, None))

@@ -26,6 +26,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.language import parse
 from difflab.primitives import TABLE
+from tests.support.rows import for_each
 
 Array = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ ULPS = 4
 LOOSE = {"dcbrt": 8, "derfi": 8, "dlog_ndtr": 12, "log_remainder": 32}
 """Several functions of libmvec in one, squares, and differences of its logarithms."""
 SAMPLED = {name: row for name, row in TABLE.items() if row.samples and row.shape is None}
-ROWS = pytest.mark.parametrize("name", SAMPLED)
+ROWS = for_each("name", SAMPLED)
 NATIVE = pytest.param(
     "native",
     marks=pytest.mark.skipif(not find_spec("llvmlite"), reason="llvmlite is not installed"),

@@ -16,6 +16,7 @@ from difflab.graph.interpreters import interpreter_for
 from difflab.primitives import TABLE
 from tests.primitives.test_arrays import CASES, OF_FACTORS, indices_of
 from tests.support.orders import orders
+from tests.support.rows import for_each
 from tests.support.special_rows import SPECIAL
 
 RNG = np.random.default_rng(8)
@@ -58,7 +59,7 @@ def held(row: Primitive, values: list[Any], library: ModuleType, params: dict[st
     np.testing.assert_allclose(even(np.asarray(found)), even(expected), rtol=1e-12)
 
 
-@pytest.mark.parametrize("row", ELEMENTWISE, ids=lambda row: row.name)
+@for_each("row", ELEMENTWISE, ids=lambda row: row.name)
 def test_every_elementwise_row_takes_arrays_beside_numbers(row: Primitive, library: Any) -> None:
     if (library.__name__, row.name) in WITHOUT:
         with pytest.raises(UnsupportedError, match=f"PyTorch has no function for '{row.name}'"):
@@ -73,7 +74,7 @@ def test_every_elementwise_row_takes_arrays_beside_numbers(row: Primitive, libra
         held(row, mixed, library, {})
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_every_row_of_arrays_takes_them_with_and_without_a_batch(name: str, library: Any) -> None:
     for case, (values, params) in enumerate(CASES[name]):
         places = indices_of(name, case)
@@ -82,7 +83,7 @@ def test_every_row_of_arrays_takes_them_with_and_without_a_batch(name: str, libr
         held(TABLE[name], [*stacks, *places], library, params)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "relu(x) + 1",
@@ -131,7 +132,7 @@ SPECIAL_OF_PYTORCH = {
 }
 
 
-@pytest.mark.parametrize("text", SPECIAL_OF_PYTORCH)
+@for_each("text", SPECIAL_OF_PYTORCH)
 def test_pytorch_computes_special_functions_and_their_derivatives(text: str) -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
     f = dl.parse(text)

@@ -10,6 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import IndexingError, ShapeError, TraceError, UnsizedError
+from tests.support.rows import for_each
 
 
 def filled(x: Any) -> Any:
@@ -83,7 +84,7 @@ def test_wrong_keys_are_indexing_errors_with_the_line(code: Callable[[Any], Any]
         dl.trace(code, np.ones((3, 3)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         lambda x: x.reshape("a"),

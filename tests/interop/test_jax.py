@@ -15,6 +15,7 @@ from tests.interop.wrapped import FUNCTIONS, example
 jax = pytest.importorskip("jax", reason="needs JAX: pip install 'difflab[peers]'")
 
 from difflab.interop.jax import wrap  # noqa: E402
+from tests.support.rows import for_each  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 jnp = jax.numpy
@@ -51,7 +52,7 @@ JITTED = ("value", "jacfwd", "hessian")
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_derivatives_are_jaxs_own(name: str, transform: str) -> None:
     f = FUNCTIONS[name]
     args = [jnp.asarray(value) for value in example(f)]

@@ -13,12 +13,13 @@ from scipy.optimize import NonlinearConstraint, least_squares, minimize, root
 import difflab as dl
 from difflab.errors import DifflabError, InputError, PointError
 from difflab.interop.scipy import problem
+from tests.support.rows import for_each
 
 ROSENBROCK = "100*(x2 - x1^2)^2 + (1 - x1)^2"
 CHAINED = "x: [50]; sum(100*(x[1:] - x[:-1]^2)^2 + (1 - x[:-1])^2)"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("method", "names"),
     [
         ("BFGS", ()),
@@ -94,7 +95,7 @@ def residuals(name: str) -> Any:
     return dl.parse("\n".join([*data, last[4:-3]]))
 
 
-@pytest.mark.parametrize("name", [name for name in NIST if name != "nist/nelson"])
+@for_each("name", [name for name in NIST if name != "nist/nelson"])
 def test_least_squares_reaches_nists_certified_parameters(name: str) -> None:
     library = dl.problem(name)
     p = problem(residuals(name))
@@ -234,7 +235,7 @@ def test_pack_and_unpack() -> None:
         p.pack(x=[5.0, 6.0], W=[1.0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("f", "settings", "said"),
     [
         ("x^2", {"constants": {"z": 1}}, "'z', which is no input"),

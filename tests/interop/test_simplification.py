@@ -9,6 +9,7 @@ import difflab as dl
 from difflab.errors import UnsupportedError
 from difflab.interop import simplification
 from difflab.interop.simplification import simplified
+from tests.support.rows import for_each
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_formulas_become_what_a_person_writes(text: str, shown: str) -> None:
     assert float(found(*point)) == pytest.approx(float(f(*point)), rel=1e-14)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "variable", "shown"),
     [
         ("Vmax*S/(Km + S)", "S", "Vmax*Km/(S + Km)^2"),

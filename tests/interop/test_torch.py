@@ -15,6 +15,7 @@ from tests.interop.wrapped import FUNCTIONS, example
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
 
 from difflab.interop.torch import wrap  # noqa: E402
+from tests.support.rows import for_each  # noqa: E402
 
 func = torch.func
 tree = torch.utils._pytree
@@ -72,7 +73,7 @@ def values(f: Any) -> list[Any]:
     return [torch.tensor(value) for value in example(f)]
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS)
+@for_each("transform", TRANSFORMS)
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "loop"])
 def test_derivatives_are_pytorchs_own(name: str, transform: str) -> None:
     f, args = FUNCTIONS[name], values(FUNCTIONS[name])

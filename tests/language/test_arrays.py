@@ -21,6 +21,7 @@ from difflab.language.printers.latex import latex
 from difflab.language.printers.text import text
 from difflab.primitives import index
 from tests.support.cases import recurrence
+from tests.support.rows import for_each
 
 DECLARED = "x: [3]; y: [3]; M: [2, 3]; A: [3, 3]; T: [1, 4, 4]; F: [2, 1, 3, 3]; v: [2]; "
 RNG = np.random.default_rng(11)
@@ -193,7 +194,7 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ("([x, 2*x, sin(x)])", lambda x, **_: np.stack([x, 2 * x, np.sin(x)])),
     ("relu(M @ x + v)", lambda M, x, v, **_: np.maximum(M @ x + v, 0)),
 ]
-EACH = pytest.mark.parametrize(("program", "expected"), EXPECTED, ids=[e for e, _ in EXPECTED])
+EACH = for_each(("program", "expected"), EXPECTED, ids=[e for e, _ in EXPECTED])
 
 
 def test_every_word_is_tested() -> None:
@@ -259,7 +260,7 @@ def test_words_before_no_parenthesis_are_variables() -> None:
     assert function(3.0, 1.0) == 7.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("program", "message", "marked"),
     [
         ("W: [4, 3]; x: [4]; W @ x", "matmul cannot multiply the shapes (4, 3) and (4,)", "W @ x"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from difflab.errors import DifflabError, InputError, ParseError, ShapeError
 from difflab.language import parse
+from tests.support.rows import for_each
 
 # Text, message, the piece that is marked, hint.
 GOLDEN = [
@@ -366,7 +367,7 @@ def test_parts_that_do_not_fit_are_marked(text: str, message: str, marked: str) 
     assert text[slice(*caught.value.span)] == marked
 
 
-@pytest.mark.parametrize(("text", "message", "marked", "hint"), GOLDEN)
+@for_each(("text", "message", "marked", "hint"), GOLDEN)
 def test_mistakes_are_named_marked_and_answered(
     text: str, message: str, marked: str, hint: str | None
 ) -> None:
@@ -411,7 +412,7 @@ MEGABYTES: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.parametrize("noise", MEGABYTES.values(), ids=MEGABYTES)
+@for_each("noise", MEGABYTES.values(), ids=MEGABYTES)
 def test_ten_megabytes_of_noise_get_a_short_message(noise: Callable[[], str]) -> None:
     text = noise()
     with pytest.raises(ParseError) as caught:

@@ -9,6 +9,7 @@ import pytest
 from difflab.graph.function import Function
 from difflab.language import parse
 from difflab.language.printers import c, javascript, latex, python, text
+from tests.support.rows import for_each
 
 PROGRAMS: dict[str, Callable[[int], str]] = {
     "terms": lambda n: "+".join(f"sin(x{i})*{i}.5" for i in range(n)),
@@ -51,13 +52,13 @@ def assert_linear(work: Callable[[int], Callable[[], object]]) -> None:
     assert large - middle <= 2.1 * (middle - small) + 50
 
 
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+@for_each("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_parsing_is_linear(program: Callable[[int], str]) -> None:
     assert_linear(lambda n: lambda: parse(program(n)))
 
 
 @pytest.mark.parametrize("printer", [text, latex, python, c, javascript])
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+@for_each("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_printing_is_linear(
     program: Callable[[int], str], printer: Callable[[Function], str]
 ) -> None:

@@ -14,6 +14,7 @@ from difflab.errors import DifflabError, MethodTimeout, ParseError, ShapeError
 from difflab.graph.control import Loop, WhileLoop
 from difflab.referee.referee import Referee
 from tests.support.documents import ROOT, python_failures
+from tests.support.rows import for_each
 
 V = np.array([0.5, -1.25, 2.0])
 M = np.array([[0.25, -0.5], [1.5, 0.75]])
@@ -86,7 +87,7 @@ CASES: list[tuple[str, dict[str, Any], Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "point", "expected"), CASES, ids=[text for text, _, _ in CASES])
+@for_each(("text", "point", "expected"), CASES, ids=[text for text, _, _ in CASES])
 def test_values_are_those_of_pythons_loops(text: str, point: Any, expected: Any) -> None:
     f = dl.parse(text)
     for target in ("numpy", "auto"):
@@ -201,7 +202,7 @@ ERRORS: list[tuple[str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "message", "marked"), ERRORS, ids=[t[:40] for t, _, _ in ERRORS])
+@for_each(("text", "message", "marked"), ERRORS, ids=[t[:40] for t, _, _ in ERRORS])
 def test_errors_name_their_place(text: str, message: str, marked: str) -> None:
     with pytest.raises(ParseError) as caught:
         dl.parse(text)

@@ -10,6 +10,7 @@ from difflab.errors import ParseError, ShapeError
 from difflab.language import parse
 from difflab.primitives import by_spelling
 from tests.support.programs import PYTHON, VARIABLES, expressions, in_python
+from tests.support.rows import for_each
 
 POINT = dict(zip(VARIABLES, (0.7, 1.3, 0.4, 2.2, 0.9), strict=True))
 
@@ -30,7 +31,7 @@ def test_values_are_those_of_python(expression: str) -> None:
     assert function(**point) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("-2^2", -4),
@@ -93,7 +94,7 @@ def test_a_declared_input_stays_though_it_is_not_used() -> None:
     assert parse("x: []; z: [2]; y + 1").inputs == ("x", "y", "z")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "names"),
     [
         ("x + 1", ("y",)),
@@ -170,7 +171,7 @@ def test_one_computation_is_one_node() -> None:
     assert len(parse("sin(x)*sin(x) + sin(x)").graph) == 4
 
 
-@pytest.mark.parametrize("spelling", by_spelling)
+@for_each("spelling", by_spelling)
 def test_every_function_of_the_table_parses(spelling: str) -> None:
     row = by_spelling[spelling]
     declared = "x: [3]; " if row.name == "sum" else ""

@@ -19,6 +19,7 @@ from difflab.errors import InputError, ParseError
 from difflab.language.printers import c, latex, python
 from difflab.language.scope import CONSTANTS, RESERVED, given_names
 from difflab.primitives import by_spelling
+from tests.support.rows import for_each
 
 
 def test_the_thermal_voltage_in_units_of_a_volt() -> None:
@@ -30,7 +31,7 @@ def test_the_thermal_voltage_in_units_of_a_volt() -> None:
     assert dl.parse("e*phi").inputs == ("phi",)  # Euler's number
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED))
+@for_each("name", sorted(RESERVED))
 def test_every_reserved_name_can_be_a_variable(name: str) -> None:
     f = dl.parse(f"3*{name}^2 + x", [name])
     assert f(**{name: 2.0, "x": 1.0}) == 13.0

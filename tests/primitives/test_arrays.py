@@ -6,7 +6,7 @@ and knows no rule; SymPy differentiates its own expressions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
 from difflab.graph.node import Node
 from difflab.primitives import TABLE, as_number, where
 from difflab.referee.referee import refer
+from tests.support.rows import for_each, replaced_rule
 
 Array = NDArray[np.float64]
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
@@ -130,7 +131,7 @@ def indices_of(name: str, case: int) -> list[Array]:
 
 
 PLACES = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
-EACH = pytest.mark.parametrize(("name", "case"), PLACES)
+EACH = for_each(("name", "case"), PLACES)
 
 
 def test_every_row_that_mixes_numbers_has_cases() -> None:
@@ -300,16 +301,13 @@ def _wrong(entry: Any) -> Any:
 
 
 @MODES
-@pytest.mark.parametrize("name", CASES)
-def test_a_wrong_rule_is_caught(
-    name: str, mode: str, replace_rule: Callable[[Primitive, Any], None]
-) -> None:
+@for_each("name", CASES)
+def test_a_wrong_rule_is_caught(name: str, mode: str) -> None:
     for rule in wrong_rules(TABLE[name]):
         if mode == "forward" and any(isinstance(entry, Transpose) for entry in rule.entries):
             continue  # Where a row is linear, forward mode uses the row itself.
         truth(name, 0, 1)
-        replace_rule(TABLE[name], rule)
-        with pytest.raises(AssertionError):
+        with replaced_rule(TABLE[name], rule), pytest.raises(AssertionError):
             check(name, 0, mode, 1)
 
 

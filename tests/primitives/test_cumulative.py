@@ -15,6 +15,7 @@ from difflab.execute.choice import LONG_RECURRENCES
 from difflab.primitives import cumulative
 from tests.support import standin
 from tests.support.cases import recurrence
+from tests.support.rows import for_each
 
 jax = pytest.importorskip("jax", reason="needs JAX: pip install 'difflab[peers]'")
 jnp = jax.numpy
@@ -95,7 +96,7 @@ def computed_in(library: str, a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("shape", [(1,), (2, 3), (5,), (64, 3), (700,), (4, 0)])
+@for_each("shape", [(1,), (2, 3), (5,), (64, 3), (700,), (4, 0)])
 def test_other_libraries_give_the_definition(library: str, shape: tuple[int, ...]) -> None:
     for factor in (1.0, 1.5):
         a, b = terms(shape)
@@ -121,7 +122,7 @@ EXTREMES = {
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("case", EXTREMES)
+@for_each("case", EXTREMES)
 def test_other_libraries_give_the_definition_at_extremes(library: str, case: str) -> None:
     a, b = map(np.array, EXTREMES[case])
     with np.errstate(all="ignore"):

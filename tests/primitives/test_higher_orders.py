@@ -17,6 +17,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from tests.autodiff.test_taylor import ROWS, differences
 from tests.support.orders import orders
+from tests.support.rows import for_each
 
 INF = math.inf
 ORDER = 4
@@ -55,7 +56,7 @@ def derivatives(function: Function, modes: str) -> list[Function]:
     return found
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 def test_nested_derivatives_match_mpmath_at_random_points(name: str) -> None:
     for function, modes in zip(lines(ROWS[name], 2), ("frfr", "rrff"), strict=True):
         exact = differences(function, 0.0, ORDER)
@@ -118,7 +119,7 @@ EDGES = [
 
 
 @pytest.mark.parametrize("modes", ["ffff", "rrrr"])
-@pytest.mark.parametrize(("text", "edge", "wanted"), EDGES)
+@for_each(("text", "edge", "wanted"), EDGES)
 def test_derivatives_at_edges_are_the_limits(
     text: str, edge: float, wanted: list[float], modes: str
 ) -> None:

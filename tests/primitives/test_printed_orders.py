@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from difflab.language import printers
 from tests.primitives.test_remainders import FAR, FORMS, MODERATE, NEAR, exact
 from tests.primitives.test_remainders import allowed as allowed_error
 from tests.support.languages import JAVASCRIPT, LANGUAGES, STAN, C, Language
+from tests.support.rows import failures
 
 ALL = [C, JAVASCRIPT, *LANGUAGES, STAN]
 POSIX = {"C", "Fortran", "CUDA", "CUDA on a GPU"}
@@ -47,11 +49,19 @@ def points() -> list[float]:
     return [*map(float, drawn), 1.0, 30.0, 99.5, 400.0]
 
 
-def allowed(name: str, order: float, x: float, truth: Any) -> float:
-    size, ulps = abs(truth), TRUTHS[name][2]
-    if name in ("besselj", "bessely") and x > max(0.8, abs(order)):
-        size = mpmath.hypot(mpmath.besselj(order, x), mpmath.bessely(order, x))
-    return max(ulps * math.ulp(float(size)), 5e-324)
+@cache
+def expected_values(name: str, order: float) -> list[tuple[Any, float]]:
+    """Return the values at all points and what code may err by; every language is held to them."""
+    truth, _, ulps = TRUTHS[name]
+    found = []
+    with mpmath.workdps(40):
+        for x in points():
+            expected = truth(order, mpmath.mpf(x))
+            size = abs(expected)
+            if name in ("besselj", "bessely") and x > max(0.8, abs(order)):
+                size = mpmath.hypot(mpmath.besselj(order, x), mpmath.bessely(order, x))
+            found.append((expected, max(ulps * math.ulp(float(size)), 5e-324)))
+    return found
 
 
 @pytest.mark.parametrize("name", TRUTHS)
@@ -59,7 +69,7 @@ def allowed(name: str, order: float, x: float, truth: Any) -> float:
 def test_printed_code_of_an_order_agrees_with_mpmath(
     name: str, language: Language, tmp_path: Path
 ) -> None:
-    truth, orders, _ = TRUTHS[name]
+    orders = TRUTHS[name][1]
     text = "gammainc({0}, x)" if name == "dgammainc" else f"{name}({{0}}, x)"
     functions = [dl.parse(text.format(order)) for order in orders]
     if name == "dgammainc":
@@ -76,48 +86,60 @@ def test_printed_code_of_an_order_agrees_with_mpmath(
     found = language.values(functions, [at] * len(functions), tmp_path)
     with mpmath.workdps(40):
         for order, values in zip(orders, found, strict=True):
-            for x, value in zip(points(), values[:, 0].tolist(), strict=True):
-                expected = truth(order, mpmath.mpf(x))
-                close = abs(value - expected) <= allowed(name, order, x, expected)
+            truths = expected_values(name, order)
+            for x, value, (expected, allowed) in zip(
+                points(), values[:, 0].tolist(), truths, strict=True
+            ):
+                close = abs(value - expected) <= allowed
                 assert close or value == float(expected), (order, x, value, float(expected))
+
+
+REMAINDERS_AT = (*NEAR, *MODERATE, *FAR, -0.7, 2.9)
+
+
+@cache
+def remainders(name: str, k: int, j: int) -> list[Any]:
+    return [exact(FORMS[name, k], x, j) for x in REMAINDERS_AT]
 
 
 @pytest.mark.parametrize("language", ALL, ids=lambda each: each.name)
 def test_printed_remainders_agree_with_mpmath(language: Language, tmp_path: Path) -> None:
     if not language.there:
         pytest.skip(f"needs {language.needed}")
-    at = np.array([*NEAR, *MODERATE, *FAR, -0.7, 2.9])
+    at = np.array(REMAINDERS_AT)
     cases = [(name, k, j) for name, k in FORMS for j in range(3)]
     functions = [dl.parse(f"{name}({k}, {j}, x)") for name, k, j in cases]
     for (name, k, j), values in zip(
         cases, language.values(functions, [at[:, None]] * len(cases), tmp_path), strict=True
     ):
-        for x, value in zip(at.tolist(), values[:, 0].tolist(), strict=True):
-            expected = exact(FORMS[name, k], x, j)
+        for x, value, expected in zip(
+            at.tolist(), values[:, 0].tolist(), remainders(name, k, j), strict=True
+        ):
             assert abs(value - expected) <= allowed_error(name, k, x, expected), (name, k, j, x)
 
 
 EDGES = [0.0, 5e-324, -1.0, math.inf, -math.inf, math.nan, 800.0, 1e300]
 
 
+AT_EDGES = [
+    *(f"{name}({order}, x)" for name in TRUTHS if name != "dgammainc" for order in (1, 2)),
+    *(f"{name}({k}, 1, x)" for name, k in FORMS),
+    *("gammainc(100, x)", "gammaincc(100, x)"),
+]
+
+
 @pytest.mark.skipif(not C.there, reason="needs gcc")
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(f"{name}({order}, x)" for name in TRUTHS if name != "dgammainc" for order in (1, 2)),
-        *(f"{name}({k}, 1, x)" for name, k in FORMS),
-        *("gammainc(100, x)", "gammaincc(100, x)"),
-    ],
-)
-def test_printed_code_has_the_kernels_values_at_edges(text: str, tmp_path: Path) -> None:
-    function = dl.parse(text)
+def test_printed_code_has_the_kernels_values_at_edges(tmp_path: Path) -> None:
+    functions = [dl.parse(text) for text in AT_EDGES]
     # SciPy's J and Y are nan far away, where POSIX's have values.
-    edges = EDGES[: -1 if text.startswith(("besselj", "bessely")) else None]
-    (found,) = C.values([function], [np.array(edges)[:, None]], tmp_path)
-    with np.errstate(all="ignore"):
-        expected = np.array([function(x) for x in edges])
-    close = 1e-13 if "100" in text else 1e-14  # at 800 SciPy's Q of that order errs by 64 ULP
-    np.testing.assert_allclose(found[:, 0], expected, rtol=close, atol=1e-300)
+    edges = [EDGES[: -1 if text.startswith(("besselj", "bessely")) else None] for text in AT_EDGES]
+    values = C.values(functions, [np.array(each)[:, None] for each in edges], tmp_path)
+    with failures(len(AT_EDGES)) as noted, np.errstate(all="ignore"):
+        for text, f, at, found in zip(AT_EDGES, functions, edges, values, strict=True):
+            with noted(text):
+                expected = np.array([f(x) for x in at])
+                close = 1e-13 if "100" in text else 1e-14  # at 800 SciPy's Q errs by 64 ULP
+                np.testing.assert_allclose(found[:, 0], expected, rtol=close, atol=1e-300)
 
 
 def test_other_orders_are_refused_with_the_functions_name() -> None:

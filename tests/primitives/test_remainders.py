@@ -12,6 +12,7 @@ import pytest
 
 import difflab as dl
 from difflab.primitives import TABLE
+from tests.support.rows import for_each
 
 Form = Callable[[Any], Any]
 
@@ -57,7 +58,7 @@ def allowed(row: str, k: int, x: float, truth: float) -> float:
     return ULPS.get(row, OTHER_ULPS) * math.ulp(size)
 
 
-@pytest.mark.parametrize(("row", "k"), FORMS)
+@for_each(("row", "k"), FORMS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_no_order_cancels(row: str, k: int, order: int) -> None:
     for size in [0.0, *NEAR, *MODERATE, *FAR]:
@@ -67,7 +68,7 @@ def test_no_order_cancels(row: str, k: int, order: int) -> None:
             assert abs(found - truth) <= allowed(row, k, x, truth), (x, found, truth)
 
 
-@pytest.mark.parametrize(("row", "k"), FORMS)
+@for_each(("row", "k"), FORMS)
 def test_nested_derivatives_and_taylor_coefficients_are_the_rows_of_higher_order(
     row: str, k: int
 ) -> None:

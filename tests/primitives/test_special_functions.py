@@ -24,6 +24,7 @@ from difflab.primitives import (
     normal,
     zeta_function,
 )
+from tests.support.rows import for_each
 
 FAMILIES = (
     *(airy, bessel, beta_functions, dawson, entropies),
@@ -76,7 +77,7 @@ PUBLISHED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "x", "value"), PUBLISHED)
+@for_each(("text", "x", "value"), PUBLISHED)
 def test_published_values(text: str, x: float, value: float) -> None:
     assert float(dl.parse(text)(x)) == pytest.approx(value, rel=2e-14)
 
@@ -120,7 +121,7 @@ def test_the_derivative_by_the_order_is_refused(name: str, mode: str) -> None:
     assert np.ravel(finite)[0] == pytest.approx(truth, rel=1e-7)
 
 
-@pytest.mark.parametrize("name", SPELLINGS)
+@for_each("name", SPELLINGS)
 def test_the_names_stay_free_for_variables(name: str) -> None:
     f = dl.parse(f"{name} = 3*x; {name} + 1")
     assert f(2.0) == 7.0
@@ -130,7 +131,7 @@ def test_the_names_stay_free_for_variables(name: str) -> None:
     assert dl.parse(str(called)) == called
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "x", "value"),
     [
         ("besselj(0, x)", 0.0, 1.0),
@@ -231,7 +232,7 @@ def test_two_derivatives_of_log_ndtr_far_out(x: float) -> None:
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
-@pytest.mark.parametrize("x", [1e-3, 0.3, -0.49, 0.51, 3.0, -7.0, 8.7, 29.9, 30.1, 1e2, 1e4, 1e8])
+@for_each("x", [1e-3, 0.3, -0.49, 0.51, 3.0, -7.0, 8.7, 29.9, 30.1, 1e2, 1e4, 1e8])
 def test_four_derivatives_of_dawsons_integral_keep_their_digits(x: float, mode: str) -> None:
     """By differences of mpmath's e^(-x²)erfi(x); 1 - 2xF has no digit left at 1e8."""
     f = dl.parse("dawsn(x)")
@@ -277,7 +278,7 @@ def test_high_derivatives_of_dawsons_integral(order: int) -> None:
             assert abs(value - terms[order]) <= 1e-13 * size, at
 
 
-@pytest.mark.parametrize("order", [-3, -2, -1, 0, 1, 2])
+@for_each("order", [-3, -2, -1, 0, 1, 2])
 @pytest.mark.parametrize("x", [-1.28e-308, 1.28e-308, -1e-9])
 def test_bessel_functions_of_the_least_numbers_have_their_first_term(order: int, x: float) -> None:
     """SciPy's I is nan there, and its J is 0; of the orders n and -n they differ by a sign."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from difflab.autodiff import jacobian, jvp, vjp
-from difflab.core.primitive import LinearMap, Primitive, Shapes
+from difflab.core.primitive import LinearMap, Shapes
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import TABLE, concatenate, sum_in_order
+from tests.support.rows import for_each, replaced_rule
 
 MOVING = [name for name, row in TABLE.items() if isinstance(row.rule, LinearMap)]
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
@@ -84,13 +84,13 @@ def check_move(name: str, mode: str) -> None:
 
 
 @MODES
-@pytest.mark.parametrize("name", MOVING)
+@for_each("name", MOVING)
 def test_moving_data_is_linear(name: str, mode: str) -> None:
     check_move(name, mode)
 
 
 @MODES
-@pytest.mark.parametrize("name", MOVING)
+@for_each("name", MOVING)
 def test_jacobian_of_moved_data_is_the_map(name: str, mode: str) -> None:
     for shapes, params in MOVES[name]:
         function = moving_function(name, shapes, params)
@@ -99,15 +99,13 @@ def test_jacobian_of_moved_data_is_the_map(name: str, mode: str) -> None:
         np.testing.assert_array_equal(found.reshape(matrix.shape), matrix)
 
 
-@pytest.mark.parametrize("name", MOVING)
-def test_a_wrong_transpose_is_caught(
-    name: str, replace_rule: Callable[[Primitive, Any], None]
-) -> None:
+@for_each("name", MOVING)
+def test_a_wrong_transpose_is_caught(name: str) -> None:
     rule = TABLE[name].rule
     assert isinstance(rule, LinearMap)
     transpose = rule.transpose
-    replace_rule(TABLE[name], LinearMap(lambda t, *a, **p: transpose(t, *a, **p) * 1.0001))
-    with pytest.raises(AssertionError):
+    wrong = LinearMap(lambda t, *a, **p: transpose(t, *a, **p) * 1.0001)
+    with replaced_rule(TABLE[name], wrong), pytest.raises(AssertionError):
         check_move(name, "reverse")
 
 
@@ -134,7 +132,7 @@ def test_going_back_through_many_parts_looks_at_each_shape_once() -> None:
         assert [key[-1] for key in keys] == [(2 * k, 2 * k + 2, 1) for k in range(1000)]
 
 
-@pytest.mark.parametrize("length", range(2, 20))
+@for_each("length", range(2, 20))
 def test_sums_in_order_of_points_whose_terms_lie_any_bytes_apart(length: int) -> None:
     first = np.array([10.0])
     rest = np.arange(3.0 * (length - 1)).reshape(3, length - 1)

@@ -27,6 +27,7 @@ from difflab.graph.node import Node
 from difflab.primitives import TABLE, as_number, by_spelling
 from difflab.referee.referee import refer
 from difflab.referee.ulp import ulp_distance
+from tests.support.rows import for_each, replaced_rule
 
 Array = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ OTHER_KERNEL_ULPS = 4.0
 KERNEL_ATOL = {"loggamma": 2.0**-51, "digamma": 2.0**-51}
 
 SAMPLED = {name: row for name, row in TABLE.items() if row.samples and not row.structural}
-ROWS = pytest.mark.parametrize("name", SAMPLED)
+ROWS = for_each("name", SAMPLED)
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
 
 
@@ -162,7 +163,7 @@ SMOOTH_UNARY = [
 MAGNITUDES = (1e-300, 1e-100, 1e-17, 1e-8, 0.1, 0.75, 1.5, 3.0, 30.0, 800.0, 1e8, 1e100, 1e300)
 
 
-@pytest.mark.parametrize("name", SMOOTH_UNARY)
+@for_each("name", SMOOTH_UNARY)
 def test_tiny_and_huge_arguments_keep_their_digits(name: str) -> None:
     row = SAMPLED[name]
     function = function_of(row)
@@ -262,7 +263,7 @@ CONVENTIONS: list[tuple[str, tuple[float, ...], tuple[float, ...]]] = [
 
 
 @MODES
-@pytest.mark.parametrize(("name", "point", "expected"), CONVENTIONS)
+@for_each(("name", "point", "expected"), CONVENTIONS)
 def test_kink_takes_the_documented_value(
     name: str, point: tuple[float, ...], expected: tuple[float, ...], mode: str
 ) -> None:
@@ -304,7 +305,7 @@ OUTSIDE = [
 
 
 @MODES
-@pytest.mark.parametrize(("name", "point"), OUTSIDE)
+@for_each(("name", "point"), OUTSIDE)
 def test_outside_its_domain_a_row_has_no_derivative(
     name: str, point: tuple[float, ...], mode: str
 ) -> None:
@@ -313,9 +314,7 @@ def test_outside_its_domain_a_row_has_no_derivative(
     assert np.isnan(jacobian(function, mode).values(np.array(point))).all()
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, row in SAMPLED.items() if row.arity == 1 and row.names]
-)
+@for_each("name", [name for name, row in SAMPLED.items() if row.arity == 1 and row.names])
 def test_reverse_mode_over_a_chain_takes_at_most_four_functions(name: str) -> None:
     """The bound of Baur and Strassen holds row by row, primal values included."""
     builder = Builder()
@@ -362,17 +361,14 @@ def _opposite(condition: Callable[..., Any]) -> Callable[..., Any]:
 
 @ROWS
 @MODES
-def test_a_wrong_rule_is_caught(
-    name: str, mode: str, replace_rule: Callable[[Primitive, Any], None]
-) -> None:
+def test_a_wrong_rule_is_caught(name: str, mode: str) -> None:
     row = SAMPLED[name]
     if row.boolean or (row.truths == (0,) and row.arity == 1):
         pytest.skip("a truth value takes no derivative whatever its rule says")
     wrongs = list(wrong_rules(row, mode))
     assert wrongs
     for wrong in wrongs:
-        replace_rule(row, wrong)
-        with pytest.raises(AssertionError):
+        with replaced_rule(row, wrong), pytest.raises(AssertionError):
             check(row, mode)
 
 

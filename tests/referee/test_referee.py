@@ -16,6 +16,7 @@ from difflab.lab.problems import FAMILIES, helmholtz
 from difflab.methods.protocol import Estimate, Family
 from difflab.referee.referee import Referee, Reference, refer
 from difflab.referee.verdict import judge
+from tests.support.rows import for_each
 
 mp = mpmath.mp
 DIGITS = 34  # the reference data have about 40
@@ -166,7 +167,7 @@ def test_kinks_are_found_with_both_slopes(
     assert [float(found.left[0, 0]), float(found.right[0, 0])] == [left, right]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "point", "derivative"),
     [
         ("x*abs(x)", 0.0, 0.0),
@@ -190,7 +191,7 @@ def test_smooth_points_that_look_otherwise(text: str, point: float, derivative: 
     assert found.jacobian[0, 0] == pytest.approx(derivative, rel=1e-6, abs=0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "point", "status", "value", "left", "right"),
     [
         ("sqrt(x)", 0.0, "singular", math.inf, math.nan, math.inf),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 import difflab as dl
 from difflab.methods.protocol import Estimate, Family, Problem
 from difflab.methods.registry import installed
 from difflab.referee.referee import Referee
 from difflab.referee.verdict import Judgement, Verdict, judge
+from tests.support.rows import for_each
 
 EXACT = Family.AUTOMATIC
 NUMERIC = Family.NUMERIC
@@ -35,7 +35,7 @@ def judged(
     return judge(estimate, referee.reference(), family, sensitivity=referee.sensitivity)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "point", "value", "verdict"),
     [
         ("x^2", 3.0, 6.0, "agree"),
@@ -73,7 +73,7 @@ def test_exact_methods_at_points_with_a_derivative(
     assert judged(text, [point], value).verdict == verdict
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "point", "value", "error", "verdict"),
     [
         ("x^2", 3.0, 6.0 + 6e-8, None, "agree"),
@@ -96,7 +96,7 @@ def test_numeric_methods_are_held_to_what_they_can_and_what_they_say(
     assert judged(text, [point], value, NUMERIC, error).verdict == verdict
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "point", "value", "verdict"),
     [
         ("abs(x)", 0.0, 0.0, "convention"),

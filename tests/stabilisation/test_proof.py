@@ -12,9 +12,10 @@ from difflab.primitives import exp, expm1, log, log1p
 from difflab.stabilisation.proof import ENOUGH, stabilise
 from difflab.stabilisation.rule import Rule
 from difflab.stabilisation.rules import RULES
+from tests.support.rows import for_each
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.plain)
+@for_each("rule", RULES, ids=lambda rule: rule.plain)
 def test_every_rule_is_proved(rule: Rule) -> None:
     found = stabilise(rule.example)
     assert not found.refused

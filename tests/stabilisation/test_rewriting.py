@@ -21,10 +21,11 @@ from difflab.referee.ulp import ulp_distance
 from difflab.stabilisation.rewriting import stabilised
 from difflab.stabilisation.rule import Rule
 from difflab.stabilisation.rules import RULES
+from tests.support.rows import for_each
 
 ULPS = 4.0
 WRONG = 1e4  # ULPs: more than half of the digits that a careful computation keeps, or nan
-EVERY = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.plain)
+EVERY = for_each("rule", RULES, ids=lambda rule: rule.plain)
 
 
 @cache
@@ -73,7 +74,7 @@ def test_value_and_derivatives_survive(rule: Rule) -> None:
     assert max(errors(stable, rule)) <= ULPS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("program", "point"),
     [
         ("log(1 - exp(x))", [-40.0]),
@@ -121,7 +122,7 @@ def test_text_of_the_result_is_a_program(rule: Rule) -> None:
     np.testing.assert_array_equal(again(*point), stable(*point))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("program", "expected"),
     [
         # operands in the other order, minus signs, and other spellings
@@ -192,7 +193,7 @@ def test_other_spellings_of_the_same_mathematics(program: str, expected: str) ->
     np.testing.assert_allclose(stable(*point), function(*point), rtol=4e-15)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "program",
     [
         "log(2 + x)",

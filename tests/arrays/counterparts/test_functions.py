@@ -10,6 +10,7 @@ import pytest
 
 import difflab as dl
 from tests.arrays.counterparts.cases import OF_DIFFERENCES, OF_JAX, Code
+from tests.support.rows import for_each
 
 ALL = OF_JAX | OF_DIFFERENCES
 
@@ -27,7 +28,7 @@ def directions(args: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("name", ALL)
+@for_each("name", ALL)
 def test_values_are_numpys_on_every_carrier(name: str) -> None:
     code, args = ALL[name]
     with np.errstate(all="ignore"):
@@ -52,7 +53,7 @@ def derivatives(name: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return dl.jvp(lambda *a: dl.grad(f, places)(*a), args, directions(args))
 
 
-@pytest.mark.parametrize("name", OF_JAX)
+@for_each("name", OF_JAX)
 def test_first_and_second_derivatives_are_jaxs(name: str) -> None:
     jax = pytest.importorskip("jax", reason="needs JAX: pip install 'difflab[peers]'")
     code, args = OF_JAX[name]
@@ -77,7 +78,7 @@ def eager_slopes(value: Any, leaves: list[Any]) -> list[Any]:
     return [np.zeros_like(leaf) if slope is None else slope for slope, leaf in pairs]
 
 
-@pytest.mark.parametrize("name", ALL)
+@for_each("name", ALL)
 def test_derivatives_of_tensors_are_those_of_traced_code(name: str) -> None:
     code, args = ALL[name]
     leaves = [dl.tensor(x, requires_grad=True) for x in args]
@@ -92,7 +93,7 @@ def test_derivatives_of_tensors_are_those_of_traced_code(name: str) -> None:
             np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", OF_DIFFERENCES)
+@for_each("name", OF_DIFFERENCES)
 def test_derivatives_are_differences_of_numpys_values(name: str) -> None:
     code, args = OF_DIFFERENCES[name]
     f = total(code, np, np.shape(code(np, *args)))

@@ -13,6 +13,7 @@ import difflab as dl
 from difflab.arrays.counterparts.selection import UFUNCS
 from difflab.arrays.numpy_names import ARRAY_FUNCTIONS
 from tests.support.documents import ROOT, python_failures
+from tests.support.rows import for_each
 
 PAGE = (ROOT / "docs" / "reference" / "numpy.md").read_text(encoding="utf-8")
 
@@ -35,7 +36,7 @@ def test_the_table_is_complete() -> None:
     assert {found(name) for name in listed} == ours | {getattr(np, name) for name in rows}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("point", "code", "expected"),
     [
         ("std", lambda xp, x: xp.std(x), [0.0, 0.0, 0.0]),

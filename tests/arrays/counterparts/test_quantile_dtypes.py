@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from tests.support.rows import for_each
 
 X = np.linspace(-1.0, 2.0, 7, dtype=np.float32) ** 3
 
 
 @pytest.mark.parametrize("name", ["percentile", "quantile"])
-@pytest.mark.parametrize(
+@for_each(
     "share",
     [0.3, 1, np.float32(0.3), np.float64(0.3), [0.25, 0.6], np.array([0.1, 0.4], np.float32)],
     ids=repr,

@@ -9,6 +9,7 @@ import pytest
 import difflab as dl
 from difflab.graph.control import Loop
 from difflab.primitives import matmul
+from tests.support.rows import for_each
 
 SIZE, STEPS = 9, 4
 RNG = np.random.default_rng(3)
@@ -70,7 +71,7 @@ def products(f: dl.Function) -> int:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(("step", "xs"), CASES)
+@for_each(("step", "xs"), CASES)
 def test_gradients_are_those_of_jax(step: Callable[..., Any], xs: Any, reverse: bool) -> None:
     jax = pytest.importorskip("jax", reason="JAX is not installed")
     jax.config.update("jax_enable_x64", True)

@@ -14,6 +14,7 @@ from difflab.autodiff.control.checkpoints import MOST_NESTED
 from difflab.eager.checkpoints.revolve import forward_steps
 from difflab.errors import InputError
 from difflab.language.printers import text
+from tests.support.rows import for_each
 
 X = np.array([0.3, -0.4, 0.7])
 LARGE = np.linspace(0.0, 1.0, 50_000)
@@ -64,7 +65,7 @@ def leaves(tree: Any) -> list[Any]:
     return [np.asarray(tree)]
 
 
-@pytest.mark.parametrize("name", NESTS)
+@for_each("name", NESTS)
 def test_derivatives_are_those_without_checkpoints(name: str) -> None:
     ours = leaves(NESTS[name](model(dl.checkpoint))(X, 0.8))
     expected = leaves(NESTS[name](model(plain))(X, 0.8))

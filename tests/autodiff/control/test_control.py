@@ -8,6 +8,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, ShapeError
+from tests.support.rows import for_each
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=(3, 3)) / 2
@@ -233,7 +234,7 @@ def test_every_method_differentiates_a_loop(method: str) -> None:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
+    @for_each(
         ("call", "error", "message"),
         [
             (lambda x: dl.scan(lambda c, _: (c, None), x), InputError, "number of steps: nothing"),

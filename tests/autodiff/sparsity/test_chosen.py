@@ -7,6 +7,7 @@ import sympy
 import difflab as dl
 from difflab.autodiff.sparsity import sparsity
 from difflab.errors import InputError
+from tests.support.rows import for_each
 
 X = sympy.symbols("x:4")
 W = sympy.symbols("w:4")
@@ -43,7 +44,7 @@ def names(wrt):
 
 
 @pytest.mark.parametrize("mode", ["auto", "forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("wrt", CHOICES)
+@for_each("wrt", CHOICES)
 def test_columns_of_a_jacobian(wrt, mode):
     f = dl.parse(MAPS)
     derivative = dl.sparse_jacobian(f, mode, wrt=names(wrt))
@@ -57,7 +58,7 @@ def test_columns_of_a_jacobian(wrt, mode):
 
 
 @pytest.mark.parametrize("coloring", ["star", "acyclic", "auto"])
-@pytest.mark.parametrize("wrt", CHOICES)
+@for_each("wrt", CHOICES)
 def test_rows_and_columns_of_a_hessian(wrt, coloring):
     derivative = dl.sparse_hessian(dl.parse(ENERGY), coloring, wrt=names(wrt))
     expected = numbers(sympy.hessian(ENERGY_SYMPY, list(CHOICES[wrt])))
@@ -72,7 +73,7 @@ def test_the_other_columns_need_no_sweeps():
     assert dl.sparse_jacobian(f, wrt="w").pattern.nnz == 1000
 
 
-@pytest.mark.parametrize("wrt", ["y", [], ["x", "x"], ["x", "x[0]"], "x[9]", 3])
+@for_each("wrt", ["y", [], ["x", "x"], ["x", "x[0]"], "x[9]", 3])
 @pytest.mark.parametrize("transform", [dl.sparse_jacobian, dl.sparse_hessian, sparsity])
 def test_names_of_no_input_are_refused(transform, wrt):
     with pytest.raises(InputError):

@@ -19,6 +19,7 @@ from difflab.graph.function import Function
 from difflab.primitives import TABLE
 from difflab.testing.strategies import expressions, points
 from tests.support.orders import orders
+from tests.support.rows import for_each
 
 Matrix = NDArray[np.bool_]
 
@@ -81,7 +82,7 @@ EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 CONDITIONS = {"comparison", "a condition carries nothing"}
 
 
-@pytest.mark.parametrize("name", [name for name in EXACT if name not in CONDITIONS])
+@for_each("name", [name for name in EXACT if name not in CONDITIONS])
 def test_pattern_is_what_values_depend_on(name: str) -> None:
     function = dl.trace(EXACT[name][0], *EXACT[name][1])
     assert np.array_equal(pattern(function), influence(function, 1))
@@ -106,7 +107,7 @@ def test_a_running_sum_mixes_its_axis_alone() -> None:
     assert not (influence(function, 1) & ~found).any()
 
 
-@pytest.mark.parametrize("name", sorted(TABLE))
+@for_each("name", sorted(TABLE))
 def test_elementwise_rows_pass_what_has_a_derivative(name: str) -> None:
     row = TABLE[name]
     if row.shape is not None or row.arity is None or not row.samples:

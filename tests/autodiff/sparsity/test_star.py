@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.sparsity.star import color_star
+from tests.support.rows import for_each
 
 Matrix = NDArray[np.bool_]
 
@@ -57,7 +57,7 @@ def lowest_colors(matrix: Matrix, order: list[int]) -> list[int]:
     return colors
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_each_vertex_gets_the_lowest_color_that_the_definition_allows(seed: int) -> None:
     draw = np.random.default_rng(seed)
     matrix = random_graph(draw, 1)
@@ -68,7 +68,7 @@ def test_each_vertex_gets_the_lowest_color_that_the_definition_allows(seed: int)
     assert found.tolist() == lowest_colors(matrix, order.tolist())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_sides_of_a_bipartite_graph_have_colors_of_their_own(seed: int) -> None:
     draw = np.random.default_rng(seed)
     matrix = random_graph(draw, 2)

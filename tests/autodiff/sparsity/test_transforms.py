@@ -16,6 +16,7 @@ from difflab.autodiff.sparsity import SparseDerivative
 from difflab.autodiff.sparsity.compressed import pulled_together
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
+from tests.support.rows import for_each
 
 Array = NDArray[np.float64]
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse", "auto"])
@@ -58,7 +59,7 @@ def rosenbrock_hessian(x: Array) -> Any:
 
 
 @MODES
-@pytest.mark.parametrize("name", ["mgh30", "mgh31", "mgh21", "mgh22", "mgh34", "mgh28"])
+@for_each("name", ["mgh30", "mgh31", "mgh21", "mgh22", "mgh34", "mgh28"])
 def test_jacobians_of_published_problems(name: str, mode: Any) -> None:
     text = f"[{', '.join(BY_ID[f'{name}_x0']['residuals'])}]"
     function = dl.parse(text)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import difflab as dl
 from difflab.errors import InputError, TraceError
 from difflab.graph.pytree import flatten
+from tests.support.rows import for_each
 
 X = np.array([0.5, 1.0, 2.0])
 
@@ -48,7 +49,7 @@ class Pair(NamedTuple):
 
 
 class TestArguments:
-    @pytest.mark.parametrize(
+    @for_each(
         "tree",
         [
             2.0,
@@ -251,7 +252,7 @@ CHANGES: list[Callable[[Any, float], None]] = [
 
 
 class TestStateThatIsRead:
-    @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+    @for_each("change", CHANGES, ids=lambda change: change.__name__)
     def test_each_change_is_one_more_trace(self, change: Callable[[Any, float], None]) -> None:
         users = module(PROGRAM)
         fast = dl.jit(users.step)

@@ -14,6 +14,7 @@ from difflab.execute.lower.schedule import Schedule
 from difflab.execute.lower.unrolled import unrolled
 from difflab.execute.targets.python.target import PythonTarget
 from difflab.graph.repetition import rolled
+from tests.support.rows import for_each
 
 RNG = np.random.default_rng(6)
 A, B, V, W = (
@@ -52,7 +53,7 @@ def taken_apart(f: dl.Function, values: Any, most: int = 1000) -> list[Any]:
     return target(values, ())
 
 
-@pytest.mark.parametrize("case", CASES)
+@for_each("case", CASES)
 def test_values_are_numpys(case: str) -> None:
     call, values = CASES[case]
     with np.errstate(invalid="ignore"):

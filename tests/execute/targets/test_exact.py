@@ -15,6 +15,7 @@ from difflab.graph.interpreters import MpmathInterpreter
 from tests.primitives.test_arrays import CASES, VALUES_ONLY, point_of
 from tests.primitives.test_arrays import function_of as array_function
 from tests.primitives.test_table import SAMPLED, function_of, points_of
+from tests.support.rows import for_each
 
 TEXT = "ln(x1) + x1*x2 - sin(x2)"
 
@@ -63,7 +64,7 @@ def test_arrays_truth_values_and_conventions_at_kinks() -> None:
 DERIVED = [*SAMPLED, *(name for name in CASES if name not in VALUES_ONLY)]
 
 
-@pytest.mark.parametrize("name", DERIVED)
+@for_each("name", DERIVED)
 def test_derivative_graphs_of_every_row_agree_with_float64(name: str) -> None:
     """A companion row that ball arithmetic computes wrongly would differ from its kernel."""
     if name in SAMPLED:

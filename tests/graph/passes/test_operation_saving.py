@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 import difflab as dl
@@ -11,6 +10,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.passes.operation_saving import doubled_last, squares_once
 from difflab.primitives import add, multiply, subtract
 from tests.support.programs import VARIABLES, expressions
+from tests.support.rows import for_each
 
 POINT = dict(zip(VARIABLES, np.random.default_rng(0).normal(size=len(VARIABLES)), strict=True))
 
@@ -25,7 +25,7 @@ def test_scaling_last_keeps_every_bit_of_ordinary_numbers(program: str) -> None:
     np.testing.assert_array_equal(after(*values), function(*values))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("2*x + 2*y", "2*(x + y)"),

@@ -13,6 +13,7 @@ import difflab as dl
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.repetition import LARGE, LEAST_NODES, rolled
+from tests.support.rows import for_each
 
 N = 800
 RNG = np.random.default_rng(5)
@@ -95,14 +96,14 @@ def points_for(function: Function) -> NDArray[np.float64]:
     return points
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@for_each("name", TEXTS)
 def test_the_same_bits(name: str) -> None:
     text, most = TEXTS[name]
     function = dl.parse(text)
     assert_same(function, most, points_for(function))
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@for_each("name", TEXTS)
 def test_its_derivative_is_that_of_the_numbers(name: str) -> None:
     function = dl.parse(TEXTS[name][0])
     points = points_for(function)[:2]

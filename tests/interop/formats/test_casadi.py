@@ -9,6 +9,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError
+from tests.support.rows import for_each
 
 casadi = pytest.importorskip("casadi")
 
@@ -48,7 +49,7 @@ UNARY = (
 
 
 @pytest.mark.parametrize("kind", [casadi.SX, casadi.MX])
-@pytest.mark.parametrize("name", UNARY)
+@for_each("name", UNARY)
 def test_functions_of_one_number(name: str, kind: Any) -> None:
     x = kind.sym("x", 2, 3)
     f = casadi.Function("f", [x], [getattr(casadi, name)(x)], ["x"], ["y"])

@@ -9,6 +9,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, ParseError
+from tests.support.rows import for_each
 
 X, Y = 1.7, 0.6
 CORES = [
@@ -27,7 +28,7 @@ CORES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "value"), CORES, ids=[body for body, _ in CORES])
+@for_each(("body", "value"), CORES, ids=[body for body, _ in CORES])
 def test_values(body: str, value: float | None) -> None:
     text = f'(FPCore name (x y) :name "a name" :pre (< 0 x) {body}) ; a comment'
     if value is None:
@@ -69,7 +70,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "place", "message"), WRONG, ids=[text for text, *_ in WRONG])
+@for_each(("text", "place", "message"), WRONG, ids=[text for text, *_ in WRONG])
 def test_errors_name_the_place(text: str, place: str, message: str) -> None:
     with pytest.raises(ParseError) as told:
         dl.from_fpcore(text)

@@ -10,6 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, TraceError
+from tests.support.rows import for_each
 
 jax = pytest.importorskip("jax")
 jnp, lax, special = jax.numpy, jax.lax, jax.scipy.special
@@ -74,7 +75,7 @@ CASES: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_programs(name: str) -> None:
     assert_read(CASES[name], X)
 

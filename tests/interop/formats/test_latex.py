@@ -15,6 +15,7 @@ from difflab.errors import ParseError
 from difflab.interop.formats.latex import program_of_latex
 from difflab.language.printers import latex
 from tests.interop.formats.expressions import check_against_sympy, expressions
+from tests.support.rows import for_each
 
 A = {"x": 1.7, "y": 0.6, "z": 0.4, "x1": 2.0, "x2": 5.0, "m": 1.5, "v": 3.0, "mu": 0.2}
 A |= {"sigma": 0.9, "alpha": 1.1, "alpha_max": 0.7, "y_hat": 1.3, "a": 1.0, "b": -3.0, "c": 2.0}
@@ -56,7 +57,7 @@ VALUES: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), VALUES, ids=[text for text, _ in VALUES])
+@for_each(("text", "value"), VALUES, ids=[text for text, _ in VALUES])
 def test_values(text: str, value: float) -> None:
     function = dl.from_latex(text)
     found = float(function(**{name: A[name] for name in function.inputs}))
@@ -142,7 +143,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "place", "message"), WRONG, ids=[text for text, *_ in WRONG])
+@for_each(("text", "place", "message"), WRONG, ids=[text for text, *_ in WRONG])
 def test_errors_name_the_place_in_the_latex(text: str, place: str, message: str) -> None:
     with pytest.raises(ParseError, match=message) as told:
         dl.from_latex(text)

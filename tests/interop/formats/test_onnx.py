@@ -16,6 +16,8 @@ onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402 - after the skip
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
+from tests.support.rows import for_each  # noqa: E402
+
 OPSET = 18
 
 
@@ -65,7 +67,7 @@ UNARY = (
 )
 
 
-@pytest.mark.parametrize("kind", UNARY)
+@for_each("kind", UNARY)
 def test_functions_of_one_array(kind: str) -> None:
     for low in (0.2, -0.9 if kind not in ("Log", "Sqrt", "ReduceLogSum") else 0.3):
         check(model_of([node(kind, "x")], {"x": [3, 4]}), low=low)
@@ -107,9 +109,7 @@ CASES: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("step", "shapes", "stored"), CASES, ids=lambda c: getattr(c, "op_type", "")
-)
+@for_each(("step", "shapes", "stored"), CASES, ids=lambda c: getattr(c, "op_type", ""))
 def test_operators(step: Any, shapes: dict[str, Any], stored: dict[str, Any]) -> None:
     check(model_of([step], shapes, stored))
 

@@ -17,6 +17,7 @@ onnx = pytest.importorskip("onnx")
 from onnx.reference import ReferenceEvaluator  # noqa: E402 - after the skip
 
 from difflab.interop.formats.onnx.spelling import SPELLINGS  # noqa: E402 - after the skip
+from tests.support.rows import for_each  # noqa: E402
 
 ULPS = 4
 EDGES = np.array(
@@ -50,7 +51,7 @@ def assert_near(found: Any, expected: Any, ulps: float = ULPS) -> None:
     assert (same | near).all(), (found[~(same | near)], expected[~(same | near)])
 
 
-@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if name != "erf"])
+@for_each("name", [name for name in ELEMENTWISE if name != "erf"])
 def test_rows_at_their_points_and_at_the_edges(name: str) -> None:
     row, rng = TABLE[name], np.random.default_rng(0)
     count = row.arity or 0
@@ -87,7 +88,7 @@ PROGRAMS = (
 )
 
 
-@pytest.mark.parametrize("text", PROGRAMS)
+@for_each("text", PROGRAMS)
 def test_values_derivatives_and_the_way_back(text: str) -> None:
     assert_written_and_read(dl.parse(text))
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 import difflab as dl
 from difflab.errors import InputError
 from tests.interop.formats.expressions import X, Y, check_against_sympy, expressions
+from tests.support.rows import for_each
 
 
 @settings(
@@ -47,7 +48,7 @@ FUNCTIONS = [
 ]
 
 
-@pytest.mark.parametrize("expression", FUNCTIONS, ids=str)
+@for_each("expression", FUNCTIONS, ids=str)
 def test_functions_are_sympys(expression: Any) -> None:
     point = {"x": 1.4, "y": -0.375}
     function = dl.from_sympy(expression)
@@ -89,7 +90,7 @@ def test_a_deep_expression_and_a_shared_one() -> None:
     assert len(dl.from_sympy(shared).graph) == 121
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expression", "message"),
     [
         (sympy.Integral(X, X), "no counterpart of SymPy's Integral\nhint: evaluate it first"),

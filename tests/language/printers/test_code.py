@@ -5,7 +5,6 @@ import math
 import shutil
 import subprocess
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from difflab.language import parse
 from difflab.language.printers import c, python
 from difflab.primitives import by_spelling, helpers
 from tests.support.programs import programs
+from tests.support.rows import failures, for_each
 from tests.support.special_rows import UNSPELLED
 
 COMPILER = shutil.which("cc")
@@ -115,9 +115,7 @@ def in_python(function: Function, point: Sequence[float]) -> list[float]:
     return [float(v) for part in parts for v in (part if isinstance(part, list) else [part])]
 
 
-@pytest.mark.parametrize(
-    "function", functions(), ids=lambda f: repr(f.text)[:80] + f.output_names[0]
-)
+@for_each("function", functions(), ids=lambda f: repr(f.text)[:80] + f.output_names[0])
 def test_python_runs_and_agrees(function: Function) -> None:
     point = point_of(function)
     np.testing.assert_allclose(
@@ -151,13 +149,6 @@ def compiled(functions: Sequence[Function], folder: Path) -> ctypes.CDLL:
     command = f"{COMPILER} -std=c99 -Wall -Werror -O1 -fPIC -shared -o f.so f.c -lm"
     subprocess.run(command.split(), cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "f.so"))
-
-
-def in_c(folder: Path, function: Function, point: Sequence[float]) -> list[float]:
-    library = compiled([function], folder)
-    result = (ctypes.c_double * function.m)()
-    library.f0((ctypes.c_double * function.n)(*point), result)
-    return list(result)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler called cc")
@@ -219,25 +210,40 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize("printer", ["python", "c"])
-@pytest.mark.parametrize(("program", "point", "exact"), EDGES)
-def test_printed_code_keeps_digits_and_nan(
-    program: str, point: tuple[float, ...], exact: str, printer: str, tmp_path: Path
-) -> None:
+def edge_function(program: str) -> Function:
     function = parse(program.removeprefix("derivative of "))
-    if program.startswith("derivative"):
-        function = dl.gradient(function)
+    return dl.gradient(function) if program.startswith("derivative") else function
+
+
+def check_edge(found: float, point: tuple[float, ...], exact: str) -> None:
     with mpmath.workdps(40):
         names = {"x": mpmath.mpf(point[0]), "exp": mpmath.exp, "mpf": mpmath.mpf}
         expected = float(eval(exact, {**names, "nan": math.nan, "inf": math.inf}))
-    if printer == "c" and COMPILER is None:
-        pytest.skip("needs a C compiler called cc")
-    call = in_python if printer == "python" else partial(in_c, tmp_path)
+    assert found == pytest.approx(expected, rel=1e-15, abs=0.0, nan_ok=True)
+
+
+@for_each(("program", "point", "exact"), EDGES)
+def test_printed_python_keeps_digits_and_nan(
+    program: str, point: tuple[float, ...], exact: str
+) -> None:
     try:
-        (found,) = call(function, point)
+        (found,) = in_python(edge_function(program), point)
     except ValueError:
         found = math.nan  # as Python says that a function is undefined
-    assert found == pytest.approx(expected, rel=1e-15, abs=0.0, nan_ok=True)
+    check_edge(found, point, exact)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs a C compiler called cc")
+def test_printed_c_keeps_digits_and_nan(tmp_path: Path) -> None:
+    every = [edge_function(program) for program, _, _ in EDGES]
+    library = compiled(every, tmp_path)
+    with failures(len(EDGES)) as noted:
+        for k, (program, point, exact) in enumerate(EDGES):
+            with noted(program):
+                result = (ctypes.c_double * every[k].m)()
+                getattr(library, f"f{k}")((ctypes.c_double * every[k].n)(*point), result)
+                assert len(result) == 1
+                check_edge(result[0], point, exact)
 
 
 def test_what_is_not_used_is_not_defined() -> None:

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from matplotlib.mathtext import MathTextParser
 
@@ -14,13 +13,14 @@ from difflab.language.printers import latex
 from difflab.language.printers.latex import latex_name
 from difflab.primitives import by_spelling
 from tests.support.programs import programs
+from tests.support.rows import for_each
 
 PARSER = MathTextParser("agg")
 UNKNOWN_THERE = {"where", "mod"}
 SCALARS = [name for name, row in by_spelling.items() if row.shape is None]
 
 
-@pytest.mark.parametrize("spelling", sorted(set(SCALARS) - UNKNOWN_THERE))
+@for_each("spelling", sorted(set(SCALARS) - UNKNOWN_THERE))
 def test_every_function_of_the_table_is_typeset(spelling: str) -> None:
     arguments = ", ".join(["x + 1", "y^2", "-z"][: by_spelling[spelling].arity])
     call = f"{spelling}({arguments})"
@@ -39,7 +39,7 @@ def test_brackets_balance(program: str) -> None:
     assert not re.search(r"\^\{[^{}]*\}\^", printed), "a double superscript is an error in TeX"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("program", "printed"),
     [
         ("x/y^2", r"\frac{x}{y^{2}}"),
@@ -98,7 +98,7 @@ def test_an_output_that_is_used_has_one_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "printed"),
     [
         ("x", "x"),

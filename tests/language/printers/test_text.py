@@ -13,6 +13,7 @@ from difflab.language import parse
 from difflab.language.printers import text
 from difflab.primitives import by_spelling
 from tests.support.programs import programs
+from tests.support.rows import for_each
 
 
 @given(programs())
@@ -34,7 +35,7 @@ def test_the_comparison_of_functions_can_fail() -> None:
     assert parse("2.0*x") != parse("2*x")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("program", "printed"),
     [
         ("ln(x1)+x1*x2-sin(x2)", "log(x1) + x1*x2 - sin(x2)"),
@@ -75,7 +76,7 @@ def test_printed_forms(program: str, printed: str) -> None:
     assert parse(printed) == parse(program)
 
 
-@pytest.mark.parametrize("spelling", by_spelling)
+@for_each("spelling", by_spelling)
 def test_every_function_of_the_table_is_read_back(spelling: str) -> None:
     row = by_spelling[spelling]
     declared = "x: [3]; " if row.name == "sum" else ""

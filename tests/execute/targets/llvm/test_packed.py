@@ -8,6 +8,7 @@ from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm import target as native_target
 from difflab.execute.targets.llvm.packed import MOST_ELEMENTS
 from difflab.execute.targets.llvm.target import NativeTarget
+from tests.support.rows import for_each
 
 pytest.importorskip("llvmlite")
 
@@ -41,7 +42,7 @@ def in_place(monkeypatch):
 
 
 @pytest.mark.parametrize("n", LENGTHS)
-@pytest.mark.parametrize("m", LENGTHS)
+@for_each("m", LENGTHS)
 def test_rows_have_the_values_of_exact_arithmetic(n, m, in_place):
     fast = compiled(n, m)
     for count in (16, 17, 1003):

@@ -20,6 +20,7 @@ from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.strides import reshaped
+from tests.support.rows import for_each
 
 RNG = np.random.default_rng(7)
 A, B = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 5))
@@ -68,7 +69,7 @@ def held(f: Function, values: tuple[Any, ...], tolerance: float = 1e-14) -> None
             np.testing.assert_allclose(found, right, rtol=tolerance, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@for_each("name", PROGRAMS)
 def test_programs(name: str) -> None:
     held(dl.trace(PROGRAMS[name][0], *PROGRAMS[name][1]), PROGRAMS[name][1])
 
@@ -84,7 +85,7 @@ def test_their_derivatives(name: str) -> None:
     held(dl.jacobian(dl.trace(text, *values), mode="forward"), values)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 8, 9, 14, 31, 33, 40, 47, 130])
+@for_each("size", [1, 2, 3, 5, 7, 8, 9, 14, 31, 33, 40, 47, 130])
 def test_every_length_of_vectors_and_of_what_is_left(size: int) -> None:
     x = RNG.normal(size=size)
     held(dl.trace(lambda x: [np.exp(x) * x, np.sum(x * x), x[::-1] + x], x), (x,))
@@ -101,7 +102,7 @@ def test_what_is_written_backward_is_not_wiped_out(size: int) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 4, 5, 11])
-@pytest.mark.parametrize("columns", [2, 7, 48, 50, 101, 200])
+@for_each("columns", [2, 7, 48, 50, 101, 200])
 def test_blocks_of_results(rows: int, columns: int) -> None:
     """Products and reductions whose rows and columns do and do not fill blocks of registers."""
     a, b, s = RNG.normal(size=(rows, 9)), RNG.normal(size=(9, columns)), RNG.normal(size=(2, 9, 3))

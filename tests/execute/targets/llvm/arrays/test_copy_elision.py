@@ -21,6 +21,7 @@ from difflab.execute.targets.llvm.arrays.instructions import (
 )
 from difflab.execute.targets.llvm.arrays.sharing import OpenNest
 from difflab.graph.pytree import flatten
+from tests.support.rows import for_each
 
 pytest.importorskip("llvmlite", reason="needs llvmlite: pip install 'difflab[native]'")
 
@@ -140,7 +141,7 @@ def held(f: dl.Function, x: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 9, 16, 35])
-@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@for_each("f", FUNCTIONS)
 def test_values_and_gradients(f: Vectors, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
     x = np.random.default_rng(size).uniform(0.2, 1.5, size)
@@ -184,7 +185,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("why", REFUSED)
+@for_each("why", REFUSED)
 def test_what_is_not_written_in_place(why: str) -> None:
     program = Instructions(1, sizes={0: 3, 1: 3, 2: 6, 3: 3})
     for step in REFUSED[why]:
@@ -204,7 +205,7 @@ def test_a_part_is_written_in_place() -> None:
     assert found.outputs == [at(2), at(2, 3)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after", "together"),
     [
         (copied(at(1), at(0)), copied(at(1, 3), at(0)), True),

@@ -14,6 +14,7 @@ from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.fourier import FOURIER, Transform
 from difflab.primitives import fft, irfft, rfft
+from tests.support.rows import for_each
 
 pytest.importorskip("llvmlite", reason="needs llvmlite: pip install 'difflab[native]'")
 
@@ -28,7 +29,7 @@ CASES: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 @pytest.mark.parametrize(
     ("shape", "axis"), [((2,), 0), ((7,), 0), ((3, 40), 1), ((6, 5), 0), ((2, 9, 3), 1)]
 )

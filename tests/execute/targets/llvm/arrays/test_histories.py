@@ -12,6 +12,7 @@ import pytest
 import difflab as dl
 from difflab.execute.lower.schedule import Schedule
 from difflab.graph.function import Function
+from tests.support.rows import for_each
 
 pytest.importorskip("llvmlite")
 
@@ -49,7 +50,7 @@ def slopes(a: Any, first: Any, steps: int) -> tuple[float, Any, Any]:
     return state[0], by_a[0], by_first[0]
 
 
-@pytest.mark.parametrize("steps", [1, 4, 5, 6, 7, 8, 9, 50])
+@for_each("steps", [1, 4, 5, 6, 7, 8, 9, 50])
 @pytest.mark.parametrize("order", range(1, MOST_BEFORE + 2))
 def test_values_and_gradients_of_every_order(
     order: int, steps: int, monkeypatch: pytest.MonkeyPatch
