@@ -8,8 +8,11 @@ import signal
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.draws import generator
 
 DATA = Path(__file__).parent / "data"
 
@@ -34,6 +37,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("difflab")
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers that depend on the name of the test, and on no other test."""
+    return generator(request.node.nodeid)
 
 
 class Reference(Protocol):
