@@ -68,6 +68,16 @@ def held(f: Function, values: tuple[Any, ...], tolerance: float = 1e-14) -> None
             np.testing.assert_allclose(found, right, rtol=tolerance, atol=1e-15)
 
 
+def held_sums(f: Function, values: tuple[Any, ...], terms: np.ndarray) -> None:
+    """Hold sums along the first axis of `terms` to the bound that `compile` states."""
+    compiled, wanted = NativeArrays(Schedule.of(f)), f(*values)
+    bound = len(terms) * 2.0**-52 * np.sum(np.abs(terms), axis=0)
+    for _ in range(2):
+        [found] = compiled([np.asarray(value) for value in values])
+        assert np.shape(found) == np.shape(wanted) == np.shape(bound)
+        assert np.all(np.abs(found - wanted) <= bound)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str) -> None:
     held(dl.trace(PROGRAMS[name][0], *PROGRAMS[name][1]), PROGRAMS[name][1])
@@ -196,8 +206,9 @@ def test_a_sum_of_a_long_chain_is_one_nest_without_memory(rng: np.random.Generat
     assert layout.room < 4 * 30
     nests = [group for group in layout.groups[0] if len(group.steps) > 20]
     assert len(nests) == 1
-    held(f, (x, t))
-    held(slope, (x, t))
+    y = np.polynomial.polynomial.polyval(t, x)
+    held_sums(f, (x, t), y**2)
+    held_sums(slope, (x, t), 2 * y[:, None] * np.vander(t, len(x), increasing=True))
 
 
 def test_a_constant_part_stays_after_what_fills_the_gaps(rng: np.random.Generator) -> None:
