@@ -37,10 +37,10 @@ def extras() -> dict[str, list[Requirement]]:
 
 
 @cache
-def required_modules() -> frozenset[str]:
-    """Return the modules of all packages that the extra ``test`` installs, indirect ones too."""
+def required_modules(extra: str = "test") -> frozenset[str]:
+    """Return the modules of all packages that an extra installs, indirect ones too."""
     names: set[str] = set()
-    waiting = [*extras()[""], *extras()["test"]]
+    waiting = [*extras()[""], *extras()[extra]]
     while waiting:
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
