@@ -15,7 +15,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
 ]
-exclude_patterns = ["_build"]
+# MyST-NB writes `jupyter_execute` beside the folder of the pages.
+exclude_patterns = ["_build", "jupyter_execute"]
 html_theme = "furo"
 html_title = f"difflab {version}"
 # MathJax is a file of the documentation, which opens without a network; as SVG it needs no fonts.

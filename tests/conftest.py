@@ -8,9 +8,11 @@ import signal
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.draws import generator
 from tests.tiers import Tiers
 
 DATA = Path(__file__).parent / "data"
@@ -46,6 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Tiers(config), "difflab-tiers")
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers that depend on the name of the test, and on no other test."""
+    return generator(request.node.nodeid)
 
 
 class Reference(Protocol):

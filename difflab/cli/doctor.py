@@ -55,6 +55,7 @@ def doctor() -> int:
     """Show versions, processor, threads, GPU and optional packages."""
     from importlib.metadata import packages_distributions
 
+    from difflab.core.optional import conflict
     from difflab.core.table import Cell, Column, Table, facts
     from difflab.execute.targets.llvm.store import folder
     from difflab.lab.environment import environment
@@ -66,7 +67,7 @@ def doctor() -> int:
     found.append(("compiled code", str(folder() or "not kept: DIFFLAB_CACHE is off")))
     wrong = faults(package.module for package in OPTIONAL)
     distributions = packages_distributions()
-    rows = []
+    rows, clashes = [], []
     for package in OPTIONAL:
         fault = wrong.get(package.module, "")
         state = Cell(
@@ -74,21 +75,28 @@ def doctor() -> int:
         )
         if fault.startswith("broken"):
             state = Cell("broken", "broken")
-        install = f"pip install {package.requirement}" if fault == "missing" else ""
+        clash = conflict(package.name, unusable=bool(fault))
+        if clash:
+            clashes.append(clash)
+            state = Cell("broken", "broken") if fault != "missing" else state
+        offered = fault == "missing" and not clash
+        install = f"pip install {package.requirement}" if offered else ""
         rows.append((package.module, state, package.use, install))
     headings = ("optional", "version", "used for", "add it with")
     columns = [Column(heading, wrap=heading == "used for") for heading in headings]
     names = {package.module: package.name for package in OPTIONAL}
     notes = [_broken(names[module], why) for module, why in wrong.items() if why != "missing"]
+    notes += clashes
     emit(draw([facts(found), Table(columns, rows, gap=2, ruled=False), *notes], **screen()))
     return 0
 
 
 def _broken(package: str, why: str) -> str:
     """Return what is wrong with a package, and the command that repairs it."""
+    from difflab.core.optional import repair
     from difflab.report.style import clean
 
-    return f"{package} is {clean(why)}\n  repair it with: pip install --force-reinstall {package}"
+    return f"{package} is {clean(why)}\n  {repair(package)}"
 
 
 def _version(distributions: Mapping[str, Sequence[str]], module: str) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from types import ModuleType
 
 from difflab.errors import MissingDependencyError, printable
 
-__all__ = ["Package", "described", "fault", "installed", "load", "require"]
+__all__ = ["Package", "conflict", "described", "fault", "installed", "load", "repair", "require"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,51 @@ def fault(*names: str) -> str:
     Nothing is imported: a module that was never loaded is not known to be broken.
     """
     return next((_broken[name] for name in names if name in _broken), "")
+
+
+_REPLACED = {"symengine": "symforce"}
+"""Distributions whose module another one overwrites with its own: one environment has one."""
+
+
+def conflict(name: str, *, unusable: bool) -> str:
+    """Return why a distribution cannot be used beside another one; empty if it can.
+
+    Parameters
+    ----------
+    name : str
+        The distribution.
+    unusable : bool
+        Whether it is missing or broken. One whose module is overwritten seems to be neither.
+    """
+    for replaced, other in _REPLACED.items():
+        if name == other and unusable and _distributed(replaced):
+            other = replaced
+        elif name != replaced or not _distributed(other):
+            continue
+        return (
+            f"{name} cannot be used beside {other}, since both install the module "
+            f"'{replaced}'; use an environment that has only one of them"
+        )
+    return ""
+
+
+def _distributed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def repair(name: str) -> str:
+    """Return how to repair a distribution whose import fails.
+
+    Examples
+    --------
+    >>> repair("autograd")
+    'repair it with: pip install --force-reinstall autograd'
+    """
+    return conflict(name, unusable=True) or f"repair it with: pip install --force-reinstall {name}"
 
 
 def require(name: str, extra: str = "", distribution: str = "") -> ModuleType:

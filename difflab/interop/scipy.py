@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,8 @@ from difflab.primitives import constant_array, multiply, pack, sum_
 __all__ = ["SciPyProblem", "problem"]
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64] | scipy_sparse.csr_array[Any]
+# A string: the class can be subscripted from SciPy 1.16 on.
+Matrix: TypeAlias = "NDArray[np.float64] | scipy_sparse.csr_array[Any]"
 WEIGHTS = "v"
 
 

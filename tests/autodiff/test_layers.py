@@ -44,9 +44,9 @@ def test_a_batch_is_one_step_and_shared_parameters_get_the_sum(kind: str) -> Non
 
 
 @each_kind
-def test_pytorch_agrees_in_both_orders(kind: str) -> None:
+def test_pytorch_agrees_in_both_orders(kind: str, rng: np.random.Generator) -> None:
     torch = pytest.importorskip("torch")
-    layer, weights = KINDS[kind](LAYER), RNG.normal(size=(5, 3))
+    layer, weights = KINDS[kind](LAYER), rng.normal(size=(5, 3))
 
     def run(lib: Any, y: Any, size: Any, tensors: Any, grad: Any, weights: Any) -> list[Any]:
         loss = (y * y * weights).sum() + (size * size).sum()

@@ -67,6 +67,16 @@ def test_doctor_shows_versions_of_what_is_there(difflab, monkeypatch):
     assert "pip install" not in result.out
 
 
+def test_doctor_breaks_no_package_to_add_another(difflab, monkeypatch):
+    absent = {"symforce": "missing", "llvmlite": "missing"}
+    monkeypatch.setattr("difflab.methods.process.loading.faults", lambda names: absent)
+    monkeypatch.setattr("difflab.core.optional._distributed", lambda name: name == "symengine")
+    result = difflab("doctor")
+    assert "pip install 'difflab[native]'" in result.out
+    assert "difflab[symforce]" not in result.out
+    assert "symforce cannot be used beside symengine" in result.out
+
+
 def test_doctor_tells_broken_from_missing(difflab, monkeypatch):
     wrong = {"llvmlite": "broken: OSError: no libLLVM.so", "cupy": "missing"}
     monkeypatch.setattr("difflab.methods.process.loading.faults", lambda names: wrong)

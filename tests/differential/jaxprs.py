@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from difflab.interop.formats.jaxpr.evaluation import evaluated
 
 __all__ = ["computed", "loop_slopes"]
 
+jax = pytest.importorskip("jax", reason="needs JAX: pip install 'difflab[peers]'")
+jnp = jax.numpy
 jax.config.update("jax_enable_x64", True)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from tests.support.draws import forget_local_constants
+from tests.support.hypothesis_draws import forget_local_constants
 
 __all__ = ["CHUNK", "FAMILIES", "Family", "drawn", "family", "search", "share"]
 

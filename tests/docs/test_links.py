@@ -24,7 +24,7 @@ DOCUMENTS = sorted(
         *(ROOT / "docs").rglob("*.ipynb"),
         *(ROOT / "reports").rglob("*.md"),
     ]
-    if "_build" not in path.parts
+    if not {"_build", "jupyter_execute"} & set(path.parts)
 )
 
 

@@ -7,6 +7,7 @@ names every public object.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -33,6 +34,7 @@ from tests.support.documents import (
     sessions,
     write_files,
 )
+from tests.support.optional import required_modules
 
 FOLDER = ROOT / "docs"
 # The examples have a test of their own, which runs them in their folder.
@@ -147,9 +149,33 @@ def test_every_function_of_the_language_is_named() -> None:
     assert {row.names[0] for row in TABLE.values() if row.names} | set(CALLS) <= named
 
 
-def test_the_reference_has_every_public_name() -> None:
+def test_pages_install_difflab_from_a_clone_until_there_is_a_release() -> None:
+    """An extra can be installed by name where difflab is installed, not difflab itself."""
+    installed = re.compile(r"pip install (?:-\S+ )*difflab\b|activate && pip install '?difflab")
+    pages = [ROOT / "README.md", *(FOLDER / f"{page}.md" for page in ALL)]
+    assert not [path.name for path in pages if installed.search(path.read_text("utf-8"))]
+
+
+def listed_objects() -> set[str]:
+    """Return the names that the pages of the reference document."""
     reference = "\n".join(text_of(page) for page in PAGES if page.startswith("reference/"))
-    listed = set(re.findall(r"\.\. auto(?:function|class|module|data):: ([\w.]+)", reference))
+    return set(re.findall(r"\.\. auto(?:function|class|module|data):: ([\w.]+)", reference))
+
+
+def test_the_extra_docs_installs_what_documented_modules_import() -> None:
+    modules = [sys.modules[name] for name in listed_objects() if name in sys.modules]
+    assert difflab.testing.strategies in modules
+    known = {*sys.stdlib_module_names, "difflab", *required_modules("docs")}
+    for module in modules:
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.ImportFrom):
+                assert (node.module or "").partition(".")[0] in known, module.__name__
+            elif isinstance(node, ast.Import):
+                assert {alias.name.partition(".")[0] for alias in node.names} <= known
+
+
+def test_the_reference_has_every_public_name() -> None:
+    listed = listed_objects()
     for module in (
         difflab,
         difflab.arrays,

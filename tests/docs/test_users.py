@@ -13,11 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documents import ROOT, Block, blocks, matches, run, sessions, write_files
+from tests.support.documents import (
+    ROOT,
+    Block,
+    blocks,
+    failures,
+    matches,
+    run,
+    sessions,
+    write_files,
+)
 
 FOLDER = ROOT / "docs" / "users"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "index")
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.fixture
@@ -31,14 +39,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-def failures(block: Block, page: str, names: dict[str, object]) -> str:
+def wrong(block: Block, page: str, names: dict[str, object]) -> str:
     """Run one block of Python examples and return what went wrong."""
-    report: list[str] = []
     test = doctest.DocTestParser().get_doctest(block.text, names, page, page, block.line)
-    runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
-    runner.run(test, out=report.append, clear_globs=False)
+    report = failures(test, clear=False)
     names |= test.globs
-    return "".join(report)
+    return report
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -50,7 +56,7 @@ def test_the_page_says_the_truth(page: str, folder: Path) -> None:
     names: dict[str, object] = {"__name__": "document"}
     for block in blocks(text):
         if block.language == "python" and ">>>" in block.text:
-            found = failures(block, page, names)
+            found = wrong(block, page, names)
             assert not found, found
         for session in sessions(f"```{block.language}\n{block.text}```\n"):
             actual = run(session.command, folder)

@@ -30,11 +30,6 @@ def close(found: Any, expected: Any, tolerance: float = TOLERANCE) -> None:
     assert np.max(np.abs(found - expected), initial=0.0) <= tolerance * np.max(np.abs(expected))
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(31337)
-
-
 def test_hello() -> None:
     assert answer("hello", "square", -1.5) == 2.25
     assert answer("hello", "double", -1.5) == -3.0

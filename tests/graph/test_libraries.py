@@ -34,9 +34,9 @@ def library(request: pytest.FixtureRequest) -> Any:
     return pytest.importorskip(request.param, reason=reason)
 
 
-def points(row: Primitive) -> list[Any]:
+def points(row: Primitive, rng: np.random.Generator) -> list[Any]:
     intervals = row.samples or ((0.2, 0.8),) * (row.arity or 1)
-    values = [RNG.uniform(low, high, 4) for low, high in intervals]
+    values = [rng.uniform(low, high, 4) for low, high in intervals]
     return [value > 0.5 if place in row.truths else value for place, value in enumerate(values)]
 
 
@@ -60,14 +60,16 @@ def held(row: Primitive, values: list[Any], library: ModuleType, params: dict[st
 
 
 @for_each("row", ELEMENTWISE, ids=lambda row: row.name)
-def test_every_elementwise_row_takes_arrays_beside_numbers(row: Primitive, library: Any) -> None:
+def test_every_elementwise_row_takes_arrays_beside_numbers(
+    row: Primitive, library: Any, rng: np.random.Generator
+) -> None:
     if (library.__name__, row.name) in WITHOUT:
         with pytest.raises(UnsupportedError, match=f"PyTorch has no function for '{row.name}'"):
-            held(row, points(row), library, {})
+            held(row, points(row, rng), library, {})
         return
     if row.name in SPECIAL:
         pytest.skip("a library may lack it: tests/methods/peers has what each computes")
-    values = points(row)
+    values = points(row, rng)
     held(row, values, library, {})
     for place in range(len(values) if len(values) > 1 else 0):
         mixed = [v if k == place else v[0].item() for k, v in enumerate(values)]

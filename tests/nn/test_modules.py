@@ -48,9 +48,9 @@ def test_first_values_are_uniform_in_pytorchs_bounds() -> None:
     assert not np.array_equal(nn.Linear(25, 4000).weight.detach().numpy(), weight)
 
 
-def test_evaluation_uses_running_statistics_and_drops_nothing() -> None:
+def test_evaluation_uses_running_statistics_and_drops_nothing(rng: np.random.Generator) -> None:
     model = nn.Sequential(nn.BatchNorm2d(3, momentum=0.5), nn.Dropout(0.9)).eval()
-    images = RNG.normal(2.0, 3.0, size=(4, 3, 5, 5))
+    images = rng.normal(2.0, 3.0, size=(4, 3, 5, 5))
     found = model(images).detach()
     np.testing.assert_allclose(found, images / np.sqrt(1 + 1e-5), rtol=1e-14)
     assert not np.array_equal(model.train()(images).detach(), model(images).detach())
@@ -150,10 +150,10 @@ def test_what_a_trace_would_repeat_is_refused() -> None:
         nn.functional_call(network(), {"7.weight": X}, X)
 
 
-def test_a_network_in_use_is_folded() -> None:
+def test_a_network_in_use_is_folded(rng: np.random.Generator) -> None:
     nn.manual_seed(2)
     model = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU())
-    images = RNG.normal(size=(4, 2, 6, 6))
+    images = rng.normal(size=(4, 2, 6, 6))
     model(images)
     state = model.eval().state_dict()
     function = dl.trace(lambda state, x: nn.functional_call(model, state, x), state, images)
@@ -165,8 +165,8 @@ def test_a_network_in_use_is_folded() -> None:
 # --- losses and settings ----------------------------------------------------------------------
 
 
-def test_cross_entropy_of_traced_classes_is_that_of_known_ones() -> None:
-    logits = 300 * RNG.normal(size=(6, 3))
+def test_cross_entropy_of_traced_classes_is_that_of_known_ones(rng: np.random.Generator) -> None:
+    logits = 300 * rng.normal(size=(6, 3))
     expected = cross_entropy_of_classes(logits, TARGETS.tolist())
     for target in (TARGETS, dl.tensor(TARGETS), TARGETS.tolist()):
         assert float(F.cross_entropy(logits, target)) == float(expected)

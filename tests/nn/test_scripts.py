@@ -160,10 +160,10 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_fifty_steps_of_an_optimizer_are_pytorchs(name: str) -> None:
+def test_fifty_steps_of_an_optimizer_are_pytorchs(name: str, rng: np.random.Generator) -> None:
     settings = OPTIMIZERS[name]
     word = name.split()[0]
-    start = RNG.normal(size=(4,)), RNG.normal(size=(2, 2))
+    start = rng.normal(size=(4,)), rng.normal(size=(2, 2))
     ours = [dl.tensor(value, requires_grad=True) for value in start]
     theirs = [torch.tensor(value, requires_grad=True) for value in start]
     made = getattr(dl.optim, word)(ours, **settings), getattr(torch.optim, word)(theirs, **settings)

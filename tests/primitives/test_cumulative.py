@@ -27,14 +27,16 @@ SHAPES = [(1,), (2,), (700,), (2, 700), (700, 3), (9, 40), (2, 3, 50), (4, 0)]
 TARGETS = ["numpy", "native"]
 
 
-def terms(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def terms(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return coefficients below 1, one fewer along the first axis, and terms."""
-    return RNG.uniform(-1, 1, (shape[0] - 1, *shape[1:])), RNG.normal(size=shape)
+    return rng.uniform(-1, 1, (shape[0] - 1, *shape[1:])), rng.normal(size=shape)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_lines_and_steps_give_the_definition(shape: tuple[int, ...]) -> None:
-    a, b = terms(shape)
+def test_lines_and_steps_give_the_definition(
+    shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    a, b = terms(shape, rng)
     wanted = recurrence(np, a, b)
     for axis in range(len(shape)):
         moved = [np.moveaxis(part, 0, axis) for part in (a, b)]
@@ -43,8 +45,8 @@ def test_lines_and_steps_give_the_definition(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
-def test_results_have_the_dtype_of_the_operands(dtype: str) -> None:
-    a, b = (part.astype(dtype) for part in terms((700,)))
+def test_results_have_the_dtype_of_the_operands(dtype: str, rng: np.random.Generator) -> None:
+    a, b = (part.astype(dtype) for part in terms((700,), rng))
     if dtype[0] == "c":
         b = b * (1 + 2j)
     found = arrays.linear_recurrence(a, b)
@@ -55,9 +57,11 @@ def test_results_have_the_dtype_of_the_operands(dtype: str) -> None:
 
 @pytest.mark.parametrize("size", [4, 600])
 @pytest.mark.parametrize("odd", [INF, -INF, NAN, 0.0])
-def test_numbers_that_are_not_finite_spread_as_in_the_definition(size: int, odd: float) -> None:
+def test_numbers_that_are_not_finite_spread_as_in_the_definition(
+    size: int, odd: float, rng: np.random.Generator
+) -> None:
     for position in range(3):
-        a, b = terms((size,))
+        a, b = terms((size,), rng)
         (a, b, a)[position][size // 2] = odd
         if position == 2:
             b[: size // 2 + 1] = 0.0  # the product of 0 and an infinity is nan
@@ -97,9 +101,11 @@ def computed_in(library: str, a: Any, b: Any) -> Any:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @for_each("shape", [(1,), (2, 3), (5,), (64, 3), (700,), (4, 0)])
-def test_other_libraries_give_the_definition(library: str, shape: tuple[int, ...]) -> None:
+def test_other_libraries_give_the_definition(
+    library: str, shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
     for factor in (1.0, 1.5):
-        a, b = terms(shape)
+        a, b = terms(shape, rng)
         found, wanted = computed_in(library, factor * a, b), recurrence(np, factor * a, b)
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
 
@@ -153,10 +159,10 @@ def test_products_of_single_precision_overflow_sooner() -> None:
 
 @pytest.mark.parametrize("bound", [1.0, 3.0])
 def test_a_device_takes_few_steps_for_usual_numbers(
-    bound: float, monkeypatch: pytest.MonkeyPatch
+    bound: float, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     monkeypatch.delattr(cumulative, "_in_steps")
-    a, b = terms((5000, 2) if bound == 1.0 else (200, 2))
+    a, b = terms((5000, 2) if bound == 1.0 else (200, 2), rng)
     found, wanted = computed_in("standin", bound * a, b), recurrence(np, bound * a, b)
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
@@ -179,10 +185,12 @@ def program(a: Any, b: Any) -> Any:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("shape", [(7, 5), (1, 4), (3, 1), (40, 30)])
-def test_targets_compute_value_and_gradient(target: str, shape: tuple[int, ...]) -> None:
+def test_targets_compute_value_and_gradient(
+    target: str, shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
     if target == "native":
         pytest.importorskip("llvmlite")
-    a, b = terms(shape)
+    a, b = terms(shape, rng)
     graph = dl.trace(program, a, b)
     derivative = dl.gradient(graph)
     for function in (graph, derivative):
@@ -249,10 +257,10 @@ def eager(loss: Any, x: Any) -> Any:
     return leaf.grad
 
 
-def test_long_products_agree_with_jax_to_the_second_order() -> None:
-    x, v = RNG.uniform(0.9, 1.1, 3000), RNG.normal(size=3000)
+def test_long_products_agree_with_jax_to_the_second_order(rng: np.random.Generator) -> None:
+    x, v = rng.uniform(0.9, 1.1, 3000), rng.normal(size=3000)
     x[[5, 1700]] = 0.0
-    weights = RNG.normal(size=3000)
+    weights = rng.normal(size=3000)
     loss, theirs = (
         lambda x, xp=xp: xp.sum(xp.cumprod(x[:1500]) * weights[:1500] + xp.cumsum(x[1500:] ** 2))
         for xp in (np, jnp)

@@ -60,9 +60,9 @@ def test_log_softmax_at_huge_logits(k: int, mode: str) -> None:
 
 
 @MODES
-def test_a_gradient_step_on_a_perceptron_of_two_layers(mode: str) -> None:
+def test_a_gradient_step_on_a_perceptron_of_two_layers(mode: str, rng: np.random.Generator) -> None:
     """Backpropagation by hand: δ₂ = p - onehot, δ₁ = (W₂ᵀδ₂) ⊙ (1 - h²)."""
-    v, c = RNG.normal(size=(2, 4)), RNG.normal(size=2)
+    v, c = rng.normal(size=(2, 4)), rng.normal(size=2)
 
     def loss(W1, b1, W2, b2):  # type: ignore[no-untyped-def]  # traced
         return arrays.cross_entropy(W2 @ np.tanh(W1 @ X + b1) + b2, 1)

@@ -15,25 +15,26 @@ import numpy as np
 import difflab as dl
 from difflab import arrays, primitives
 from difflab.arrays import trigonometric
+from tests.support.draws import generator
 
 RNG = np.random.default_rng(11)
 
 
-def normal(*shape: int) -> np.ndarray:
-    return RNG.normal(size=shape)
-
-
-A, B, C = normal(4, 3), normal(4, 3), normal(3, 5)
-V, U = normal(3), normal(4)
-SQUARE = normal(4, 4) + 3 * np.eye(4)
+A, B, C = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=(3, 5))
+V, U = RNG.normal(size=3), RNG.normal(size=4)
+SQUARE = RNG.normal(size=(4, 4)) + 3 * np.eye(4)
 SYMMETRIC = SQUARE @ SQUARE.T
-IMAGE, FILTER, BIAS = normal(2, 3, 7, 6), normal(4, 3, 3, 2), normal(4)
+IMAGE, FILTER, BIAS = (
+    RNG.normal(size=(2, 3, 7, 6)),
+    RNG.normal(size=(4, 3, 3, 2)),
+    RNG.normal(size=4),
+)
 CLASSES = [2, 0, 1, 1]
-SHARES = np.exp(normal(4, 3))
+SHARES = np.exp(RNG.normal(size=(4, 3)))
 SHARES = SHARES / SHARES.sum(axis=1, keepdims=True)
 FLAGS = A > 0
 WAVES = np.sin(np.arange(9.0)).reshape(3, 3)
-SIGNAL, PLACES = normal(7), np.array([[2, 0, 3], [1, 1, 0]])
+SIGNAL, PLACES = RNG.normal(size=7), np.array([[2, 0, 3], [1, 1, 0]])
 
 
 MATRIX_ORDERS = ("fro", "nuc", np.inf, -np.inf, 1, -1, 2, -2)
@@ -83,24 +84,27 @@ CASES: dict[str, Case] = {
     "correlate": Case(arrays.correlate, (SIGNAL, V)),
     "dot": Case(arrays.dot, (V, A[0])),
     "matmul": Case(arrays.matmul, (A, C)),
-    "matmul of stacks": Case(arrays.matmul, (normal(2, 1, 4, 3), normal(5, 3, 2))),
+    "matmul of stacks": Case(
+        arrays.matmul, (RNG.normal(size=(2, 1, 4, 3)), RNG.normal(size=(5, 3, 2)))
+    ),
     "matmul with a vector": Case(arrays.matmul, (A, V)),
     "outer": Case(arrays.outer, (U, V)),
-    "einsum": Case(lambda *x: arrays.einsum("ij,jk,k->i", *x), (A, C, normal(5))),
+    "einsum": Case(lambda *x: arrays.einsum("ij,jk,k->i", *x), (A, C, RNG.normal(size=5))),
     "einsum of stacks": Case(
-        lambda *x: arrays.einsum("bij,bkj->bik", *x), (normal(2, 4, 3), normal(2, 5, 3))
+        lambda *x: arrays.einsum("bij,bkj->bik", *x),
+        (RNG.normal(size=(2, 4, 3)), RNG.normal(size=(2, 5, 3))),
     ),
-    "transpose": Case(lambda x: arrays.transpose(x, (2, 0, 1)), (normal(2, 3, 4),)),
+    "transpose": Case(lambda x: arrays.transpose(x, (2, 0, 1)), (RNG.normal(size=(2, 3, 4)),)),
     "reshape": Case(lambda x: arrays.reshape(x, (2, 6)), (A,)),
     "broadcast_to": Case(lambda x: arrays.broadcast_to(x, (4, 3)), (V,)),
-    "concatenate": Case(lambda *x: arrays.concatenate(x, 1), (A, normal(4, 2))),
+    "concatenate": Case(lambda *x: arrays.concatenate(x, 1), (A, RNG.normal(size=(4, 2)))),
     "stack": Case(lambda *x: arrays.stack(x, 1), (A, B)),
     "index": Case(lambda x: x[1], (A,)),
     "slice": Case(lambda x: x[1:4:2, ::-1], (A,)),
     "take": Case(lambda x: arrays.take(x, [2, 0, 2], 0), (A,)),
     "pad": Case(lambda x: arrays.pad(x, [(1, 2), (0, 3)]), (A,)),
-    "squeeze": Case(lambda x: arrays.squeeze(x, 1), (normal(4, 1, 3),)),
-    "broadcasting": Case(lambda x, y, z: x * y + z, (A, V, normal(4, 1))),
+    "squeeze": Case(lambda x: arrays.squeeze(x, 1), (RNG.normal(size=(4, 1, 3)),)),
+    "broadcasting": Case(lambda x, y, z: x * y + z, (A, V, RNG.normal(size=(4, 1)))),
     "where": Case(lambda x, y: np.where(FLAGS, x * y, x - y), (A, B)),
     "solve": Case(arrays.solve, (SQUARE, A)),
     "solve for a vector": Case(arrays.solve, (SQUARE, U)),
@@ -118,13 +122,13 @@ CASES: dict[str, Case] = {
     "svdvals": Case(arrays.svdvals, (C,)),
     "qr": Case(lambda x: joined(np, arrays.qr(x)), (A,)),
     "qr of a wide matrix": Case(lambda x: joined(np, arrays.qr(x)), (C,)),
-    "qr of a stack": Case(lambda x: joined(np, arrays.qr(x)), (normal(2, 4, 3),)),
+    "qr of a stack": Case(lambda x: joined(np, arrays.qr(x)), (RNG.normal(size=(2, 4, 3)),)),
     "slogdet": Case(lambda x: arrays.slogdet(x)[1], (SQUARE[[1, 0, 2, 3]],)),
     "pinv": Case(arrays.pinv, (A,)),
     "lstsq": Case(lambda a, b: arrays.lstsq(a, b)[0], (A, B)),
     "matrix_power": Case(lambda x: arrays.matrix_power(x, 5), (SQUARE,)),
     "matrix_power of an inverse": Case(lambda x: arrays.matrix_power(x, -3), (SQUARE,)),
-    "multi_dot": Case(lambda *x: arrays.multi_dot(x), (U, A, C, normal(5, 2))),
+    "multi_dot": Case(lambda *x: arrays.multi_dot(x), (U, A, C, RNG.normal(size=(5, 2)))),
     "norm_of_order": Case(lambda x: arrays.norm_of_order(x, 3, 1), (A,)),
     **{
         f"norm of order {order}": Case(lambda x, order=order: arrays.norm_of_order(x, order), (A,))
@@ -148,25 +152,25 @@ CASES: dict[str, Case] = {
     ),
     "conv2d in groups": Case(
         lambda x, w, b: arrays.conv2d(x, w, b, groups=3, dilation=2, padding=1),
-        (IMAGE, normal(6, 1, 2, 2), normal(6)),
+        (IMAGE, RNG.normal(size=(6, 1, 2, 2)), RNG.normal(size=6)),
     ),
     "conv1d": Case(
         lambda x, w, b: arrays.conv1d(x, w, b, 2, 3, 2, 2),
-        (normal(2, 4, 9), normal(6, 2, 3), normal(6)),
+        (RNG.normal(size=(2, 4, 9)), RNG.normal(size=(6, 2, 3)), RNG.normal(size=6)),
     ),
     "avg_pool": Case(lambda x: arrays.avg_pool(x, (3, 2), 2), (IMAGE,)),
     "batch_norm in use": Case(
         lambda x, w, b, m, v: arrays.batch_norm(x, w, b, 1e-3, m, v),
-        (IMAGE, V, normal(3), normal(3), normal(3) ** 2),
+        (IMAGE, V, RNG.normal(size=3), RNG.normal(size=3), RNG.normal(size=3) ** 2),
     ),
     "running_statistics": Case(
         lambda x, m, v: arrays.stack(arrays.running_statistics(x, m, v, 0.3)),
-        (IMAGE, normal(3), normal(3) ** 2),
+        (IMAGE, RNG.normal(size=3), RNG.normal(size=3) ** 2),
     ),
     "max_pool": Case(lambda x: arrays.max_pool(x, 2), (IMAGE,)),
     "max_pool in strides": Case(lambda x: arrays.max_pool(x, 3, 2), (IMAGE,)),
-    "batch_norm": Case(arrays.batch_norm, (IMAGE, V, normal(3))),
-    "layer_norm": Case(arrays.layer_norm, (A, V, normal(3))),
+    "batch_norm": Case(arrays.batch_norm, (IMAGE, V, RNG.normal(size=3))),
+    "layer_norm": Case(arrays.layer_norm, (A, V, RNG.normal(size=3))),
     "leaky_relu": Case(arrays.leaky_relu, (A,)),
     "gelu": Case(arrays.gelu, (3 * A,)),
     "mse": Case(arrays.mse, (A, B)),
@@ -202,8 +206,8 @@ def reciprocal(xp: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _row(name: str) -> Case:
-    row = primitives.TABLE[name]
-    return Case(row, tuple(RNG.uniform(low, high, 9) for low, high in row.samples))
+    row, draw = primitives.TABLE[name], generator(name)
+    return Case(row, tuple(draw.uniform(low, high, 9) for low, high in row.samples))
 
 
 # Rows on numbers, on the domains that the table gives, by the name that they have in the table.

@@ -8,6 +8,7 @@
 - A block that starts with ``# name.py``, ``# name.txt`` or ``# pyproject.toml`` is written to that
   file, and commands are run where those files are. A ``pyproject.toml`` with entry points is
   installed there, as ``pip install -e .`` does.
+- At an example that needs an optional package which is missing, the test is skipped.
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support.optional import needed
 
 __all__ = [
     "ROOT",
     "Block",
     "Session",
     "blocks",
+    "failures",
     "links",
     "matches",
     "python_failures",
@@ -122,10 +128,28 @@ def python_failures(document: str, name: str) -> str:
         for previous, block in _consecutive(document)
     )
     test = doctest.DocTestParser().get_doctest(source, {"__name__": "document"}, name, None, 0)
-    report: list[str] = []
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    doctest.DocTestRunner(verbose=False, optionflags=flags).run(test, out=report.append)
-    return "".join(report)
+    return failures(test)
+
+
+class _Runner(doctest.DocTestRunner):
+    """Skips the test at an example that needs a missing package, if none failed before."""
+
+    def __init__(self) -> None:
+        super().__init__(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        self.report: list[str] = []
+
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+        reason = needed(exc_info[1])
+        if reason and not self.report:
+            pytest.skip(reason)
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
+def failures(test: doctest.DocTest, *, clear: bool = True) -> str:
+    """Run examples and return what went wrong."""
+    runner = _Runner()
+    runner.run(test, out=runner.report.append, clear_globs=clear)
+    return "".join(runner.report)
 
 
 def _consecutive(document: str) -> list[tuple[Block, Block]]:

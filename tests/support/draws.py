@@ -1,21 +1,20 @@
-"""Hypothesis draws the same values from a seed, whichever modules are loaded."""
+"""Generators of random numbers that depend on a name only.
+
+A test's data must be the same whatever runs before it, so no test draws from a generator of its
+module: it takes the fixture ``rng``, which is seeded with the name of the test. Data that a module
+draws while it is imported comes from a generator that no function uses
+(`tests/support/test_draws.py`).
+"""
 
 from __future__ import annotations
 
-from hypothesis.internal.conjecture import providers
+import zlib
 
-__all__ = ["forget_local_constants"]
+import numpy as np
+
+__all__ = ["generator"]
 
 
-def forget_local_constants() -> None:
-    """Let Hypothesis draw no constants from the source of the modules that are loaded.
-
-    Later versions read the constants of every local module, and draw some of them. What a seed
-    gives would depend on the tests that ran before in the same process, and a thousand files would
-    be parsed for it.
-    """
-    if not hasattr(providers, "_get_local_constants"):  # Hypothesis before 6.131
-        return
-    none = providers.Constants()
-    providers._get_local_constants = lambda: none
-    providers.CONSTANTS_CACHE.cache.clear()
+def generator(name: str) -> np.random.Generator:
+    """Return a generator that is seeded with a name."""
+    return np.random.default_rng(zlib.crc32(name.encode()))

@@ -111,16 +111,16 @@ def test_values_are_computed_in_the_dtype(dtype: Any) -> None:
             check_gradient(f, 2 * x * np.array(factor, dtype=dtype), x)
 
 
-def test_small_errors_are_found_in_single_precision() -> None:
-    x = RANDOM.normal(size=20).astype(np.float32)
+def test_small_errors_are_found_in_single_precision(rng: np.random.Generator) -> None:
+    x = rng.normal(size=20).astype(np.float32)
     wrong = np.cos(x)
     wrong[7] *= np.float32(1.01)
     with pytest.raises(GradientMismatch, match=r"x\[7\]"):
         check_gradient(lambda x: np.sum(np.sin(x)), wrong, x)
 
 
-def test_complex_gradients_follow_wirtinger() -> None:
-    z = RANDOM.normal(size=3) + 1j * RANDOM.normal(size=3)
+def test_complex_gradients_follow_wirtinger(rng: np.random.Generator) -> None:
+    z = rng.normal(size=3) + 1j * rng.normal(size=3)
 
     def f(z: Any) -> Any:
         return np.sum(np.abs(z) ** 4)
@@ -271,8 +271,8 @@ def test_dropout_is_named() -> None:
     check_gradient(net.eval(), x=torch.ones(2, 3))
 
 
-def test_what_the_dtype_hides_is_said() -> None:
-    x = RANDOM.normal(size=2000).astype(np.float32)
+def test_what_the_dtype_hides_is_said(rng: np.random.Generator) -> None:
+    x = rng.normal(size=2000).astype(np.float32)
 
     def f(x: Any) -> Any:
         return np.float32(1e12) + np.sum(np.sin(x))

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from difflab.autodiff.sparsity.coloring import Colors, Pattern, fullest
-from difflab.autodiff.sparsity.reach import csr_pattern
+from difflab.autodiff.sparsity.coloring import Colors, fullest
+from difflab.autodiff.sparsity.reach import Pattern, csr_pattern
 from difflab.autodiff.sparsity.star import color_star
 
 __all__ = ["color_both", "fewest_both", "readable"]

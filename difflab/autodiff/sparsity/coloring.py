@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from difflab.autodiff.sparsity.reach import Pattern
 from difflab.autodiff.sparsity.star import color_star, lowest_free
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 Colors = NDArray[np.int64]
-Pattern = sparse.csr_array[np.bool_]
 
 SEARCHED = 100_000
 """Vertices beyond which no second star coloring is searched for fewer colors."""

@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from difflab.autodiff.functions.chosen import ChosenInputs, Names, of_inputs, with_inputs
 from difflab.autodiff.sparsity.compressed import selected
 from difflab.autodiff.sparsity.dependence import dependence
-from difflab.autodiff.sparsity.reach import reached
+from difflab.autodiff.sparsity.reach import Pattern, reached
 from difflab.graph.function import Function
 
 __all__ = ["Columns"]
 
-Pattern = sparse.csr_array[np.bool_]
 Indices = NDArray[np.int64]
 
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.sparsity.acyclic import Substitution
+from difflab.autodiff.sparsity.reach import Pattern
 from difflab.core.wording import counted
 from difflab.errors import PointError
 from difflab.graph.function import Function
 
 __all__ = ["Direction", "SparseDerivative"]
 
-Pattern = sparse.csr_array[np.bool_]
 Indices = NDArray[np.int64]
 Direction = Literal["forward", "reverse", "bidirectional"]
 

@@ -9,6 +9,7 @@ processed level by level, so that a set of sources is stored for those vertices 
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,12 @@ from scipy import sparse
 
 from difflab.errors import UnsupportedError
 
-__all__ = ["csr_pattern", "reached"]
+__all__ = ["Pattern", "csr_pattern", "reached"]
 
 Ids = NDArray[np.int64]
 Marks = NDArray[np.bool_]
-Pattern = sparse.csr_array[np.bool_]
+# A string: the class can be subscripted from SciPy 1.16 on.
+Pattern: TypeAlias = "sparse.csr_array[np.bool_]"
 
 ENTRIES_LIMIT = 200_000_000
 """Maximum number of entries of a pattern; beyond it, storage would take many gigabytes."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+
+from difflab.autodiff.sparsity.reach import Pattern
 
 __all__ = ["color_star", "lowest_free"]
 
 Colors = NDArray[np.int64]
-Pattern = sparse.csr_array[np.bool_]
 
 NEUTRAL = 1
 """The bit of vertices without a color: several neighbors have it, and no vertex can get it."""

@@ -25,6 +25,7 @@ from difflab.autodiff.sparsity.coloring import (
 from difflab.autodiff.sparsity.columns import Columns
 from difflab.autodiff.sparsity.compressed import both_together, pulled_together, pushed_together
 from difflab.autodiff.sparsity.derivative import Direction, SparseDerivative
+from difflab.autodiff.sparsity.reach import Pattern
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
@@ -32,7 +33,6 @@ from difflab.graph.repetition import rolled
 
 __all__ = ["sparse_hessian", "sparse_jacobian", "sparsity"]
 
-Pattern = sparse.csr_array[np.bool_]
 Indices = NDArray[np.int64]
 SparseMode = Literal["auto", "forward", "reverse", "bidirectional"]
 HessianColoring = Literal["star", "acyclic", "auto"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.optional import fault, installed, load
+from difflab.core.optional import conflict, fault, installed, load, repair
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
 from difflab.methods.deadline import PATIENCE
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
@@ -89,13 +89,11 @@ class Peer:
         """
         distribution = self.packages[0]
         reason = absence(self.package, distribution)
-        if reason is not None:
-            return reason
-        broken = fault(self.package, *self.modules)
-        if not broken:
-            return None
-        repair = f"repair it with: pip install --force-reinstall {distribution}"
-        return f"{distribution} is installed and {broken}; {repair}"
+        broken = "" if reason else fault(self.package, *self.modules)
+        clash = conflict(distribution, unusable=bool(reason or broken))
+        if clash or not broken:
+            return clash or reason
+        return f"{distribution} is installed and {broken}; {repair(distribution)}"
 
     def start(self) -> None:
         """Import the package, so that the import is not measured with preparing."""

@@ -6,11 +6,13 @@ Its inverse trigonometric functions and `erf` are approximations to seven digits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.core.optional import described
 from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_peer import ArrayPeer, by_rows
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
@@ -34,6 +36,13 @@ class Tinygrad(ArrayPeer):
     name = "tinygrad"
     title = "tinygrad"
     summary = "tinygrad: lazy tensors, kernels compiled for its default device, in float64"
+
+    def start(self) -> None:
+        """Import the package and open its device, which compiles for some seconds."""
+        super().start()
+        if self.missing() is None:
+            with suppress(UnsupportedError):  # raised again for each function
+                _check_device()
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return a pullback of the function or of its gradient, computed per row."""
@@ -130,15 +139,25 @@ class Tinygrad(ArrayPeer):
 
 
 def _check_device() -> None:
-    """Raise if tinygrad has nothing to compute on."""
+    """Raise if tinygrad has nothing to compute on, and say why.
+
+    tinygrad opens one device after the other and drops their errors, so that an error of a moment
+    (a compiler that is stopped, a cache that another process locks) reads as "no usable devices".
+    The processor is therefore tried once more, and its own error is the reason.
+    """
     from tinygrad import Device
 
     try:
         Device.DEFAULT  # noqa: B018 - a property that looks for a device
     except RuntimeError as error:
-        raise UnsupportedError(
-            f"tinygrad finds no device: {error}; for the processor it needs clang"
-        ) from error
+        try:
+            Device["CPU"]
+            Device.DEFAULT  # noqa: B018
+        except Exception as reason:  # of tinygrad, its compiler or the system
+            needs = "; it needs clang" if isinstance(reason, FileNotFoundError) else ""
+            raise UnsupportedError(
+                f"tinygrad finds no device: {error}; on the processor: {described(reason)}{needs}"
+            ) from error
 
 
 def _tensor(value: Any) -> Any:

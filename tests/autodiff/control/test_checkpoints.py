@@ -322,7 +322,8 @@ def test_peak_memory_of_a_gradient(name: str) -> None:
 def test_peak_memory_of_compiled_code_is_the_planned_one(name: str) -> None:
     fast = dl.compile(dl.gradient(dl.trace(deep(CHAINS[name][0], STEPS), LARGE)), target="numpy")
     plan = fast.memory_plan().peak_bytes / LARGE.nbytes
-    assert peak_states(lambda: fast(LARGE)) == pytest.approx(plan, rel=0.1)
+    # Plans count a result beside the buffers; code and views take little.
+    assert 0.9 * plan <= peak_states(lambda: fast(LARGE)) <= plan + 0.2
     assert plan <= CHAINS[name][1] + 2
 
 

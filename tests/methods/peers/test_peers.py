@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -20,6 +22,7 @@ from difflab.graph.function import Function, evaluate
 from difflab.lab.compare import compare
 from difflab.language import parse
 from difflab.methods.peers.peer import Peer
+from difflab.methods.peers.tinygrad import _check_device
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import peers
 from difflab.primitives import TABLE
@@ -81,9 +84,9 @@ def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         return
     if found.name == "tinygrad":
         try:
-            module.Device.DEFAULT  # noqa: B018 - a property that looks for a device
-        except RuntimeError:
-            pytest.skip("tinygrad finds no device: there is no clang")
+            _check_device()
+        except UnsupportedError as error:
+            pytest.skip(str(error))
     if found.name == "torch-compile":
         monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
         monkeypatch.setattr(module, "compile", partial(module.compile, backend="eager"))
@@ -294,14 +297,15 @@ def test_tinygrad_without_a_device_says_what_it_needs(monkeypatch: pytest.Monkey
     monkeypatch.setattr(type(tinygrad.Device), "DEFAULT", property(none))
     peer = peers()["tinygrad"]
     assert isinstance(peer, Peer)
-    with pytest.raises(UnsupportedError, match="no usable devices; for the processor it needs cl"):
+    with pytest.raises(UnsupportedError, match="tinygrad finds no device: no usable devices; on"):
         derivative(peer, "x*y", [2.0, 5.0])
-    with pytest.raises(UnsupportedError, match="needs clang"):
+    with pytest.raises(UnsupportedError, match="no usable devices"):
         peer.adapter(parse("x*y"), None)
 
 
 def test_an_absent_peer_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda _: False)
+    monkeypatch.setattr("difflab.core.optional._distributed", lambda _: False)
     for name, peer in peers().items():
         assert isinstance(peer, Peer)
         which = {"torch-compile": "torch"}.get(name, name)
@@ -311,3 +315,46 @@ def test_an_absent_peer_names_the_command(monkeypatch: pytest.MonkeyPatch) -> No
     result = compare("x^2", {"x": 3}, methods=["jax", "reverse"], timing=False)
     assert [row.status for row in result.methods] == ["unsupported", "ok"]
     assert "pip install jax" in str(result.methods[0].message)
+
+
+class Devices(dict[str, Any]):
+    """What tinygrad has under this name: errors of `opening`, one a trial, are dropped by it."""
+
+    def __init__(self, opening: list[BaseException]) -> None:
+        super().__init__()
+        self.opening = opening
+
+    def __missing__(self, name: str) -> object:
+        assert name == "CPU"
+        if self.opening:
+            raise self.opening.pop(0)
+        return self.setdefault(name, object())
+
+    @property
+    def DEFAULT(self) -> str:
+        try:
+            self["CPU"]
+        except Exception as error:
+            raise RuntimeError("no usable devices") from error
+        return "CPU"
+
+
+@pytest.mark.parametrize(
+    ("opening", "said"),
+    [
+        ([], None),
+        ([OSError("database is locked")], None),  # a moment later it is not
+        ([OSError("a"), OSError("database is locked")], "on the processor: OSError: database is"),
+        ([FileNotFoundError("clang")] * 2, "FileNotFoundError: clang; it needs clang"),
+    ],
+)
+def test_a_device_that_does_not_open_at_once_is_tried_again(
+    opening: list[BaseException], said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tinygrad", SimpleNamespace(Device=Devices(opening)))
+    if said is None:
+        _check_device()
+        return
+    with pytest.raises(UnsupportedError, match=f"no usable devices.*{said}") as caught:
+        _check_device()
+    assert ("needs clang" in str(caught.value)) == ("needs clang" in said)

@@ -68,8 +68,9 @@ class ArrayTarget(PointTarget):
 
     def workspace(self) -> Workspace:
         """Return new buffers, and the code bound to them."""
+        make = self._make  # before the buffers: compiling the code needs memory that it then frees
         cells = self.layout.cells()
-        run = self._make([cells[number] for number in self.writer.prepared])
+        run = make([cells[number] for number in self.writer.prepared])
         # NumPy's error state is a context variable: entering a context that ignores errors
         # takes a twentieth of the time of np.errstate.
         context = contextvars.copy_context()

@@ -108,9 +108,9 @@ LAYOUTS: list[Callable[[Any], tuple[Any, Any]]] = [
 ]
 
 
-def test_inputs_lie_as_they_like(xp: Any) -> None:
+def test_inputs_lie_as_they_like(xp: Any, rng: np.random.Generator) -> None:
     f = seed()
-    wide = RNG.uniform(0.5, 3.0, (6, 4))
+    wide = rng.uniform(0.5, 3.0, (6, 4))
     there = xp.asarray(wide)
     fast = dl.compile(f, "cupy")
     calls = [partial(fast, *place(there)) for place in LAYOUTS]
@@ -202,10 +202,10 @@ def test_functions_and_their_derivatives(xp: Any) -> None:
     held(cases, xp)
 
 
-def test_programs_of_arrays(xp: Any) -> None:
+def test_programs_of_arrays(xp: Any, rng: np.random.Generator) -> None:
     f = dl.value_and_gradient(dl.parse(NETWORK))
-    one = tuple(RNG.normal(size=shape) for shape in f.input_shapes)
-    rows = tuple(RNG.normal(size=(7, *shape)) for shape in f.input_shapes)
+    one = tuple(rng.normal(size=shape) for shape in f.input_shapes)
+    rows = tuple(rng.normal(size=(7, *shape)) for shape in f.input_shapes)
     held([(f, one), (f, rows), (f, (*one[:-1], rows[-1])), (f, (rows[0], *one[1:]))], xp)
     stages = dl.compile(f, "cupy")._cupy
     assert stages.kernels < len(stages.stages.steps) / 2
@@ -266,12 +266,12 @@ def test_values_are_let_go_after_their_last_use(xp: Any, monkeypatch: Any) -> No
     assert held_there == [2, 2, 2, 2, 2, 1]
 
 
-def test_repetition_is_vectors_there(xp: Any) -> None:
+def test_repetition_is_vectors_there(xp: Any, rng: np.random.Generator) -> None:
     terms = " + ".join(f"100*(x{k + 1} - x{k}^2)^2 + (1 - x{k})^2" for k in range(1, 300))
     f = dl.value_and_gradient(dl.parse(terms))
     for packed in (False, True):
         fast = dl.compile(f, "cupy", packed=packed)
-        point = RNG.uniform(-1, 1, 300)
+        point = rng.uniform(-1, 1, 300)
         given = [xp.asarray(point)] if packed else [xp.asarray(x) for x in point]
         agree(fast(*given), f(*point), xp)
         assert len(fast.source) < 60_000

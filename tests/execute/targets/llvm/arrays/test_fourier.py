@@ -33,8 +33,10 @@ CASES: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize(
     ("shape", "axis"), [((2,), 0), ((7,), 0), ((3, 40), 1), ((6, 5), 0), ((2, 9, 3), 1)]
 )
-def test_machine_code_gives_what_numpy_gives(name: str, shape: tuple[int, ...], axis: int) -> None:
-    x = RNG.normal(size=shape)
+def test_machine_code_gives_what_numpy_gives(
+    name: str, shape: tuple[int, ...], axis: int, rng: np.random.Generator
+) -> None:
+    x = rng.normal(size=shape)
     f = dl.trace(dl.value_and_grad(lambda x: np.sum(np.sin(CASES[name](x, axis)))), x)
     native = dl.compile(f, target="native")
     assert native.reason.startswith("native")
@@ -46,10 +48,12 @@ def test_machine_code_gives_what_numpy_gives(name: str, shape: tuple[int, ...], 
 @pytest.mark.parametrize("size", [1, 2, 5, 6])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("row", [fft, rfft, irfft])
-def test_a_call_is_the_rows_kernel(row: Any, transposed: bool, size: int, after: int) -> None:
+def test_a_call_is_the_rows_kernel(
+    row: Any, transposed: bool, size: int, after: int, rng: np.random.Generator
+) -> None:
     transform = Transform(FOURIER[row.name], int(transposed), 2, size, after)
     source, target = transform.shapes
-    x, out = RNG.normal(size=source), np.full(target, np.nan)
+    x, out = rng.normal(size=source), np.full(target, np.nan)
     given = x.copy()
     transform.apply(x, out)
     params = {"size": size} if row is irfft else {}
@@ -76,30 +80,30 @@ def test_parts_share_a_nest_with_what_computes_them() -> None:
     assert layout.room == 2 * (4 * 33 * 2)
 
 
-def test_loops_of_machine_code_hold_transforms() -> None:
+def test_loops_of_machine_code_hold_transforms(rng: np.random.Generator) -> None:
     def evolved(x: Any) -> Any:
         step = lambda u, _: (np.fft.irfft(np.fft.rfft(u) * (0.9 + 0.1j), 8) + 0.1 * x, None)  # noqa: E731
         return np.sum(dl.scan(step, x, None, length=5)[0] ** 2)
 
-    x = RNG.normal(size=8)
+    x = rng.normal(size=8)
     f = dl.trace(dl.value_and_grad(evolved), x)
     native = dl.compile(f, target="native")
     assert native.reason == "native: as requested"
     expected = dl.compile(f, target="numpy")
     for found, value in zip(native(x), expected(x), strict=True):
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-13)
-    points = RNG.normal(size=(9, 8))
+    points = rng.normal(size=(9, 8))
     for found, value in zip(native(points), expected(points), strict=True):
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
 def test_what_a_transform_raises_ends_the_run(
-    kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+    kind: type[BaseException], monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     f = dl.trace(lambda x: np.fft.irfft(np.fft.rfft(x) * 2.0), np.ones(8))
     native = dl.compile(f, target="native")
-    x = RNG.normal(size=8)
+    x = rng.normal(size=8)
     right = native(x)
 
     def failing(*args: Any) -> None:

@@ -53,10 +53,10 @@ def slopes(a: Any, first: Any, steps: int) -> tuple[float, Any, Any]:
 @for_each("steps", [1, 4, 5, 6, 7, 8, 9, 50])
 @pytest.mark.parametrize("order", range(1, MOST_BEFORE + 2))
 def test_values_and_gradients_of_every_order(
-    order: int, steps: int, monkeypatch: pytest.MonkeyPatch
+    order: int, steps: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
-    a, first = RNG.uniform(0.2, 1.0, order) / order, RNG.uniform(0.5, 1.5, order)
+    a, first = rng.uniform(0.2, 1.0, order) / order, rng.uniform(0.5, 1.5, order)
     f = dl.trace(recurrence(order, steps), a, first)
     code = NativeArrays(Schedule.of(dl.value_and_grad(f, argnums=(0, 1))))
     for found, right in zip(code([a, first]), slopes(a, first, steps), strict=True):
@@ -125,7 +125,9 @@ def test_a_hundred_thousand_operations_that_repeat_are_a_loop(
     assert fast.source.count("\n") < 200
 
 
-def test_a_turn_may_read_what_it_writes_itself_where_pieces_before_the_loop_do_not() -> None:
+def test_a_turn_may_read_what_it_writes_itself_where_pieces_before_the_loop_do_not(
+    rng: np.random.Generator,
+) -> None:
     """From the third step on each reads the middle of its own waves, so they share no nest."""
 
     def steps(s: Any) -> Any:
@@ -137,7 +139,7 @@ def test_a_turn_may_read_what_it_writes_itself_where_pieces_before_the_loop_do_n
             s = (0.5 * s + seen) * waves[k][0]
         return s
 
-    s = RNG.normal(size=40)
+    s = rng.normal(size=40)
     f = dl.trace(steps, s)
     cut = segmented(instructions(Schedule.of(f)))
     assert any(segment.before == 2 for segment in cut.segments)

@@ -34,14 +34,19 @@ def names(target: NativeArrays) -> set[str]:
 @pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize(("shape", "axis", "count"), CASES)
 def test_values_and_gradients_are_numpys(
-    shape: tuple[int, ...], axis: int, count: int, checked: bool, monkeypatch: pytest.MonkeyPatch
+    shape: tuple[int, ...],
+    axis: int,
+    count: int,
+    checked: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    rng: np.random.Generator,
 ) -> None:
     if checked:
         monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
     monkeypatch.setattr(expansion, "MOST_RUNS", 1)
-    x = RNG.normal(size=shape)
-    places = RNG.integers(-shape[axis], shape[axis], count)
-    weights = RNG.normal(size=np.take(x, places, axis=axis).shape)
+    x = rng.normal(size=shape)
+    places = rng.integers(-shape[axis], shape[axis], count)
+    weights = rng.normal(size=np.take(x, places, axis=axis).shape)
     f = dl.trace(lambda x: np.sum(np.sin(np.take(2 * x, places, axis=axis)) * weights), x)
     value, gradient = (NativeArrays(Schedule.of(g)) for g in (f, dl.gradient(f)))
     taken = np.take(2 * x, places, axis=axis)
@@ -58,18 +63,20 @@ def test_values_and_gradients_are_numpys(
     assert ({"gather", "scatter"} <= names(gradient)) == looked_up
 
 
-def test_one_place_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_place_is_not_looked_up(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
     monkeypatch.setattr(expansion, "MOST_RUNS", 1)
-    x = RNG.normal(size=(3, 5))
+    x = rng.normal(size=(3, 5))
     target = NativeArrays(Schedule.of(dl.trace(lambda x: np.sin(np.take(x, [2], axis=0)), x)))
     np.testing.assert_allclose(target([x])[0], np.sin(x[[2]]), rtol=1e-12)
 
 
-def test_the_code_does_not_grow_with_the_indices() -> None:
-    x = RNG.normal(size=400)
+def test_the_code_does_not_grow_with_the_indices(rng: np.random.Generator) -> None:
+    x = rng.normal(size=400)
     sizes = []
     for count in (1_000, 50_000):
-        places = RNG.integers(0, x.size, count)
+        places = rng.integers(0, x.size, count)
         gradient = dl.gradient(dl.trace(lambda x, p=places: np.sum(np.take(x, p) ** 2), x))
         target = NativeArrays(Schedule.of(gradient))
         sizes.append(len(target.text))
@@ -78,9 +85,11 @@ def test_the_code_does_not_grow_with_the_indices() -> None:
     assert sizes[1] < 1.1 * sizes[0]
 
 
-def test_what_is_looked_up_only_to_be_computed_with_takes_no_memory() -> None:
-    x = RNG.normal(size=(3, 40))
-    left, right = RNG.integers(0, 40, (2, 5_000))
+def test_what_is_looked_up_only_to_be_computed_with_takes_no_memory(
+    rng: np.random.Generator,
+) -> None:
+    x = rng.normal(size=(3, 40))
+    left, right = rng.integers(0, 40, (2, 5_000))
     f = dl.trace(lambda x: np.sum(np.take(2 * x, left, axis=1) * np.take(x, right, axis=1)), x)
     target = NativeArrays(Schedule.of(f))
     np.testing.assert_allclose(target([x])[0], 2 * np.sum(x[:, left] * x[:, right]), rtol=1e-12)
@@ -88,15 +97,17 @@ def test_what_is_looked_up_only_to_be_computed_with_takes_no_memory() -> None:
     assert target.layout.room == x.size + 1
 
 
-def test_what_is_made_beside_is_looked_up_when_all_of_it_is_there() -> None:
-    x, places = RNG.normal(size=(2, 30)), RNG.permutation(30)
+def test_what_is_made_beside_is_looked_up_when_all_of_it_is_there(rng: np.random.Generator) -> None:
+    x, places = rng.normal(size=(2, 30)), rng.permutation(30)
     found = NativeArrays(Schedule.of(dl.trace(lambda x: np.take(x * x, places, axis=1), x)))
     np.testing.assert_array_equal(found([x])[0], (x * x)[:, places])
 
 
-def test_the_turns_of_a_recurrence_look_up_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_turns_of_a_recurrence_look_up_as_well(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
     monkeypatch.setattr(expansion, "MOST_RUNS", 1)
-    x, places = RNG.normal(size=11), RNG.permutation(11)
+    x, places = rng.normal(size=11), rng.permutation(11)
 
     def unrolled(x: Any) -> Any:
         y = x
