@@ -10,7 +10,8 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from typing import Any
 
@@ -131,13 +132,15 @@ def together(rows: Rows, *, total: bool = False) -> Function:
     return Function.build(builder, inputs, [node.id for node in results], outputs)
 
 
-def hold_rows(rows: Rows, points: Sequence[Array], found: Array, target: str) -> None:
+Noted = Callable[[str], AbstractContextManager[None]]
+
+
+def hold_rows(noted: Noted, rows: Rows, points: Sequence[Array], found: Array) -> None:
     """Hold the values of some rows, a column each, to those of the evaluator."""
-    with failures(len(rows)) as noted:
-        for (name, row), at, column in zip(rows.items(), points, found.T, strict=True):
-            with noted(name):
-                expected = evaluated(function_of(row), at)
-                assert_close(column, expected, f"{name} in {target}", LOOSE.get(name, ULPS), at)
+    for (name, row), at, column in zip(rows.items(), points, found.T, strict=True):
+        with noted(name):
+            expected = evaluated(function_of(row), at)
+            assert_close(column, expected, name, LOOSE.get(name, ULPS), at)
 
 
 def compiled(rows: Rows, function: Function, target: str) -> Any:
@@ -156,8 +159,7 @@ def test_rows_agree_with_the_evaluator_at_points(target: str) -> None:
                 np.concatenate([samples(row, 40), edges(function_of(row))]) for row in rows.values()
             ]
             found = [np.ravel(fast(*at)) for at in np.concatenate(points, axis=1).tolist()]
-            with noted(target):
-                hold_rows(rows, points, np.array(found, dtype=float), target)
+            hold_rows(noted, rows, points, np.array(found, dtype=float))
 
 
 @TARGETS
@@ -170,9 +172,8 @@ def test_rows_agree_with_the_evaluator_in_batches(target: str) -> None:
                 for row in rows.values()
             ]
             found = fast(*np.concatenate(points, axis=1).T)
-            with noted(target):
-                columns = found if len(rows) > 1 else [found]
-                hold_rows(rows, points, np.array(columns, dtype=float).T, target)
+            columns = found if len(rows) > 1 else [found]
+            hold_rows(noted, rows, points, np.array(columns, dtype=float).T)
 
 
 @pytest.mark.parametrize("name", ["logcosh", "versine"])
