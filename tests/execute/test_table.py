@@ -6,16 +6,21 @@ differ from them by four units in the last place, nan and inf included.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from difflab.autodiff.functions.transforms import jacobian
+from difflab.autodiff.functions.transforms import gradient
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute import compile
@@ -26,9 +31,11 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.language import parse
 from difflab.primitives import TABLE
-from tests.support.rows import for_each
+from tests.support.rows import failures, for_each
+from tests.support.special_rows import NO_MACHINE_CODE
 
 Array = NDArray[np.float64]
+Rows = dict[str, Primitive]
 
 ULPS = 4
 LOOSE = {"dcbrt": 8, "derfi": 8, "dlog_ndtr": 12, "log_remainder": 32}
@@ -72,13 +79,16 @@ def edges(function: Function) -> Array:
     return np.array(every)
 
 
-def assert_close(found: Array, expected: Array, what: str, ulps: float = ULPS) -> None:
+def assert_close(
+    found: Array, expected: Array, what: str, ulps: float = ULPS, points: Array | None = None
+) -> None:
     found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))
     with np.errstate(all="ignore"):
         near = np.abs(found - expected) <= ulps * np.spacing(np.abs(expected))
     wrong = np.flatnonzero(~(same | near))
-    assert not wrong.size, f"{what}: {found[wrong][:5]}, not {expected[wrong][:5]} at {wrong[:5]}"
+    at = wrong if points is None else points[wrong]
+    assert not wrong.size, f"{what}: {found[wrong][:5]}, not {expected[wrong][:5]} at {at[:5]}"
 
 
 def evaluated(function: Function, points: Array) -> Array:
@@ -86,24 +96,84 @@ def evaluated(function: Function, points: Array) -> Array:
     return np.asarray(function.values(points)[:, 0], dtype=float)
 
 
-@ROWS
-@TARGETS
-def test_row_agrees_with_the_evaluator_at_points(name: str, target: str) -> None:
-    function = function_of(SAMPLED[name])
+def programs(target: str, *, derived: bool = False) -> Iterator[Rows]:
+    """Yield the rows in groups that are compiled as one function of inputs of their own.
+
+    Python code computes all of a function in a guarded way where one operation raises, and a
+    function with a row that LLVM does not compute is left to NumPy: these rows are functions each.
+    Rows of as many inputs are one group, which has as many points as each of them.
+    """
+    groups: dict[object, Rows] = {}
+    for name, row in SAMPLED.items():
+        if derived and row.boolean:  # a truth value has no derivative
+            continue
+        function = gradient(function_of(row)) if derived else function_of(row)
+        used = {each.name for each in function.graph.primitives}
+        alone = target == "python" or (target == "native" and used & NO_MACHINE_CODE)
+        groups.setdefault(name if alone else function.n, {})[name] = row
+    yield from groups.values()
+
+
+def together(rows: Rows, *, total: bool = False) -> Function:
+    """Return a function of all inputs of some rows, with an output per row or their sum."""
+    builder = Builder()
+    inputs: list[int] = []
+    results: list[Node] = []
+    for k, row in enumerate(rows.values()):
+        nodes = []
+        for letter, (low, high) in zip("abc", row.samples, strict=False):
+            number = builder.constant(int(low)) if low == high else builder.input(f"{letter}{k}")
+            inputs += [] if low == high else [number]
+            nodes.append(Node(builder, number))
+        results.append(row(*nodes))
+    if total:
+        results = [functools.reduce(operator.add, results)]
+    outputs = [f"y{k}" for k in range(len(results))]
+    return Function.build(builder, inputs, [node.id for node in results], outputs)
+
+
+Noted = Callable[[str], AbstractContextManager[None]]
+
+
+def hold_rows(noted: Noted, rows: Rows, points: Sequence[Array], found: Array) -> None:
+    """Hold the values of some rows, a column each, to those of the evaluator."""
+    for (name, row), at, column in zip(rows.items(), points, found.T, strict=True):
+        with noted(name):
+            expected = evaluated(function_of(row), at)
+            assert_close(column, expected, name, LOOSE.get(name, ULPS), at)
+
+
+def compiled(rows: Rows, function: Function, target: str) -> Any:
+    """Compile a function of some rows; where there are several, not by another target."""
     fast = compile(function, target)
-    points = np.concatenate([samples(SAMPLED[name], 40), edges(function)])
-    found = np.array([fast(*point.tolist()) for point in points], dtype=float)
-    expected = evaluated(function, points)
-    assert_close(found, expected, f"{name} in {target}", LOOSE.get(name, ULPS))
+    assert len(rows) == 1 or fast.reason.startswith(target), fast.reason
+    return fast
 
 
-@ROWS
 @TARGETS
-def test_row_agrees_with_the_evaluator_in_batches(name: str, target: str) -> None:
-    function = function_of(SAMPLED[name])
-    points = np.concatenate([samples(SAMPLED[name], 1000), edges(function)])
-    found, expected = compile(function, target)(*points.T), np.asarray(function(*points.T))
-    assert_close(found, expected, f"{name} in {target}", LOOSE.get(name, ULPS))
+def test_rows_agree_with_the_evaluator_at_points(target: str) -> None:
+    with failures(len(SAMPLED)) as noted:
+        for rows in programs(target):
+            fast = compiled(rows, together(rows), target)
+            points = [
+                np.concatenate([samples(row, 40), edges(function_of(row))]) for row in rows.values()
+            ]
+            found = [np.ravel(fast(*at)) for at in np.concatenate(points, axis=1).tolist()]
+            hold_rows(noted, rows, points, np.array(found, dtype=float))
+
+
+@TARGETS
+def test_rows_agree_with_the_evaluator_in_batches(target: str) -> None:
+    with failures(len(SAMPLED)) as noted:
+        for rows in programs(target):
+            fast = compiled(rows, together(rows), target)
+            points = [
+                np.concatenate([samples(row, 1000), edges(function_of(row))])
+                for row in rows.values()
+            ]
+            found = fast(*np.concatenate(points, axis=1).T)
+            columns = found if len(rows) > 1 else [found]
+            hold_rows(noted, rows, points, np.array(columns, dtype=float).T)
 
 
 @pytest.mark.parametrize("name", ["logcosh", "versine"])
@@ -160,19 +230,22 @@ def test_guarded_code_agrees_with_the_plain_code(name: str) -> None:
     assert_close(found, evaluated(function, points), name)
 
 
-@ROWS
 @TARGETS
-def test_derivative_of_a_row_agrees_with_the_evaluator(name: str, target: str) -> None:
-    row = SAMPLED[name]
-    if row.boolean:
-        pytest.skip("a truth value has no derivative")
-    derivative = jacobian(function_of(row), "reverse")
-    fast = compile(derivative, target)
-    points = samples(row, 20)
-    found = np.array([np.ravel(fast(*point.tolist())) for point in points])
-    expected = np.array([np.ravel(derivative(*point.tolist())) for point in points])
-    # Derivatives are several operations, each of which may differ in the last place.
-    np.testing.assert_allclose(found, expected, rtol=2e-15, atol=1e-300)
+def test_derivatives_of_rows_agree_with_the_evaluator(target: str) -> None:
+    with failures(len(SAMPLED)) as noted:
+        for rows in programs(target, derived=True):
+            derivative = gradient(together(rows, total=True))
+            fast = compiled(rows, derivative, target)
+            points = np.concatenate([samples(row, 20) for row in rows.values()], axis=1)
+            found = np.array([np.ravel(fast(*at)) for at in points.tolist()])
+            expected = np.array([np.ravel(derivative(*at)) for at in points.tolist()])
+            parts = np.split(np.arange(found.shape[1]), len(rows), axis=0)
+            for name, part in zip(rows, parts, strict=True):
+                with noted(name):
+                    # Several operations, each of which may differ in the last place.
+                    np.testing.assert_allclose(
+                        found[:, part], expected[:, part], rtol=2e-15, atol=1e-300, err_msg=name
+                    )
 
 
 @ROWS

@@ -151,6 +151,13 @@ def compiled(functions: Sequence[Function], folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "f.so"))
 
 
+def in_c(folder: Path, function: Function, point: Sequence[float]) -> list[float]:
+    library = compiled([function], folder)
+    result = (ctypes.c_double * function.m)()
+    library.f0((ctypes.c_double * function.n)(*point), result)
+    return list(result)
+
+
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler called cc")
 def test_c_compiles_without_a_warning_and_agrees(tmp_path: Path) -> None:
     every = functions()
