@@ -64,3 +64,16 @@ def test_a_planted_fault_is_found(
     monkeypatch.setattr(formulas, "WORDS", kept)
     with pytest.raises((AssertionError, ExceptionGroup)):
         drawn(programs, family.check, family.fixed, 1)
+
+
+@pytest.mark.skipif(not C.there, reason="needs gcc")
+def test_a_planted_fault_is_found_in_a_file_of_many_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nan_ignored(monkeypatch)
+    kept = [word for word in formulas.WORDS if word.template in ("max({0}, {1})", "({0} * {1})")]
+    monkeypatch.setattr(formulas, "WORDS", kept)
+    rest: list[printed.Rest] = []
+    drawn(printed.PROGRAMS, lambda program: rest.extend(printed.begin(program)), 60, 1)
+    with pytest.raises(AssertionError, match="printed C"):
+        printed.finish(rest)
