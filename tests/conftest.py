@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +26,9 @@ os.environ.pop("FORCE_COLOR", None)
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
+# Drawn once: the workers of pytest-xdist inherit the seed that the head of the report names.
+if not os.environ.get("DIFFLAB_SEED"):
+    os.environ["DIFFLAB_SEED"] = str(1_000_000 + secrets.randbelow(10**9))
 # A shell starts what runs in the background deaf to Ctrl-C, and processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -37,6 +41,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("difflab")
+
+
+def pytest_report_header() -> str:
+    seed = os.environ["DIFFLAB_SEED"]
+    return f"differential tests: DIFFLAB_SEED={seed} repeats the fresh random programs"
 
 
 @pytest.fixture
