@@ -26,6 +26,8 @@ os.environ.pop("FORCE_COLOR", None)
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
+# Some tests ask JAX for double precision: all have it, whatever ran before them.
+os.environ["JAX_ENABLE_X64"] = "1"
 # Drawn once: the workers of pytest-xdist inherit the seed that the head of the report names.
 if not os.environ.get("DIFFLAB_SEED"):
     os.environ["DIFFLAB_SEED"] = str(1_000_000 + secrets.randbelow(10**9))
