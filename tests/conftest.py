@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.draws import generator
+from tests.support.hypothesis_draws import forget_local_constants
 from tests.tiers import Tiers
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 DATA = Path(__file__).parent / "data"
 
@@ -22,10 +25,19 @@ os.environ.update(MPLBACKEND="Agg", NO_COLOR="1", COLUMNS="80")
 # Compiled code of the tests is not kept among the user's.
 os.environ["DIFFLAB_CACHE"] = "off"
 os.environ.pop("FORCE_COLOR", None)
+# Threads of BLAS wait actively: beside other processes they cost many times what they save. The
+# settings are read when NumPy is loaded, which is why this module does not import it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Where JAX computes what is expected, compiling takes far longer than running.
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
+# Some tests ask JAX for double precision: all have it, whatever ran before them.
+os.environ["JAX_ENABLE_X64"] = "1"
+# Drawn once: the workers of pytest-xdist inherit the seed that the head of the report names.
+if not os.environ.get("DIFFLAB_SEED"):
+    os.environ["DIFFLAB_SEED"] = str(1_000_000 + secrets.randbelow(10**9))
 # A shell starts what runs in the background deaf to Ctrl-C, and processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -38,6 +50,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("difflab")
+forget_local_constants()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,9 +63,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Tiers(config), "difflab-tiers")
 
 
+def pytest_report_header() -> str:
+    seed = os.environ["DIFFLAB_SEED"]
+    return f"differential tests: DIFFLAB_SEED={seed} repeats the fresh random programs"
+
+
 @pytest.fixture
-def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+def rng(request: pytest.FixtureRequest) -> Generator:
     """Random numbers that depend on the name of the test, and on no other test."""
+    from tests.support.draws import generator
+
     return generator(request.node.nodeid)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.cli.output import emit, screen
+
+if TYPE_CHECKING:
+    from difflab.core.table import Cell
 
 __all__ = ["doctor"]
 
@@ -55,8 +58,7 @@ def doctor() -> int:
     """Show versions, processor, threads, GPU and optional packages."""
     from importlib.metadata import packages_distributions
 
-    from difflab.core.optional import conflict
-    from difflab.core.table import Cell, Column, Table, facts
+    from difflab.core.table import Column, Table, facts
     from difflab.execute.targets.llvm.store import folder
     from difflab.lab.environment import environment
     from difflab.methods.process.loading import faults
@@ -67,28 +69,35 @@ def doctor() -> int:
     found.append(("compiled code", str(folder() or "not kept: DIFFLAB_CACHE is off")))
     wrong = faults(package.module for package in OPTIONAL)
     distributions = packages_distributions()
-    rows, clashes = [], []
+    rows, notes = [], []
     for package in OPTIONAL:
-        fault = wrong.get(package.module, "")
-        state = Cell(
-            fault or _version(distributions, package.module), "missing" if fault else "installed"
-        )
-        if fault.startswith("broken"):
-            state = Cell("broken", "broken")
-        clash = conflict(package.name, unusable=bool(fault))
-        if clash:
-            clashes.append(clash)
-            state = Cell("broken", "broken") if fault != "missing" else state
-        offered = fault == "missing" and not clash
-        install = f"pip install {package.requirement}" if offered else ""
-        rows.append((package.module, state, package.use, install))
+        row, note = _described(package, wrong.get(package.module, ""), distributions)
+        rows.append(row)
+        notes += [note] if note else []
     headings = ("optional", "version", "used for", "add it with")
     columns = [Column(heading, wrap=heading == "used for") for heading in headings]
-    names = {package.module: package.name for package in OPTIONAL}
-    notes = [_broken(names[module], why) for module, why in wrong.items() if why != "missing"]
-    notes += clashes
     emit(draw([facts(found), Table(columns, rows, gap=2, ruled=False), *notes], **screen()))
     return 0
+
+
+def _described(
+    package: OptionalPackage, fault: str, distributions: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, Cell, str, str], str]:
+    """Return the row of a package, and a note if something has to be repaired."""
+    from difflab.core.optional import conflict
+    from difflab.core.table import Cell
+
+    clash = conflict(package.name, unusable=bool(fault))
+    install, note = "", clash
+    if fault == "missing":
+        state = Cell("missing", "missing")
+        install = "" if clash else f"pip install {package.requirement}"
+    elif fault or clash:
+        state = Cell("broken", "broken")
+        note = _broken(package.name, fault) if fault else clash
+    else:
+        state = Cell(_version(distributions, package.module), "installed")
+    return (package.module, state, package.use, install), note
 
 
 def _broken(package: str, why: str) -> str:
