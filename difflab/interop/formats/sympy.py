@@ -18,14 +18,11 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
-from difflab.interop.formats.inputs import built, checked_name
+from difflab.interop.formats.inputs import EXACT, built, checked_name
 from difflab.language.placing import listed
 from difflab.primitives import TABLE
 
 __all__ = ["from_sympy"]
-
-EXACT = 2**53
-"""Integers beyond it are rounded to float64."""
 
 Rule = Callable[..., Any]
 
