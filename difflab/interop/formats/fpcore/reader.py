@@ -288,7 +288,7 @@ class _Reader:
                 return self._constant(int(text) if whole else float(text))
         except (OverflowError, ZeroDivisionError, ValueError):
             fail(self.text, atom, f"{text} is no number of float64")
-        fail(self.text, atom, f"{text!r} is neither an argument nor a number nor a constant")
+        return fail(self.text, atom, f"{text!r} is neither an argument nor a number nor a constant")
 
     def _constant(self, value: float) -> Node:
         return Node(self.builder, self.builder.constant(value))

@@ -78,7 +78,7 @@ def _sum(a: Any, b: Any) -> tuple[Any, Any]:
 def _to_odd(total: Any, error: Any) -> Any:
     """Return a sum rounded to odd: with an error, the neighbour whose last bit is set.
 
-    The last bit of a number is 0 if adding half of a unit in the last place, a tie, changes nothing.
+    The last bit is 0 if adding half of a unit in the last place, which is a tie, changes nothing.
     """
     size = rows.absolute(total)
     scaled = (2.0**52 + 1) * size
