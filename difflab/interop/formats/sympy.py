@@ -170,7 +170,7 @@ def _number(reader: _Reader, number: Any) -> Any:
 
 def _rounded(number: Any) -> float:
     value = float(number)
-    lost = math.isinf(value) and number.is_finite or value == 0 and not number.is_zero
+    lost = (math.isinf(value) and number.is_finite) or (value == 0 and not number.is_zero)
     if lost:
         size = "small" if value == 0 else "large"
         raise InputError(f"a number of the expression is too {size} for a float64")
