@@ -1,13 +1,13 @@
 """JAX's functions with derivative rules of their own: rows, or custom functions with these rules.
 
-The rules of a call, ``custom_jvp`` or ``custom_vjp``, are recorded by JAX as jaxprs where a derivative
-needs them, and read like the function: what they call has rules, too.
+The rules of a call, ``custom_jvp`` or ``custom_vjp``, are recorded by JAX as jaxprs where a
+derivative needs them, and read like the function: what they call has rules, too.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def custom_call(run: Run, step: Any, operands: Sequence[Any]) -> list[Any]:
     """Return the results of a call of a function with a derivative rule, on traced values."""
     inner = step.params.get("call_jaxpr", step.params.get("fun_jaxpr"))
     name, path = _definition(inner)
-    if name in _ROWS and path.startswith(os.path.dirname(require("jax", "peers").__file__)):
+    if name in _ROWS and path.startswith(str(Path(require("jax", "peers").__file__).parent)):
         return [_ROWS[name](*operands)]
     call = _Call(run, step, inner, operands)
     found = call.function(name).apply(*[operands[k] for k in call.traced])
