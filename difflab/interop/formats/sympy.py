@@ -19,12 +19,14 @@ from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
 from difflab.interop.formats.inputs import EXACT, built, checked_name
 from difflab.interop.formats.sympy_functions import Rule, function_rules
+from difflab.interop.formats.sympy_values import MOST_EVALUATED, SympyValues
+from difflab.interop.formats.verification import Source, verified
 from difflab.language.placing import listed
 
 __all__ = ["from_sympy"]
 
 
-def from_sympy(expression: Any) -> Function:
+def from_sympy(expression: Any, *, verify: bool = True) -> Function:
     """Return the function that a SymPy expression computes.
 
     Its inputs are the free symbols, in natural order. Quotients stay quotients: ``x/3`` is
@@ -36,6 +38,8 @@ def from_sympy(expression: Any) -> Function:
     expression : sympy.Expr, sympy.Matrix, or a list or tuple of them
         A list gives several outputs; a matrix is an array. A ``MatrixSymbol`` whose shape is
         known is an array input.
+    verify : bool
+        Whether to compare values with SymPy's of 30 digits, at a few points.
 
     Returns
     -------
@@ -46,6 +50,8 @@ def from_sympy(expression: Any) -> Function:
     InputError
         It is no expression, or a symbol's name is no name in difflab's language; or it contains
         what has no counterpart, such as an integral, a complex number or an unknown function.
+    GraphMismatchError
+        What was read has another value than SymPy computes.
 
     Examples
     --------
@@ -70,7 +76,12 @@ def from_sympy(expression: Any) -> Function:
             hint='text is a function by dl.parse(text), or sympy.sympify("x**2")',
         )
     reader = _Reader()
-    return built(reader.builder, [reader.node(part) for part in parts])
+    read = built(reader.builder, [reader.node(part) for part in parts])
+    if not verify:
+        return read
+    symbols = [reader.symbols[name] for name in read.inputs]
+    values = SympyValues(parts, symbols)
+    return verified(read, Source("SymPy", values, most=MOST_EVALUATED))
 
 
 class _Reader:

@@ -2,8 +2,8 @@
 
 A difference counts if it exceeds the rounding of the computation in the source's dtype. That is
 measured: the graph is computed a few times with every input, constant and result moved by a random
-rounding (Monte Carlo arithmetic, D. S. Parker, UCLA CSD-970002, 1997). Integers are exact and are
-not moved. Values that are not finite on both sides are not compared.
+rounding (Monte Carlo arithmetic, D. S. Parker, UCLA CSD-970002, 1997). Integers that the dtype has
+are exact and are not moved. Values that are not finite on both sides are not compared.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ MOST_OPERATIONS = 200_000
 """Elements of all values of a graph, and its operations, above which nothing is compared."""
 SECONDS = 1.0
 """Time after which no further point is begun."""
-DRAWS = 3
+DRAWS = 6
 """Evaluations with random roundings that measure the rounding of a computation."""
 FACTOR = 64.0
 """How far a difference may exceed the largest change that the random roundings make."""
 ULPS = 64.0
 """Roundings of the largest element of a result that are allowed in any case."""
-INACCURATE = 1e-8
+INACCURATE = 1e-6
 """Relative error that is allowed where a library approximates a special function."""
 SMALLEST = 2.0**-100
 """Size below which results are not told apart: libraries may compute without subnormal numbers."""
@@ -89,6 +89,8 @@ class Source:
         The rounding of the coarsest dtype in which the source computes.
     fixed : mapping of int to ndarray
         The inputs whose value is that of the source, such as weights of a model.
+    most : int
+        Operations above which nothing is compared.
     """
 
     library: str
@@ -96,6 +98,7 @@ class Source:
     dtypes: Sequence[Any] = ()
     eps: float = 2.0**-52
     fixed: Mapping[int, Array] = field(default_factory=dict)
+    most: int = MOST_OPERATIONS
 
 
 def verified(function: Function, source: Source) -> Function:
@@ -119,7 +122,7 @@ def verified(function: Function, source: Source) -> Function:
         The function is too large for that: nothing was compared.
     """
     operations, elements = len(function.graph), function.graph.element_count()
-    if operations > MOST_OPERATIONS or elements > MOST_ELEMENTS:
+    if operations > source.most or elements > MOST_ELEMENTS:
         warnings.warn(
             f"what was read was not compared with {source.library}: it has"
             f" {counted(operations, 'operation')} on {counted(elements, 'element')};"
@@ -234,7 +237,7 @@ def _near(found: Array, known: Array, room: Any) -> Any:
 
 
 class _Rounding(ArrayInterpreter):
-    """Moves every value by one rounding, up or down at random."""
+    """Moves every value by one rounding or two, up or down at random."""
 
     def __init__(self, eps: float, seed: int) -> None:
         super().__init__()
@@ -253,12 +256,13 @@ class _Rounding(ArrayInterpreter):
         return self.moved(super().constant(value, name))
 
     def moved(self, value: Any) -> Any:
-        """Return numbers that are moved, unless they are integers."""
+        """Return numbers that are moved, unless they are integers of the dtype."""
         value = np.asarray(value)
         if value.dtype != np.float64:
             return value
-        signs = self._draw.integers(0, 2, value.shape) * 2.0 - 1.0
-        return np.where(value == np.rint(value), value, value * (1.0 + self._eps * signs))[()]
+        steps = self._draw.choice([-2.0, -1.0, 1.0, 2.0], value.shape)
+        exact = (value == np.rint(value)) & (np.abs(value) * self._eps <= 1.0)
+        return np.where(exact, value, value * (1.0 + self._eps * steps))[()]
 
 
 def _difference(

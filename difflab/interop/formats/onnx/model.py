@@ -147,8 +147,8 @@ class _Model:
         self.parameters = parameters
         domains = {entry.domain: entry.version for entry in model.opset_import}
         self.opset: int = domains.get("", domains.get("ai.onnx", 1))
-        check_model(onnx, model, self.opset)
         self.elements = elements_of(onnx, model)
+        check_model(onnx, model, self.opset, self.elements)
         self.builder = Builder()
         self.names = FreshNames()
         self.inputs: list[int] = []
@@ -236,7 +236,12 @@ class _Model:
         if any(size is not None and size < 0 for size in stated):
             raise InputError(f"the model states a negative size of its input {entry.name!r}")
         if given is not None:
-            sizes = tuple(int(size) for size in given)
+            try:
+                sizes = tuple(int(size) for size in given)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"the shape of {entry.name!r} is a tuple of integers, not {given!r}"
+                ) from None
             pairs = zip(sizes, stated, strict=False)
             if min(sizes, default=0) < 0 or (
                 kind.HasField("shape")

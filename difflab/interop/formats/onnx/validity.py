@@ -15,6 +15,9 @@ from difflab.interop.formats.onnx.operators import OPERATORS
 __all__ = ["check_model", "elements_of", "has_float_attributes", "where"]
 
 _INTERNAL = ("", "ai.onnx")
+_TRUTHS = frozenset({"Not", "And", "Or", "Xor", "IsInf", "IsNaN", "Equal", "Greater", "Less"})
+_TRUTHS |= {"GreaterOrEqual", "LessOrEqual"}
+_COUNTS = frozenset({"Shape", "Size", "ArgMax", "ArgMin", "NonZero"})
 _CHECKED = frozenset({"Constant", "Shape", *OPERATORS})
 """Operators that are read; others are refused by name, or computed by ONNX's evaluator."""
 
@@ -24,8 +27,8 @@ def where(position: int, step: Any) -> str:
     return f"{step.op_type} (node {position + 1}{f', {step.name}' if step.name else ''})"
 
 
-def check_model(onnx: Any, model: Any, opset: int) -> None:
-    """Raise an error if a model is invalid.
+def check_model(onnx: Any, model: Any, opset: int, elements: dict[str, int]) -> None:
+    """Raise an error if a model is invalid; `elements` are the types of its values.
 
     Raises
     ------
@@ -57,7 +60,7 @@ def check_model(onnx: Any, model: Any, opset: int) -> None:
                 hint="onnx.inliner.inline_local_functions(model) writes it out",
             )
         if step.domain in _INTERNAL and step.op_type in _CHECKED:
-            _check_node(onnx, position, step, opset)
+            _check_node(onnx, position, step, opset, elements)
 
 
 def _after(given: Iterable[str], computed: Iterable[str]) -> Iterator[str]:
@@ -75,7 +78,7 @@ def _require_once(names: Iterable[str], what: str) -> None:
         known.add(name)
 
 
-def _check_node(onnx: Any, position: int, step: Any, opset: int) -> None:
+def _check_node(onnx: Any, position: int, step: Any, opset: int, elements: dict[str, int]) -> None:
     """Raise an error if a node has other inputs, outputs or attributes than its operator."""
     try:
         schema = onnx.defs.get_schema(step.op_type, opset, "")
@@ -93,6 +96,7 @@ def _check_node(onnx: Any, position: int, step: Any, opset: int) -> None:
         if not name and formal.option == onnx.defs.OpSchema.FormalParameterOption.Single:
             raise InputError(f"{place} has no input {formal.name}")
     _check_attributes(place, step, schema)
+    _check_types(onnx, place, step, schema, elements)
 
 
 def _check_attributes(place: str, step: Any, schema: Any) -> None:
@@ -114,7 +118,11 @@ def _check_attributes(place: str, step: Any, schema: Any) -> None:
 
 def has_float_attributes(onnx: Any, step: Any, opset: int) -> bool:
     """Return whether an operator has numbers of float32, stated or by default."""
-    if step.op_type in ("Erf", "Gelu", "HardSwish"):  # the reference evaluator computes them in float32
+    if step.op_type in (
+        "Erf",
+        "Gelu",
+        "HardSwish",
+    ):  # the reference evaluator computes them in float32
         return True
     try:
         schema = onnx.defs.get_schema(step.op_type, opset, step.domain)
@@ -125,13 +133,45 @@ def has_float_attributes(onnx: Any, step: Any, opset: int) -> bool:
 
 
 def elements_of(onnx: Any, model: Any) -> dict[str, int]:
-    """Return the element type of each value, as far as ONNX infers them."""
-    try:
-        graph = onnx.shape_inference.infer_shapes(model).graph
-    except Exception:  # what it cannot infer has no common class of errors
-        graph = model.graph
+    """Return the element type of each value: an operator's is that of its first input.
+
+    ONNX's own inference ends the process for some models that are damaged.
+    """
+    graph, kinds = model.graph, onnx.TensorProto
     found = {tensor.name: tensor.data_type for tensor in graph.initializer}
-    for entry in (*graph.input, *graph.value_info, *graph.output):
+    for entry in graph.input:
         if entry.type.HasField("tensor_type"):
             found.setdefault(entry.name, entry.type.tensor_type.elem_type)
+    for step in graph.node:
+        stated = {attribute.name: attribute for attribute in step.attribute}
+        if step.op_type == "Cast" and "to" in stated:
+            kind = stated["to"].i
+        elif step.op_type in ("Constant", "ConstantOfShape"):
+            kind = stated["value"].t.data_type if "value" in stated else kinds.FLOAT
+        elif step.op_type in _TRUTHS:
+            kind = kinds.BOOL
+        elif step.op_type in _COUNTS:
+            kind = kinds.INT64
+        else:
+            first = 1 if step.op_type == "Where" else 0
+            kind = found.get(step.input[first], 0) if len(step.input) > first else 0
+        found.update((name, kind) for name in step.output)
     return found
+
+
+def _check_types(onnx: Any, place: str, step: Any, schema: Any, elements: dict[str, int]) -> None:
+    """Raise an error if an input has an element type that the operator does not take.
+
+    Floats of any size are computed in 64 bits.
+    """
+    floats = {onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16}
+    last = schema.inputs[-1:] * max(len(step.input) - len(schema.inputs), 0)  # of any number
+    for name, formal in zip(step.input, [*schema.inputs, *last], strict=False):
+        kind = elements.get(name, 0)
+        if not kind or not name or kind in floats:
+            continue
+        if kind not in onnx.TensorProto.DataType.values():
+            raise InputError(f"{place} has an input {name!r} of the unknown element type {kind}")
+        word = onnx.TensorProto.DataType.Name(kind).lower()
+        if f"tensor({word})" not in formal.types:
+            raise InputError(f"{place} takes no {word}, which its input {name!r} is")
