@@ -147,7 +147,9 @@ class _Site:
         if context is not None:
             found = _attempt(call.function.backward, context, *bars)  # type: ignore[attr-defined]
         if found is not None:
-            return call.cotangents(found, self.shapes)
+            builder = y_bar.builder
+            parts = call.cotangents(found, self.shapes)
+            return [None if part is None else _on(builder, part) for part in parts]
         whole = self._called("backward", self._pulled, self.outputs, self.shapes)(*args, *bars)
         return unpacked(whole, self.shapes)
 

@@ -332,7 +332,8 @@ def _applied(name: str, values: Sequence[Node], precision: str) -> Any:
         rounded = CONTEXTS["binary64" if name in _TRUTHS else precision]
         return reduce(lambda a, b: rounded(_SEVERAL[name](a, b)), values)
     if name == "fma" and count == 3:
-        return fused(*values, precision)
+        x, y, z = values
+        return fused(x, y, z, precision)
     compute = _operators().get((name, count))
     return None if compute is None else compute(*values)
 

@@ -30,7 +30,7 @@ def custom_call(run: Run, step: Any, operands: Sequence[Any]) -> list[Any]:
     """Return the results of a call of a function with a derivative rule, on traced values."""
     inner = step.params.get("call_jaxpr", step.params.get("fun_jaxpr"))
     name, path = _definition(inner)
-    if name in _ROWS and path.startswith(str(Path(require("jax", "peers").__file__).parent)):
+    if name in _ROWS and path.startswith(str(Path(str(require("jax", "peers").__file__)).parent)):
         return [_ROWS[name](*operands)]
     call = _Call(run, step, inner, operands)
     found = call.function(name).apply(*[operands[k] for k in call.traced])
@@ -84,9 +84,10 @@ class _Call:
         self.inner = inner
         self.operands = list(operands)
         self.traced = [k for k, x in enumerate(operands) if isinstance(x, Node)]
-        kinds = [np.dtype(var.aval.dtype).kind for var in step.invars]
-        self.smooth = [k for k in self.traced if kinds[k] == "f"]
+        self.smooth = [k for k in self.traced if np.dtype(step.invars[k].aval.dtype).kind == "f"]
         self.outputs = [np.dtype(var.aval.dtype).kind == "f" for var in step.outvars]
+        kinds = [var.aval.dtype for var in (*step.invars, *step.outvars)]
+        self.wide = any(np.dtype(kind).itemsize == 8 for kind in kinds)
         self.known: dict[str, Any] = {}
 
     def function(self, name: str) -> type[CustomFunction]:
@@ -129,9 +130,10 @@ class _Call:
     def _rule(self, kind: str, args: Sequence[Any], given: Sequence[Any]) -> list[Any]:
         """Return tangents of the outputs, or cotangents of the operands."""
         jax = require("jax", "peers")
-        with jax.enable_x64(True), np.errstate(all="ignore"):
-            if kind not in self.known:
+        if kind not in self.known:
+            with jax.enable_x64(self.wide):  # the rule is code that runs again
                 self.known[kind] = self._recorded(jax, kind)
+        with jax.enable_x64(True), np.errstate(all="ignore"):
             return self.run(self.known[kind], [*self._filled(self.traced, args), *given])
 
     def _recorded(self, jax: Any, kind: str) -> Any:

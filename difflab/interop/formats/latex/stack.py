@@ -61,13 +61,13 @@ class FrameStack:
         defines = self.top.kind is FrameKind.STATEMENTS and _DEFINES.match(
             self.text, self.lexer.place
         )
-        name = before.symbol
-        if name and (operand.is_call or name in AMBIGUOUS) and not defines:
-            function = AMBIGUOUS.get(name, "")
-            hint = f"write {name} \\cdot (…) for a product"
+        symbol = before.symbol
+        if symbol and (operand.is_call or symbol in AMBIGUOUS) and not defines:
+            function = AMBIGUOUS.get(symbol, "")
+            hint = f"write {symbol} \\cdot (…) for a product"
             if function:
                 hint += f", \\operatorname{{{function}}}(…) for the function"
-            shown = f"{name}^…(…)" if before.powered else f"{name}(…)"
+            shown = f"{symbol}^…(…)" if before.powered else f"{symbol}(…)"
             self.fail(f"is '{shown}' a function or a product?", token, hint)
 
     # --- brackets -------------------------------------------------------------------------

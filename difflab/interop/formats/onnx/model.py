@@ -163,9 +163,9 @@ class _Model:
             if entry.name not in stored:
                 self._input(entry.name, self._shape(entry))
         if self.shapes:
-            name = next(iter(self.shapes))
-            names = ", ".join(entry.name for entry in self.graph.input)
-            raise InputError(f"the model has no input {name!r}", hint=f"its inputs are {names}")
+            known = ", ".join(entry.name for entry in self.graph.input)
+            unknown = next(iter(self.shapes))
+            raise InputError(f"the model has no input {unknown!r}", hint=f"its inputs are {known}")
         for name, tensor in stored.items():
             self.numbers[name] = self._stored(tensor)
             if self.parameters and self.numbers[name].dtype.kind == "f":
