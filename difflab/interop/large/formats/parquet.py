@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from difflab.core.optional import described, require
 from difflab.errors import InputError, PointError
 from difflab.interop.large.formats.columns import chosen_columns
-from difflab.interop.large.formats.protocol import file_state
 
 __all__ = ["ParquetPieces", "ParquetPoints"]
 
@@ -43,10 +42,6 @@ class ParquetPoints:
             return self._parquet.ParquetFile(self.path, **known)
         except Exception as error:  # what a damaged file raises differs by where it is damaged
             raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
-
-    def identity(self) -> str:
-        """Return the state of the file."""
-        return f"parquet {file_state(self.path)}"
 
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]

@@ -14,7 +14,6 @@ from difflab.errors import InputError
 from difflab.interop.large.formats.protocol import (
     ResultLayout,
     check_points,
-    file_state,
     real_points,
 )
 
@@ -36,10 +35,6 @@ class ZarrPoints:
         check_points(self._array.shape, np.dtype(self._array.dtype), n, str(path))
         self.count = int(self._array.shape[0])
         self.grain = int((self._array.shards or self._array.chunks)[0])
-
-    def identity(self) -> str:
-        """Return the state of all files of the store."""
-        return f"zarr {file_state(self.path)}"
 
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]
