@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from shutil import disk_usage
 from threading import Event, Lock
 from typing import Any
 
@@ -14,8 +16,9 @@ from numpy.typing import NDArray
 
 from difflab.core.files import check_destination, reason
 from difflab.core.machine import require_memory
+from difflab.core.quantities import bytes_text
 from difflab.core.wording import counted
-from difflab.errors import InputError
+from difflab.errors import InputError, ResourceError
 from difflab.execute import Compiled
 from difflab.execute.workers import available, share_turns
 from difflab.graph.names import element_names
@@ -137,6 +140,7 @@ def _written(
     ending = _checked_sink(sink)
     points = opened_points(source, compiled.function)
     layout = _layout(compiled, points, chunk)
+    _require_disk(sink, layout)
     identity = _identity(compiled, layout)
     try:
         with Unfinished(sink, identity, -(-points.count // layout.chunk)) as unfinished:
@@ -159,6 +163,19 @@ def _checked_sink(sink: Path) -> str:
         )
     check_destination(str(sink))
     return ending
+
+
+def _require_disk(sink: Path, layout: ResultLayout) -> None:
+    """Raise if the results exceed the whole disk: a damaged header may state any number of points.
+
+    They may fit with less space than is free, since some formats are compressed.
+    """
+    needed, held = 8 * math.prod(layout.shape), disk_usage(sink.parent).total
+    if needed > held:
+        raise ResourceError(
+            f"the results at {counted(layout.shape[0], 'point')} are {bytes_text(needed)}, and the"
+            f" disk of {str(sink)!r} holds {bytes_text(held)}"
+        )
 
 
 def _layout(compiled: Compiled, points: Points, chunk: int | None) -> ResultLayout:

@@ -50,7 +50,10 @@ class ParquetPoints:
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, stop - 1)
         file = self._opened(metadata=self._metadata)  # one file for each thread
-        table = file.read_row_groups(list(range(first, last)), columns=self._columns)
+        try:
+            table = file.read_row_groups(list(range(first, last)), columns=self._columns)
+        except Exception as error:  # what a damaged file raises differs by where it is damaged
+            raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
         table = table.slice(start - self._starts[first], stop - start)
         points = np.empty((len(self._columns), stop - start))
         for place, name in enumerate(self._columns):

@@ -40,7 +40,13 @@ class ZarrPoints:
         self, start: int, stop: int, room: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield some of the rows."""
-        yield real_points(self._array[start:stop])
+        try:
+            rows = self._array[start:stop]
+        except Exception as error:  # the codecs of a store may raise anything
+            raise InputError(
+                f"cannot read the rows {start} to {stop} of {str(self.path)!r}: {described(error)}"
+            ) from error
+        yield real_points(rows)
 
 
 class ZarrResults:
