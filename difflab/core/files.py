@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from io import IOBase
 from pathlib import Path
 from typing import BinaryIO
 
 from difflab.errors import InputError
 
-__all__ = ["check_destination", "open_regular", "reason", "write_whole"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["check_destination", "locked", "open_regular", "reason", "write_whole"]
 
 
 def open_regular(name: str | Path) -> BinaryIO:
@@ -33,6 +40,25 @@ def open_regular(name: str | Path) -> BinaryIO:
             hint=None if kind == "a directory" else "write its contents to a file first",
         )
     return path.open("rb")
+
+
+def locked(file: IOBase) -> bool:
+    """Lock an open file until it is closed; return whether no other opening of it is locked.
+
+    The lock ends with the process. Where the file system has no locks the file counts as locked.
+    """
+    try:
+        if fcntl is not None:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
+
+            file.seek(2**40)  # other bytes stay readable
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            file.seek(0)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+    return True
 
 
 def check_destination(name: str) -> Path:

@@ -35,9 +35,16 @@ def read_header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]
     """
     from numpy.lib import format as npy
 
-    version = npy.read_magic(stream)
-    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, columns_first, dtype = header(stream)
+    try:
+        version = npy.read_magic(stream)
+        header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, columns_first, dtype = header(stream)
+    except OSError:
+        raise
+    except Exception as error:  # NumPy evaluates the header, which may raise anything
+        raise ValueError(f"its header is damaged: {error}") from error
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"its header states the shape {shape}")
     announced = prod(shape) * dtype.itemsize
     held = os.fstat(stream.fileno()).st_size - stream.tell()
     if announced > held and not dtype.hasobject:

@@ -8,17 +8,22 @@ from typing import Any
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives.arithmetic import divide
 from difflab.primitives.exponential import log, log1p
-from difflab.primitives.piecewise import equal, where
+from difflab.primitives.piecewise import equal, logical_and, where
 
 __all__ = ["dlogit", "entr", "logit", "xlog1py", "xlogy"]
 
 POSITIVE = (0.5, 4.0)
-AT_ZERO = "derivative 0 in the second argument where the first is 0"
+AT_ZERO = "derivative 0 in the second argument where both x and the logarithm's argument are 0"
 
 
 def _dlogit(xp: ModuleType, x: Any) -> Any:
     """Return 1/(x(1 - x)) in [0, 1], and nan outside."""
     return xp.where((x < 0) | (x > 1), xp.nan, 1.0 / (x * (1.0 - x)))
+
+
+def _both_zero(x: Any, z: Any) -> Any:
+    """Return where x/z is the convention 0; elsewhere it is smooth, also where x is 0."""
+    return logical_and(equal(x, 0), equal(z, 0))
 
 
 xlogy: Primitive = Primitive(
@@ -27,7 +32,7 @@ xlogy: Primitive = Primitive(
     kernel="special.xlogy",
     rule=elementwise(
         lambda t, y, x, z: t * log(z),
-        lambda t, y, x, z: t * where(equal(x, 0), 0, divide(x, z)),
+        lambda t, y, x, z: t * where(_both_zero(x, z), 0, divide(x, z)),
     ),
     sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(z), True)),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log(z),
@@ -45,7 +50,7 @@ xlog1py: Primitive = Primitive(
     kernel="special.xlog1py",
     rule=elementwise(
         lambda t, y, x, z: t * log1p(z),
-        lambda t, y, x, z: t * where(equal(x, 0), 0, divide(x, 1 + z)),
+        lambda t, y, x, z: t * where(_both_zero(x, 1 + z), 0, divide(x, 1 + z)),
     ),
     sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(1 + z), True)),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log1p(z),

@@ -11,7 +11,7 @@ from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.language import parse
 from difflab.proof.bounds import as_function, box_of
-from difflab.proof.certificate import Certificate, Verdict, checked, leaves
+from difflab.proof.certificate import Certificate, Verdict, leaves, versions
 
 __all__ = ["prove"]
 
@@ -80,10 +80,15 @@ def prove(
     if not (isinstance(width, int | float) and 0 < width < math.inf):
         raise InputError(f"width must be a positive number, not {width!r}")
     written = _written(function)
-    found = _certificate(function, str(written.text), box_of(function, box), float(width), mode)
-    if written != function and found.verdict != "undecided" and (failure := checked(found)):
-        raise UnsupportedError(f"{_UNWRITTEN}: read from its text, {failure}")
-    return found
+    given = (str(written.text), box_of(function, box), float(width), mode)
+    found = _certificate(function, *given)
+    if written == function or found.verdict == "undecided":
+        return found
+    # The numbers are those of the text, because the text is what is checked again.
+    stated = _certificate(written, *given)
+    if stated.verdict != found.verdict:
+        raise UnsupportedError(f"{_UNWRITTEN}: it is {found}; read from its text, {stated}")
+    return stated
 
 
 def _written(function: Function) -> Function:
@@ -146,7 +151,7 @@ def _certificate(
         difference=difference,
         reason=reason,
         bits=BITS,
-        versions=_versions(),
+        versions=versions(),
     )
 
 
@@ -172,10 +177,3 @@ def _reason(function: Function, part: Box, smooth: bool, difference: float) -> s
         return f"on {part} the graph may differ by {difference:.3g}"
     obstacles = enclosed(function, part).obstacles
     return str(obstacles[0]) if obstacles else f"the function may not be smooth on {part}"
-
-
-def _versions() -> dict[str, str]:
-    from difflab import __version__
-    from difflab.balls.library import FLINT_VERSION, PYTHON_FLINT_VERSION
-
-    return {"difflab": __version__, "python-flint": PYTHON_FLINT_VERSION, "FLINT": FLINT_VERSION}

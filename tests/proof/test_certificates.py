@@ -81,6 +81,10 @@ def test_a_wrong_derivative_is_refuted_at_a_point(monkeypatch: pytest.MonkeyPatc
     assert "may differ by only" in checked(found)  # the right derivative does not differ there
     monkeypatch.setattr(certificate, "jacobian", wrong_jacobian)
     assert checked(found) == ""
+    assert checked(replace(found, point=[9.0, 9.0])).startswith("point")
+    assert checked(replace(found, difference=found.difference * 2)).startswith("difference")
+    assert checked(replace(found, width=1.0)).startswith("verdict")
+    assert checked(replace(found, splits={"": 0})).startswith("pieces")
 
 
 def test_a_wrong_derivative_does_not_pass_the_check(
@@ -99,29 +103,84 @@ def test_a_kink_in_the_box_is_undecided_and_named() -> None:
     assert "it proves nothing" in checked(found)
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"width": 1e-9}, "the graph may differ by"),
-        ({"text": "exp(x)*y - cos(x*y)"}, "bounds that exclude the derivative"),
-        ({"box": [(-2.0, 2.0), (1.0, 1.5)]}, "the graph may differ by"),
-        ({"box": [(0.5, 0.75)]}, "1 intervals for 2 inputs"),
-        ({"text": "abs(x - 0.51)*y"}, "may not be smooth"),
-        ({"text": "exp(x"}, "cannot be differentiated"),
-        ({"splits": {}}, "pieces, and its box 1"),
-    ],
-)
-def test_a_changed_certificate_does_not_hold(
+CHANGES = [
+    ({"verdict": "refuted"}, "verdict"),
+    ({"verdict": "refuted", "width": -1.0, "difference": 123.0}, "width"),
+    ({"verdict": "undecided"}, "verdict"),
+    ({"verdict": "certain"}, "verdict"),
+    ({"text": "exp(x)*y - cos(x*y)"}, "pieces"),
+    ({"text": "abs(x - 0.51)*y"}, "verdict: the function may not be smooth"),
+    ({"text": "exp(x"}, "text"),
+    ({"mode": "sideways"}, "mode"),
+    ({"box": [(-2.0, 2.0), (1.0, 1.5)]}, "width"),
+    ({"box": [(0.5, 0.75)]}, "box"),
+    ({"box": [(0.5, 0.75), (1.0, math.nextafter(1.125, 2))]}, "pieces"),
+    ({"width": 1e-9}, "width"),
+    ({"width": 1.0}, "width"),
+    ({"width": 0.0}, "width"),
+    ({"width": math.nan}, "width"),
+    ({"splits": {}}, "splits"),
+    ({"pieces": []}, "splits"),
+    ({"point": [0.5, 1.0]}, "point"),
+    ({"difference": 123.0}, "difference"),
+    ({"difference": 0.0}, "difference"),
+    ({"reason": "so be it"}, "reason"),
+    ({"bits": 53}, "bits"),
+    ({"versions": {}}, "versions"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), CHANGES)
+def test_a_changed_field_does_not_hold_and_is_named(
     proof: Certificate, change: dict[str, Any], reason: str
 ) -> None:
-    assert reason in checked(replace(proof, **change))
+    assert checked(replace(proof, **change)).startswith(reason)
 
 
-def test_changed_bounds_are_found(proof: Certificate) -> None:
-    pieces = [{**piece, "lower": piece["upper"], "upper": [9.0, 9.0]} for piece in proof.pieces]
-    pieces[0]["lower"] = [8.0, 8.0]
-    assert "bounds that exclude" in checked(replace(proof, pieces=pieces))
-    assert "bounds that exclude" in checked(replace(proof, pieces=[{} for _ in pieces]))
+def test_every_field_is_changed() -> None:
+    fields = {name for change, _ in CHANGES for name in change}
+    assert fields == {*Certificate.__dataclass_fields__} - {"schema"}
+
+
+@pytest.mark.parametrize("end", ["lower", "upper", "difference"])
+@pytest.mark.parametrize("number", [0, -1])
+@pytest.mark.parametrize("direction", [-math.inf, math.inf])
+def test_a_changed_bound_is_named(
+    proof: Certificate, end: str, number: int, direction: float
+) -> None:
+    pieces = [{**piece} for piece in proof.pieces]
+    known = pieces[number][end]
+    pieces[number][end] = (
+        math.nextafter(known, direction)
+        if end == "difference"
+        else [known[0], math.nextafter(known[1], direction)]
+    )
+    where = f"pieces[{number % len(pieces)}].{end}"
+    assert checked(replace(proof, pieces=pieces)).startswith(where)
+
+
+def test_bounds_narrowed_to_a_point_are_found(proof: Certificate) -> None:
+    pieces = [{**piece, "lower": piece["upper"]} for piece in proof.pieces]
+    assert checked(replace(proof, pieces=pieces)).startswith("pieces[0].lower[0]")
+    assert checked(replace(proof, pieces=[{} for _ in pieces])).startswith("pieces[0]")
+
+
+def test_other_versions_may_state_less_and_never_more(proof: Certificate) -> None:
+    other = replace(proof, versions={**proof.versions, "FLINT": "3.0.0"})
+    assert checked(other) == ""
+    wider = [
+        {
+            "lower": [low - 1.0 for low in piece["lower"]],
+            "upper": [high + 1.0 for high in piece["upper"]],
+            "difference": piece["difference"],
+        }
+        for piece in proof.pieces
+    ]
+    assert checked(replace(other, pieces=wider)) == ""
+    assert checked(replace(proof, pieces=wider)).startswith("pieces[0].lower[0]")
+    narrow = [{**piece, "upper": piece["lower"]} for piece in proof.pieces]
+    assert checked(replace(other, pieces=narrow)).startswith("pieces[0].upper[0]")
+    assert checked(replace(other, difference=0.0)).startswith("difference")
 
 
 def test_the_command_checks_a_file(proof: Certificate, tmp_path: Path) -> None:
@@ -135,7 +194,7 @@ def test_the_command_checks_a_file(proof: Certificate, tmp_path: Path) -> None:
     path.write_text(json.dumps({**record, "text": "exp(x)*y - cos(x*y)"}))
     code, said = run(path)
     assert code == 1
-    assert "it does not hold: on " in said
+    assert "it does not hold: pieces[0]" in said
     path.write_text("{}")
     assert run(path)[0] == 2
 
@@ -152,7 +211,18 @@ def run(path: Path) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     "damage",
-    [{"box": 3}, {"splits": {"": 7}}, {"pieces": [1]}, {"more": 1}, {"box": [["a", 1]]}],
+    [
+        {"box": 3},
+        {"box": [["a", 1]]},
+        {"splits": {"": 7}},
+        {"pieces": [1]},
+        {"point": "p"},
+        {"text": 3},
+        {"mode": None},
+        {"bits": "160"},
+        {"versions": []},
+        {"more": 1},
+    ],
 )
 def test_a_damaged_certificate_is_refused(
     proof: Certificate, tmp_path: Path, damage: dict[str, Any]

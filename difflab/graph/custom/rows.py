@@ -147,7 +147,9 @@ class _Site:
         if context is not None:
             found = _attempt(call.function.backward, context, *bars)  # type: ignore[attr-defined]
         if found is not None:
-            return call.cotangents(found, self.shapes)
+            builder = y_bar.builder
+            parts = call.cotangents(found, self.shapes)
+            return [None if part is None else _on(builder, part) for part in parts]
         whole = self._called("backward", self._pulled, self.outputs, self.shapes)(*args, *bars)
         return unpacked(whole, self.shapes)
 
@@ -224,6 +226,8 @@ def _host_row(
         batch = np.broadcast_shapes(*batches)
         if batch == ():
             return np.asarray(compute(*args))
+        if recorded is not None:
+            return evaluate(recorded, args, ArrayInterpreter(np))[0]
         wide = [np.broadcast_to(arg, batch + own) for arg, own in zip(args, shapes, strict=True)]
         points = [compute(*[arg[place] for arg in wide]) for place in np.ndindex(batch)]
         return np.array(points).reshape(batch + shape)

@@ -17,6 +17,7 @@ from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.graph.node import Node
 from difflab.interop.formats.inputs import cleaned_name
+from difflab.interop.formats.verification import Source, verified
 from difflab.language.placing import listed
 
 __all__ = ["from_casadi"]
@@ -26,7 +27,7 @@ EXTRA = "peers"
 _WITHOUT_CALLS = "difflab reads functions without solvers, integrators and interpolants"
 
 
-def from_casadi(f: Any) -> Function:
+def from_casadi(f: Any, *, verify: bool = True) -> Function:
     """Return the function that a ``casadi.Function`` computes.
 
     It is read instruction by instruction, as CasADi's virtual machine runs it on scalars; one over
@@ -36,6 +37,8 @@ def from_casadi(f: Any) -> Function:
     ----------
     f : casadi.Function
         Over SX, or over MX of operations that CasADi can expand: no solvers and integrators.
+    verify : bool
+        Whether to compare values with CasADi's, at a few points.
 
     Returns
     -------
@@ -48,6 +51,8 @@ def from_casadi(f: Any) -> Function:
     InputError
         `f` is no such function, or has free variables, or an instruction has no counterpart; the
         message names it.
+    GraphMismatchError
+        What was read has another value than CasADi computes.
     MissingDependencyError
         CasADi is not installed.
 
@@ -65,7 +70,14 @@ def from_casadi(f: Any) -> Function:
             f"from_casadi takes a casadi.Function, not {type(f).__name__}",
             hint='an expression is one by casadi.Function("f", [x], [expression])',
         )
-    return _Reader(casadi, _of_scalars(f)).function()
+    read = _Reader(casadi, _of_scalars(f)).function()
+
+    def call(values: list[Any]) -> list[Any]:
+        found = f.call([casadi.DM(value) for value in values])
+        pairs = zip(found, read.output_shapes, strict=True)
+        return [value.full().reshape(shape) for value, shape in pairs]
+
+    return verified(read, Source("CasADi", call)) if verify else read
 
 
 def _of_scalars(f: Any) -> Any:

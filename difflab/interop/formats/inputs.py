@@ -12,7 +12,10 @@ from difflab.graph.names import natural_order, output_names
 from difflab.graph.node import Node
 from difflab.language.lexer import is_name
 
-__all__ = ["built", "checked_name", "cleaned_name"]
+__all__ = ["EXACT", "built", "checked_name", "cleaned_name"]
+
+EXACT = 2**53
+"""Integers beyond it are rounded to float64."""
 
 
 def checked_name(name: str, what: str) -> str:

@@ -6,31 +6,27 @@ The functions of SymPy are those that the table's rows name in their column `sym
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from typing import Any
 
 from difflab import arrays
 from difflab import primitives as rows
-from difflab.arrays import trigonometric
 from difflab.errors import InputError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
-from difflab.interop.formats.inputs import built, checked_name
+from difflab.interop.formats.inputs import EXACT, built, checked_name
+from difflab.interop.formats.sympy_functions import Rule, function_rules
+from difflab.interop.formats.sympy_values import MOST_EVALUATED, SympyValues
+from difflab.interop.formats.verification import Source, verified
 from difflab.language.placing import listed
-from difflab.primitives import TABLE
 
 __all__ = ["from_sympy"]
 
-EXACT = 2**53
-"""Integers beyond it are rounded to float64."""
 
-Rule = Callable[..., Any]
-
-
-def from_sympy(expression: Any) -> Function:
+def from_sympy(expression: Any, *, verify: bool = True) -> Function:
     """Return the function that a SymPy expression computes.
 
     Its inputs are the free symbols, in natural order. Quotients stay quotients: ``x/3`` is
@@ -42,6 +38,8 @@ def from_sympy(expression: Any) -> Function:
     expression : sympy.Expr, sympy.Matrix, or a list or tuple of them
         A list gives several outputs; a matrix is an array. A ``MatrixSymbol`` whose shape is
         known is an array input.
+    verify : bool
+        Whether to compare values with SymPy's of 30 digits, at a few points.
 
     Returns
     -------
@@ -52,6 +50,8 @@ def from_sympy(expression: Any) -> Function:
     InputError
         It is no expression, or a symbol's name is no name in difflab's language; or it contains
         what has no counterpart, such as an integral, a complex number or an unknown function.
+    GraphMismatchError
+        What was read has another value than SymPy computes.
 
     Examples
     --------
@@ -76,7 +76,12 @@ def from_sympy(expression: Any) -> Function:
             hint='text is a function by dl.parse(text), or sympy.sympify("x**2")',
         )
     reader = _Reader()
-    return built(reader.builder, [reader.node(part) for part in parts])
+    read = built(reader.builder, [reader.node(part) for part in parts])
+    if not verify:
+        return read
+    symbols = [reader.symbols[name] for name in read.inputs]
+    values = SympyValues(parts, symbols)
+    return verified(read, Source("SymPy", values, most=MOST_EVALUATED))
 
 
 class _Reader:
@@ -176,8 +181,10 @@ def _number(reader: _Reader, number: Any) -> Any:
 
 def _rounded(number: Any) -> float:
     value = float(number)
-    if math.isinf(value) and number.is_finite:
-        raise InputError("a number of the expression is too large for a float64")
+    lost = (math.isinf(value) and number.is_finite) or (value == 0 and not number.is_zero)
+    if lost:
+        size = "small" if value == 0 else "large"
+        raise InputError(f"a number of the expression is too {size} for a float64")
     return value
 
 
@@ -329,7 +336,7 @@ def _rules() -> Mapping[type, Rule]:
     import sympy
 
     classes = sympy.matrices.expressions
-    found: dict[type, Rule] = dict(_functions(sympy))
+    found: dict[type, Rule] = dict(function_rules(sympy))
     found |= {
         sympy.Symbol: lambda reader, symbol: reader.input(symbol),
         sympy.Number: _number,
@@ -357,35 +364,6 @@ def _rules() -> Mapping[type, Rule]:
         sympy.Trace: lambda reader, _, x: arrays.trace(x),
     }
     return found
-
-
-def _functions(sympy: Any) -> Iterator[tuple[type, Rule]]:
-    """Yield the classes of SymPy that a row or a composition of rows is."""
-    for row in TABLE.values():
-        kind = getattr(sympy, row.sympy, None) if isinstance(row.sympy, str) else None
-        if isinstance(kind, type):
-            yield kind, _applied(row, folded=issubclass(kind, sympy.core.operations.LatticeOp))
-    for symbol, name in _RELATIONS.items():
-        yield getattr(sympy, symbol), _applied(TABLE[name])
-    for name in trigonometric.__all__:
-        yield getattr(sympy, name), _applied(getattr(arrays, name))
-
-
-_RELATIONS = {
-    "Eq": "equal",
-    "Ne": "not_equal",
-    "Lt": "less",
-    "Le": "less_equal",
-    "Gt": "greater",
-    "Ge": "greater_equal",
-}
-
-
-def _applied(function: Callable[..., Node], *, folded: bool = False) -> Rule:
-    """Return the rule that applies a function, one pair after another if it is `folded`."""
-    if folded:
-        return lambda reader, _, *values: reduce(function, values)
-    return lambda reader, _, *values: function(*values)
 
 
 def _named(reader: _Reader, name: str) -> Node:

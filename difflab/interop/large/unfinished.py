@@ -1,25 +1,31 @@
-"""What an interrupted run leaves to the next: the chunks that are written, and which these are.
+"""What an interrupted run leaves to the next: the chunks that are written, and of which points.
 
 An unfinished result is a folder beside the sink, whose name has a digest of everything that the
-result depends on. So a run goes on with a folder only if it would write the same numbers, and two
-runs of different functions never meet.
+result depends on but the points. Of these each chunk has a digest of its own, made when it is
+computed, so a run goes on only if it would write the same numbers. The folder is locked: two runs
+never share it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from difflab.core.files import reason
+from difflab.core.files import locked, reason
 from difflab.errors import InputError, PointError
 
-__all__ = ["Unfinished"]
+__all__ = ["DIGEST_BYTES", "Unfinished"]
+
+DIGEST_BYTES = 32
+"""Bytes of the digest of the points of a chunk, by SHA-256."""
 
 
 class Unfinished:
@@ -30,7 +36,7 @@ class Unfinished:
     sink : pathlib.Path
         Where the result will be.
     identity : mapping of str to str or int
-        Everything that the result depends on.
+        Everything that the result depends on, but the points.
     chunks : int
         The number of chunks of the result.
 
@@ -38,24 +44,55 @@ class Unfinished:
     ----------
     folder : pathlib.Path
         The folder, ``SINK.DIGEST.part``.
-    pending : list of int
-        The chunks that an earlier run has not written.
+    digests : dict of int to bytes
+        The digest of the points of each chunk that an earlier run has written.
+
+    Raises
+    ------
+    InputError
+        Another run is writing the same result.
     """
 
     def __init__(self, sink: Path, identity: Mapping[str, str | int], chunks: int) -> None:
         text = json.dumps(identity, sort_keys=True)
         self.sink = sink
+        self.chunks = chunks
         self.folder = sink.with_name(f"{sink.name}.{sha256(text.encode()).hexdigest()[:16]}.part")
         self._lock = Lock()
-        self.folder.mkdir(exist_ok=True)
-        flags = self.folder / "written"
-        flags.touch()
-        self._flags = flags.open("r+b", buffering=0)
-        known = self._flags.read()
-        self._begun = bool(known)
-        self.pending = [
-            chunk for chunk in range(chunks) if not known[chunk : chunk + 1].strip(b"\0")
-        ]
+        self._records = self._opened()
+        known = self._records.read()
+        records = [known[k * DIGEST_BYTES :][:DIGEST_BYTES] for k in range(chunks)]
+        self.digests = {
+            k: record
+            for k, record in enumerate(records)
+            if len(record) == DIGEST_BYTES and record.strip(b"\0")
+        }
+        self._begun = bool(self.digests)
+
+    def _opened(self) -> FileIO:
+        """Return the file of the digests, locked; the folder is made if it is not there."""
+        path = self.folder / "digests"
+        while True:
+            self.folder.mkdir(exist_ok=True)
+            try:
+                file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+")
+            except FileNotFoundError:
+                continue  # another run has just finished and removed the folder
+            if not locked(file):
+                file.close()
+                raise InputError(
+                    f"another run is writing {str(self.sink)!r}",
+                    hint="wait for it, or choose another name for the results",
+                )
+            # Between opening and locking, the other run may have removed the file.
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                return file
+            file.close()
+
+    @property
+    def pending(self) -> list[int]:
+        """The chunks that are not written."""
+        return [chunk for chunk in range(self.chunks) if chunk not in self.digests]
 
     def __enter__(self) -> Self:
         return self
@@ -66,16 +103,21 @@ class Unfinished:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._flags.close()
-        # Points that are mended are other points, with a folder of their own.
+        # Points that are mended are other points: nothing is left of the wrong ones.
         if error is not None and (isinstance(error, PointError) or not self._begun):
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._remove()
+        self._records.close()
 
-    def mark(self, chunk: int) -> None:
-        """Record that a chunk is written, by its byte in the file of flags."""
+    def restart(self) -> None:
+        """Forget the chunks that are written: the points are others."""
+        self._records.truncate(0)
+        self.digests = {}
+
+    def mark(self, chunk: int, digest: bytes) -> None:
+        """Record that a chunk is written, by the digest of its points."""
         with self._lock:
-            self._flags.seek(chunk)
-            self._flags.write(b"1")
+            self._records.seek(chunk * DIGEST_BYTES)
+            self._records.write(digest)
             self._begun = True
 
     def finish(self, result: Path) -> None:
@@ -86,9 +128,8 @@ class Unfinished:
         InputError
             The sink cannot be written; the result stays in the folder.
         """
-        self._flags.close()
-        # Flags without the result would make an empty one pass for whole.
-        (self.folder / "written").unlink()
+        # Digests without the result would make an empty one pass for whole.
+        self._records.truncate(0)
         try:
             result.replace(self.sink)
         except OSError as error:
@@ -96,4 +137,10 @@ class Unfinished:
                 f"cannot write {str(self.sink)!r}: {reason(error)}",
                 hint=f"the whole result is {result}",
             ) from error
+        self._remove()
+
+    def _remove(self) -> None:
+        """Remove the folder while it is locked; Windows removes no file that is open."""
+        if os.name == "nt":
+            self._records.close()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import InputError, TraceError
+from difflab.errors import InputError, TraceError, UnsupportedError
 from tests.support.rows import for_each
 
 jax = pytest.importorskip("jax")
@@ -126,3 +127,169 @@ def test_what_is_not_read() -> None:
         dl.from_jax(3)
     with pytest.raises(TraceError, match="JAX cannot trace"):
         dl.from_jax(lambda x: 1.0 if x > 0 else 2.0, 1.0)
+
+
+# --- functions with derivative rules of their own ---------------------------------------------
+
+
+AT_ZERO = {
+    "softplus": jax.nn.softplus,
+    "log_sigmoid": jax.nn.log_sigmoid,
+    "logaddexp": lambda x: jnp.logaddexp(x, 2 * x),
+    "logaddexp of a constant": lambda x: jnp.logaddexp(0.0, x),
+    "logaddexp2": lambda x: jnp.logaddexp2(x, 0.0),
+    "xlogy": lambda x: special.xlogy(x, 2.0 + x),
+    "xlog1py": lambda x: special.xlog1py(x, x),
+    "celu": jax.nn.celu,
+    "elu": jax.nn.elu,
+    "mish": jax.nn.mish,
+    "silu": jax.nn.silu,
+    "gelu": jax.nn.gelu,
+    "entr": special.entr,
+    "sinc": jnp.sinc,
+    "log_ndtr": special.log_ndtr,
+    "squareplus": jax.nn.squareplus,
+    "relu": jax.nn.relu,
+    "the sum of the larger and the smaller": lambda x: jnp.maximum(x, 0.0) + jnp.minimum(0.0, x),
+    "a difference": lambda x: jnp.maximum(x, 0.0) - jnp.maximum(-x, 0.0),
+    "kl_div": lambda x: special.kl_div(x, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_derivatives_at_the_special_point_are_those_of_jax(name: str) -> None:
+    """Value, slope and curvature at 0, in both modes, and beside it."""
+    fun = AT_ZERO[name]
+    read = dl.from_jax(fun, 0.0)
+    slope = dl.gradient(read)
+    with jax.enable_x64(True):
+        for x in (0.0, 0.7, -0.4):
+            expected = [float(f(x)) for f in (fun, jax.grad(fun), jax.grad(jax.grad(fun)))]
+            if np.isnan(expected).any():  # JAX differentiates the branch that is not taken
+                continue
+            found = [read(x), slope(x)[0], dl.jacobian(slope)(x)[0, 0]]
+            np.testing.assert_allclose(np.array(found), expected, rtol=1e-12, atol=1e-13)
+            forward = dl.jvp(read, (x,), (1.0,))[1]
+            np.testing.assert_allclose(forward, expected[1], rtol=1e-12, atol=1e-13)
+
+
+def test_the_third_derivative_of_sinc() -> None:
+    """sin(πx)/(πx) has the derivatives 0, -π²/3, 0, π⁴/5 at 0."""
+    read = dl.from_jax(jnp.sinc, 0.0)
+    found = []
+    for _ in range(4):
+        read = dl.grad(read)
+        found.append(float(read(0.0)))
+    np.testing.assert_allclose(found, [0, -(np.pi**2) / 3, 0, np.pi**4 / 5], atol=1e-12)
+
+
+def test_functions_that_are_rows_are_rows() -> None:
+    assert str(dl.from_jax(jax.nn.softplus, 0.0)) == "softplus(x)"
+    assert str(dl.from_jax(jax.nn.log_sigmoid, 0.0)) == "-softplus(-x)"
+    assert str(dl.from_jax(jax.nn.relu, 0.0)) == "relu(x)"
+    assert str(dl.from_jax(special.xlogy, 0.0, 0.0)) == "xlogy(x, y)"
+
+
+@jax.custom_jvp
+def relu(x: Any) -> Any:
+    return jnp.maximum(x, 0.0)
+
+
+relu.defjvp(lambda primals, tangents: (relu(primals[0]), 3.0 * tangents[0]))
+
+
+def test_a_function_of_the_users_is_not_jaxs_of_its_name() -> None:
+    """It has another rule, which is kept: a straight-through estimator."""
+    read = dl.from_jax(lambda x: jnp.sum(relu(x) ** 2), X)
+    np.testing.assert_allclose(read(X), np.sum(X**2))
+    np.testing.assert_allclose(dl.gradient(read)(X), 6 * X)
+    np.testing.assert_allclose(dl.jacobian(read, "forward")(X)[0], 6 * X)
+    np.testing.assert_allclose(dl.compile(dl.gradient(read))(np.stack([X, -X])), [6 * X, 0 * X])
+
+
+@jax.custom_vjp
+def clipped(x: Any, bound: Any) -> tuple[Any, Any]:
+    return jnp.sin(x) * bound, jnp.sum(x)
+
+
+clipped.defvjp(
+    lambda x, bound: (clipped(x, bound), (x, bound)),
+    lambda kept, bars: (jnp.clip(bars[0] * kept[1] + bars[1], -1, 1), jnp.array(0.5)),
+)
+
+
+def test_a_reverse_rule_of_several_inputs_and_outputs() -> None:
+    def code(x: Any, bound: Any) -> Any:
+        parts, total = clipped(x, bound)
+        return jnp.sum(parts * jnp.arange(4.0)) + 2 * total
+
+    read = dl.from_jax(code, X, 2.0)
+    with jax.enable_x64(True):
+        expected = jax.grad(code, argnums=(0, 1))(jnp.asarray(X), 2.0)
+    found = dl.gradient(read)(X, 2.0)
+    np.testing.assert_allclose(found, [*expected[0], expected[1]], rtol=1e-12)
+    with pytest.raises(UnsupportedError, match="clipped has no forward rule"):
+        dl.jacobian(read, "forward")(X, 2.0)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def scaled(x: Any, order: int) -> Any:
+    return x**order / jnp.float32(order)
+
+
+scaled.defjvp(lambda order, p, t: (scaled(p[0], order), jnp.sin(p[0]) * t[0]))
+
+
+@jax.custom_jvp
+def picked(x: Any, number: Any) -> Any:
+    return x * number
+
+
+picked.defjvp(
+    lambda p, t: (picked(*p), 7.0 * t[0] * jnp.asarray(p[1], p[0].dtype)), symbolic_zeros=False
+)
+
+RULES_WITHIN = {
+    "settings": lambda x: jnp.sum(scaled(x, 3)),
+    "an integer": lambda x: jnp.sum(picked(x, jnp.int32(10 * x[0]))),
+    "an integer constant": lambda x: jnp.sum(picked(x, jnp.arange(4))),
+    "vmap": lambda x: jnp.sum(jax.vmap(relu)(x)),
+    "jit": lambda x: jax.jit(lambda y: jnp.prod(relu(y)))(x),
+    "scan": lambda x: lax.scan(lambda c, a: (relu(c * a), c), 1.0, x)[0],
+    "cond": lambda x: lax.cond(x[0] > 0, lambda y: jnp.sum(relu(y)), jnp.sum, x),
+    "nested": lambda x: jnp.sum(relu(jnp.sinc(x)) * special.entr(x)),
+    "a gradient": lambda x: jnp.sum(jax.grad(lambda y: jnp.sum(relu(y) ** 2))(x)),
+    "remat": lambda x: jnp.sum(jax.checkpoint(lambda y: relu(jnp.sin(y)))(x)),
+}
+
+
+@pytest.mark.parametrize("name", RULES_WITHIN)
+def test_rules_come_with_their_functions(name: str) -> None:
+    fun = RULES_WITHIN[name]
+    read = dl.from_jax(fun, X)
+    with jax.enable_x64(True):
+        given = jnp.asarray(X)
+        expected = np.asarray(fun(given)), np.asarray(jax.grad(fun)(given))
+    np.testing.assert_allclose(read(X), expected[0], rtol=1e-12)
+    np.testing.assert_allclose(dl.gradient(read)(X), expected[1], rtol=1e-12, atol=1e-14)
+
+
+def test_a_rule_in_float32_and_points_in_a_batch() -> None:
+    closed = jax.make_jaxpr(lambda x: jnp.sinc(x) * relu(x))(0.5)
+    read = dl.from_jax(closed)
+    batch = np.linspace(-1.0, 1.0, 1000)
+    found = np.asarray(dl.gradient(read)(batch))[:, 0]
+    inner = np.where(batch == 0, 0.0, np.cos(np.pi * batch) / batch)
+    slope = inner - np.sin(np.pi * batch) / (np.pi * batch**2)
+    expected = slope * np.maximum(batch, 0) + 3 * np.sinc(batch)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_primitive_within_a_function_with_a_rule_is_named() -> None:
+    @jax.custom_jvp
+    def spectrum(x: Any) -> Any:
+        return jnp.real(jnp.fft.fft(x))
+
+    spectrum.defjvp(lambda p, t: (spectrum(*p), t[0]))
+    with pytest.raises(InputError, match="'fft' with the result complex"):
+        dl.from_jax(lambda x: jnp.sum(spectrum(x)), X)

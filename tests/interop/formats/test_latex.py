@@ -19,6 +19,7 @@ from tests.support.rows import for_each
 
 A = {"x": 1.7, "y": 0.6, "z": 0.4, "x1": 2.0, "x2": 5.0, "m": 1.5, "v": 3.0, "mu": 0.2}
 A |= {"sigma": 0.9, "alpha": 1.1, "alpha_max": 0.7, "y_hat": 1.3, "a": 1.0, "b": -3.0, "c": 2.0}
+A |= {"s": 1.0, "i": 1.0, "d": 2.0, "Delta": 2.0}
 A |= {"gamma": 0.4, "omega": 2.5, "t": 0.3, "n": 3.0, "a_i_j": 4.0, "e1": 0.8, "rate": 0.25}
 VALUES: list[tuple[str, Any]] = [
     (r"\frac{1}{2} x^2 + \sin x \cos y", 0.5 * 1.7**2 + math.sin(1.7) * math.cos(0.6)),
@@ -54,6 +55,18 @@ VALUES: list[tuple[str, Any]] = [
     (r"2\pi x \{y + z\}[x - y]", 2 * math.pi * 1.7 * 1.1),
     (r"(x + y)(x - y) % a comment", 2.3 * 1.1),
     (r"\dfrac{x}{y} \, \bigl(z\bigr)", 1.7 / 0.6 * 0.4),
+    (r"\mathrm{sin} x + \text{cos} y", math.sin(1.7) + math.cos(0.6)),
+    (r"\mathit{exp}\, y \mathbf{tan}^2 x", math.exp(0.6) * math.tan(1.7) ** 2),
+    (r"\mathrm{log}_2 x + \mathrm{arcsin}\left(y\right)", math.log2(1.7) + math.asin(0.6)),
+    (r"\operatorname{mod}(x, y) + \mathrm{max}(x, y)", math.fmod(1.7, 0.6) + 1.7),
+    (r"1.5 e - 3x", 1.5 * math.e - 5.1),
+    (r"s i n x", 1.7 * 3),
+    (r"π x + \frac{\Delta}{2 \cdot \Delta}", math.pi * 1.7 + 0.5),
+    (r"2 \cdot \frac{1}{3} + 2 + \frac13", 3.0),
+    (
+        r"\frac{d \cdot y}{d \cdot x} + \frac{d}{d + 1} + \frac{2 d}{d x}",
+        0.6 / 1.7 + 2 / 3 + 2 / 1.7,
+    ),
 ]
 
 
@@ -99,6 +112,10 @@ def test_what_difflab_prints_is_read(text: str) -> None:
 
 def test_the_variables_are_those_of_the_paper() -> None:
     assert dl.from_latex("e x", variables=["e"]).inputs == ("e", "x")
+    assert dl.from_latex(r"\frac{dy}{dx}", variables=["d"])(3.0, 2.0, 5.0) == 2.5
+    assert dl.from_latex(r"\mathrm{mean} \mathrm{d} x", variables=["mean", "d"]).inputs == (
+        *("d", "mean", "x"),
+    )
     assert dl.from_latex(r"\pi x", variables=["pi"]).inputs == ("pi", "x")
     assert dl.from_latex(r"\gamma e^x").inputs == ("gamma", "x")
     assert program_of_latex(r"E = m c^2") == "E = m*c^2"
@@ -108,6 +125,38 @@ def test_the_variables_are_those_of_the_paper() -> None:
 
 
 WRONG = [
+    (r"y + \frac{dy}{dx}", r"\frac", "a derivative or a quotient"),
+    (r"\frac{d}{dx} x^2", r"\frac", "a derivative or a quotient"),
+    (r"\frac{d^2 y}{d x^2}", r"\frac", "a derivative or a quotient"),
+    (r"\frac{\Delta y}{\Delta x}", r"\frac", "a derivative or a quotient"),
+    (r"\dfrac{\delta F}{\delta \rho}", r"\dfrac", "a derivative or a quotient"),
+    (r"\frac{\mathrm{d}}{\mathrm{d}x} x^2", "d}", "an upright d is a differential"),
+    (r"x \mathrm{d}x", "d}", "an upright d is a differential"),
+    (r"\frac{\partial f}{\partial x}", r"\partial", "not in the part of LaTeX"),
+    ("dy/dx", "x", "ambiguous"),
+    ("y''", "'", "derivative"),
+    (r"y^{\prime}", r"\prime", "not in the part of LaTeX"),
+    ("y^{(2)}", "^", "the order of a derivative"),
+    ("f^{-1}(x)", "(", "a function or a product"),
+    ("y^2(x)", "(", "a function or a product"),
+    ("y(2)", "(", "a function or a product"),
+    ("f(x + 1)", "(", "a function or a product"),
+    ("1.5e-3x", "1.5", "one number, or has it the factor e"),
+    ("x + 2E5", "2E5", "one number, or has it the factor e"),
+    ("y + sin x", "sin", "a word or a product of 3 variables"),
+    ("2xsinx", "sinx", "a word or a product of 3 variables"),
+    ("ln x", "ln", "a word or a product of 2 variables"),
+    ("x mod y", "mod", "a word or a product of 3 variables"),
+    (r"\begin{cases} x & if x > 0 \end{cases}", "if", "a word or a product of 2 variables"),
+    (r"x \bmod 3", r"\bmod", "a function of two arguments"),
+    (r"x \mod 3", r"\mod", "a function of two arguments"),
+    (r"x \pmod{3}", r"\pmod", "a function of two arguments"),
+    (r"y \mathrm{gamma} x", "gamma", "a function or a variable"),
+    (r"y \mathrm{mean} x", "mean", "a function or a variable"),
+    (r"\mathrm{i} x", "i}", "the imaginary unit"),
+    (r"x^{\mathrm{T}} x", "T}", "a transposition"),
+    (r"x \text{ if } y", " if", "is no name"),
+    (r"2\frac{1}{3}", r"\frac", "a mixed number or a product"),
     ("1/2x", "x", "ambiguous"),
     (r"\sin x/2", "/", "ambiguous"),
     (r"\sin x (y+1)", "(", "ambiguous"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy
 from hypothesis import HealthCheck, Phase, given, settings
+from sympy.codegen import cfunctions, numpy_nodes, scipy_nodes
 
 import difflab as dl
 from difflab.errors import InputError
@@ -57,6 +59,60 @@ def test_functions_are_sympys(expression: Any) -> None:
     assert np.allclose(float(found), float(np.real(expected)), rtol=1e-13, equal_nan=True)
 
 
+A, B = sympy.Float("2.5"), sympy.Float("1.75")
+SPECIAL = [
+    sympy.zeta(X + 1),
+    sympy.zeta(X + 1, B),
+    sympy.dirichlet_eta(X + 1),
+    sympy.erf2(X, 0.5),
+    sympy.expint(1, X),
+    sympy.E1(X),
+    sympy.betainc_regularized(A, B, 0, X / 2),
+    sympy.betainc_regularized(A, B, 0.25, X / 2),
+    sympy.betainc(A, B, 0, X / 2),
+    sympy.lowergamma(A, X),
+    sympy.uppergamma(A, X),
+    sympy.sinc(X),
+    sympy.sinc(X - sympy.Float("1.4")),
+    sympy.frac(3 * X),
+    sympy.harmonic(X),
+    sympy.li(X + 2),
+    sympy.jn(2, X),
+    sympy.yn(2, X),
+    sympy.UnevaluatedExpr(X) + 1,
+    cfunctions.expm1(X),
+    cfunctions.log2(X),
+    cfunctions.log10(X),
+    cfunctions.hypot(X, A),
+    cfunctions.Cbrt(X),
+    numpy_nodes.logaddexp(X, A),
+    numpy_nodes.logaddexp2(X, A),
+    scipy_nodes.cosm1(X),
+]
+
+
+@pytest.mark.parametrize("expression", SPECIAL, ids=str)
+def test_special_functions_are_sympys(expression: Any) -> None:
+    """Values and slopes, by SymPy at 30 digits."""
+    function = dl.from_sympy(expression)
+
+    def value(x: Any) -> Any:
+        plain = expression.replace(sympy.erf2, lambda a, b: sympy.erf(b) - sympy.erf(a))
+        return plain.subs(X, x).doit().rewrite(sympy.Pow).evalf(30)
+
+    x, step = sympy.Float("1.4", 40), sympy.Float("1e-10", 40)
+    slope = (value(x + step) - value(x - step)) / (2 * step)
+    assert float(function(1.4)) == pytest.approx(float(value(x)), rel=1e-13)
+    if expression.has(sympy.zeta, sympy.dirichlet_eta):
+        return  # the derivative by the first argument has no row
+    assert dl.gradient(function)(1.4) == pytest.approx([float(slope)], rel=1e-7, abs=1e-9)
+
+
+def test_inverses_that_sympy_does_not_evaluate() -> None:
+    function = dl.from_sympy(sympy.erfcinv(X))
+    assert math.erfc(float(function(0.3))) == pytest.approx(0.3, rel=1e-14)
+
+
 def test_the_program_is_what_one_would_write() -> None:
     expression = -X / 3 - 2 * Y / X + sympy.exp(-(X**2)) / sympy.sqrt(Y)
     program = dl.parse(str(dl.from_sympy(expression)))
@@ -95,6 +151,10 @@ def test_a_deep_expression_and_a_shared_one() -> None:
     [
         (sympy.Integral(X, X), "no counterpart of SymPy's Integral\nhint: evaluate it first"),
         (sympy.I * X, "contains the imaginary unit"),
+        (sympy.Float("1e-400", 30) * X, "too small for a float64"),
+        (sympy.LambertW(X, -1), r"no counterpart of SymPy's LambertW with 2 arguments"),
+        (sympy.expint(2, X), "expint of the order 1"),
+        (sympy.binomial(X, Y), "no counterpart of SymPy's binomial"),
         (sympy.Function("f")(X), "no counterpart of SymPy's f"),
         (sympy.Symbol("x_{1}"), r"the symbol 'x_\{1\}' is no name"),
         (sympy.Symbol("x", positive=True) + X, "two symbols are called x"),

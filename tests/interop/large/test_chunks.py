@@ -232,6 +232,117 @@ def test_a_changed_run_does_not_continue_the_old_one(place, monkeypatch, change)
     assert np.load("out.npy").tobytes() == in_memory(fast, points).tobytes()
 
 
+ENDINGS = [".npy", ".csv", ".parquet", ".zarr", "array", "dask"]
+
+
+def stored(points, ending):
+    """Return a source of points in a format, with the names of the files that it consists of."""
+    if ending == "array":
+        return points.copy(), []
+    if ending == "dask":
+        return pytest.importorskip("dask.array").from_array(points, chunks=500), []
+    path = Path(f"in{ending}")
+    if ending == ".npy":
+        np.save(path, points)
+    elif ending == ".csv":
+        path.write_text("x1,x2\n" + "".join(f"{a:.17e},{b:.17e}\n" for a, b in points))
+    elif ending == ".parquet":
+        arrow = pytest.importorskip("pyarrow")
+        columns = [np.ascontiguousarray(column) for column in points.T]
+        parquet = pytest.importorskip("pyarrow.parquet")
+        table = arrow.table(columns, names=["x1", "x2"])
+        parquet.write_table(table, path, compression="none", use_dictionary=False)
+    else:
+        zarr = pytest.importorskip("zarr")
+        zarr.create_array(str(path), data=points, compressors=None, overwrite=True)
+    return str(path), [each for each in [path, *path.rglob("*")] if each.is_file()]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("changed", [False, True])
+def test_points_are_known_by_their_contents(place, monkeypatch, ending, changed):
+    """Also where the sizes and the times of the files are those of the others."""
+    points = points_of(2_000)
+    source, paths = stored(points, ending)
+    times = {path: path.stat() for path in paths}
+    fast = dl.compile(dl.parse(FORMULA), packed=True, threads=1)
+    with pytest.raises(Stop):
+        dl.apply(fast, source, "out.npy", chunk=500, progress=interrupted(1_000))
+    if changed:
+        points[17, 0] = 2.0 + points[17, 0] / 8.0
+    source, paths = stored(points, ending)
+    for path in paths:
+        assert path.stat().st_size == times[path].st_size
+        os.utime(path, ns=(times[path].st_atime_ns, times[path].st_mtime_ns))
+    counted = computed_points(monkeypatch)
+    dl.apply(fast, source, "out.npy", chunk=500)
+    assert sum(counted) == (2_000 if changed else 1_000)
+    assert np.load("out.npy").tobytes() == in_memory(fast, points).tobytes()
+    assert not [name for name in files() if name.endswith(".part")]
+
+
+def test_a_file_that_was_only_touched_is_the_same(place, monkeypatch):
+    np.save("in.npy", points_of(2_000))
+    fast = dl.compile(dl.parse(FORMULA), packed=True, threads=1)
+    with pytest.raises(Stop):
+        dl.apply(fast, "in.npy", "out.npy", chunk=500, progress=interrupted(1_000))
+    os.utime("in.npy", ns=(1, 1))
+    counted = computed_points(monkeypatch)
+    dl.apply(fast, "in.npy", "out.npy", chunk=500)
+    assert sum(counted) == 1_000
+
+
+def test_a_second_run_on_one_output_is_refused(place):
+    points = points_of(2_000)
+    np.save("in.npy", points)
+    fast = dl.compile(dl.parse(FORMULA), packed=True, threads=1)
+    refused = []
+
+    def second(done, total, label):
+        with pytest.raises(
+            InputError, match=r"another run is writing 'out.npy'\nhint: wait"
+        ) as why:
+            dl.apply(fast, "in.npy", "out.npy", chunk=500)
+        refused.append(why)
+        if done == 1_000:  # another function has another folder
+            dl.apply(dl.compile(dl.parse("x1+x2"), packed=True), "in.npy", "out.npy", chunk=500)
+            assert np.array_equal(np.load("out.npy"), points.sum(1))
+
+    dl.apply(fast, "in.npy", "out.npy", chunk=500, progress=second)
+    assert len(refused) == 4
+    assert np.load("out.npy").tobytes() == in_memory(fast, points).tobytes()
+    assert files() == ["in.npy", "out.npy"]
+    dl.apply(fast, "in.npy", "out.npy", chunk=500)  # the lock is gone
+
+
+AT_ONCE = """
+import sys, difflab as dl
+fast = dl.compile(dl.gradient(dl.parse("ln(x1)+x1*x2-sin(x2)")), threads=1)
+try:
+    dl.apply(fast, "in.npy", "out.npy", chunk=2_000)
+except dl.errors.DifflabError as error:
+    print(error)
+"""
+
+
+def test_runs_at_once_end_with_the_result_or_a_refusal(place):
+    points = points_of(100_000)
+    np.save("in.npy", points)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", AT_ONCE]
+    runs = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for run in runs:
+        said, wrong = run.communicate()
+        assert wrong == b""
+        assert said == b"" or said.startswith(b"another run is writing 'out.npy'")
+    whole = in_memory(dl.compile(dl.gradient(dl.parse(FORMULA)), packed=True), points)
+    assert np.load("out.npy").tobytes() == whole.tobytes()
+    assert files() == ["in.npy", "out.npy"]
+
+
 def test_a_function_that_cannot_be_written_out_starts_again(place):
     def scaled(factor):
         class Scaled(dl.CustomFunction):

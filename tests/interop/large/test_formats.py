@@ -1,12 +1,19 @@
 """The formats of points and results: read and written by other libraries, errors by place."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import InputError, MissingDependencyError, PointError
+from difflab.errors import (
+    DifflabError,
+    InputError,
+    MissingDependencyError,
+    PointError,
+    ResourceError,
+)
 
 COUNT = 10_007
 # The result in NumPy alone: x1*x2, and its gradient.
@@ -209,6 +216,94 @@ def test_a_file_that_was_cut(fast):
     Path("in.npy").write_bytes(Path("in.npy").read_bytes()[:-8])
     with pytest.raises(PointError, match="its header announces"):
         dl.apply(fast, "in.npy", "out.npy")
+
+
+def header(**changed):
+    """Return a file of NumPy's format with this header."""
+    stated = {"descr": "<f8", "fortran_order": False, "shape": (200, 2)} | changed
+    text = "".join(f"'{key}': {value!r}, " for key, value in stated.items())
+    line = f"{{{text}}}".encode()
+    return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line + bytes(3200)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        header(shape=(-200, 2)),
+        header(shape=(200, -2)),
+        header(shape=(-200, -2)),
+        header(shape=(True, 2)),
+        header(shape=(10**19, 2)),
+        header(shape=200),
+        header(shape=("a", 2)),
+        header(descr="|O"),
+        header(descr="<c16"),
+        header(descr="<M8[s]"),
+        header(descr="nonsense"),
+        header(descr=[("x", "<f8"), ("y", "<f8")]),
+        header(extra=1),
+        header().replace(b"'shape'", b"\0shape'"),
+        header().replace(b"}", b"("),
+        header()[:40],
+        header().replace(b"\x01\x00", b"\x09\x00", 1),
+    ],
+)
+@pytest.mark.parametrize("door", ["--points", "--at"])
+def test_a_damaged_header_is_an_error_of_the_input(fast, content, door, capsys):
+    from difflab.cli.app import run
+
+    Path("in.npy").write_bytes(content)
+    with pytest.raises(InputError, match=r"in\.npy"):
+        dl.apply(fast, "in.npy", "out.npy")
+    command = ["evaluate", "x*y", "--points", "in.npy", "-o", "out.npy"]
+    if door == "--at":
+        command = ["compare", "sum(x)", "--at", "x=@in.npy"]
+    assert run(command) == 2
+    assert "internal error" not in capsys.readouterr().err
+
+
+def damaged(content, draw):
+    """Return a file with a part missing, or with other bytes, most near its ends."""
+    if draw.random() < 0.3:
+        return content[: draw.integers(len(content))]
+    found = bytearray(content)
+    for _ in range(draw.integers(1, 6)):
+        place = int(draw.integers(min(200, len(found))))
+        found[place if draw.random() < 0.7 else -1 - place] = draw.choice([0, 45, 57, 255])
+    return bytes(found)
+
+
+@pytest.mark.parametrize("ending", [".npy", ".csv", ".parquet", ".zarr"])
+def test_damaged_files_are_read_or_refused(fast, ending):
+    """Nothing but an error of difflab, whatever the bytes are."""
+    for package in {".parquet": ["pyarrow"], ".zarr": ["zarr"]}.get(ending, []):
+        pytest.importorskip(package)
+    whole = Path(f"whole{ending}")
+    WRITTEN[ending[1:]](str(whole))
+    draw = np.random.default_rng(7)
+    refused = 0
+    for _ in range(40):
+        source = Path(f"in{ending}")
+        if ending == ".zarr":
+            shutil.rmtree(source, ignore_errors=True)
+            shutil.copytree(whole, source)
+            parts = [part for part in source.rglob("*") if part.is_file()]
+            part = sorted(parts)[draw.integers(len(parts))]
+            part.write_bytes(damaged(part.read_bytes(), draw))
+        else:
+            source.write_bytes(damaged(whole.read_bytes(), draw))
+        try:
+            dl.apply(fast, str(source), "out.npy")
+        except DifflabError:
+            refused += 1
+    assert refused > 5
+
+
+def test_more_points_than_the_disk_holds_are_refused(fast):
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array("in.zarr", shape=(10**17, 2), chunks=(10, 2), dtype="float64")
+    with pytest.raises(ResourceError, match=r"the disk of .out\.npy. holds"):
+        dl.apply(fast, "in.zarr", "out.npy")
 
 
 def test_a_folder_that_is_no_store(fast):

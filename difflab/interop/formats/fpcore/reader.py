@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import cache, reduce
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
+
+import numpy as np
 
 from difflab import primitives as rows
 from difflab.errors import InputError
@@ -16,7 +19,8 @@ from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
 from difflab.graph.node import Node
 from difflab.interop.formats.fpcore.lists import Atom, Expression, Listed, fail, read
-from difflab.interop.formats.inputs import cleaned_name
+from difflab.interop.formats.fpcore.rounding import CONTEXTS, NEUTRAL, fused
+from difflab.interop.formats.inputs import EXACT, cleaned_name
 from difflab.primitives import TABLE
 
 __all__ = ["from_fpcore"]
@@ -52,8 +56,10 @@ _RELATIONS: Mapping[str, Callable[..., Any]] = {
 def from_fpcore(text: str) -> Function:
     """Return the function that a benchmark in FPCore computes.
 
-    Operators, ``if``, ``let`` and ``let*`` are read; loops and tensors are not. The
-    preconditions and the other properties are left out, and everything is computed in float64.
+    Operators, ``if``, ``let`` and ``let*`` are read; loops and tensors are not. Results are rounded
+    to the precision of their context, binary32 or binary64, whose derivative is 1, and those of
+    ``fma`` once. Real numbers are computed in float64. The preconditions and other properties that
+    do not change the value are left out.
 
     Parameters
     ----------
@@ -101,6 +107,7 @@ class _Reader:
         self.scope: dict[str, Node] = {}
         self.work: list[Work] = []
         self.values: list[Node] = []
+        self.precision = "binary64"
 
     def function(self, core: Expression) -> Function:
         """Return the function of a whole FPCore."""
@@ -111,8 +118,9 @@ class _Reader:
         arguments = items[place] if len(items) > place else None
         if not isinstance(arguments, Listed):
             fail(self.text, core, "the arguments in brackets are missing")
+        properties, body = self._properties(core, items[place + 1 :])
+        self.precision = self._context(properties)
         inputs = self._arguments(arguments)
-        body = self._without_properties(core, items[place + 1 :])
         self._push(self._expression, body)
         while self.work:
             step, given = self.work.pop()
@@ -125,26 +133,47 @@ class _Reader:
         names = FreshNames()
         inputs = []
         for argument in arguments.items:
-            # (! :precision binary64 x) is an argument with properties.
-            symbol = argument.items[-1] if isinstance(argument, Listed) else argument
-            if not isinstance(symbol, Atom) or (
-                isinstance(argument, Listed)
-                and (not isinstance(argument.items[0], Atom) or argument.items[0].text != "!")
-            ):
+            symbol, precision = argument, self.precision
+            if isinstance(argument, Listed):  # (! :precision binary64 x)
+                head = argument.items[0] if argument.items else None
+                if not isinstance(head, Atom) or head.text != "!":
+                    fail(self.text, argument, "difflab reads arguments that are numbers")
+                properties, symbol = self._properties(argument, argument.items[1:])
+                precision = self._context(properties)
+            if not isinstance(symbol, Atom):
                 fail(self.text, argument, "difflab reads arguments that are numbers")
+            if symbol.text in self.scope:
+                fail(self.text, symbol, f"two arguments are called {symbol.text}")
             node = self.builder.input(names.fresh(cleaned_name(symbol.text)))
             inputs.append(node)
-            self.scope[symbol.text] = Node(self.builder, node)
+            self.scope[symbol.text] = CONTEXTS[precision](Node(self.builder, node))
         return inputs
 
-    def _without_properties(self, at: Expression, items: Sequence[Expression]) -> Expression:
-        """Return what follows pairs of a property and its value."""
-        rest = list(items)
+    def _properties(
+        self, at: Expression, items: Sequence[Expression]
+    ) -> tuple[Mapping[str, Expression], Expression]:
+        """Return pairs of a property and its value, and what follows them."""
+        rest, found = list(items), {}
         while len(rest) > 1 and isinstance(rest[0], Atom) and rest[0].text.startswith(":"):
+            found[rest[0].text] = rest[1]
             del rest[:2]
         if len(rest) != 1:
             fail(self.text, at, "expected one expression behind the properties")
-        return rest[0]
+        return found, rest[0]
+
+    def _context(self, properties: Mapping[str, Expression]) -> str:
+        """Return the precision of a context, which is that around it if none is stated."""
+        for name, known in NEUTRAL.items():
+            value = properties.get(name)
+            if value is not None and not (isinstance(value, Atom) and value.text == known):
+                fail(self.text, value, f"difflab computes with {name} {known}")
+        stated = properties.get(":precision", properties.get(":type"))
+        if stated is None:
+            return self.precision
+        if not (isinstance(stated, Atom) and stated.text in CONTEXTS):
+            hint = f"it computes with {', '.join(CONTEXTS)}"
+            fail(self.text, stated, "difflab does not compute in this precision", hint)
+        return stated.text
 
     # --- steps ----------------------------------------------------------------------------
 
@@ -164,13 +193,20 @@ class _Reader:
         elif head.text == "let*":
             self._let_in_turn(expression, operands)
         elif head.text == "!":
-            self._push(self._expression, self._without_properties(expression, operands))
+            properties, body = self._properties(expression, operands)
+            self._push(self._enter, self.precision)
+            self._push(self._expression, body)
+            self._enter(self._context(properties))
         elif head.text not in _known():
             fail(self.text, head, f"difflab does not read FPCore's '{head.text}'")
         else:
             self._push(self._apply, expression, head.text, len(operands))
             for operand in reversed(operands):
                 self._push(self._expression, operand)
+
+    def _enter(self, precision: str) -> None:
+        """Begin or end a context."""
+        self.precision = precision
 
     def _bindings(self, expression: Listed, operands: Sequence[Expression]) -> Any:
         """Return the names and values of a let, and its body."""
@@ -222,62 +258,104 @@ class _Reader:
     # --- values ---------------------------------------------------------------------------
 
     def _atom(self, atom: Atom) -> Node:
+        """Return a variable, or a number rounded to the precision of the context."""
         text = atom.text
         if text in self.scope:
             return self.scope[text]
+        if text in ("TRUE", "FALSE"):
+            return Node(self.builder, rows.not_equal(self._constant(int(text == "TRUE")), 0).id)
+        found: Node = CONTEXTS[self.precision](self._number(atom))
+        return found
+
+    def _number(self, atom: Atom) -> Node:
+        text = atom.text
         if text in ("PI", "E"):
             value = {"PI": math.pi, "E": math.e}[text]
             return Node(self.builder, self.builder.constant(value, text.lower()))
         if text in _CONSTANTS:
             return self._constant(_CONSTANTS[text])
-        if text in ("TRUE", "FALSE"):
-            return Node(self.builder, rows.not_equal(self._constant(int(text == "TRUE")), 0).id)
-        if match := _FRACTION.fullmatch(text):
-            quotient = rows.divide(self._constant(int(match[1])), self._constant(int(match[2])))
-            return Node(self.builder, quotient.id)
-        if _HEXADECIMAL.fullmatch(text):
-            return self._constant(float.fromhex(text))
-        if not _DECIMAL.fullmatch(text):
-            fail(self.text, atom, f"{text!r} is neither an argument nor a number nor a constant")
-        whole = text.lstrip("+-").isdigit() and len(text) < 16
-        return self._constant(int(text) if whole else float(text))
+        try:
+            if match := _FRACTION.fullmatch(text):
+                above, below = int(match[1]), int(match[2])
+                if below == 0 or max(abs(above), below) > EXACT:
+                    return self._constant(float(Fraction(above, below)))
+                quotient = rows.divide(self._constant(above), self._constant(below))
+                return Node(self.builder, quotient.id)
+            if _HEXADECIMAL.fullmatch(text):
+                return self._constant(float.fromhex(text))
+            if _DECIMAL.fullmatch(text):
+                whole = text.lstrip("+-").isdigit() and len(text) < 16
+                return self._constant(int(text) if whole else float(text))
+        except (OverflowError, ZeroDivisionError, ValueError):
+            fail(self.text, atom, f"{text} is no number of float64")
+        return fail(self.text, atom, f"{text!r} is neither an argument nor a number nor a constant")
 
     def _constant(self, value: float) -> Node:
         return Node(self.builder, self.builder.constant(value))
 
     def _apply(self, expression: Listed, name: str, count: int) -> None:
-        """Replace the last values by an operator of them."""
+        """Replace the last values by an operator of them, rounded to the precision."""
         values = self.values[len(self.values) - count :]
         del self.values[len(self.values) - count :]
-        found = _applied(name, values)
+        found = _applied(name, values, self.precision)
         if found is None:
             fail(self.text, expression, f"'{name}' does not take {count} operands")
-        self.values.append(found)
+        exact = name in _EXACT or name in _RELATIONS
+        self.values.append(found if exact else CONTEXTS[self.precision](found))
 
 
 _SEVERAL: Mapping[str, Callable[..., Any]] = {
     "+": rows.add,
     "*": rows.multiply,
+    "-": rows.subtract,
+    "/": rows.divide,
     "and": rows.logical_and,
     "or": rows.logical_or,
 }
+_TRUTHS = frozenset({"and", "or", "not", "!=", "isnan", "isinf", "isfinite", "signbit"})
+_EXACT = _TRUTHS | {"if", "fma"}
+"""The operators whose result needs no rounding, besides relations."""
 
 
-def _applied(name: str, values: Sequence[Node]) -> Any:
-    """Return an operator of values; None if there is none of that number."""
+def _applied(name: str, values: Sequence[Node], precision: str) -> Any:
+    """Return an operator of values; None if there is none of that number.
+
+    What takes several operands takes them from the left, and rounds each result.
+    """
     count = len(values)
     if name in _RELATIONS and count > 1:
         compared = [_RELATIONS[name](a, b) for a, b in pairwise(values)]
         return reduce(rows.logical_and, compared)
+    if name == "!=" and count > 1:
+        return reduce(rows.logical_and, (rows.not_equal(*pair) for pair in combinations(values, 2)))
     if name in _SEVERAL and count > 1:
-        return reduce(_SEVERAL[name], values)
+        rounded = CONTEXTS["binary64" if name in _TRUTHS else precision]
+        return reduce(lambda a, b: rounded(_SEVERAL[name](a, b)), values)
+    if name == "fma" and count == 3:
+        x, y, z = values
+        return fused(x, y, z, precision)
     compute = _operators().get((name, count))
     return None if compute is None else compute(*values)
 
 
 @cache
 def _known() -> frozenset[str]:
-    return frozenset({*_RELATIONS, *_SEVERAL, *(name for name, _ in _operators())})
+    return frozenset({"fma", *_RELATIONS, *_SEVERAL, *(name for name, _ in _operators())})
+
+
+def _half_away(x: Any) -> Any:
+    """Round to an integer, halves away from zero; each step is exact."""
+    whole = np.trunc(x)
+    return whole + np.trunc(2.0 * (x - whole))
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """Return what the multiple of y nearest to x leaves, with exact steps."""
+    size = rows.absolute(y)
+    rest = np.fmod(rows.absolute(x), 2 * size)
+    once = rest - size
+    near = rows.where(2 * once >= size, once - size, once)
+    return np.copysign(1.0, x) * rows.where(2 * rest > size, near, rest)
 
 
 @cache
@@ -290,16 +368,21 @@ def _operators() -> Mapping[tuple[str, int], Callable[..., Any]]:
             found[match[1], row.arity] = row
     return found | {
         ("-", 1): rows.negative,
-        ("-", 2): rows.subtract,
-        ("/", 2): rows.divide,
         ("not", 1): rows.logical_not,
         ("!=", 2): rows.not_equal,
         ("if", 3): rows.where,
-        ("fmax", 2): rows.maximum,
-        ("fmin", 2): rows.minimum,
-        ("fdim", 2): lambda x, y: rows.where(x > y, x - y, 0.0),
-        ("fma", 3): lambda x, y, z: x * y + z,
-        ("trunc", 1): lambda x: rows.where(x < 0, rows.ceil(x), rows.floor(x)),
+        ("fmax", 2): np.fmax,
+        ("fmin", 2): np.fmin,
+        ("fmod", 2): np.fmod,
+        ("copysign", 2): np.copysign,
+        ("remainder", 2): _remainder,
+        ("fdim", 2): lambda x, y: rows.where(x > y, x - y, rows.where(x <= y, 0.0, x + y)),
+        ("trunc", 1): np.trunc,
+        ("round", 1): _half_away,
         ("nearbyint", 1): TABLE["round"],
+        ("isnan", 1): np.isnan,
+        ("isinf", 1): np.isinf,
+        ("isfinite", 1): np.isfinite,
+        ("signbit", 1): np.signbit,
         ("cast", 1): lambda x: x,
     }

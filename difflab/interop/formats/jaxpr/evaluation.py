@@ -15,14 +15,15 @@ from difflab.graph.node import Node
 from difflab.interop.formats.jaxpr.control import CONTROL
 from difflab.interop.formats.jaxpr.movement import MOVEMENTS
 from difflab.interop.formats.jaxpr.operations import RULES, RULES_BY_KIND
+from difflab.interop.formats.jaxpr.rules import CUSTOM, custom_call
 
 __all__ = ["evaluated"]
 
 _INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 _CALLS = frozenset(
     {
-        *("checkpoint", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call"),
-        *("custom_vjp_call_jaxpr", "jit", "pjit", "remat2"),
+        *("checkpoint", "closed_call", "core_call", "jit", "pjit", "remat2"),
+        *CUSTOM,
     }
 )
 """Primitives that stand for the jaxpr that they hold."""
@@ -69,9 +70,11 @@ def _value(value: Any) -> Any:
 def _applied(step: Any, operands: list[Any]) -> Sequence[Any]:
     """Return the results of one primitive."""
     name, params = step.primitive.name, step.params
+    traced = any(isinstance(operand, Node) for operand in operands)
+    if name in CUSTOM and traced:
+        return custom_call(evaluated, step, operands)
     if name in _CALLS:
         return _called(params, operands)
-    traced = any(isinstance(operand, Node) for operand in operands)
     if name == "custom_linear_solve" and not traced:  # its code hides the matrix from derivatives
         return _solved(params, operands)
     try:

@@ -44,6 +44,20 @@ def _rounded(x: Any, rounding_method: Any) -> Any:
     return whole + np.trunc(2.0 * (x - whole))
 
 
+def _even(compute: Rule) -> Rule:
+    """Return the rule of the larger or smaller of two: at a tie each has half of the derivative.
+
+    The halves are exact, so the value is that of the row.
+    """
+
+    def rule(a: Any, b: Any) -> Any:
+        if not (isinstance(a, Node) or isinstance(b, Node)):
+            return compute(a, b)
+        return 0.5 * compute(a, b) + 0.5 * compute(b, a)
+
+    return rule
+
+
 def _selected(which: Any, *cases: Any) -> Any:
     """Choose by a truth value, or by a number of the case."""
     if len(cases) == 2:
@@ -252,8 +266,6 @@ _SYNONYMS = {
     "le_to": "less_equal",
     "lt": "less",
     "lt_to": "less",
-    "max": "maximum",
-    "min": "minimum",
     "mul": "multiply",
     "ne": "not_equal",
     "neg": "negative",
@@ -298,6 +310,8 @@ RULES: Mapping[str, Rule] = {
     "integer_pow": lambda x, y: x ** float(y),
     "iota": _counted,
     "optimization_barrier": lambda *values: list(values),
+    "max": _of(_even(np.maximum)),
+    "min": _of(_even(np.minimum)),
     "pad": _padded,
     "reduce_and": _along(np.all),
     "reduce_max": _along(np.max),

@@ -32,6 +32,10 @@ class Operand:
         Whether it would be read as the arguments of a function behind the name of one.
     powered : bool
         Whether it has an exponent.
+    symbol : str
+        The name, also with an exponent.
+    numbered : bool
+        Whether it is one number in brackets.
     """
 
     rope: Rope
@@ -39,6 +43,14 @@ class Operand:
     inner: Rope | None = None
     is_call: bool = False
     powered: bool = False
+    symbol: str = ""
+    numbered: bool = False
+
+    @property
+    def literal(self) -> bool:
+        """Whether it is a number as it stands."""
+        only = self.rope[0] if len(self.rope) == 1 else None
+        return isinstance(only, tuple) and only[0][:1] in "0123456789."
 
 
 class FrameKind(Enum):

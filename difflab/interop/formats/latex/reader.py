@@ -5,6 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from difflab.interop.formats.latex.doubts import (
+    CONDITIONALS,
+    check_exponent,
+    check_fraction,
+    check_letters,
+    check_number,
+    check_word,
+)
 from difflab.interop.formats.latex.frames import Frame, FrameKind, Operand, Rope, translation
 from difflab.interop.formats.latex.lexer import Token
 from difflab.interop.formats.latex.names import read_subscript
@@ -28,7 +36,7 @@ _MATRICES = {"pmatrix", "bmatrix", "matrix"}
 _CONTINUES = re.compile(r"(?:\s|&|\\q?quad|\\[,;:! ])*(?:[-+*/=]|\\cdot|\\times)")
 _FRACTIONS = {"\\frac", "\\dfrac", "\\tfrac", "\\cfrac"}
 _WORDS = {"and": " and ", "or": " or "}
-_CONDITIONALS = {"if", "for", "when", "where", "otherwise", "else", "elsewhere", ""}
+_REMAINDERS = {"\\bmod", "\\mod", "\\pmod"}
 
 
 class LatexReader(FrameStack):
@@ -43,8 +51,7 @@ class LatexReader(FrameStack):
     """
 
     def __init__(self, text: str, variables: Collection[str] = ()) -> None:
-        super().__init__(text)
-        self.given = frozenset(variables)
+        super().__init__(text, variables)
         self.rope: Rope = []
         self.names: set[str] = set()
         self.targets: set[str] = set()
@@ -85,8 +92,12 @@ class LatexReader(FrameStack):
                     token,
                     "write x_2 for an index, x^2 for a power, 2 \\cdot x or 2x for a product",
                 )
+            check_number(self, token)
             self.operand(Operand([(text, token.start, token.end)]), token)
+        elif text == "π":
+            self._pi(token)
         elif token.kind == "letter":
+            check_letters(self, token, in_table=self._in_table())
             self.name(text, token)
         elif text in OPERATORS or text in RELATIONS:
             self._operator(token)
@@ -101,7 +112,10 @@ class LatexReader(FrameStack):
 
     def _command(self, token: Token) -> None:
         word = token.text[1:]
-        if word in GREEK and not (word in commands() and self._before_bracket()):
+        if token.text in _REMAINDERS:
+            hint = "write \\operatorname{mod}(x, y)"
+            self.fail("difflab reads the remainder as a function of two arguments", token, hint)
+        elif word in GREEK and not (word in commands() and self._before_bracket()):
             self.name(word.removeprefix("var"), token)
         elif word in commands():
             self.open_function(commands()[word], token)
@@ -133,11 +147,7 @@ class LatexReader(FrameStack):
             delimiter = self.lexer.next()
             self.close(delimiter, delimiter.text, left=True)
         elif text == "\\pi":
-            constant = "pi" not in self.given and self.lexer.peek().text != "_"
-            if constant:
-                self.operand(Operand([("pi", token.start, token.end)]), token)
-            else:
-                self.name("pi", token)
+            self._pi(token)
         elif text == "\\infty":
             self.operand(Operand([("(1/0)", token.start, token.end)]), token)
         elif text in ("\\neg", "\\lnot"):
@@ -188,7 +198,13 @@ class LatexReader(FrameStack):
             self.operand(Operand([("e", *where)]), token)
             return
         self.names.add(name)
-        self.operand(Operand([(name, *where)], name=name), token)
+        self.operand(Operand([(name, *where)], name=name, symbol=name), token)
+
+    def _pi(self, token: Token) -> None:
+        if "pi" not in self.given and self.lexer.peek().text != "_":
+            self.operand(Operand([("pi", token.start, token.end)]), token)
+        else:
+            self.name("pi", token)
 
     def _before_bracket(self) -> bool:
         """Whether the argument of a function may follow."""
@@ -212,15 +228,20 @@ class LatexReader(FrameStack):
         if word in _WORDS:
             self.end_factors(raw)
             self.top.items.append((_WORDS[word], raw.start, raw.end))
-        elif self._in_table() and word.lower() in _CONDITIONALS:
+        elif self._in_table() and word.lower() in CONDITIONALS:
             if word in ("otherwise", "else", "elsewhere"):
                 self.top.function = "otherwise"
-        elif word in functions() and self._before_bracket():
+        elif self._is_function(word):
             self.open_function(functions()[word], raw)
-        elif word.isidentifier():
-            self.name(word, raw)
         else:
-            self.fail(f"the text '{raw.text}' is no name", raw)
+            check_word(self, raw, word)
+            self.name(word, raw)
+
+    def _is_function(self, word: str) -> bool:
+        """Whether an upright word is a function: it has a command, or brackets follow."""
+        if word in self.given or word not in functions():
+            return False
+        return self._before_bracket() or (word in commands() and len(word) > 1)
 
     # --- operators ------------------------------------------------------------------------
 
@@ -279,6 +300,7 @@ class LatexReader(FrameStack):
             self.fail("two exponents on one base", token, "write {x^a}^b or x^{a^b}")
 
         def finish(frame: Frame) -> None:
+            check_exponent(self, token, base, frame)
             where = (token.start, token.end)
             if base.rope[0][0] == "e" and len(base.rope) == 1 and not base.name:
                 base.rope = [("exp(", *base.rope[0][1:]), self.content(frame), (")", *where)]
@@ -295,6 +317,7 @@ class LatexReader(FrameStack):
 
         def above(numerator: Frame) -> None:
             def below(denominator: Frame) -> None:
+                check_fraction(self, token, numerator, denominator)
                 parts = [self.atom(numerator), ("/", *where), self.atom(denominator)]
                 self.operand(Operand([("(", *where), *parts, (")", *where)]), token)
 

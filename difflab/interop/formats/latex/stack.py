@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NoReturn
 
 from difflab.errors import ParseError
@@ -19,8 +19,9 @@ _DEFINES = re.compile(r"\s*&?\s*=")
 class FrameStack:
     """Appends operands, and opens and closes what they stand in."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, variables: Collection[str] = ()) -> None:
         self.text = text
+        self.given = frozenset(variables)
         self.lexer = Lexer(text)
         start = Token("start", "", 0, 1)
         self.frames = [Frame(FrameKind.STATEMENTS, start, lambda frame: None)]
@@ -60,12 +61,14 @@ class FrameStack:
         defines = self.top.kind is FrameKind.STATEMENTS and _DEFINES.match(
             self.text, self.lexer.place
         )
-        if before.name and (operand.is_call or before.name in AMBIGUOUS) and not defines:
-            function = AMBIGUOUS.get(before.name, "")
-            hint = f"write {before.name} \\cdot (…) for a product"
+        symbol = before.symbol
+        if symbol and (operand.is_call or symbol in AMBIGUOUS) and not defines:
+            function = AMBIGUOUS.get(symbol, "")
+            hint = f"write {symbol} \\cdot (…) for a product"
             if function:
                 hint += f", \\operatorname{{{function}}}(…) for the function"
-            self.fail(f"is '{before.name}(…)' a function or a product?", token, hint)
+            shown = f"{symbol}^…(…)" if before.powered else f"{symbol}(…)"
+            self.fail(f"is '{shown}' a function or a product?", token, hint)
 
     # --- brackets -------------------------------------------------------------------------
 
@@ -92,9 +95,12 @@ class FrameStack:
             around = [(f"{function}(", start, token.end), content, (")", end - 1, end)]
             plain = not function
             only = frame.only
+            numbered = plain and only is not None and only.literal
             named = only is not None and bool(only.name)
-            is_call = plain and (named or frame.commas > 0)
-            self.operand(Operand(around, inner=content if plain else None, is_call=is_call), token)
+            is_call = plain and (named or numbered or frame.commas > 0)
+            inner = content if plain else None
+            found = Operand(around, inner=inner, is_call=is_call, numbered=numbered)
+            self.operand(found, token)
 
         self.frames.append(Frame(FrameKind.GROUP, token, finish, closer, left))
 

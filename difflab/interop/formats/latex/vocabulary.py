@@ -35,7 +35,7 @@ Upsilon Phi Psi Omega ell hbar
 """
 GREEK = frozenset(_GREEK.split())
 """Commands that are names of variables."""
-AMBIGUOUS = {"sigma": "sigmoid", "psi": "digamma", "phi": "", "varphi": ""}
+AMBIGUOUS = {"sigma": "sigmoid", "psi": "digamma", "phi": "", "varphi": "", "f": ""}
 """Letters that before a bracket may be a function or a factor, and the function."""
 _BLANKS = r"""
 \, \; \: \! \> \quad \qquad \displaystyle \textstyle \limits \nonumber \notag \big \Big \bigl \bigr
@@ -59,7 +59,6 @@ OPERATORS: Mapping[str, str] = {
     "·": "*",
     "×": "*",
     "\\div": "/",
-    "\\bmod": "\\bmod",
 }
 RELATIONS: Mapping[str, str] = {
     "<": "<",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from difflab.core.machine import require_memory
 from difflab.core.optional import require
 from difflab.errors import DifflabError, InputError, ShapeError
 from difflab.graph.builder import Builder
@@ -16,6 +18,13 @@ from difflab.graph.names import FreshNames
 from difflab.graph.node import Node
 from difflab.interop.formats.inputs import cleaned_name
 from difflab.interop.formats.onnx.operators import OPERATORS
+from difflab.interop.formats.onnx.validity import (
+    check_model,
+    elements_of,
+    has_float_attributes,
+    where,
+)
+from difflab.interop.formats.verification import Source, verified
 from difflab.primitives import constant_array
 
 __all__ = ["from_onnx"]
@@ -28,6 +37,7 @@ def from_onnx(
     shapes: Mapping[str, Sequence[int]] | None = None,
     *,
     parameters: bool = False,
+    verify: bool = True,
 ) -> Function:
     """Return the function that a model in ONNX's format computes.
 
@@ -43,6 +53,9 @@ def from_onnx(
     parameters : bool
         Whether the numbers stored in the model, its weights, are inputs behind those of the model,
         to differentiate by them; by default they are constants.
+    verify : bool
+        Whether to compare values with those of ONNX's reference evaluator, at a few points, beyond
+        the rounding of the dtype in which the model computes.
 
     Returns
     -------
@@ -52,7 +65,10 @@ def from_onnx(
     Raises
     ------
     InputError
-        The file is no model, a size is unknown, or an operator is not read; the message names it.
+        The file is no model, or an invalid one, a size is unknown, or an operator is not read; the
+        message names it.
+    GraphMismatchError
+        What was read has another value than the reference evaluator computes.
     MissingDependencyError
         The package onnx is not installed.
 
@@ -66,8 +82,16 @@ def from_onnx(
     (('x',), [0.0, 0.841])
     """
     onnx = require("onnx", extra="onnx")
-    reader = _Model(onnx, _loaded(onnx, model), dict(shapes or {}), parameters)
-    return reader.function()
+    loaded = _loaded(onnx, model)
+    try:
+        reader = _Model(onnx, loaded, dict(shapes or {}), parameters)
+        function = reader.function()
+    except DifflabError:
+        raise
+    except Exception as error:  # a damaged model may have any value in any place
+        what = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise InputError(f"the model is damaged, it cannot be read: {what}") from error
+    return verified(function, _source(onnx, reader)) if verify else function
 
 
 def _loaded(onnx: Any, model: Any) -> Any:
@@ -86,19 +110,49 @@ def _loaded(onnx: Any, model: Any) -> Any:
         raise InputError(f"{str(model)!r} is no model in ONNX's format") from error
 
 
+def _source(onnx: Any, reader: _Model) -> Source:
+    """Return the evaluation by ONNX's reference evaluator."""
+    from onnx.reference import ReferenceEvaluator
+
+    names, fixed = reader.sources, reader.numbers
+    evaluator: list[Any] = []
+
+    def call(values: list[Any]) -> list[Any]:
+        if not evaluator:
+            evaluator.append(ReferenceEvaluator(reader.model))
+        given = {
+            name: value for name, value in zip(names, values, strict=True) if name not in fixed
+        }
+        found: list[Any] = evaluator[0].run(None, given)
+        return found
+
+    convert = onnx.helper.tensor_dtype_to_np_dtype
+    return Source(
+        "ONNX's reference evaluator",
+        call,
+        [convert(reader.elements[name]) for name in names],
+        reader.rounding(),
+        {k: fixed[name] for k, name in enumerate(names) if name in fixed},
+    )
+
+
 class _Model:
     """The nodes of a model's values, by their names in the model."""
 
     def __init__(self, onnx: Any, model: Any, shapes: dict[str, Any], parameters: bool) -> None:
         self.onnx = onnx
         self.graph = model.graph
+        self.model = model
         self.shapes = shapes
         self.parameters = parameters
         domains = {entry.domain: entry.version for entry in model.opset_import}
         self.opset: int = domains.get("", domains.get("ai.onnx", 1))
+        self.elements = elements_of(onnx, model)
+        check_model(onnx, model, self.opset, self.elements)
         self.builder = Builder()
         self.names = FreshNames()
         self.inputs: list[int] = []
+        self.sources: list[str] = []
         self.values: dict[str, Node] = {}
         self.numbers: dict[str, np.ndarray[Any, Any]] = {}
 
@@ -108,8 +162,12 @@ class _Model:
         for entry in self.graph.input:
             if entry.name not in stored:
                 self._input(entry.name, self._shape(entry))
+        if self.shapes:
+            known = ", ".join(entry.name for entry in self.graph.input)
+            unknown = next(iter(self.shapes))
+            raise InputError(f"the model has no input {unknown!r}", hint=f"its inputs are {known}")
         for name, tensor in stored.items():
-            self.numbers[name] = self.onnx.numpy_helper.to_array(tensor)
+            self.numbers[name] = self._stored(tensor)
             if self.parameters and self.numbers[name].dtype.kind == "f":
                 self._input(name, self.numbers[name].shape)
         for position, step in enumerate(self.graph.node):
@@ -119,6 +177,14 @@ class _Model:
         labels = FreshNames(self.builder.names.values())
         shown = [labels.fresh(cleaned_name(name)) for name in names]
         return Function.build(self.builder, self.inputs, outputs, shown)
+
+    def _stored(self, tensor: Any) -> np.ndarray[Any, Any]:
+        """Return the numbers of a stored tensor."""
+        try:
+            found: np.ndarray[Any, Any] = self.onnx.numpy_helper.to_array(tensor)
+        except Exception as error:  # a damaged tensor may have any kind and any number of bytes
+            raise InputError(f"the stored tensor {tensor.name!r} is damaged: {error}") from error
+        return found
 
     def value(self, name: str) -> Node:
         """Return the node of a value; numbers become one when they are used."""
@@ -145,50 +211,99 @@ class _Model:
             raise InputError(f"the model computes {name!r}, which difflab needs as a number")
         return self.numbers[name]
 
+    def rounding(self) -> float:
+        """Return the rounding of the coarsest floats of the model; attributes are float32."""
+        kinds = self.onnx.TensorProto
+        known = {kinds.FLOAT: 2.0**-23, kinds.FLOAT16: 2.0**-10, kinds.BFLOAT16: 2.0**-7}
+        eps = max([2.0**-52, *(known.get(kind, 0.0) for kind in self.elements.values())])
+        if any(has_float_attributes(self.onnx, step, self.opset) for step in self.graph.node):
+            eps = max(eps, known[kinds.FLOAT])
+        return eps
+
     def _input(self, name: str, shape: Sequence[int]) -> None:
         node = self.builder.input(self.names.fresh(cleaned_name(name)), tuple(shape))
         self.inputs.append(node)
+        self.sources.append(name)
         self.values[name] = Node(self.builder, node)
 
     def _shape(self, entry: Any) -> Sequence[int]:
         """Return the shape of an input, as given or as the model states it."""
         given = self.shapes.pop(entry.name, None)
         kind = entry.type.tensor_type
+        if not entry.type.HasField("tensor_type") or kind.elem_type not in self._numeric:
+            raise InputError(f"the input {entry.name!r} of the model is no tensor of real numbers")
+        stated = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+        if any(size is not None and size < 0 for size in stated):
+            raise InputError(f"the model states a negative size of its input {entry.name!r}")
         if given is not None:
-            return tuple(int(size) for size in given)
-        if not kind.HasField("shape") or not all(d.HasField("dim_value") for d in kind.shape.dim):
-            rank = len(kind.shape.dim)
-            example = ", ".join(["1"] * max(rank, 1))
+            try:
+                sizes = tuple(int(size) for size in given)
+            except (TypeError, ValueError):
+                raise InputError(
+                    f"the shape of {entry.name!r} is a tuple of integers, not {given!r}"
+                ) from None
+            pairs = zip(sizes, stated, strict=False)
+            if min(sizes, default=0) < 0 or (
+                kind.HasField("shape")
+                and (len(sizes) != len(stated) or any(b not in (a, None) for a, b in pairs))
+            ):
+                shown = ", ".join("?" if size is None else str(size) for size in stated)
+                raise InputError(
+                    f"the shape {sizes} is none of the input {entry.name!r}, whose shape the model"
+                    f" states as ({shown})"
+                )
+            return sizes
+        if not kind.HasField("shape") or None in stated:
+            example = ", ".join(["1"] * max(len(stated), 1))
             raise InputError(
                 f"the model leaves the shape of its input {entry.name!r} open",
                 hint=f"give it: from_onnx(model, shapes={{{entry.name!r}: ({example},)}})",
             )
-        return tuple(dim.dim_value for dim in kind.shape.dim)
+        return [size for size in stated if size is not None]
+
+    @property
+    def _numeric(self) -> frozenset[int]:
+        """The element types that are real numbers."""
+        helper = self.onnx.helper
+        return frozenset(
+            kind
+            for kind in helper.get_all_tensor_dtypes()
+            if helper.tensor_dtype_to_np_dtype(kind).kind in _NUMBERS
+        )
+
+    def whole(self, name: str) -> bool:
+        """Return whether a value consists of integers."""
+        kind = self.elements.get(name, 0)
+        if kind not in self._numeric:
+            return False
+        return self.onnx.helper.tensor_dtype_to_np_dtype(kind).kind in "iu"
 
     def _step(self, position: int, step: Any) -> None:
         """Compute the outputs of one operator."""
-        where = f"{step.op_type} (node {position + 1}{f', {step.name}' if step.name else ''})"
+        place = where(position, step)
         attributes = {a.name: self.onnx.helper.get_attribute_value(a) for a in step.attribute}
         inputs = list(step.input)
-        if self._computed_now(where, step, inputs):
+        if self._computed_now(place, step, inputs):
             return
         rule = OPERATORS.get(step.op_type) if step.domain in ("", "ai.onnx") else None
         if rule is None:
             raise InputError(
-                f"difflab does not read ONNX's operator {where}",
+                f"difflab does not read ONNX's operator {place}",
                 hint="docs/reference/formats.md lists those that it reads",
             )
         try:
             found = rule(self, inputs, attributes)
         except ShapeError as error:
-            raise InputError(f"{where}: {error.message}", hint=error.hint) from error
+            raise InputError(f"{place}: {error.message}", hint=error.hint) from error
         except (DifflabError, KeyError, IndexError, TypeError, ValueError) as error:
-            raise InputError(f"{where}: {error}") from error
+            raise InputError(f"{place}: {error}") from error
         results = found if isinstance(found, list) else [found]
+        if isinstance(found, list) and len(found) != len(step.output):
+            raise InputError(f"{place} names {len(step.output)} of its {len(found)} results")
         # Further outputs, such as the mask of a dropout, are not computed.
         self.values.update(zip(step.output, results, strict=False))
 
-    def _computed_now(self, where: str, step: Any, inputs: Sequence[str]) -> bool:
+    def _computed_now(self, place: str, step: Any, inputs: Sequence[str]) -> bool:
         """Compute what depends on no input, such as shapes, by ONNX's own evaluator."""
         if step.op_type == "Shape":
             sizes = self.value(inputs[0]).shape
@@ -197,6 +312,7 @@ class _Model:
         known = all(name in self.numbers and name not in self.values for name in inputs if name)
         if not known or any(a.HasField("g") for a in step.attribute):
             return False
+        self._check_size(place, step, inputs)
         from onnx.reference import ReferenceEvaluator
 
         graph = self.onnx.helper.make_graph(
@@ -211,7 +327,13 @@ class _Model:
         try:
             found = ReferenceEvaluator(model).run(None, {})
         except Exception as error:  # the evaluator's errors have no common class of its own
-            raise InputError(f"{where}: {error}") from error
+            raise InputError(f"{place}: {error}") from error
         names = [name for name in step.output if name]
         self.numbers.update(zip(names, map(np.asarray, found), strict=True))
         return True
+
+    def _check_size(self, place: str, step: Any, inputs: Sequence[str]) -> None:
+        """Raise an error if an operator would make an array that memory cannot hold."""
+        if step.op_type in ("ConstantOfShape", "Expand", "Tile"):
+            count = math.prod(map(int, self.numbers[inputs[-1]].reshape(-1)))
+            require_memory(8 * max(count, 0), place)

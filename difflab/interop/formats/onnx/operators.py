@@ -15,7 +15,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab import primitives as rows
-from difflab.errors import UnsupportedError
+from difflab.errors import IndexingError, UnsupportedError
 from difflab.graph.node import Node
 from difflab.primitives import TABLE
 
@@ -33,8 +33,14 @@ class Model(Protocol):
     def static(self, name: str) -> np.ndarray[Any, Any]:
         """Return numbers that are known when the model is read."""
 
+    def whole(self, name: str) -> bool:
+        """Return whether a value consists of integers."""
+
 
 Attributes = Mapping[str, Any]
+_BOOL = 9
+_INTEGERS = frozenset({2, 3, 4, 5, 6, 7, 12, 13})
+"""ONNX's numbers of the types that are truth values and integers."""
 Rule = Callable[[Model, Sequence[str], Attributes], Any]
 
 
@@ -95,6 +101,27 @@ def _clip(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
 def _mod(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     remainder: Callable[..., Any] = np.fmod if given.get("fmod") else rows.mod
     return remainder(*map(model.value, inputs))
+
+
+def _quotient(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    """Divide; the quotient of integers is rounded towards zero."""
+    found = rows.divide(*map(model.value, inputs))
+    return np.trunc(found) if all(map(model.whole, inputs)) else found
+
+
+def _cast(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    """Convert to truth values and integers; floats keep their 64 bits."""
+    x = model.value(inputs[0])
+    if given["to"] == _BOOL:
+        return rows.not_equal(x, 0.0)
+    return np.trunc(x) if given["to"] in _INTEGERS else x
+
+
+def _inference(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    """Return the input; in training elements are dropped at random."""
+    if len(inputs) > 2 and inputs[2] and model.static(inputs[2]).any():
+        raise UnsupportedError("difflab reads the dropout of inference, not of training")
+    return model.value(inputs[0])
 
 
 def _gemm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
@@ -201,7 +228,10 @@ def _gather(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     x, places = model.value(inputs[0]), model.static(inputs[1])
     axis = given.get("axis", 0) % len(x.shape)
     size = x.shape[axis]
-    found = arrays.take(x, (places.reshape(-1) % size).tolist(), axis)
+    if places.size and not -size <= places.min() <= places.max() < size:
+        wrong = places[(places < -size) | (places >= size)].flat[0]
+        raise IndexingError(f"the index {wrong} is out of bounds for an axis of {size}")
+    found = arrays.take(x, (places.reshape(-1) % max(size, 1)).tolist(), axis)
     return arrays.reshape(found, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
@@ -269,6 +299,8 @@ def _conv(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
 
 
 def _batch_norm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    if given.get("training_mode"):
+        raise UnsupportedError("difflab reads the normalization of inference, not of training")
     x, *parts = map(model.value, inputs)
     shape = (-1, *(1,) * (len(x.shape) - 2))
     scale, bias, mean, variance = (arrays.reshape(part, shape) for part in parts)
@@ -307,15 +339,15 @@ OPERATORS: Mapping[str, Rule] = {
     "And": _row(rows.logical_and),
     "ArgMax": _argmax,
     "BatchNormalization": _batch_norm,
-    "Cast": _unchanged,
+    "Cast": _cast,
     "Celu": _shaped(_celu, alpha=1.0),
     "Clip": _clip,
     "Concat": _concat,
     "Conv": _conv,
     "CumSum": _cumulated,
     "Det": _row(arrays.det),
-    "Div": _row(rows.divide),
-    "Dropout": _unchanged,
+    "Div": _quotient,
+    "Dropout": _inference,
     "Einsum": lambda model, inputs, given: arrays.einsum(
         given["equation"].decode(), *map(model.value, inputs)
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,6 @@ from numpy.typing import NDArray
 from difflab.interop.large.formats.protocol import check_points, real_points
 
 __all__ = ["ArrayPoints"]
-
-_HASHED = 65_536  # rows that are hashed at a time
 
 
 class ArrayPoints:
@@ -32,13 +29,6 @@ class ArrayPoints:
         check_points(array.shape, array.dtype, n, "the array of points")
         self.array = array
         self.count = len(array)
-
-    def identity(self) -> str:
-        """Return the dtype and a digest of the elements."""
-        digest = sha256()
-        for start in range(0, self.count, _HASHED):
-            digest.update(np.ascontiguousarray(self.array[start : start + _HASHED]).tobytes())
-        return f"array {self.array.dtype.str} {self.array.shape} {digest.hexdigest()}"
 
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]

@@ -16,7 +16,6 @@ from difflab.core.table import csv_text
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
 from difflab.interop.large.formats.columns import chosen_columns
-from difflab.interop.large.formats.protocol import file_state
 
 __all__ = ["CsvPieces", "CsvPoints"]
 
@@ -55,10 +54,6 @@ class CsvPoints:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise InputError(f"cannot read {str(path)!r}: {why}") from error
-
-    def identity(self) -> str:
-        """Return the state of the file."""
-        return f"csv {file_state(self.path)}"
 
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]

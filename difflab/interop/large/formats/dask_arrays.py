@@ -36,10 +36,6 @@ class DaskPoints:
         self.count = int(array.shape[0])
         self.grain = max([*array.chunks[0], 1])
 
-    def identity(self) -> str:
-        """Return Dask's name of the array, a digest of the computation that makes it."""
-        return f"dask {self.array.name}"
-
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:

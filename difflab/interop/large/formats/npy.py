@@ -18,7 +18,6 @@ from difflab.errors import InputError, PointError
 from difflab.interop.large.formats.protocol import (
     ResultLayout,
     check_points,
-    file_state,
 )
 
 __all__ = ["NpyPoints", "NpyResults"]
@@ -38,10 +37,6 @@ class NpyPoints:
         shape, self._columns_first, self._dtype, self._offset = _header(path)
         check_points(shape, self._dtype, n, str(path))
         self.count, self._width = shape
-
-    def identity(self) -> str:
-        """Return the state of the file."""
-        return f"npy {file_state(self.path)}"
 
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from difflab.core.optional import described, require
 from difflab.errors import InputError, PointError
 from difflab.interop.large.formats.columns import chosen_columns
-from difflab.interop.large.formats.protocol import file_state
 
 __all__ = ["ParquetPieces", "ParquetPoints"]
 
@@ -44,10 +43,6 @@ class ParquetPoints:
         except Exception as error:  # what a damaged file raises differs by where it is damaged
             raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
 
-    def identity(self) -> str:
-        """Return the state of the file."""
-        return f"parquet {file_state(self.path)}"
-
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
@@ -55,7 +50,10 @@ class ParquetPoints:
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, stop - 1)
         file = self._opened(metadata=self._metadata)  # one file for each thread
-        table = file.read_row_groups(list(range(first, last)), columns=self._columns)
+        try:
+            table = file.read_row_groups(list(range(first, last)), columns=self._columns)
+        except Exception as error:  # what a damaged file raises differs by where it is damaged
+            raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
         table = table.slice(start - self._starts[first], stop - start)
         points = np.empty((len(self._columns), stop - start))
         for place, name in enumerate(self._columns):

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from difflab.core.quantities import shape_text
 from difflab.core.wording import counted
-from difflab.errors import InputError, PointError
+from difflab.errors import PointError
 
-__all__ = ["Points", "ResultLayout", "Results", "check_points", "file_state", "real_points"]
+__all__ = ["Points", "ResultLayout", "Results", "check_points", "real_points"]
 
 Array = NDArray[Any]
 
@@ -32,9 +32,6 @@ class Points(Protocol):
 
     count: int
     grain: int
-
-    def identity(self) -> str:
-        """Return a text that differs if the points differ."""
 
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]
@@ -113,19 +110,3 @@ def check_points(shape: Sequence[int], dtype: np.dtype[Any], n: int, name: str) 
 def real_points(values: Array) -> NDArray[np.float64]:
     """Return real numbers as float64, without a copy if they are that already."""
     return np.asarray(values).astype(np.float64, copy=False)
-
-
-def file_state(path: Path) -> str:
-    """Return the size and the time of the last change of a file, or of all files of a folder.
-
-    Raises
-    ------
-    InputError
-        It cannot be read.
-    """
-    try:
-        files = sorted(found for found in path.rglob("*") if found.is_file())
-        states = [(file.relative_to(path), file.stat()) for file in files or [path]]
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
-    return "; ".join(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)

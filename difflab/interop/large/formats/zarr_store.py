@@ -14,7 +14,6 @@ from difflab.errors import InputError
 from difflab.interop.large.formats.protocol import (
     ResultLayout,
     check_points,
-    file_state,
     real_points,
 )
 
@@ -37,15 +36,17 @@ class ZarrPoints:
         self.count = int(self._array.shape[0])
         self.grain = int((self._array.shards or self._array.chunks)[0])
 
-    def identity(self) -> str:
-        """Return the state of all files of the store."""
-        return f"zarr {file_state(self.path)}"
-
     def read(
         self, start: int, stop: int, room: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield some of the rows."""
-        yield real_points(self._array[start:stop])
+        try:
+            rows = self._array[start:stop]
+        except Exception as error:  # the codecs of a store may raise anything
+            raise InputError(
+                f"cannot read the rows {start} to {stop} of {str(self.path)!r}: {described(error)}"
+            ) from error
+        yield real_points(rows)
 
 
 class ZarrResults:

@@ -1,0 +1,170 @@
+"""JAX's functions with derivative rules of their own: rows, or custom functions with these rules.
+
+The rules of a call, ``custom_jvp`` or ``custom_vjp``, are recorded by JAX as jaxprs where a
+derivative needs them, and read like the function: what they call has rules, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difflab import primitives as rows
+from difflab.core.optional import require
+from difflab.graph.custom.function import CustomFunction
+from difflab.graph.node import Node
+from difflab.graph.trace import trace
+from difflab.interop.formats.inputs import cleaned_name
+
+__all__ = ["CUSTOM", "custom_call"]
+
+CUSTOM = frozenset({"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"})
+Run = Callable[[Any, Sequence[Any]], list[Any]]
+"""Evaluates a closed jaxpr."""
+
+
+def custom_call(run: Run, step: Any, operands: Sequence[Any]) -> list[Any]:
+    """Return the results of a call of a function with a derivative rule, on traced values."""
+    inner = step.params.get("call_jaxpr", step.params.get("fun_jaxpr"))
+    name, path = _definition(inner)
+    if name in _ROWS and path.startswith(str(Path(str(require("jax", "peers").__file__)).parent)):
+        return [_ROWS[name](*operands)]
+    call = _Call(run, step, inner, operands)
+    found = call.function(name).apply(*[operands[k] for k in call.traced])
+    return list(found)
+
+
+def _definition(closed: Any) -> tuple[str, str]:
+    """Return the name of the function that a jaxpr is, and the file that defines it."""
+    known = getattr(closed.jaxpr, "debug_info", None)
+    name, _, path = (getattr(known, "func_src_info", None) or "").partition(" at ")
+    return name, path
+
+
+def _bound(step: Any, operands: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of a call by JAX, which knows its rules."""
+    given = step.primitive.get_bind_params(step.params)
+    functions, params = given if isinstance(given, tuple) else ((), given)  # before JAX 0.10
+    found: Sequence[Any] = step.primitive.bind(*functions, *operands, **params)
+    return found
+
+
+def _logaddexp(a: Any, b: Any) -> Any:
+    if not isinstance(b, Node) and not np.any(b):
+        return rows.softplus(a)
+    return rows.logaddexp(a, b)
+
+
+_ROWS: Mapping[str, Callable[..., Any]] = {
+    "logaddexp": _logaddexp,
+    "relu": rows.relu,
+    "xlog1py": rows.xlog1py,
+    "xlogy": rows.xlogy,
+}
+"""Functions that JAX defines and that are rows, by name."""
+
+
+class _Call:
+    """A call and its rules.
+
+    Attributes
+    ----------
+    traced : list of int
+        The positions of the traced operands; the others are constants.
+    smooth : list of int
+        Those of `traced` that are floats: JAX has no derivatives by integers.
+    """
+
+    def __init__(self, run: Run, step: Any, inner: Any, operands: Sequence[Any]) -> None:
+        self.run = run
+        self.step = step
+        self.inner = inner
+        self.operands = list(operands)
+        self.traced = [k for k, x in enumerate(operands) if isinstance(x, Node)]
+        self.smooth = [k for k in self.traced if np.dtype(step.invars[k].aval.dtype).kind == "f"]
+        self.outputs = [np.dtype(var.aval.dtype).kind == "f" for var in step.outvars]
+        kinds = [var.aval.dtype for var in (*step.invars, *step.outvars)]
+        self.wide = any(np.dtype(kind).itemsize == 8 for kind in kinds)
+        self.known: dict[str, Any] = {}
+
+    def function(self, name: str) -> type[CustomFunction]:
+        """Return the call as a custom function of its traced operands."""
+        # Reading it here names a primitive that has no counterpart.
+        value = trace(
+            lambda *args: tuple(self.run(self.inner, self._filled(self.traced, args))),
+            *[np.zeros(self.operands[k].shape) for k in self.traced],
+        )
+
+        def forward(ctx: Any, *args: Any) -> tuple[Any, ...]:
+            ctx.save_for_backward(*args)
+            found = value(*args)
+            return found if isinstance(found, tuple) else (found,)
+
+        def jvp(ctx: Any, *dots: Any) -> tuple[Any, ...]:
+            args = ctx.saved_tensors
+            given = [dots[self.traced.index(k)] for k in self.smooth]
+            found = iter(self._rule("jvp", args, given))
+            return tuple(next(found) if smooth else None for smooth in self.outputs)
+
+        def backward(ctx: Any, *bars: Any) -> tuple[Any, ...]:
+            args = ctx.saved_tensors
+            given = [bar for bar, smooth in zip(bars, self.outputs, strict=True) if smooth]
+            found = dict(zip(self.smooth, self._rule("vjp", args, given), strict=True))
+            return tuple(found.get(k) for k in self.traced)
+
+        members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        if self.step.primitive.name == "custom_jvp_call":
+            members["jvp"] = staticmethod(jvp)
+        return type(cleaned_name(name).strip("_") or "custom", (CustomFunction,), members)
+
+    def _filled(self, places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+        """Return the operands with some replaced."""
+        found = list(self.operands)
+        for place, value in zip(places, values, strict=True):
+            found[place] = value
+        return found
+
+    def _rule(self, kind: str, args: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """Return tangents of the outputs, or cotangents of the operands."""
+        jax = require("jax", "peers")
+        if kind not in self.known:
+            with jax.enable_x64(self.wide):  # the rule is code that runs again
+                self.known[kind] = self._recorded(jax, kind)
+        with jax.enable_x64(True), np.errstate(all="ignore"):
+            return self.run(self.known[kind], [*self._filled(self.traced, args), *given])
+
+    def _recorded(self, jax: Any, kind: str) -> Any:
+        """Return a rule as a jaxpr of the operands, and of tangents or cotangents."""
+        count = len(self.operands)
+
+        def parts(values: Sequence[Any]) -> tuple[Callable[..., list[Any]], list[Any]]:
+            def called(*chosen: Any) -> list[Any]:
+                filled = list(values)
+                for place, value in zip(self.smooth, chosen, strict=True):
+                    filled[place] = value
+                outputs = _bound(self.step, filled)
+                return [out for out, smooth in zip(outputs, self.outputs, strict=True) if smooth]
+
+            return called, [values[place] for place in self.smooth]
+
+        def pushed(*values: Any) -> Any:
+            called, chosen = parts(values[:count])
+            return jax.jvp(called, chosen, list(values[count:]))[1]
+
+        def pulled(*values: Any) -> Any:
+            called, chosen = parts(values[:count])
+            return jax.vjp(called, *chosen)[1](list(values[count:]))
+
+        shapes = [jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype) for var in self._vars(kind)]
+        return jax.make_jaxpr(pushed if kind == "jvp" else pulled)(*shapes)
+
+    def _vars(self, kind: str) -> list[Any]:
+        """Return the variables of the operands, and those that have tangents or cotangents."""
+        step = self.step
+        if kind == "jvp":
+            return [*step.invars, *(step.invars[k] for k in self.smooth)]
+        smooth = zip(step.outvars, self.outputs, strict=True)
+        return [*step.invars, *(var for var, keep in smooth if keep)]

@@ -1,0 +1,115 @@
+"""SymPy's own values of expressions, to compare with what was read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MOST_EVALUATED", "SympyValues"]
+
+MOST_EVALUATED = 5_000
+"""Operations above which SymPy would take longer than reading does."""
+DIGITS = 30
+
+
+class SympyValues:
+    """Expressions at numbers for their symbols; each is computed once, operands first.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> x = sympy.Symbol("x")
+    >>> SympyValues([x**2 - 1, sympy.sqrt(x)], [x])([np.array(-3.0)])
+    [array(8.), array(nan)]
+    """
+
+    def __init__(self, expressions: Sequence[Any], symbols: Sequence[Any]) -> None:
+        self.expressions = expressions
+        self.symbols = symbols
+
+    def __call__(self, values: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return an array for each expression, with nan for what is no real number."""
+        import sympy
+
+        known: dict[int, Any] = {}
+        given = {
+            symbol: _number(value[()]) if value.ndim == 0 else _matrix(value)
+            for symbol, value in zip(self.symbols, values, strict=True)
+        }
+        alive: list[Any] = []
+        found = []
+        for expression in self.expressions:
+            if isinstance(expression, sympy.MatrixBase):
+                cells = [_value(cell, given, known, alive) for cell in expression.flat()]
+                found.append(np.array(list(map(_real, cells))).reshape(expression.shape))
+                continue
+            value = _value(expression, given, known, alive)
+            if isinstance(value, sympy.MatrixBase):
+                cells = [_real(cell) for cell in value.flat()]
+                found.append(np.array(cells).reshape(value.shape))
+            else:
+                found.append(np.array(_real(value)))
+        return found
+
+
+def _number(value: Any) -> Any:
+    """Return the exact number; an integer is one, which conditions compare."""
+    import sympy
+
+    number = float(value)
+    return sympy.Integer(int(number)) if number.is_integer() else sympy.Float(number, DIGITS)
+
+
+def _matrix(values: NDArray[Any]) -> Any:
+    import sympy
+
+    return sympy.ImmutableDenseMatrix(*values.shape, list(map(_number, values.reshape(-1))))
+
+
+def _value(expression: Any, given: Any, known: dict[int, Any], alive: list[Any]) -> Any:
+    """Return the value of an expression, with an explicit stack."""
+    stack = [expression]
+    while stack:
+        current = stack[-1]
+        if id(current) in known:
+            stack.pop()
+            continue
+        if current in given:
+            known[id(current)] = given[current]
+            continue
+        operands = current.args
+        missing = [operand for operand in operands if id(operand) not in known]
+        if missing:
+            stack += missing
+            alive += [operands]
+            continue
+        known[id(current)] = _computed(current, [known[id(operand)] for operand in operands])
+        alive += [current, operands]
+        stack.pop()
+    return known[id(expression)]
+
+
+def _computed(expression: Any, operands: Sequence[Any]) -> Any:
+    """Return an expression of numbers."""
+    import sympy
+
+    if not operands or isinstance(expression, sympy.Number | sympy.NumberSymbol | sympy.Tuple):
+        return expression.func(*operands) if operands else expression
+    made = expression.func(*operands)
+    if isinstance(made, sympy.MatrixExpr):
+        return made.doit()
+    plain = isinstance(made, sympy.Expr) and not isinstance(made, sympy.Number)
+    return made.evalf(DIGITS) if plain else made
+
+
+def _real(value: Any) -> float:
+    """Return a real number; nan for anything else."""
+    import sympy
+
+    if isinstance(value, sympy.logic.boolalg.BooleanAtom):
+        return float(bool(value))
+    number = value.evalf(DIGITS) if isinstance(value, sympy.Expr) else value
+    return float(number) if number.is_Number else float("nan")

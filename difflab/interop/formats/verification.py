@@ -1,0 +1,307 @@
+"""A reader's proof of its reading: the graph and its source are evaluated at sampled points.
+
+A difference counts if it exceeds the rounding of the computation in the source's dtype. That is
+measured: the graph is computed a few times with every input, constant and result moved by a random
+rounding (Monte Carlo arithmetic, D. S. Parker, UCLA CSD-970002, 1997). Integers that the dtype has
+are exact and are not moved. Values that are not finite on both sides are not compared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.primitive import Primitive
+from difflab.core.quantities import exact, significant
+from difflab.core.wording import counted
+from difflab.errors import DifflabError, GraphMismatchError
+from difflab.graph.evaluate import ArrayInterpreter
+from difflab.graph.function import Function, evaluate
+from difflab.graph.ir import Number
+from difflab.primitives import (
+    airy,
+    bessel,
+    beta_functions,
+    integrals,
+    inverses,
+    normal,
+    special,
+    zeta_function,
+)
+
+__all__ = ["Source", "verified"]
+
+Array = NDArray[Any]
+
+MOST_ELEMENTS = 4_000_000
+MOST_OPERATIONS = 200_000
+"""Elements of all values of a graph, and its operations, above which nothing is compared."""
+SECONDS = 1.0
+"""Time after which no further point is begun."""
+DRAWS = 6
+"""Evaluations with random roundings that measure the rounding of a computation."""
+FACTOR = 64.0
+"""How far a difference may exceed the largest change that the random roundings make."""
+ULPS = 64.0
+"""Roundings of the largest element of a result that are allowed in any case."""
+INACCURATE = 1e-6
+"""Relative error that is allowed where a library approximates a special function."""
+SMALLEST = 2.0**-100
+"""Size below which results are not told apart: libraries may compute without subnormal numbers."""
+SHOWN = 6
+"""Elements of an array that a message shows."""
+_SPECIAL = frozenset(
+    name
+    for module in (
+        airy,
+        bessel,
+        beta_functions,
+        integrals,
+        inverses,
+        normal,
+        special,
+        zeta_function,
+    )
+    for name in module.__all__
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a function was read from, evaluated by the library that it belongs to.
+
+    Attributes
+    ----------
+    library : str
+        What evaluates it, for messages.
+    call : callable
+        ``call(values)`` returns a value for each output, arrays in the shape of the output; one
+        that cannot be computed there is None. It may raise anything where it cannot evaluate.
+    dtypes : sequence of dtype
+        The dtype of each input in the source; float64 for all if there are none.
+    eps : float
+        The rounding of the coarsest dtype in which the source computes.
+    fixed : mapping of int to ndarray
+        The inputs whose value is that of the source, such as weights of a model.
+    most : int
+        Operations above which nothing is compared.
+    """
+
+    library: str
+    call: Callable[[list[Array]], Sequence[Any]]
+    dtypes: Sequence[Any] = ()
+    eps: float = 2.0**-52
+    fixed: Mapping[int, Array] = field(default_factory=dict)
+    most: int = MOST_OPERATIONS
+
+
+def verified(function: Function, source: Source) -> Function:
+    """Return the function, once it has the values of its source at sampled points.
+
+    Parameters
+    ----------
+    function : Function
+        The reading.
+    source : Source
+        Evaluates what was read.
+
+    Raises
+    ------
+    GraphMismatchError
+        A value differs beyond rounding; the message has both, and the point.
+
+    Warns
+    -----
+    UserWarning
+        The function is too large for that: nothing was compared.
+    """
+    operations, elements = len(function.graph), function.graph.element_count()
+    if operations > source.most or elements > MOST_ELEMENTS:
+        warnings.warn(
+            f"what was read was not compared with {source.library}: it has"
+            f" {counted(operations, 'operation')} on {counted(elements, 'element')};"
+            " verify=False says that this is known",
+            stacklevel=3,
+        )
+        return function
+    begun = perf_counter()
+    for values in _points(function, source):
+        try:
+            theirs = source.call(values)
+        except Exception:  # what a library raises where it cannot evaluate has no common class
+            continue
+        _require_same(function, source, values, theirs)
+        if perf_counter() - begun > SECONDS:
+            break
+    return function
+
+
+def _points(function: Function, source: Source) -> Iterator[list[Array]]:
+    """Yield values of the inputs: positive, of both signs, large, small integers and zeros."""
+    draw = np.random.default_rng(0)
+    ranges: list[Callable[[Any], Any]] = [
+        lambda shape: draw.uniform(0.1, 0.9, shape),
+        lambda shape: draw.uniform(-0.9, 0.9, shape),
+        lambda shape: draw.uniform(1.1, 2.9, shape),
+        lambda shape: draw.normal(0.0, 4.0, shape),
+        lambda shape: draw.integers(-2, 4, shape).astype(float),
+        np.zeros,
+    ]
+    if _is_special(function):  # libraries approximate them where their arguments are positive
+        del ranges[3:], ranges[1]
+    fixed = source.fixed
+    dtypes = source.dtypes or [np.float64] * len(function.inputs)
+    for sampled in ranges:
+        values = []
+        for k, (shape, dtype) in enumerate(zip(function.input_shapes, dtypes, strict=True)):
+            drawn = np.asarray(sampled(shape))
+            kind = np.dtype(dtype).kind
+            if kind == "b":
+                drawn = drawn > 0.5
+            elif kind in "iu":
+                drawn = np.abs(np.rint(drawn))
+            values.append(np.asarray(fixed[k] if k in fixed else drawn.astype(dtype)))
+        yield values
+
+
+def _require_same(
+    function: Function, source: Source, values: list[Array], theirs: Sequence[Any]
+) -> None:
+    """Raise an error if the graph has another value than its source at a point."""
+    given = [np.asarray(value, dtype=np.float64) for value in values]
+    ours = [np.asarray(value, dtype=np.float64) for value in _computed(function, given)]
+    if len(theirs) != len(ours):
+        raise GraphMismatchError(
+            f"{source.library} returns {counted(len(theirs), 'output')}, the reading {len(ours)}"
+        )
+    pairs = [
+        (k, found, np.asarray(known))
+        for k, (found, known) in enumerate(zip(ours, theirs, strict=True))
+        if known is not None and np.asarray(known).dtype.kind in "fiub"
+    ]
+    for k, found, known in pairs:
+        if found.shape != known.shape:
+            raise GraphMismatchError(
+                f"the output {function.output_names[k]} has the shape {known.shape} by"
+                f" {source.library}, and {found.shape} by the reading"
+            )
+    if all(_near(found, known, _room(function, source, found)).all() for _, found, known in pairs):
+        return
+    moved = [_computed(function, given, _Rounding(source.eps, seed)) for seed in range(DRAWS)]
+    for k, found, known in pairs:
+        with np.errstate(all="ignore"):
+            spread = np.max([np.abs(run[k] - found) for run in moved], axis=0)
+        spread = np.where(np.isnan(spread), np.inf, spread)
+        same = _near(found, known, _room(function, source, found) + FACTOR * spread)
+        if not same.all():
+            raise _difference(function, source, values, k, found, known, same)
+
+
+def _computed(
+    function: Function, values: Sequence[Array], interpreter: ArrayInterpreter | None = None
+) -> list[Any]:
+    rounding = interpreter if isinstance(interpreter, _Rounding) else None
+    given = values if rounding is None else [rounding.moved(value) for value in values]
+    with np.errstate(all="ignore"):
+        found = evaluate(function, given, interpreter or ArrayInterpreter())
+    return [
+        np.broadcast_to(value, shape)
+        for value, shape in zip(found, function.output_shapes, strict=True)
+    ]
+
+
+def _room(function: Function, source: Source, found: Array) -> Any:
+    """Return the difference that is allowed in any case."""
+    relative = ULPS * source.eps
+    if _is_special(function):
+        relative = max(relative, INACCURATE)
+    size = np.abs(found[np.isfinite(found)])
+    return relative * max(float(size.max(initial=0.0)), SMALLEST)
+
+
+def _is_special(function: Function) -> bool:
+    return not _SPECIAL.isdisjoint(row.name for row in function.graph.primitives)
+
+
+def _near(found: Array, known: Array, room: Any) -> Any:
+    known = np.asarray(known, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(found) & np.isfinite(known)
+        return ~finite | (np.abs(found - known) <= room)
+
+
+class _Rounding(ArrayInterpreter):
+    """Moves every value by one rounding or two, up or down at random."""
+
+    def __init__(self, eps: float, seed: int) -> None:
+        super().__init__()
+        self._eps = eps
+        self._draw = np.random.default_rng(seed)
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the kernel, whose result is moved."""
+        compute = super().operation(primitive)
+        if primitive.boolean:
+            return compute
+        return lambda *args, **params: self.moved(compute(*args, **params))
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return the constant, moved."""
+        return self.moved(super().constant(value, name))
+
+    def moved(self, value: Any) -> Any:
+        """Return numbers that are moved, unless they are integers of the dtype."""
+        value = np.asarray(value)
+        if value.dtype != np.float64:
+            return value
+        steps = self._draw.choice([-2.0, -1.0, 1.0, 2.0], value.shape)
+        exact = (value == np.rint(value)) & (np.abs(value) * self._eps <= 1.0)
+        return np.where(exact, value, value * (1.0 + self._eps * steps))[()]
+
+
+def _difference(
+    function: Function,
+    source: Source,
+    values: Sequence[Array],
+    output: int,
+    found: Array,
+    known: Array,
+    same: Any,
+) -> DifflabError:
+    """Return the error that states both values of the first element that differs."""
+    index = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0])
+    label = function.output_names[output]
+    label += f"[{', '.join(map(str, index))}]" if index else ""
+    theirs, ours = _both(float(known[index]), float(found[index]))
+    point = ", ".join(
+        f"{name} = {_shown(value)}"
+        for name, value in list(zip(function.inputs, values, strict=True))[:SHOWN]
+    )
+    more = ", …" if len(values) > SHOWN else ""
+    return GraphMismatchError(
+        f"what was read is not the function of its source: at {point}{more} {source.library} gives"
+        f" {label} = {theirs}, the graph {ours}",
+        hint="please report it; verify=False reads it without the comparison",
+    )
+
+
+def _both(one: float, other: float) -> tuple[str, str]:
+    """Return two numbers with as many digits as show that they differ."""
+    for digits in (4, 6, 9, 12):
+        found = significant(one, digits), significant(other, digits)
+        if found[0] != found[1]:
+            return found
+    return exact(one), exact(other)
+
+
+def _shown(value: Array) -> str:
+    flat = [exact(float(number)) for number in value.reshape(-1)[:SHOWN]]
+    if value.ndim == 0:
+        return flat[0]
+    return f"[{', '.join(flat)}{', …' if value.size > SHOWN else ''}]"
