@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.conversions import host_numbers
 from difflab.errors import PointError
 from difflab.execute.lower.ops import FLOAT
 from difflab.graph.ir import Shape
@@ -53,7 +54,9 @@ def real(value: Any, dtype: np.dtype[Any] = FLOAT) -> NDArray[Any]:
     >>> real([1, 2])
     array([1., 2.])
     """
-    array = np.asarray(value)
+    if type(value) is np.ndarray and value.dtype == dtype:
+        return value
+    array = host_numbers(value, "an argument of compiled code", PointError)
     if array.dtype.kind not in "fiub":
         raise PointError(
             f"compiled functions accept real numbers, not {array.dtype}",

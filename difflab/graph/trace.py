@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.conversions import as_float64, as_reals
 from difflab.core.devices import module_of
 from difflab.core.ownership import unchanged
 from difflab.errors import InputError, TraceError
@@ -196,7 +197,8 @@ class TraceBuilder(Builder):
         if known is not None and np.array_equal(self.captured[known[0]], value, equal_nan=True):
             return known[0]
         self._inputs.pop(key, None)
-        node = self._captured(key, np.array(value, dtype=np.float64))
+        exact = as_float64(value, "an array that the code reads", TraceError)
+        node = self._captured(key, exact)
         self._inputs[key] = (node, value)
         return node
 
@@ -232,22 +234,8 @@ def example_shape(example: Any) -> Shape:
     """
     if isinstance(example, Node):
         return example.shape
-    if not hasattr(example, "shape"):
-        example = _numbers(example)
-    return tuple(example.shape)
-
-
-def _numbers(example: Any) -> np.ndarray[Any, Any]:
-    """Return numbers and lists of numbers as an array."""
-    try:
-        found = np.asarray(example)
-    except ValueError:
-        found = np.array(None)
-    if found.dtype.kind not in "fiub":
-        raise InputError(
-            f"an example is neither a number nor an array of numbers, but {type(example).__name__}"
-        )
-    return found
+    found = as_reals(example, "an example")
+    return tuple(getattr(found, "shape", ()))
 
 
 def _names(function: Callable[..., Any], wanted: int) -> list[str]:
@@ -288,7 +276,7 @@ def _node(builder: Builder, part: Any) -> int:
             raise TraceError("traced code returned a value of another trace")
         return part.id
     if isinstance(part, int | float | np.number):
-        return builder.constant(float(part))
+        return builder.constant(float(as_reals(part, "a result of the code", TraceError)))
     raise _not_a_value(part)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from difflab.arrays.complex_array import ComplexArray, is_complex
 from difflab.core.apply import OtherCarrierError
+from difflab.core.conversions import as_numbers, as_reals, require_range
 from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
@@ -40,8 +41,9 @@ __all__ = [
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
-PLAIN = frozenset({int, float, np.float64, np.ndarray})
+PLAIN = frozenset({int, float, np.float64})
 """The types of operands that need no conversion."""
+OPERAND = "an operand of a tensor operation"
 _new = object.__new__
 
 
@@ -166,7 +168,7 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
         if y.dtype is not FLOAT64:
             y = _as_in_graphs(operation, (x,), y)
             plans = operation.plans_of(y.dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         y = _retried(operation, (x,), error)
         plans = operation.plans_of(y.dtype)
     made = _new(type(a))
@@ -212,7 +214,7 @@ def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
         if z.dtype is not FLOAT64:
             z = _as_in_graphs(operation, (x, y), z)
             plans = operation.plans_of(z.dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         z = _retried(operation, (x, y), error)
         plans = operation.plans_of(z.dtype)
     made = _new(kind)
@@ -255,7 +257,7 @@ def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
         if y.dtype is not FLOAT64:
             y = _as_in_graphs(operation, values, y)
             plans = operation.plans_of(y.dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         y = _retried(operation, values, error)
         plans = operation.plans_of(y.dtype)
     made = _new(kind)
@@ -323,24 +325,15 @@ def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:
 
 def _operand(value: Any) -> Any:
     """Return an operand that is not a tensor as a number or an array."""
-    if type(value) in NUMBERS:
+    if type(value) in NUMBERS or (type(value) is np.ndarray and value.dtype is FLOAT64):
         return value
     if hasattr(value, "__difflab_apply__"):
         raise OtherCarrierError(value)
-    own = isinstance(value, np.ndarray | np.generic) or module_of(value) is not np
-    try:
-        array = value if own else np.asarray(value)
-    except ValueError:
-        raise InputError(
-            "operands of tensor operations cannot be lists of different lengths"
-        ) from None
-    if is_complex(array):
-        raise OtherCarrierError(ComplexArray(array.real, array.imag))
-    if array.dtype.kind not in "biuf":
-        raise InputError(
-            f"operands of tensor operations must be numbers, not {type(value).__name__}"
-        )
-    return array
+    found = as_numbers(value, OPERAND)
+    if is_complex(found):
+        raise OtherCarrierError(ComplexArray(found.real, found.imag))
+    found = as_reals(found, OPERAND)
+    return np.asarray(found) if isinstance(found, int | float) else found
 
 
 def _as_in_graphs(operation: TapeOperation, values: Sequence[Any], y: Any = None) -> Any:
@@ -366,6 +359,9 @@ def _as_in_graphs(operation: TapeOperation, values: Sequence[Any], y: Any = None
 
 def _retried(operation: TapeOperation, values: Sequence[Any], error: Exception) -> Any:
     """Compute again if NumPy refused truth values; otherwise raise an error on the shapes."""
+    for value in values:
+        if isinstance(value, int):
+            require_range(value, OPERAND)
     y = _as_in_graphs(operation, values)
     if y is not None:
         return y

@@ -201,6 +201,9 @@ def values_at(f: Callee, point: Array, m: int) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.asarray(f(argument(point)), dtype=float64).reshape(m)
+            found = np.asarray(f(argument(point)))
+            if found.dtype.kind == "c":  # outside of the real domain
+                found = np.where(found.imag == 0, found.real, np.nan)
+            return found.astype(float64).reshape(m)
     except Exception:  # user code may raise anything away from the given point
         return np.full(m, np.nan)

@@ -219,8 +219,8 @@ class _TorchLeaf(Leaf):
     def _real(self, tensor: Any) -> Any:
         import torch
 
-        flat = tensor.reshape(-1)
-        return torch.view_as_real(flat.resolve_conj()).reshape(-1) if self.complex else flat
+        flat = tensor.reshape(-1).resolve_conj().resolve_neg()
+        return torch.view_as_real(flat).reshape(-1) if self.complex else flat
 
 
 _KINDS = {"numpy": Leaf, "jax": _JaxLeaf, "torch": _TorchLeaf, "cupy": _CupyLeaf}
