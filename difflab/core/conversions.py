@@ -17,12 +17,15 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab.core.devices import JAX, PYTORCH, library_name, module_of
 from difflab.core.place import at_users_line
 from difflab.errors import DifflabError, InputError
 
 __all__ = [
+    "MASKED",
+    "TOO_LARGE",
     "as_float64",
     "as_numbers",
     "as_reals",
@@ -150,7 +153,7 @@ def refused(why: Refusal, what: str, kind: type[DifflabError] = InputError) -> D
     Examples
     --------
     >>> print(refused(TEXT, "the value of 'x'"))
-    the value of 'x' is text
+    the value of 'x' is text ...
     hint: convert it: float(text)
     """
     message = f"{what} is {why.found}"
@@ -192,7 +195,7 @@ def as_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
         ...
     difflab.errors.InputError: the value of 'x' is a masked array, whose mask would be lost ...
     """
-    own = type(value)
+    own: Any = type(value)
     if own in SCALARS or (own is np.ndarray and value.dtype in (FLOAT, SINGLE)):
         return value
     if own is list or own is tuple:
@@ -230,7 +233,8 @@ def without_parts(value: Any, what: str, kind: type[DifflabError] = InputError) 
     >>> without_parts("a setting", "x")
     'a setting'
     """
-    return as_numbers(value, what, kind) if _category(type(value)) in WITH_PARTS else value
+    own: Any = type(value)
+    return as_numbers(value, what, kind) if _category(own) in WITH_PARTS else value
 
 
 def _converted(value: Any, category: str) -> Any:
@@ -304,7 +308,8 @@ def _object(entry: Any) -> Refusal | None:
     """Return why an element of an array of objects is no number."""
     if entry is None:
         return NOTHING
-    category = _category(type(entry))
+    own: Any = type(entry)
+    category = _category(own)
     found = _converted(entry, category) if category else None
     return found if isinstance(found, Refusal) else None
 
@@ -365,7 +370,7 @@ def as_reals(value: Any, what: str, kind: type[DifflabError] = InputError) -> An
     >>> as_reals(1j, "the value of 'x'")
     Traceback (most recent call last):
         ...
-    difflab.errors.InputError: the value of 'x' is not real: 1j (<doctest ...
+    difflab.errors.InputError: the value of 'x' is not real: 1j ...
     """
     found = as_numbers(value, what, kind)
     if isinstance(found, int | float) or hasattr(found, "__difflab_apply__"):
@@ -411,14 +416,14 @@ def as_float64(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
     if isinstance(found, int | float):
         return np.float64(found)
     if module_of(found) is np:
-        wide = np.asarray(found).astype(np.float64)
-        return wide[()] if wide.ndim == 0 else wide
+        floats = np.asarray(found).astype(np.float64)
+        return floats[()] if floats.ndim == 0 else floats
     module = module_of(found)  # JAX has float64 only if its 64 bits are enabled
     wide = module.result_type(float) if module.__name__ == JAX else np.float64
     return found.astype(wide)
 
 
-def host_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> Any:
+def host_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> NDArray[Any]:
     """Return numbers as an array of NumPy, real or complex.
 
     Arrays of other libraries are read if they lie in the memory of the host.
@@ -435,14 +440,15 @@ def host_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -
     """
     found = as_numbers(value, what, kind)
     if type(found) is np.ndarray and found.dtype == FLOAT:
-        return found
+        own: NDArray[Any] = found
+        return own
     module = module_of(found)
     if getattr(module, "__name__", "") == PYTORCH:
         if found.requires_grad:
             raise refused(DERIVATIVE, what, kind)
         found = found.resolve_conj().resolve_neg()
     try:
-        array = np.asarray(found)
+        array: NDArray[Any] = np.asarray(found)
     except DifflabError:
         raise
     except (TypeError, ValueError, RuntimeError):
@@ -451,7 +457,7 @@ def host_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -
         if not all(isinstance(entry, int | float | np.generic) for entry in array.flat):
             raise _not_real(found, what, kind)
         array = np.array(array.tolist()).reshape(array.shape)
-    return array if module is np else as_numbers(array, what, kind)
+    return array if module is np else np.asarray(as_numbers(array, what, kind))
 
 
 def _elsewhere(value: Any, what: str, kind: type[DifflabError]) -> DifflabError:
@@ -464,7 +470,7 @@ def _elsewhere(value: Any, what: str, kind: type[DifflabError]) -> DifflabError:
     return refused(why, what, kind)
 
 
-def host_reals(value: Any, what: str, kind: type[DifflabError] = InputError) -> Any:
+def host_reals(value: Any, what: str, kind: type[DifflabError] = InputError) -> NDArray[np.float64]:
     """Return real numbers as an array of NumPy, in float64 or as the array that was given.
 
     Raises

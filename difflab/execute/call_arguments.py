@@ -55,7 +55,8 @@ def real(value: Any, dtype: np.dtype[Any] = FLOAT) -> NDArray[Any]:
     array([1., 2.])
     """
     if type(value) is np.ndarray and value.dtype == dtype:
-        return value
+        own: NDArray[Any] = value
+        return own
     array = host_numbers(value, "an argument of compiled code", PointError)
     if array.dtype.kind not in "fiub":
         raise PointError(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.conversions import as_numbers
 from difflab.core.devices import array_module, device_context
 from difflab.core.machine import require_memory
 from difflab.core.ownership import owned
@@ -52,6 +53,9 @@ class Function(Views):
     arguments : Arguments, optional
         How a call groups the inputs into trees, where an argument is one; None takes a value for
         each input. With trees, a call by position may still give a value for each input.
+    traced_in : str
+        The dtype of the examples with which code was traced, if that is not float64, in which the
+        function is evaluated by default.
     text : str, optional
         The program that was parsed. A derivative or a rewritten function has none: it is not
         what that text says, though its graph still has locations in that text.
@@ -73,6 +77,7 @@ class Function(Views):
     structure: Structure | None = None
     text: str | None = None
     arguments: Arguments | None = None
+    traced_in: str = ""
 
     @classmethod
     def build(
@@ -358,6 +363,8 @@ def evaluate(
             raise PointError(missing_values(missing))
         values = [values[name] for name in function.inputs]
     given = _in_order(function, values)
+    if interpreter is None:
+        given = _entered(function, given)
     environment = dict(zip(function.input_nodes, given, strict=True))
     traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
     if interpreter is None and traced is not None:
@@ -366,6 +373,16 @@ def evaluate(
     chosen = interpreter or interpreter_for(given)
     with nullcontext() if interpreter else device_context(given):
         return fold(function.graph, environment, function.outputs, chosen)
+
+
+def _entered(function: Function, values: Sequence[Any]) -> list[Any]:
+    """Return values with all that they are; integers of NumPy, which overflow, as floats."""
+    found = []
+    for name, value in zip(function.inputs, values, strict=True):
+        value = as_numbers(value, f"the value of '{name}'", PointError)
+        whole = isinstance(value, np.ndarray | np.integer) and value.dtype.kind in "iu"
+        found.append(value.astype(np.float64) if whole else value)
+    return found
 
 
 def _in_order(function: Function, values: Sequence[Any]) -> Sequence[Any]:

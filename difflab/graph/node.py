@@ -16,7 +16,7 @@ from difflab.arrays.complex_array import is_complex
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.core.apply import OtherCarrierError
-from difflab.core.conversions import as_numbers, as_reals, require_range
+from difflab.core.conversions import as_numbers, as_reals
 from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError, TraceError
@@ -377,8 +377,6 @@ def _leaf(builder: Builder, value: Any) -> int:
     if type(value) is np.float64:  # a float that prints differently
         value = float(value)
     if isinstance(value, int | float):
-        if isinstance(value, int):
-            require_range(value, READ, TraceError)
         return builder.constant(value)
     if is_complex(value):
         own = isinstance(value, arrays.ComplexArray)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -26,7 +27,7 @@ from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
 from difflab.graph.point_values import PointValues
-from difflab.graph.precision import Precision, precision_of
+from difflab.graph.precision import DOUBLE, SINGLE, Precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
 
@@ -104,7 +105,9 @@ def _traced(
         outputs, structure = _outputs(builder, result)
     labels = output_names([None] * len(outputs), names)
     grouped = None if set(trees) <= {LEAF} else arguments
-    return Function.build(builder, inputs, outputs, labels, structure, arguments=grouped)
+    made = Function.build(builder, inputs, outputs, labels, structure, arguments=grouped)
+    single = max(kinds, default=DOUBLE) is SINGLE
+    return replace(made, traced_in="float32") if single else made
 
 
 _BEGINNINGS = count(1)

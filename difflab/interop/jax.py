@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.conversions import as_numbers
 from difflab.core.optional import require
 from difflab.errors import PointError
 from difflab.execute.compiled import Compiled
@@ -16,6 +17,8 @@ from difflab.interop.derivatives import CompiledOperation, aligned_shape, wrappe
 
 __all__ = ["wrap"]
 
+ARGUMENT = "an argument of the operation"
+"""Its name in messages."""
 EXTRA = "peers"
 """The extra of difflab that installs JAX."""
 
@@ -81,7 +84,7 @@ def _of_one_dtype(values: Sequence[Any]) -> list[Array]:
         They are complex.
     """
     xp = require("jax.numpy", EXTRA)
-    arrays = [xp.asarray(value) for value in values]
+    arrays = [xp.asarray(as_numbers(value, ARGUMENT, PointError)) for value in values]
     dtype = xp.result_type(*arrays) if arrays else xp.result_type(float)
     if xp.issubdtype(dtype, xp.complexfloating):
         raise PointError("compiled functions accept real numbers, not complex ones")

@@ -360,7 +360,7 @@ def _vector(part: Any) -> Vector:
     return array if array.dtype.kind == "c" else host_reals(array, POINT)
 
 
-def _at_complex(function: Function, x: NDArray[np.complex128]) -> Any:
+def _at_complex(function: Function, x: NDArray[Any]) -> Any:
     """Return the value of an analytic function at a complex vector.
 
     Raises

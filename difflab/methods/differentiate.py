@@ -217,12 +217,12 @@ def _learn(f: Callable[[Any], Any], point: Array) -> Shape:
     """Return the shape of the value of `f`, which is called once."""
     with np.errstate(all="ignore"):
         try:
-            result = f(point[()] if point.ndim == 0 else point.copy())
+            value = f(point[()] if point.ndim == 0 else point.copy())
         except DifflabError:
             raise
         except Exception as error:
             raise InputError(f"f raised {type(error).__name__} at the point: {error}") from error
-    result = host_numbers(result, "the value of f")
+    result = host_numbers(value, "the value of f")
     if result.dtype.kind not in "fiub":
         raise InputError(f"f does not return real numbers, but {result.dtype}")
     if not result.size:
