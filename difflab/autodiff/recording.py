@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from difflab.core.conversions import as_float64, as_numbers
+from difflab.core.conversions import as_float64, as_numbers, as_reals
 from difflab.core.devices import array_module
 from difflab.core.ownership import owned
 from difflab.core.place import at_users_line
@@ -212,7 +212,8 @@ def _output(trace: TraceBuilder, leaf: Any) -> int:
     if isinstance(leaf, Node) and leaf.builder is trace:
         return leaf.id
     if not isinstance(leaf, Node):
-        leaf = as_numbers(leaf, "a result of the function", TraceError)
+        convert = as_reals if isinstance(leaf, np.ndarray | np.generic | complex) else as_numbers
+        leaf = convert(leaf, "a result of the function", TraceError)
     captured = trace.lift(leaf)
     if captured is not None:
         return captured

@@ -234,7 +234,11 @@ def without_parts(value: Any, what: str, kind: type[DifflabError] = InputError) 
     'a setting'
     """
     own: Any = type(value)
-    return as_numbers(value, what, kind) if _category(own) in WITH_PARTS else value
+    category = _category(own)
+    wide = category == "array" and value.dtype.kind in "fc" and value.dtype.itemsize > 8
+    if category in WITH_PARTS or (wide and value.dtype != np.complex128):
+        return as_numbers(value, what, kind)
+    return value
 
 
 def _converted(value: Any, category: str) -> Any:

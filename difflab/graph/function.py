@@ -362,9 +362,7 @@ def evaluate(
         if missing:
             raise PointError(missing_values(missing))
         values = [values[name] for name in function.inputs]
-    given = _in_order(function, values)
-    if interpreter is None:
-        given = _entered(function, given)
+    given = _in_order(function, values, enter=interpreter is None)
     environment = dict(zip(function.input_nodes, given, strict=True))
     traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
     if interpreter is None and traced is not None:
@@ -385,7 +383,7 @@ def _entered(function: Function, values: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _in_order(function: Function, values: Sequence[Any]) -> Sequence[Any]:
+def _in_order(function: Function, values: Sequence[Any], *, enter: bool) -> Sequence[Any]:
     """Return values, one per input."""
     count = len(values) if isinstance(values, list | tuple) or np.ndim(values) else -1
     if count != len(function.inputs):
@@ -394,6 +392,8 @@ def _in_order(function: Function, values: Sequence[Any]) -> Sequence[Any]:
             f"the function has {counted(len(function.inputs), 'input')}, and {found} given",
             hint="evaluate takes a list of values in order, or a dict by name",
         )
+    if enter:
+        values = _entered(function, values)
     for name, value in zip(function.inputs, values, strict=True):
         if not are_numbers(value):
             raise PointError(f"the value of '{name}' is not a number")

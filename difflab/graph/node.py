@@ -262,6 +262,9 @@ class Node(Idioms):
             INSTEAD,
         )
 
+    # Series of pandas leave operators to this class, as the arrays of NumPy do.
+    __pandas_priority__ = 10_000
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NEP 13: NumPy's elementwise functions append nodes."""
         if "out" in kwargs:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.conversions import as_numbers
+from difflab.core.conversions import as_numbers, as_reals
 from difflab.core.devices import as_floats
 from difflab.errors import PointError
 from difflab.graph.ir import Shape
@@ -42,6 +42,8 @@ def checked_value(value: Any, name: str, shape: Shape) -> Any:
     else:
         value = as_floats(value)
     kind = getattr(getattr(value, "dtype", None), "kind", "O")
+    if kind == "V":  # of a library with dtypes of its own, such as JAX's bfloat16
+        as_reals(value, f"the value of '{name}'", PointError)
     if kind not in "fcO" or not are_numbers(value):
         raise PointError(f"the value of '{name}' is not a number")
     check_shape(tuple(getattr(value, "shape", ())), name, shape)

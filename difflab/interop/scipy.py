@@ -221,7 +221,7 @@ class SciPyProblem:
             A value is missing, unknown or of the wrong shape.
         """
         alone = of_inputs(self.function, self.inputs)
-        return _joined([np.ravel(value) for value in alone.arranged((), values)])
+        return _joined([_vector(value).ravel() for value in alone.arranged((), values)])
 
     def unpack(self, x: ArrayLike) -> dict[str, Any]:
         """Return the values of each input, such as those of a solution.

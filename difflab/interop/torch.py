@@ -105,7 +105,7 @@ def _of_one_dtype(values: Sequence[Any]) -> list[Tensor]:
     tensors = [
         value
         if torch.is_tensor(value)
-        else torch.as_tensor(host_reals(value, ARGUMENT, PointError))
+        else torch.tensor(np.array(host_reals(value, ARGUMENT, PointError)))
         for value in values
     ]
     return [tensor.to(dtype) for tensor in tensors]

@@ -269,6 +269,8 @@ class _PointByPoint:
             if analytic:
                 raise UnsupportedError(f"f does not accept complex numbers ({text})") from error
             raise InputError(f"f raised {text} near the point") from error
+        if not isinstance(result, float | complex | np.ndarray):
+            result = host_numbers(result, "the value of f")
         if np.shape(result) != self.out:
             raise InputError(
                 f"f returns shape {self.out} at the point, but {np.shape(result)} near it"

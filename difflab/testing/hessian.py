@@ -93,6 +93,10 @@ def _check_symmetric(given: Any, point: Point) -> None:
     """Raise unless a Hessian is symmetric up to rounding."""
     __tracebackhide__ = True
     if hasattr(given, "tocoo"):
+        if given.shape != (point.n, point.n):
+            raise GradientMismatch(
+                f"the Hessian has the shape {given.shape}; it must be {(point.n, point.n)}"
+            )
         entries = abs(given - given.T).tocoo()
         gap, size = entries.data, abs(given).max()
         where = (entries.row, entries.col)

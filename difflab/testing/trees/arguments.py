@@ -24,7 +24,7 @@ from difflab.errors import DomainError, InputError, PointError
 from difflab.graph.pytree import LEAF, flatten, leaf_paths, unflatten
 from difflab.testing.components.dense import point_of
 from difflab.testing.components.message import GradientMismatch
-from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, library_of, of_leaf
+from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, dtype_name, library_of, of_leaf
 
 __all__ = [
     "Outputs",
@@ -60,7 +60,7 @@ def is_tree(x: Any) -> bool:
     if structure == LEAF:
         value = leaves[0]
         if library_of(value) == "numpy":
-            return str(value.dtype) != "float64" and str(value.dtype) in EPSILON
+            return dtype_name(value) != "float64" and dtype_name(value) in EPSILON
         return bool(library_of(value)) or type(value) is complex
     if any(token[0] not in (list, tuple, "leaf") for token in structure.tokens):
         return True
