@@ -89,8 +89,8 @@ MORE = Refusal(
     "its elements alone are np.asarray(array)",
 )
 TOO_LARGE = Refusal("too large for a float64", "scale it, or pass its logarithm")
-TEXT = Refusal("text", "convert it: float(text)")
-NOTHING = Refusal("None", "pass a number or an array")
+TEXT = Refusal("not a number, but text", "convert it: float(text)")
+NOTHING = Refusal("not a number, but None", "pass a number or an array")
 HALF = Refusal("{0}, in which nothing is computed", "convert it: array.astype(np.float32)")
 DATES = Refusal(
     "{0}, which has a unit of time", "divide it by one: (t - start) / np.timedelta64(1, 's')"
@@ -153,7 +153,7 @@ def refused(why: Refusal, what: str, kind: type[DifflabError] = InputError) -> D
     Examples
     --------
     >>> print(refused(TEXT, "the value of 'x'"))
-    the value of 'x' is text ...
+    the value of 'x' is not a number, but text ...
     hint: convert it: float(text)
     """
     message = f"{what} is {why.found}"

@@ -133,3 +133,11 @@ def test_a_gradient_is_made_of_numbers(given: Any) -> None:
         InputError, match=r"the gradient of backward\(\) is (.|\n)*test_gradients.py"
     ):
         (x * 2).backward(given)
+
+
+@pytest.mark.parametrize("bar", [np.array(1j), 1j, np.array(1 + 0j), np.complex64(1j)])
+def test_a_complex_gradient_is_refused(bar: Any) -> None:
+    x = leaf(2.0)
+    with pytest.raises(InputError, match="the gradient of backward\\(\\) is not real"):
+        (x * x).backward(bar)
+    assert x.grad is None

@@ -96,7 +96,7 @@ def test_a_branch_that_is_not_taken_is_zero(target: str) -> None:
         ((1.0, 2.0, 3.0), {}, "has 2 inputs"),
         ((1.0,), {"x3": 2.0}, "no input 'x3'"),
         ((1.0, 2.0), {"x1": 2.0}, "given twice"),
-        ((1.0, "2"), {}, "is text"),
+        ((1.0, "2"), {}, "not a number"),
         ((1.0, 2j), {}, "real numbers"),
         ((np.ones(2), np.ones(3)), {}, "differ in shape"),
     ],

@@ -106,7 +106,7 @@ def test_towers_of_powers_end() -> None:
         ((1.0, 2.0, 3.0), {}, "has 2 inputs"),
         ((1.0,), {"x1": 2.0}, "given twice"),
         ((1.0,), {"x3": 2.0}, "no input 'x3'"),
-        ((1.0, "5"), {}, "'x2' is text"),
+        ((1.0, "5"), {}, "'x2' is not a number"),
         ((np.ones(2), np.ones(3)), {}, "batches of the inputs differ"),
     ],
 )

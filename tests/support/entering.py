@@ -301,9 +301,8 @@ def _compared(value: Any) -> Any:
 
 
 def _by_torch(value: Any) -> Any:
-    torch = _needs("torch")
-    given = value if torch.is_tensor(value) else value
-    return difflab.interop.torch.wrap(SQUARE)(given).detach()
+    _needs("torch")
+    return difflab.interop.torch.wrap(SQUARE)(value).detach()
 
 
 def _by_jax(value: Any) -> Any:
