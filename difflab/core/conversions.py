@@ -31,7 +31,6 @@ __all__ = [
     "as_reals",
     "host_numbers",
     "host_reals",
-    "is_exact",
     "refused",
     "require_range",
     "without_parts",
@@ -46,17 +45,6 @@ RANGE = 2**1024 - 2**970
 """Integers from this magnitude on round to infinity."""
 EXACT = 2**53
 """Integers up to this magnitude are exact in float64."""
-
-
-def is_exact(value: Any) -> bool:
-    """Whether a value is a Python integer that float64 holds, by its magnitude alone.
-
-    Examples
-    --------
-    >>> is_exact(3), is_exact(2**53 + 1), is_exact(3.0)
-    (True, False, False)
-    """
-    return isinstance(value, int) and -EXACT <= value <= EXACT
 
 
 class Refusal(NamedTuple):
@@ -262,7 +250,7 @@ def _converted(value: Any, category: str) -> Any:
 def _integer(value: int) -> Any:
     """Return an integer that float64 holds."""
     try:
-        exact = is_exact(value) or int(float(value)) == value
+        exact = int(float(value)) == value
     except OverflowError:
         return TOO_LARGE
     if exact:
@@ -331,6 +319,8 @@ def _exact_integers(array: Any) -> bool:
 
 def _of_sequence(value: Sequence[Any], what: str, kind: type[DifflabError]) -> Any:
     """Return a list of numbers, of arrays and of lists of them as an array."""
+    if set(map(type, value)) <= SCALARS:
+        return np.asarray(value)
     own: list[Any] = []
     pending: list[tuple[list[Any], Sequence[Any]]] = [(own, value)]
     plain = True
@@ -377,6 +367,8 @@ def as_reals(value: Any, what: str, kind: type[DifflabError] = InputError) -> An
     difflab.errors.InputError: the value of 'x' is not real: 1j ...
     """
     found = as_numbers(value, what, kind)
+    if type(found) is np.ndarray and found.dtype.kind in KINDS:
+        return found
     if isinstance(found, int | float) or hasattr(found, "__difflab_apply__"):
         return found
     if getattr(module_of(found), "__name__", "") == PYTORCH:

@@ -13,7 +13,7 @@ from difflab.errors import PointError
 from difflab.execute.lower.ops import FLOAT
 from difflab.graph.ir import Shape
 
-__all__ = ["common_shape", "plain_number", "real"]
+__all__ = ["common_shape", "plain_number", "plain_numbers", "real"]
 
 
 def common_shape(values: Sequence[Any], dtype: np.dtype[Any] = FLOAT) -> Shape | None:
@@ -39,6 +39,24 @@ def common_shape(values: Sequence[Any], dtype: np.dtype[Any] = FLOAT) -> Shape |
         elif value.shape != shape:
             return None
     return shape or None
+
+
+def plain_numbers(values: Sequence[Any]) -> list[float] | None:
+    """Return Python's numbers as floats; None for anything else, and if one would be rounded.
+
+    Examples
+    --------
+    >>> plain_numbers([1, 2.5]), plain_numbers([2**53 + 1]), plain_numbers([np.ones(2)])
+    ([1.0, 2.5], None, None)
+    """
+    for value in values:
+        if not isinstance(value, float | int):
+            return None
+    try:
+        found = [float(value) for value in values]
+    except OverflowError:
+        return None
+    return found if found == list(values) else None
 
 
 def real(value: Any, dtype: np.dtype[Any] = FLOAT) -> NDArray[Any]:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from difflab.core.conversions import host_numbers, is_exact
+from difflab.core.conversions import host_numbers
 from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
-from difflab.execute.call_arguments import common_shape, real
+from difflab.execute.call_arguments import common_shape, plain_numbers, real
 from difflab.execute.choice import repeated
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT, SINGLE
@@ -247,8 +247,9 @@ class Compiled(TargetDispatch):
     def general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the outputs for any arguments, after checking and converting them."""
         plain = len(args) == self._numbers and not kwargs
-        if plain and all(isinstance(arg, float) or is_exact(arg) for arg in args):
-            results = self._at([float(arg) for arg in args])
+        numbers = plain_numbers(args) if plain else None
+        if numbers is not None:
+            results = self._at(numbers)
             if results is not None:
                 return self.function.returned(results)
         batch = common_shape(args, self.dtype) if plain else None

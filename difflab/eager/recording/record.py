@@ -35,12 +35,15 @@ __all__ = [
     "TapedArray",
     "apply_one",
     "apply_two",
+    "is_floating",
     "record",
     "require_floating",
 ]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
+FLOATING = frozenset({np.dtype(np.float16), np.dtype(np.float32), FLOAT64})
+"""The dtypes of arrays that tensors hold and combine with, as NumPy does."""
 PLAIN = frozenset({int, float, np.float64})
 """The types of operands that need no conversion."""
 OPERAND = "an operand of a tensor operation"
@@ -198,14 +201,16 @@ def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
         if edge is not None:
             needs = 1
     else:
-        x, edge = a if type(a) in PLAIN else _operand(a), None
+        plain = type(a) in PLAIN or (type(a) is np.ndarray and a.dtype is FLOAT64)
+        x, edge = a if plain else _operand(a), None
     if isinstance(b, TapedArray):
         kind = type(b)
         y, other = b._data, b._step
         if other is not None:
             needs += 2
     else:
-        y, other = b if type(b) in PLAIN else _operand(b), None
+        plain = type(b) in PLAIN or (type(b) is np.ndarray and b.dtype is FLOAT64)
+        y, other = b if plain else _operand(b), None
     on_host = type(x) in HOST and type(y) in HOST
     xp = np if on_host else operation.module((a, b), (x, y))
     plans = operation.plans
@@ -325,7 +330,7 @@ def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:
 
 def _operand(value: Any) -> Any:
     """Return an operand that is not a tensor as a number or an array."""
-    if type(value) in NUMBERS or (type(value) is np.ndarray and value.dtype is FLOAT64):
+    if type(value) in NUMBERS or is_floating(value):
         return value
     if hasattr(value, "__difflab_apply__"):
         raise OtherCarrierError(value)
@@ -370,6 +375,18 @@ def _retried(operation: TapeOperation, values: Sequence[Any], error: Exception) 
         f"{operation.row.name} cannot combine the shapes {shapes}",
         hint="NumPy's broadcasting needs equal sizes, or 1, counted from the last axis",
     ) from error
+
+
+def is_floating(value: Any) -> bool:
+    """Whether a value is an array or a scalar of NumPy that tensors hold as it is.
+
+    Examples
+    --------
+    >>> is_floating(np.ones(2, np.float16)), is_floating(np.arange(2)), is_floating(1.0)
+    (True, False, False)
+    """
+    plain = type(value) is np.ndarray or isinstance(value, np.floating)
+    return plain and value.dtype in FLOATING
 
 
 def require_floating(array: Any) -> None:

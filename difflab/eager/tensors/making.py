@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from difflab.core.conversions import as_reals
 from difflab.core.devices import JAX, module_of
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.record import require_floating
+from difflab.eager.recording.record import is_floating, require_floating
 from difflab.eager.recording.tape import Accumulation, mark_inference
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
@@ -53,7 +53,9 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
     >>> x.grad.item(), y.grad.item()
     (3.0, 8.0)
     """
-    source = data._data if isinstance(data, Tensor) else as_reals(data, "the data of a tensor")
+    source = data._data if isinstance(data, Tensor) else data
+    if not (type(source) is float or is_floating(source) or isinstance(data, Tensor)):
+        source = as_reals(source, "the data of a tensor")
     home = module_of(source)
     if home.__name__ == JAX:
         raise InputError(
