@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.conversions import as_numbers
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Shape
 from difflab.errors import InputError, ShapeError
@@ -31,6 +32,7 @@ __all__ = [
 
 Array = Any
 Axis = int | Sequence[int] | None
+OPERAND = "an operand of an array function"
 KINDS = "biufc"
 """NumPy's dtype kinds of numbers."""
 
@@ -64,17 +66,18 @@ def as_array(x: Any) -> Array:
         return x
     if not hasattr(x, "shape"):
         return _numbers(x) if isinstance(x, list | tuple | range) else _numbers(x)[()]
+    x = as_numbers(x, OPERAND)
     if getattr(getattr(x, "dtype", None), "kind", "f") not in KINDS:
         raise _no_numbers(x)
     return x
 
 
 def _numbers(x: Any) -> np.ndarray[Any, Any]:
-    try:
-        found = np.asarray(x)
-        return found if found.dtype.kind in "c" else np.asarray(found, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise _no_numbers(x) from None
+    """Return a number or a list of numbers as an array, real or complex."""
+    found = np.asarray(as_numbers(list(x) if isinstance(x, range) else x, OPERAND))
+    if found.dtype.kind not in KINDS:
+        raise _no_numbers(x)
+    return found if found.dtype.kind == "c" else found.astype(float)
 
 
 def _no_numbers(x: Any) -> InputError:

@@ -6,7 +6,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from difflab.autodiff.recording import Recording, as_real, as_value, record
+from difflab.autodiff.recording import Recording, as_real, record
+from difflab.core.conversions import as_float64
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable, require_flag
 from difflab.graph.ir import Shape
@@ -155,7 +156,7 @@ def vectors(tree: Any, structure: Structure, like: Sequence[Any], what: str) -> 
     leaves, found = flatten(vectors)
     if found != structure:
         raise InputError(f"{what} have the structure {found} instead of {structure}")
-    values = [as_value(leaf, what) for leaf in leaves]
+    values = [as_float64(leaf, what) for leaf in leaves]
     for value, model in zip(values, like, strict=True):
         shape: Shape = model if isinstance(model, tuple) else model.shape
         if value.shape != shape:

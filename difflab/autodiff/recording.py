@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from difflab.core.devices import array_module, module_of
+from difflab.core.conversions import as_float64, as_numbers, as_reals
+from difflab.core.devices import array_module
 from difflab.core.ownership import owned
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, TraceError
@@ -29,13 +30,10 @@ from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
 from difflab.graph.values import first_carrier
 
-__all__ = ["Contents", "Recording", "as_real", "as_value", "computed", "record"]
+__all__ = ["Contents", "Recording", "as_real", "computed", "record"]
 
 LARGEST_KEPT = 20_000
 """Number of nodes above which functions derived from a graph are not cached."""
-
-KINDS = "fiub"
-"""NumPy dtype kinds of real values."""
 
 T = TypeVar("T")
 
@@ -213,6 +211,9 @@ def _output(trace: TraceBuilder, leaf: Any) -> int:
     """Return the node of one leaf of a result."""
     if isinstance(leaf, Node) and leaf.builder is trace:
         return leaf.id
+    if not isinstance(leaf, Node):
+        convert = as_reals if isinstance(leaf, np.ndarray | np.generic | complex) else as_numbers
+        leaf = convert(leaf, "a result of the function", TraceError)
     captured = trace.lift(leaf)
     if captured is not None:
         return captured
@@ -272,30 +273,6 @@ def _shaped(result: Any, shape: Shape) -> Any:
     return array if array.flags.owndata and array.flags.writeable else array.copy()
 
 
-def as_value(leaf: Any, what: str) -> Any:
-    """Return a leaf as a float64 scalar or array on its device; traced values and tensors as is.
-
-    Raises
-    ------
-    InputError
-        It is neither a real scalar nor a real array.
-    """
-    if hasattr(leaf, "__difflab_apply__"):
-        return leaf
-    if module_of(leaf) is not np and getattr(leaf.dtype, "kind", "") in KINDS:
-        return leaf.astype(np.float64)
-    if isinstance(leaf, int | float | np.number | np.ndarray | np.bool_):
-        array = np.asarray(leaf)
-        if array.dtype.kind in KINDS:
-            return array.astype(np.float64)[()] if array.ndim == 0 else array.astype(np.float64)
-    found = f"{leaf.dtype} values" if isinstance(leaf, np.ndarray | np.generic) else repr(leaf)
-    raise at_users_line(
-        InputError,
-        f"{what} is not real: {found[:60]}",
-        "use float64 scalars and arrays",
-    )
-
-
 def as_real(leaf: Any, what: str) -> Any:
     """Return a leaf to differentiate with respect to; integers are rejected, as they are discrete.
 
@@ -312,4 +289,4 @@ def as_real(leaf: Any, what: str) -> Any:
             f"{what} is of type {found}, and there is no derivative by integers",
             "write 3.0 for 3, or convert arrays with .astype(float)",
         )
-    return as_value(leaf, what)
+    return as_float64(leaf, what)

@@ -22,6 +22,7 @@ from difflab.errors import DeviceError, InputError
 
 __all__ = [
     "HOST",
+    "JAX",
     "PYTORCH",
     "TAKE_SCALARS",
     "array_module",
@@ -41,9 +42,11 @@ __all__ = [
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
 """Types whose array module is known to be NumPy."""
+JAX = "jax.numpy"
+"""The array module of JAX's arrays."""
 PYTORCH = "difflab.core.pytorch"
 """The array module of PyTorch's tensors."""
-TAKE_SCALARS = frozenset({"numpy", "jax.numpy", PYTORCH})
+TAKE_SCALARS = frozenset({"numpy", JAX, PYTORCH})
 """Array modules whose functions take scalars of the host of every type; CuPy refuses some."""
 
 
@@ -127,7 +130,7 @@ def device_name(value: Any) -> str:
     return f"{getattr(value, 'device', 'a device')} ({library_name(module)})"
 
 
-TITLES = {PYTORCH: "PyTorch", "jax.numpy": "JAX"}
+TITLES = {PYTORCH: "PyTorch", JAX: "JAX"}
 
 
 def library_name(module: Any) -> str:

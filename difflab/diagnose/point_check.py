@@ -9,6 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.conversions import host_numbers
 from difflab.diagnose.domain import check_domain
 from difflab.diagnose.points import choose_point
 from difflab.errors import PointError
@@ -80,8 +81,8 @@ def packed(function: Function, point: Mapping[str, PointValue]) -> NDArray[float
 
 def _real(name: str, shape: tuple[int, ...], value: Any) -> PointValue:
     """Return a value of one point: real, finite and without batch axes."""
-    array = np.asarray(value)
-    if array.dtype.kind != "f":
+    array = host_numbers(value, f"the value of '{name}'", PointError)
+    if array.dtype.kind not in "fiub":
         raise PointError(f"the value of '{name}' is not a real number")
     if array.shape != shape:
         raise PointError(

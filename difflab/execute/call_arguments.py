@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.conversions import host_numbers
 from difflab.errors import PointError
 from difflab.execute.lower.ops import FLOAT
 from difflab.graph.ir import Shape
 
-__all__ = ["common_shape", "plain_number", "real"]
+__all__ = ["common_shape", "plain_number", "plain_numbers", "real"]
 
 
 def common_shape(values: Sequence[Any], dtype: np.dtype[Any] = FLOAT) -> Shape | None:
@@ -40,6 +41,24 @@ def common_shape(values: Sequence[Any], dtype: np.dtype[Any] = FLOAT) -> Shape |
     return shape or None
 
 
+def plain_numbers(values: Sequence[Any]) -> list[float] | None:
+    """Return Python's numbers as floats; None for anything else, and if one would be rounded.
+
+    Examples
+    --------
+    >>> plain_numbers([1, 2.5]), plain_numbers([2**53 + 1]), plain_numbers([np.ones(2)])
+    ([1.0, 2.5], None, None)
+    """
+    for value in values:
+        if not isinstance(value, float | int):
+            return None
+    try:
+        found = [float(value) for value in values]
+    except OverflowError:
+        return None
+    return found if found == list(values) else None
+
+
 def real(value: Any, dtype: np.dtype[Any] = FLOAT) -> NDArray[Any]:
     """Return `value` as an array of a real dtype.
 
@@ -53,7 +72,10 @@ def real(value: Any, dtype: np.dtype[Any] = FLOAT) -> NDArray[Any]:
     >>> real([1, 2])
     array([1., 2.])
     """
-    array = np.asarray(value)
+    if type(value) is np.ndarray and value.dtype == dtype:
+        own: NDArray[Any] = value
+        return own
+    array = host_numbers(value, "an argument of compiled code", PointError)
     if array.dtype.kind not in "fiub":
         raise PointError(
             f"compiled functions accept real numbers, not {array.dtype}",

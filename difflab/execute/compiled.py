@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from difflab.core.conversions import host_numbers
 from difflab.core.devices import array_module
-from difflab.errors import DeviceError, InputError, UnsupportedError
-from difflab.execute.call_arguments import common_shape, real
+from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
+from difflab.execute.call_arguments import common_shape, plain_numbers, real
 from difflab.execute.choice import repeated
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT, SINGLE
@@ -246,8 +247,9 @@ class Compiled(TargetDispatch):
     def general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the outputs for any arguments, after checking and converting them."""
         plain = len(args) == self._numbers and not kwargs
-        if plain and all(isinstance(arg, float | int) for arg in args):
-            results = self._at([float(arg) for arg in args])
+        numbers = plain_numbers(args) if plain else None
+        if numbers is not None:
+            results = self._at(numbers)
             if results is not None:
                 return self.function.returned(results)
         batch = common_shape(args, self.dtype) if plain else None
@@ -340,7 +342,7 @@ class PackedCompiled(Compiled):
 
     def _packed_on_device(self, points: Any) -> Any:
         """Return the outputs at packed points on a GPU."""
-        packed = points if hasattr(points, "dtype") else np.asarray(points)
+        packed = points if hasattr(points, "dtype") else host_numbers(points, "points", PointError)
         parts = self._schedule.function.split(packed)
         names = ["points"] * len(parts)
         return self.function.returned(self._cupy(parts, names, packed.shape[:-1]))

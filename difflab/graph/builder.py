@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.conversions import TOO_LARGE, refused
 from difflab.core.place import SourceLocation, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
@@ -145,7 +146,11 @@ class Builder:
 
     def constant(self, value: Number, name: str | None = None, span: Span | None = None) -> int:
         """Append a number; integers written as integers stay exact."""
-        key = (name, type(value), value, math.copysign(1.0, value))
+        try:
+            sign = math.copysign(1.0, value)
+        except OverflowError:
+            raise refused(TOO_LARGE, "an integer of the function") from None
+        key = (name, type(value), value, sign)
         node = self.index.get(key) if value == value else None
         if node is None:
             node = self.index[key] = self._append(CONSTANT, (), 0, span)

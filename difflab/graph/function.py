@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.conversions import as_numbers
 from difflab.core.devices import array_module, device_context
 from difflab.core.machine import require_memory
 from difflab.core.ownership import owned
@@ -52,6 +53,9 @@ class Function(Views):
     arguments : Arguments, optional
         How a call groups the inputs into trees, where an argument is one; None takes a value for
         each input. With trees, a call by position may still give a value for each input.
+    traced_in : str
+        The dtype of the examples with which code was traced, if that is not float64, in which the
+        function is evaluated by default.
     text : str, optional
         The program that was parsed. A derivative or a rewritten function has none: it is not
         what that text says, though its graph still has locations in that text.
@@ -73,6 +77,7 @@ class Function(Views):
     structure: Structure | None = None
     text: str | None = None
     arguments: Arguments | None = None
+    traced_in: str = ""
 
     @classmethod
     def build(
@@ -357,7 +362,7 @@ def evaluate(
         if missing:
             raise PointError(missing_values(missing))
         values = [values[name] for name in function.inputs]
-    given = _in_order(function, values)
+    given = _in_order(function, values, enter=interpreter is None)
     environment = dict(zip(function.input_nodes, given, strict=True))
     traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
     if interpreter is None and traced is not None:
@@ -368,7 +373,17 @@ def evaluate(
         return fold(function.graph, environment, function.outputs, chosen)
 
 
-def _in_order(function: Function, values: Sequence[Any]) -> Sequence[Any]:
+def _entered(function: Function, values: Sequence[Any]) -> list[Any]:
+    """Return values with all that they are; integers of NumPy, which overflow, as floats."""
+    found = []
+    for name, value in zip(function.inputs, values, strict=True):
+        value = as_numbers(value, f"the value of '{name}'", PointError)
+        whole = isinstance(value, np.ndarray | np.integer) and value.dtype.kind in "iu"
+        found.append(value.astype(np.float64) if whole else value)
+    return found
+
+
+def _in_order(function: Function, values: Sequence[Any], *, enter: bool) -> Sequence[Any]:
     """Return values, one per input."""
     count = len(values) if isinstance(values, list | tuple) or np.ndim(values) else -1
     if count != len(function.inputs):
@@ -377,6 +392,8 @@ def _in_order(function: Function, values: Sequence[Any]) -> Sequence[Any]:
             f"the function has {counted(len(function.inputs), 'input')}, and {found} given",
             hint="evaluate takes a list of values in order, or a dict by name",
         )
+    if enter:
+        values = _entered(function, values)
     for name, value in zip(function.inputs, values, strict=True):
         if not are_numbers(value):
             raise PointError(f"the value of '{name}' is not a number")

@@ -16,6 +16,7 @@ from difflab.arrays.complex_array import is_complex
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.core.apply import OtherCarrierError
+from difflab.core.conversions import as_numbers, as_reals
 from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError, TraceError
@@ -261,6 +262,9 @@ class Node(Idioms):
             INSTEAD,
         )
 
+    # Series of pandas leave operators to this class, as the arrays of NumPy do.
+    __pandas_priority__ = 10_000
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NEP 13: NumPy's elementwise functions append nodes."""
         if "out" in kwargs:
@@ -337,6 +341,10 @@ def _holds_truths(builder: Builder, node: int) -> bool:
     return True
 
 
+READ = "a value that traced code reads"
+"""Its name in messages."""
+
+
 def innermost_trace(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
     """Return the innermost trace that `values` belong to, and their nodes there.
 
@@ -376,6 +384,7 @@ def _leaf(builder: Builder, value: Any) -> int:
     if is_complex(value):
         own = isinstance(value, arrays.ComplexArray)
         raise OtherCarrierError(value if own else arrays.ComplexArray(value.real, value.imag))
+    value = as_reals(value, READ, TraceError)
     lifted = builder.lift(value)
     if lifted is not None:
         return lifted
@@ -396,5 +405,5 @@ def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
 def _array_of(value: Any) -> Any:
     """Return a list of numbers as an array; other operands as they are."""
     if isinstance(value, list) and not any(isinstance(part, Node) for part in value):
-        return np.asarray(value)
+        return as_numbers(value, "a list that traced code reads", TraceError)
     return value

@@ -8,11 +8,13 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from difflab.core.conversions import as_float64, as_reals
 from difflab.core.devices import module_of
 from difflab.core.ownership import unchanged
 from difflab.errors import InputError, TraceError
@@ -25,7 +27,7 @@ from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
 from difflab.graph.point_values import PointValues
-from difflab.graph.precision import Precision, precision_of
+from difflab.graph.precision import DOUBLE, SINGLE, Precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
 
@@ -103,7 +105,9 @@ def _traced(
         outputs, structure = _outputs(builder, result)
     labels = output_names([None] * len(outputs), names)
     grouped = None if set(trees) <= {LEAF} else arguments
-    return Function.build(builder, inputs, outputs, labels, structure, arguments=grouped)
+    made = Function.build(builder, inputs, outputs, labels, structure, arguments=grouped)
+    single = max(kinds, default=DOUBLE) is SINGLE
+    return replace(made, traced_in="float32") if single else made
 
 
 _BEGINNINGS = count(1)
@@ -196,7 +200,8 @@ class TraceBuilder(Builder):
         if known is not None and np.array_equal(self.captured[known[0]], value, equal_nan=True):
             return known[0]
         self._inputs.pop(key, None)
-        node = self._captured(key, np.array(value, dtype=np.float64))
+        exact = as_float64(value, "an array that the code reads", TraceError)
+        node = self._captured(key, exact)
         self._inputs[key] = (node, value)
         return node
 
@@ -232,22 +237,8 @@ def example_shape(example: Any) -> Shape:
     """
     if isinstance(example, Node):
         return example.shape
-    if not hasattr(example, "shape"):
-        example = _numbers(example)
-    return tuple(example.shape)
-
-
-def _numbers(example: Any) -> np.ndarray[Any, Any]:
-    """Return numbers and lists of numbers as an array."""
-    try:
-        found = np.asarray(example)
-    except ValueError:
-        found = np.array(None)
-    if found.dtype.kind not in "fiub":
-        raise InputError(
-            f"an example is neither a number nor an array of numbers, but {type(example).__name__}"
-        )
-    return found
+    found = as_reals(example, "an example")
+    return tuple(getattr(found, "shape", ()))
 
 
 def _names(function: Callable[..., Any], wanted: int) -> list[str]:
@@ -288,7 +279,7 @@ def _node(builder: Builder, part: Any) -> int:
             raise TraceError("traced code returned a value of another trace")
         return part.id
     if isinstance(part, int | float | np.number):
-        return builder.constant(float(part))
+        return builder.constant(float(as_reals(part, "a result of the code", TraceError)))
     raise _not_a_value(part)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.conversions import as_numbers, as_reals
 from difflab.core.devices import as_floats
 from difflab.errors import PointError
 from difflab.graph.ir import Shape
@@ -14,6 +15,8 @@ from difflab.graph.precision import DOUBLE, in_precision, precision_of
 from difflab.graph.pytree import flatten
 
 __all__ = ["are_numbers", "check_shape", "checked_value", "first_carrier", "in_dtype_of"]
+
+_PLAIN = (float, int, np.floating, np.integer, np.bool_)
 
 
 def first_carrier(values: Sequence[Any]) -> Any:
@@ -29,21 +32,18 @@ def in_dtype_of(given: Any, results: Sequence[Any]) -> list[Any]:
 
 def checked_value(value: Any, name: str, shape: Shape) -> Any:
     """Return `value` as a float64 array, or unchanged if it belongs to another library."""
+    if type(value) is not float:
+        value = as_numbers(value, f"the value of '{name}'", PointError)
     if isinstance(value, float | int):
-        try:
-            value = np.float64(value)
-        except OverflowError:
-            raise PointError(f"the value of '{name}' is too large for a float64") from None
-    elif isinstance(value, list | tuple | np.ndarray | np.generic):
-        try:
-            value = np.asarray(value)
-        except ValueError:
-            raise PointError(f"the value of '{name}' has rows of different lengths") from None
-        if value.dtype.kind in "biu":
+        value = np.float64(value)
+    elif isinstance(value, np.ndarray | np.generic):
+        if value.dtype.kind in "biu" or _holds_floats(value):
             value = value.astype(np.float64)
     else:
         value = as_floats(value)
     kind = getattr(getattr(value, "dtype", None), "kind", "O")
+    if kind == "V":  # of a library with dtypes of its own, such as JAX's bfloat16
+        as_reals(value, f"the value of '{name}'", PointError)
     if kind not in "fcO" or not are_numbers(value):
         raise PointError(f"the value of '{name}' is not a number")
     check_shape(tuple(getattr(value, "shape", ())), name, shape)
@@ -57,6 +57,11 @@ def check_shape(found: Shape, name: str, shape: Shape) -> None:
             f"the input '{name}' has the shape {shape}, but its value has the shape {found}",
             hint="batch axes come first",
         )
+
+
+def _holds_floats(value: Any) -> bool:
+    """Whether an array of objects holds nothing but numbers of Python and NumPy."""
+    return value.dtype == object and all(isinstance(entry, _PLAIN) for entry in value.flat)
 
 
 def are_numbers(value: Any) -> bool:

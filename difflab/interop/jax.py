@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.conversions import host_numbers
+from difflab.core.devices import JAX, module_of
 from difflab.core.optional import require
 from difflab.errors import PointError
 from difflab.execute.compiled import Compiled
@@ -16,6 +18,8 @@ from difflab.interop.derivatives import CompiledOperation, aligned_shape, wrappe
 
 __all__ = ["wrap"]
 
+ARGUMENT = "an argument of the operation"
+"""Its name in messages."""
 EXTRA = "peers"
 """The extra of difflab that installs JAX."""
 
@@ -81,13 +85,21 @@ def _of_one_dtype(values: Sequence[Any]) -> list[Array]:
         They are complex.
     """
     xp = require("jax.numpy", EXTRA)
-    arrays = [xp.asarray(value) for value in values]
+    arrays = [xp.asarray(_entered(value)) for value in values]
     dtype = xp.result_type(*arrays) if arrays else xp.result_type(float)
     if xp.issubdtype(dtype, xp.complexfloating):
         raise PointError("compiled functions accept real numbers, not complex ones")
     if not xp.issubdtype(dtype, xp.floating):
         dtype = xp.result_type(float)
     return [array.astype(dtype) for array in arrays]
+
+
+def _entered(value: Any) -> Any:
+    """Return an argument of JAX, or an array of NumPy in the order of bytes of the machine."""
+    if module_of(value).__name__ == JAX:
+        return value
+    array = host_numbers(value, ARGUMENT, PointError)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 @cache

@@ -20,9 +20,11 @@ from difflab.autodiff.functions.transforms import (
     require_scalar,
 )
 from difflab.autodiff.sparsity import SparseDerivative, sparse_hessian, sparse_jacobian, sparsity
+from difflab.core.conversions import host_numbers, host_reals
 from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.compiled import Compiled, compile
+from difflab.graph.analytic import require_analytic
 from difflab.graph.builder import Builder
 from difflab.graph.checks import require_flag, require_function
 from difflab.graph.function import Function, inline
@@ -37,6 +39,7 @@ Vector = NDArray[np.float64]
 # A string: the class can be subscripted from SciPy 1.16 on.
 Matrix: TypeAlias = "NDArray[np.float64] | scipy_sparse.csr_array[Any]"
 WEIGHTS = "v"
+POINT = "the point of a SciPy problem"
 
 
 def problem(
@@ -190,7 +193,8 @@ class SciPyProblem:
             v = 1.0
         if self._several:
             return cast(Matrix, self._hessian(_joined((x, v))))
-        matrix: Matrix = self._hessian(_joined((x,))) * np.asarray(v, np.float64).reshape(())
+        weight = host_reals(v, "the weight v of hess").reshape(())
+        matrix: Matrix = self._hessian(_joined((x,))) * weight
         return matrix
 
     def hessp(self, x: ArrayLike, p: ArrayLike) -> Vector:
@@ -218,7 +222,7 @@ class SciPyProblem:
             A value is missing, unknown or of the wrong shape.
         """
         alone = of_inputs(self.function, self.inputs)
-        return _joined([np.ravel(value) for value in alone.arranged((), values)])
+        return _joined([_vector(value).ravel() for value in alone.arranged((), values)])
 
     def unpack(self, x: ArrayLike) -> dict[str, Any]:
         """Return the values of each input, such as those of a solution.
@@ -229,7 +233,7 @@ class SciPyProblem:
             `x` does not have n elements.
         """
         alone = of_inputs(self.function, self.inputs)
-        return dict(zip(self.inputs, alone.split(np.asarray(x)), strict=True))
+        return dict(zip(self.inputs, alone.split(host_numbers(x, POINT)), strict=True))
 
     @property
     def _several(self) -> bool:
@@ -237,7 +241,7 @@ class SciPyProblem:
         return self.function.output_shapes != ((),)
 
     @cached_property
-    def _value(self) -> Compiled:
+    def _value(self) -> Callable[[Vector], Any]:
         return self._compiled(self.function)
 
     @cached_property
@@ -255,7 +259,7 @@ class SciPyProblem:
         return self._compiled(hessian(function, wrt=self.inputs))
 
     @cached_property
-    def _product(self) -> Compiled:
+    def _product(self) -> Callable[[Vector], Any]:
         require_scalar(self.function, "hessp", "hess(x, v)")
         return self._compiled(hvp(self.function))
 
@@ -267,8 +271,10 @@ class SciPyProblem:
         call = self._compiled(with_inputs(derivative.function, function))
         return lambda x: derivative.expand(call(x))
 
-    def _compiled(self, function: Function) -> Compiled:
-        return compile(function, self.target, self.threads, packed=True)
+    def _compiled(self, function: Function) -> Callable[[Vector], Any]:
+        """Return a compiled function of a vector, evaluated by NumPy where that is complex."""
+        call = compile(function, self.target, self.threads, packed=True)
+        return lambda x: _at_complex(function, x) if x.dtype.kind == "c" else call(x)
 
     def __repr__(self) -> str:
         kind = "sparse" if self.sparse else "dense"
@@ -290,7 +296,8 @@ def _constants(f: Function, given: Mapping[str, ArrayLike] | None) -> dict[str, 
                 f"constants have a value of {name!r}, which is no input",
                 hint=f"the inputs are {shortened(f.inputs)}",
             )
-        found[name] = np.asarray(checked_value(value, name, shapes[name]), dtype=np.float64)
+        checked = checked_value(value, name, shapes[name])
+        found[name] = host_reals(checked, f"the constant {name!r}")
         if found[name].shape != shapes[name]:
             raise InputError(
                 f"the constant {name!r} has the shape {found[name].shape}, "
@@ -344,7 +351,23 @@ def _weighted(function: Function) -> Function:
 
 
 def _joined(parts: Any) -> Vector:
-    """Return one vector of all parts of a point."""
-    if len(parts) == 1:
-        return np.asarray(parts[0], dtype=np.float64)
-    return np.concatenate([np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in parts])
+    """Return one vector of all parts of a point: of float64, or complex for the complex step."""
+    found = [_vector(part) for part in parts]
+    return found[0] if len(found) == 1 else np.concatenate([np.atleast_1d(part) for part in found])
+
+
+def _vector(part: Any) -> Vector:
+    array = host_numbers(part, POINT)
+    return array if array.dtype.kind == "c" else host_reals(array, POINT)
+
+
+def _at_complex(function: Function, x: NDArray[Any]) -> Any:
+    """Return the value of an analytic function at a complex vector.
+
+    Raises
+    ------
+    UnsupportedError
+        An operation of the function is not analytic.
+    """
+    require_analytic(function)
+    return function(*function.split(x))

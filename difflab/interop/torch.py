@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.conversions import host_reals
 from difflab.core.optional import require
 from difflab.errors import DeviceError, PointError
 from difflab.execute.compiled import Compiled
@@ -20,6 +21,8 @@ EXTRA = "peers"
 """The extra of difflab that installs PyTorch."""
 
 Tensor = Any
+ARGUMENT = "an argument of the operation"
+"""Its name in messages."""
 
 
 def wrap(f: Function | Compiled) -> Callable[..., Any]:
@@ -99,7 +102,13 @@ def _of_one_dtype(values: Sequence[Any]) -> list[Tensor]:
         if dtype is not None and dtype.is_complex:
             raise PointError("compiled functions accept real numbers, not complex ones")
         dtype = torch.get_default_dtype()
-    return [torch.as_tensor(value).to(dtype) for value in values]
+    tensors = [
+        value
+        if torch.is_tensor(value)
+        else torch.tensor(np.array(host_reals(value, ARGUMENT, PointError)))
+        for value in values
+    ]
+    return [tensor.to(dtype) for tensor in tensors]
 
 
 @cache
@@ -116,7 +125,7 @@ def _autograd_function() -> Any:
             """Return the results, as tensors over NumPy's memory."""
             dtype = args[0].dtype
             known = torch.float32 if dtype == torch.bfloat16 else dtype  # NumPy has no bfloat16
-            results = op([arg.detach().to(known).numpy() for arg in args])
+            results = op([arg.detach().to(known).resolve_neg().numpy() for arg in args])
             return tuple(torch.from_numpy(_writable(result)).to(dtype) for result in results)
 
         @staticmethod

@@ -132,9 +132,20 @@ def compare(
         reference=judge.row(),
         methods=tuple(rows),
         environment=environment_of(
-            chosen, target=target, timeout=f"{timeout:g} s", seed=seed if at is None else None
+            chosen,
+            target=target,
+            timeout=f"{timeout:g} s",
+            seed=seed if at is None else None,
+            **_dtype(function),
         ),
     )
+
+
+def _dtype(function: Function) -> dict[str, str]:
+    """Return what is to be said about the dtype in which code is evaluated, if anything is."""
+    if not function.traced_in:
+        return {}
+    return {"dtype": f"float64; the code was traced for {function.traced_in}, which rounds more"}
 
 
 def environment_of(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from difflab.core.conversions import host_numbers, host_reals
 from difflab.errors import DifflabError, DomainError, InputError, PointError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
@@ -187,10 +188,7 @@ def _out(f: Function) -> Shape:
 
 
 def _point(x: Any) -> Array:
-    try:
-        point = np.array(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise PointError(f"the point is not an array of real numbers: {error}") from error
+    point = np.array(host_reals(x, "the point", PointError))
     if not point.size:
         raise PointError("the point is empty, so there is nothing to differentiate with respect to")
     if not np.isfinite(point).all():
@@ -219,11 +217,12 @@ def _learn(f: Callable[[Any], Any], point: Array) -> Shape:
     """Return the shape of the value of `f`, which is called once."""
     with np.errstate(all="ignore"):
         try:
-            result = np.asarray(f(point[()] if point.ndim == 0 else point.copy()))
+            value = f(point[()] if point.ndim == 0 else point.copy())
         except DifflabError:
             raise
         except Exception as error:
             raise InputError(f"f raised {type(error).__name__} at the point: {error}") from error
+    result = host_numbers(value, "the value of f")
     if result.dtype.kind not in "fiub":
         raise InputError(f"f does not return real numbers, but {result.dtype}")
     if not result.size:
@@ -270,6 +269,8 @@ class _PointByPoint:
             if analytic:
                 raise UnsupportedError(f"f does not accept complex numbers ({text})") from error
             raise InputError(f"f raised {text} near the point") from error
+        if not isinstance(result, float | complex | np.ndarray):
+            result = host_numbers(result, "the value of f")
         if np.shape(result) != self.out:
             raise InputError(
                 f"f returns shape {self.out} at the point, but {np.shape(result)} near it"

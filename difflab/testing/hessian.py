@@ -17,7 +17,14 @@ from difflab.testing.gradient import check_gradient
 from difflab.testing.jacobian import check_jacobian
 from difflab.testing.lines.directions import at_random
 from difflab.testing.products import check_duality, check_jvp
-from difflab.testing.trees.arguments import Outputs, Point, is_tree, prepared
+from difflab.testing.trees.arguments import (
+    Outputs,
+    Point,
+    derivative_leaf,
+    is_tree,
+    prepared,
+    real_numbers,
+)
 from difflab.testing.trees.own import gradient_of, like, pulled, pushed
 
 __all__ = ["check_derivatives", "check_hessian", "check_hvp"]
@@ -77,7 +84,7 @@ def check_hessian(
     except GradientMismatch:
         raise
     except DifflabError:  # the code cannot be differentiated
-        _check_by_values(f, Outputs(given).numbers(), point)
+        _check_by_values(f, _elements(given, point), point)
         return
     check_jacobian(own, hessian, x)
 
@@ -86,12 +93,16 @@ def _check_symmetric(given: Any, point: Point) -> None:
     """Raise unless a Hessian is symmetric up to rounding."""
     __tracebackhide__ = True
     if hasattr(given, "tocoo"):
+        if given.shape != (point.n, point.n):
+            raise GradientMismatch(
+                f"the Hessian has the shape {given.shape}; it must be {(point.n, point.n)}"
+            )
         entries = abs(given - given.T).tocoo()
         gap, size = entries.data, abs(given).max()
         where = (entries.row, entries.col)
         matrix = given.tocsr()
     else:
-        matrix = Outputs(given).numbers()
+        matrix = _elements(given, point)
         if matrix.size != point.n**2:
             raise GradientMismatch(
                 f"the Hessian has {matrix.size} elements; it must have {point.n}²"
@@ -106,6 +117,15 @@ def _check_symmetric(given: Any, point: Point) -> None:
             f"the Hessian is not symmetric: element ({i}, {j}) is {float(matrix[i, j])!r},"
             f" and ({j}, {i}) is {float(matrix[j, i])!r}"
         )
+
+
+def _elements(given: Any, point: Point) -> Array:
+    """Return the elements of a Hessian, real unless the point is complex."""
+    if any(leaf.complex for leaf in point.leaves):
+        return Outputs(given).numbers()
+    what = "the Hessian"
+    parts = [real_numbers(derivative_leaf(part, what), what) for part in flatten(given)[0]]
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _check_by_values(f: Callee, given: Array, point: Point) -> None:

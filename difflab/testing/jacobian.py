@@ -9,6 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.testing.components.dense import real_array
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.gradient import check_gradient
 from difflab.testing.lines.trees import GradientCheck
@@ -20,6 +21,7 @@ __all__ = ["check_jacobian"]
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 
+FAULT = "the Jacobian is not an array of real numbers"
 _ELEMENTS = 1 << 14
 """Elements of a sparse Jacobian up to which it is checked as a dense one."""
 
@@ -91,9 +93,8 @@ class _SparseCheck(GradientCheck):
 
     def weighted(self, point: Point) -> Array:
         cotangent = np.ones(1) if self.cotangent is None else self.cotangent
-        found: Array = np.asarray(self.gradient(point.copy()).T @ cotangent, dtype=float64)
-        return found
+        return real_array(self.gradient(point.copy()).T @ cotangent, FAULT, GradientMismatch)
 
     def column(self, index: int) -> Array:
         found = self.gradient(self.point.copy()).tocsc()[:, [index]].toarray()
-        return np.asarray(found, dtype=float64)[:, 0]
+        return real_array(found, FAULT, GradientMismatch)[:, 0]

@@ -11,6 +11,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
+from difflab.graph.pytree import flatten
 from difflab.testing.components.message import (
     Component,
     GradientMismatch,
@@ -22,7 +23,13 @@ from difflab.testing.components.verdict import Tolerance
 from difflab.testing.lines.directions import at_random, neighbours
 from difflab.testing.lines.trees import check_tree
 from difflab.testing.slopes.best import BestSlope, first_half, slope_along
-from difflab.testing.trees.arguments import Outputs, Point, prepared
+from difflab.testing.trees.arguments import (
+    Outputs,
+    Point,
+    derivative_leaf,
+    prepared,
+    real_numbers,
+)
 from difflab.testing.trees.own import like, pulled, pushed
 from difflab.testing.trees.probe import Probe
 
@@ -212,14 +219,24 @@ def check_duality(forth: Array, back: Array, cotangent: Array, along: Array, eps
 
 def _numbers_like(outputs: Outputs, tree: Any) -> Array:
     """Return the elements of a tangent, which must have the structure and shapes of the result."""
-    found = Outputs(tree)
-    shapes = [leaf.shape for leaf in found.leaves]
-    if found.structure != outputs.structure or shapes != [leaf.shape for leaf in outputs.leaves]:
+    values, structure = flatten(tree)
+    if structure != outputs.structure:
         raise GradientMismatch(
-            f"the jvp has the structure {found.structure} and the shapes {shapes}; those of the"
-            f" result are {outputs.structure} and {[leaf.shape for leaf in outputs.leaves]}"
+            f"the jvp has the structure {structure}; that of the result is {outputs.structure}"
         )
-    return found.numbers()
+    parts = []
+    for position, leaf in zip(outputs.positions, outputs.leaves, strict=True):
+        what = f"the jvp of {outputs.path(position)}"
+        found = derivative_leaf(values[position], what)
+        if found.shape != leaf.shape:
+            raise GradientMismatch(f"{what} has the shape {found.shape}; it must be {leaf.shape}")
+        if not leaf.complex:
+            parts.append(real_numbers(found, what))
+        elif found.complex:
+            parts.append(found.numbers())
+        else:
+            parts.append(found.numbers().astype(np.complex128).view(float64))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _point(f: Callee, x: Any) -> tuple[Callee, Point]:

@@ -72,7 +72,7 @@ def test_shapes(name: str) -> None:
 def test_types_and_lists() -> None:
     with pytest.raises(InputError, match="astype"):
         MATRIX.astype("zzz")
-    with pytest.raises(InputError, match="lists of different lengths"):
+    with pytest.raises(InputError, match="a list with rows of different lengths"):
         np.add(MATRIX, [[1], [2, 3]])
 
 

@@ -161,7 +161,7 @@ def test_calls_that_do_not_fit_say_so() -> None:
         f({"a": 1.0, "b": 1.0}, 1.0, p_a=3.0)
     with pytest.raises(InputError, match="names argument 2, but only 2 positional"):
         dl.grad(f, argnums=2)
-    with pytest.raises(InputError, match=r"an example is neither .* but str"):
+    with pytest.raises(InputError, match="an example is not a number, but text"):
         dl.trace(lambda p: p["a"], {"a": "text"})
     with pytest.raises(TraceError, match="returned dict"):
         dl.trace(lambda x: {}, 1.0)

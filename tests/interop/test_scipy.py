@@ -9,9 +9,10 @@ import pytest
 from scipy import sparse
 from scipy.integrate import solve_ivp
 from scipy.optimize import NonlinearConstraint, least_squares, minimize, root
+from scipy.optimize._numdiff import approx_derivative
 
 import difflab as dl
-from difflab.errors import DifflabError, InputError, PointError
+from difflab.errors import DifflabError, InputError, PointError, UnsupportedError
 from difflab.interop.scipy import problem
 from tests.support.rows import for_each
 
@@ -265,3 +266,48 @@ def test_other_objects_and_points_are_refused() -> None:
         p.hessp([1.0, 2.0], [1.0, 0.0])
     with pytest.raises(PointError, match="2 elements"):
         p.fun([1.0, 2.0, 3.0])
+
+
+ANALYTIC = {
+    "rosenbrock": ("(1 - x)^2 + 100*(y - x^2)^2", [-1.2, 1.0]),
+    "residuals": ("x: [2]; [x[0]*sin(x[1]), exp(x[0]) - gamma(x[1] + 2), sqrt(x[1])]", [0.3, 0.7]),
+    "matrices": ("A: [2, 2]; logdet(A @ A + 1)", [2.0, 0.3, 0.4, 1.5]),
+    "linear system": ("A: [2, 2]; b: [2]; solve(A, b)", [2.0, 0.3, 0.4, 1.5, 1.0, -1.0]),
+}
+
+
+@pytest.mark.parametrize("name", ANALYTIC)
+def test_scipys_complex_step_sees_every_derivative(name: str) -> None:
+    text, start = ANALYTIC[name]
+    p = problem(dl.parse(text))
+    found = approx_derivative(p.fun, start, method="cs")
+    differences = approx_derivative(p.fun, start, method="3-point")
+    np.testing.assert_allclose(found, differences, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(found, p.jac(start), rtol=1e-12, atol=1e-13)
+
+
+def test_minimize_with_the_complex_step_finds_the_minimum() -> None:
+    p = problem(dl.parse("(1 - x)^2 + 100*(y - x^2)^2"))
+    found = minimize(p.fun, [-1.2, 1.0], jac="cs")
+    assert found.success
+    np.testing.assert_allclose(found.x, [1.0, 1.0], atol=1e-5)
+    gradient = minimize(p.fun, [-1.2, 1.0], jac=p.jac, hess="cs", method="trust-constr")
+    np.testing.assert_allclose(gradient.x, [1.0, 1.0], atol=1e-5)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_second_derivatives_at_complex_points(is_sparse: bool) -> None:
+    p = problem(dl.parse("x: [2]; [x[0]*sin(x[1]), exp(x[0]*x[1])]"), sparse=is_sparse)
+    x, step = np.array([0.3, 0.7]), 1e-30
+    moved = p.jac(np.array([x[0] + step * 1j, x[1]]))
+    column = (moved.toarray() if is_sparse else moved).imag / step
+    expected = [[0.0, np.cos(0.7)], [0.49 * np.exp(0.21), 1.21 * np.exp(0.21)]]
+    np.testing.assert_allclose(column, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", ["abs(x) + y", "max(x, y)", "where(x > 0, x, y)"])
+def test_a_function_that_is_not_analytic_is_refused_at_complex_points(text: str) -> None:
+    p = problem(dl.parse(text))
+    assert np.isfinite(p.fun([0.5, 1.0]))
+    with pytest.raises(UnsupportedError, match=r"needs an analytic function; .* is not"):
+        minimize(p.fun, [0.5, 1.0], jac="cs")

@@ -171,7 +171,7 @@ def test_text_is_only_text() -> None:
         ({"x": 1, "y": "2"}, PointError, "'y' is not a number"),
         ({"x": 1, "y": 2j}, PointError, "'y' is not a real number"),
         ({"x": 1, "y": None}, PointError, "'y' is not a number"),
-        ({"x": 1, "y": [[1], [2, 3]]}, PointError, "'y' has rows of different lengths"),
+        ({"x": 1, "y": [[1], [2, 3]]}, PointError, "'y' is a list with rows of different lengths"),
         ({"x": 1, "y": math.nan}, PointError, "'y' is not finite"),
         ({"x": 1, "y": 10**400}, PointError, "'y' is too large"),
         ([1, 2], PointError, "mapping of input names to values"),
@@ -398,3 +398,17 @@ def test_a_wrong_point_gets_one_message_everywhere(at: dict[str, Any]) -> None:
             use()
         messages.add(str(caught.value))
     assert len(messages) == 1
+
+
+def test_code_traced_in_float32_is_compared_in_float64_and_that_is_said() -> None:
+    single = trace(lambda x: np.sin(x) * 0.1, np.float32(0.5))
+    assert (single.traced_in, trace(np.sin, 0.5).traced_in) == ("float32", "")
+    assert trace(lambda x, y: x * y, np.float32(0.5), np.ones(2)).traced_in == ""
+    found = compare(single, at={"x": 0.5}, methods=["reverse"], timing=False)
+    assert (
+        "float64; the code was traced for float32"
+        in difflab.compare(single, at={"x": 0.5}, methods=["reverse"], timing=False).table()
+    )
+    assert "float32" in found.to_dict()["environment"]["dtype"]
+    other = compare("sin(x)", at={"x": 0.5}, methods=["reverse"], timing=False)
+    assert "dtype" not in other.to_dict()["environment"]

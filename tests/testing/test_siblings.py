@@ -95,7 +95,7 @@ def test_jvps_and_vjps() -> None:
         check_vjp(f, lambda x, y_bar: vjp(x, y_bar) * [1.0, 1.0, 1.001], X)
     with pytest.raises(GradientMismatch, match="⟨ȳ, Jẋ⟩ = "):
         check_vjp(f, vjp, X, jvp=lambda x, x_dot: jvp(x, x_dot) * (1 + 1e-9))
-    with pytest.raises(GradientMismatch, match="has the structure"):
+    with pytest.raises(GradientMismatch, match="has the shape"):
         check_jvp(f, lambda x, x_dot: jvp(x, x_dot)[:1], X)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.engine.batching import batched, with_axis_at
-from difflab.autodiff.recording import Recording, as_value, computed, record
-from difflab.core.devices import module_of
+from difflab.autodiff.recording import Recording, computed, record
+from difflab.core.conversions import as_float64
+from difflab.core.devices import JAX, module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.node import Node
@@ -70,7 +71,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         axes = positional + [0] * (len(leaves) - len(positional))
         mapped_leaves = [position for position, axis in enumerate(axes) if axis is not None]
         stacks = [
-            _to_front(as_value(leaves[k], "an argument that vmap maps over"), axes[k] or 0)
+            _to_front(as_float64(leaves[k], "an argument that vmap maps over"), axes[k] or 0)
             for k in mapped_leaves
         ]
         size = _size(stacks)
@@ -192,4 +193,5 @@ def _moved(value: Any, source: int, target: int) -> Any:
     if hasattr(value, "__difflab_apply__"):
         return with_axis_at(value, source, target)
     xp = module_of(value)
-    return xp.ascontiguousarray(xp.moveaxis(value, source, target))
+    moved = xp.moveaxis(value, source, target)
+    return moved if xp.__name__ == JAX else xp.ascontiguousarray(moved)  # JAX has no strides

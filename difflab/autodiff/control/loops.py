@@ -12,6 +12,7 @@ from difflab.arrays import stack
 from difflab.autodiff.control.loop import append_loop
 from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
 from difflab.autodiff.recording import record
+from difflab.core.conversions import as_numbers
 from difflab.core.devices import home_of, in_library_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
@@ -87,6 +88,7 @@ def scan(
     """
     require_callable(f, "scan")
     leaves, structure = flatten(xs)
+    leaves = [as_numbers(leaf, "a leaf of xs of scan") for leaf in leaves]
     steps = _length(leaves, length)
     call = _Step(f, flatten(init)[1])
     if not is_traced([*leaves, *flatten(init)[0]]):

@@ -12,6 +12,7 @@ import numpy as np
 
 from difflab.arrays.complex_array import ComplexArray, is_complex
 from difflab.core.apply import OtherCarrierError
+from difflab.core.conversions import as_numbers, as_reals, require_range
 from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
@@ -34,14 +35,18 @@ __all__ = [
     "TapedArray",
     "apply_one",
     "apply_two",
+    "is_floating",
     "record",
     "require_floating",
 ]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
-PLAIN = frozenset({int, float, np.float64, np.ndarray})
+FLOATING = frozenset({np.dtype(np.float16), np.dtype(np.float32), FLOAT64})
+"""The dtypes of arrays that tensors hold and combine with, as NumPy does."""
+PLAIN = frozenset({int, float, np.float64})
 """The types of operands that need no conversion."""
+OPERAND = "an operand of a tensor operation"
 _new = object.__new__
 
 
@@ -166,7 +171,7 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
         if y.dtype is not FLOAT64:
             y = _as_in_graphs(operation, (x,), y)
             plans = operation.plans_of(y.dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         y = _retried(operation, (x,), error)
         plans = operation.plans_of(y.dtype)
     made = _new(type(a))
@@ -196,14 +201,16 @@ def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
         if edge is not None:
             needs = 1
     else:
-        x, edge = a if type(a) in PLAIN else _operand(a), None
+        plain = type(a) in PLAIN or (type(a) is np.ndarray and a.dtype is FLOAT64)
+        x, edge = a if plain else _operand(a), None
     if isinstance(b, TapedArray):
         kind = type(b)
         y, other = b._data, b._step
         if other is not None:
             needs += 2
     else:
-        y, other = b if type(b) in PLAIN else _operand(b), None
+        plain = type(b) in PLAIN or (type(b) is np.ndarray and b.dtype is FLOAT64)
+        y, other = b if plain else _operand(b), None
     on_host = type(x) in HOST and type(y) in HOST
     xp = np if on_host else operation.module((a, b), (x, y))
     plans = operation.plans
@@ -212,7 +219,7 @@ def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
         if z.dtype is not FLOAT64:
             z = _as_in_graphs(operation, (x, y), z)
             plans = operation.plans_of(z.dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         z = _retried(operation, (x, y), error)
         plans = operation.plans_of(z.dtype)
     made = _new(kind)
@@ -255,7 +262,7 @@ def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
         if y.dtype is not FLOAT64:
             y = _as_in_graphs(operation, values, y)
             plans = operation.plans_of(y.dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         y = _retried(operation, values, error)
         plans = operation.plans_of(y.dtype)
     made = _new(kind)
@@ -323,24 +330,15 @@ def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:
 
 def _operand(value: Any) -> Any:
     """Return an operand that is not a tensor as a number or an array."""
-    if type(value) in NUMBERS:
+    if type(value) in NUMBERS or is_floating(value):
         return value
     if hasattr(value, "__difflab_apply__"):
         raise OtherCarrierError(value)
-    own = isinstance(value, np.ndarray | np.generic) or module_of(value) is not np
-    try:
-        array = value if own else np.asarray(value)
-    except ValueError:
-        raise InputError(
-            "operands of tensor operations cannot be lists of different lengths"
-        ) from None
-    if is_complex(array):
-        raise OtherCarrierError(ComplexArray(array.real, array.imag))
-    if array.dtype.kind not in "biuf":
-        raise InputError(
-            f"operands of tensor operations must be numbers, not {type(value).__name__}"
-        )
-    return array
+    found = as_numbers(value, OPERAND)
+    if is_complex(found):
+        raise OtherCarrierError(ComplexArray(found.real, found.imag))
+    found = as_reals(found, OPERAND)
+    return np.asarray(found) if isinstance(found, int | float) else found
 
 
 def _as_in_graphs(operation: TapeOperation, values: Sequence[Any], y: Any = None) -> Any:
@@ -366,6 +364,9 @@ def _as_in_graphs(operation: TapeOperation, values: Sequence[Any], y: Any = None
 
 def _retried(operation: TapeOperation, values: Sequence[Any], error: Exception) -> Any:
     """Compute again if NumPy refused truth values; otherwise raise an error on the shapes."""
+    for value in values:
+        if isinstance(value, int):
+            require_range(value, OPERAND)
     y = _as_in_graphs(operation, values)
     if y is not None:
         return y
@@ -374,6 +375,18 @@ def _retried(operation: TapeOperation, values: Sequence[Any], error: Exception) 
         f"{operation.row.name} cannot combine the shapes {shapes}",
         hint="NumPy's broadcasting needs equal sizes, or 1, counted from the last axis",
     ) from error
+
+
+def is_floating(value: Any) -> bool:
+    """Whether a value is an array or a scalar of NumPy that tensors hold as it is.
+
+    Examples
+    --------
+    >>> is_floating(np.ones(2, np.float16)), is_floating(np.arange(2)), is_floating(1.0)
+    (True, False, False)
+    """
+    plain = type(value) is np.ndarray or isinstance(value, np.floating)
+    return plain and value.dtype in FLOATING
 
 
 def require_floating(array: Any) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from difflab.core.conversions import MASKED, refused
 from difflab.core.devices import module_of, on_host
 from difflab.core.place import at_users_line
 from difflab.eager.recording.record import TapedArray
@@ -38,6 +39,11 @@ class Conversions(TapedArray):
         """NumPy's dtype of the elements."""
         dtype: np.dtype[Any] = self._data.dtype
         return dtype
+
+    @property
+    def _mask(self) -> NoReturn:
+        """Asked for by `numpy.ma`, which takes the attribute ``_data`` without its derivative."""
+        raise refused(MASKED, "an operand of a tensor operation")
 
     def item(self) -> Any:
         """Return the only element as a Python number."""

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from difflab.core.devices import module_of
+from difflab.core.conversions import as_reals
+from difflab.core.devices import JAX, module_of
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.record import require_floating
+from difflab.eager.recording.record import is_floating, require_floating
 from difflab.eager.recording.tape import Accumulation, mark_inference
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
@@ -52,9 +53,16 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
     >>> x.grad.item(), y.grad.item()
     (3.0, 8.0)
     """
+    source = data._data if isinstance(data, Tensor) else data
+    if not (type(source) is float or is_floating(source) or isinstance(data, Tensor)):
+        source = as_reals(source, "the data of a tensor")
+    home = module_of(source)
+    if home.__name__ == JAX:
+        raise InputError(
+            "a tensor holds an array of NumPy or CuPy, not of JAX", hint="pass np.asarray(array)"
+        )
     try:
-        source = data._data if isinstance(data, Tensor) else data
-        array: Any = module_of(source).array(source, dtype=dtype)
+        array: Any = home.array(source, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise InputError(f"the elements of a tensor must be numbers: {error}") from None
     if dtype is None and array.dtype.kind in "iu":

@@ -149,6 +149,9 @@ class Operators(Idioms, TapedArray):
         _assign_part(changed, key, value._data if isinstance(value, TapedArray) else value)
         _overwrite(self, type(self)(changed), "item assignment")
 
+    # Series of pandas leave operators to this class, as the arrays of NumPy do.
+    __pandas_priority__ = 10_000
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
             compute = _UFUNCS.get(ufunc) or _ufunc(ufunc)

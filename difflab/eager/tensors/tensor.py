@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from difflab.autodiff.layers import Evaluation, Layer
-from difflab.core.devices import HOST, array_module, device_module, module_of
-from difflab.core.place import at_users_line
+from difflab.core.conversions import as_reals, host_reals
+from difflab.core.devices import HOST, JAX, array_module, device_module, module_of
 from difflab.eager.custom import record_custom
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import FLOAT64, record, require_floating
@@ -319,14 +319,10 @@ class Tensor(Conversions, Operators):
 
     def _numbers(self, gradient: Any) -> Any:
         """Return a gradient that is not a tensor as an array of this tensor's dtype."""
-        try:
-            return module_of(gradient).array(gradient, self.dtype)
-        except (TypeError, ValueError):
-            raise at_users_line(
-                InputError,
-                f"backward() takes a gradient of numbers, not {type(gradient).__name__}",
-                f"pass an array or a tensor of shape {self.shape}, or nothing for one element",
-            ) from None
+        found = as_reals(gradient, "the gradient of backward()")
+        if module_of(found).__name__ == JAX:
+            found = host_reals(found, "the gradient of backward()")
+        return module_of(found).array(found, self.dtype)
 
     def __difflab_cast__(self, dtype: np.dtype[Any]) -> Tensor:
         """Return the values converted to `dtype`; derivatives flow through."""

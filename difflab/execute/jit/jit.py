@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from difflab.autodiff.recording import Recording, as_value, record
+from difflab.autodiff.recording import Recording, record
+from difflab.core.conversions import as_float64, as_reals
 from difflab.core.place import user_location
 from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
@@ -223,9 +224,9 @@ class Jitted:
         self._latest = trace
         trace.calls += 1
         leaves = [
-            leaf
+            as_reals(leaf, "an argument of jit")
             if getattr(leaf, "dtype", None) == SINGLE.dtype
-            else as_value(leaf, "an argument of jit")
+            else as_float64(leaf, "an argument of jit")
             for leaf in call.leaves
         ]
         return trace.run(leaves)

@@ -248,6 +248,8 @@ class _Search:
         for name, part in attributes.items():
             self._todo.append((f"{path}.{name}", part, where))
         for name in getattr(kind, "__slots__", ()):
+            if name == "__weakref__":
+                continue
             self._attribute(value, name, f"{path}.{name}", where)
 
     def _module(self, path: str, value: Any, where: str) -> None:

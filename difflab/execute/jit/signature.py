@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from difflab.core.conversions import without_parts
 from difflab.errors import InputError
 from difflab.graph.ir import Shape
 from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision
@@ -111,10 +112,11 @@ class Call:
         found = tuple(map(_leaf_type, self.leaves))
         if None in found:
             position = found.index(None)
-            value = self.leaves[position]
+            value, path = self.leaves[position], self.paths()[position]
+            without_parts(value, f"the argument {path} of jit")
             kind = getattr(value, "dtype", None) or type(value).__name__
             raise InputError(
-                f"jit traces numbers and arrays, but {self.paths()[position]} is {kind}",
+                f"jit traces numbers and arrays, but {path} is {kind}",
                 hint="name the position of the argument in static_argnums: "
                 "it is then a constant, and another one is another trace",
             )

@@ -13,6 +13,7 @@ import numpy as np
 
 from difflab.arrays.given import shape_of
 from difflab.arrays.shapes import fits
+from difflab.core.conversions import without_parts
 from difflab.core.devices import module_of
 from difflab.core.primitive import Shape
 from difflab.core.wording import counted
@@ -110,6 +111,12 @@ class CustomCall:
     @classmethod
     def of(cls, function: type, args: Sequence[Any]) -> tuple[CustomCall, list[Any]]:
         """Return the call and its arrays, the arguments to differentiate by."""
+        args = [
+            without_parts(arg, f"argument {place + 1} of {function.__name__}")
+            if _is_array(arg)
+            else arg
+            for place, arg in enumerate(args)
+        ]
         found = [arg for arg in args if _is_array(arg)]
         template = tuple([HOLE if _is_array(arg) else arg for arg in args])
         for place, arg in enumerate(template):
@@ -154,7 +161,7 @@ class CustomCall:
             elsewhere = _is_carrier(output) or module_of(output) is not np
             if not (elsewhere or np.asarray(output).dtype.kind in "biufc"):
                 raise InputError(
-                    f"{self.name}.forward returns {type(output).__name__} as output {place + 1}",
+                    f"{self.name}.forward returns {_described(output)} as output {place + 1}",
                     hint="it returns an array, or a tuple of arrays",
                 )
         return ForwardResult(tuple(map(_number, outputs)), single, context)
@@ -236,6 +243,12 @@ def no_rule(function: type, name: str) -> str:
         return ""
     what, other, signature = _RULES[name]
     return f"{function.__name__} has no {what}: use {other}, or give it a static method {signature}"
+
+
+def _described(output: Any) -> str:
+    """Return the dtype of an array, or the type of another value."""
+    dtype = getattr(output, "dtype", None)
+    return type(output).__name__ if dtype is None else f"an array of {dtype}"
 
 
 def _is_carrier(value: Any) -> bool:

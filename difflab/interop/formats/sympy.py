@@ -181,10 +181,13 @@ def _number(reader: _Reader, number: Any) -> Any:
 
 def _rounded(number: Any) -> float:
     value = float(number)
-    lost = (math.isinf(value) and number.is_finite) or (value == 0 and not number.is_zero)
-    if lost:
-        size = "small" if value == 0 else "large"
-        raise InputError(f"a number of the expression is too {size} for a float64")
+    if math.isinf(value) and number.is_finite:
+        raise InputError("a number of the expression is too large for a float64")
+    if not value and not number.is_zero:
+        raise InputError(
+            "a number of the expression is so small that float64 rounds it to 0",
+            hint="scale the expression, or replace the number by 0 in SymPy",
+        )
     return value
 
 
@@ -340,7 +343,7 @@ def _rules() -> Mapping[type, Rule]:
     found |= {
         sympy.Symbol: lambda reader, symbol: reader.input(symbol),
         sympy.Number: _number,
-        sympy.NumberSymbol: lambda reader, number: reader.constant(float(number)),
+        sympy.NumberSymbol: lambda reader, number: reader.constant(_rounded(number)),
         sympy.core.numbers.Pi: lambda reader, _: _named(reader, "pi"),
         sympy.core.numbers.Exp1: lambda reader, _: _named(reader, "e"),
         sympy.core.numbers.ImaginaryUnit: _imaginary,

@@ -20,21 +20,19 @@ complex-step derivative approximation*, ACM Trans. Math. Softw. 29 (2003).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import UnsupportedError
+from difflab.graph.analytic import require_analytic
 from difflab.methods.numeric.adaptive import first_derivatives
 from difflab.methods.numeric.finite import CENTRAL
 from difflab.methods.numeric.richardson import RICHARDSON
 from difflab.methods.numeric.rules import require_order
 from difflab.methods.numeric.stencil import LEAST, StencilSampler, lead_points, scale_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
 
 __all__ = ["COMPLEX_STEP", "ComplexStep", "PreparedComplexStep", "complex_steps"]
 
@@ -114,7 +112,7 @@ class ComplexStep:
         """
         require_order(self.name, problem)
         if problem.function is not None:
-            _require_analytic(problem.function)
+            require_analytic(problem.function)
         return PreparedComplexStep(problem)
 
     def missing(self) -> str | None:
@@ -123,23 +121,6 @@ class ComplexStep:
 
 
 COMPLEX_STEP = ComplexStep()
-
-
-def _require_analytic(function: Function) -> None:
-    """Raise UnsupportedError for the first operation that is not analytic."""
-    graph = function.graph
-    broken = {row for row in graph.primitives if not row.analytic}
-    if not broken:
-        return
-    for node in range(len(graph)):
-        row = graph.primitive(node)
-        if row is not None and row in broken:
-            part, where = graph.place(node).part, graph.place(node).where
-            place = f" in `{part}`" if part else ""
-            place += f" ({where})" if where else ""
-            raise UnsupportedError(
-                f"complex step needs an analytic function; {row.name}{place} is not"
-            )
 
 
 def _imaginary(sampler: StencilSampler, points: Array, steps: Array) -> Array:

@@ -90,10 +90,13 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     if comparison.point_chosen:
         facts.append(("", "a point chosen inside the domain; --at sets another"))
     facts += [("value", value), *zip([name, *[""] * len(entries)], entries, strict=False)]
+    facts.append(("referee", referee))
+    if "dtype" in comparison.environment:
+        facts.append(("dtype", clean(str(comparison.environment["dtype"]))))
     return ComparisonView(
         heading=f"{name.capitalize()} of",
         expression=shorten(clean(comparison.expression.text), SHOWN_EXPRESSION),
-        facts=[*facts, ("referee", referee)],
+        facts=facts,
         sections=[Section(_table(rows))],
         notes=_notes(rows),
         sentence=clean(recommend(comparison)),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
+from difflab.core.conversions import host_numbers, host_reals
 from difflab.errors import DifflabError, DomainError, PointError
 from difflab.testing.components.message import (
     Component,
@@ -40,6 +41,7 @@ __all__ = [
     "decided",
     "jacobian_of",
     "point_of",
+    "real_array",
     "report",
     "subscript",
     "value_of",
@@ -105,7 +107,7 @@ def decided(
 
 def point_of(x: ArrayLike) -> Array:
     """Return the point as an array of float64."""
-    point = _real(x, "the point is not an array of real numbers", PointError).copy()
+    point = real_array(x, "the point is not an array of real numbers", PointError).copy()
     if not np.isfinite(point).all():
         raise PointError(f"the point has an element that is not finite: {point.tolist()}")
     if point.size == 0:
@@ -117,7 +119,9 @@ def value_of(f: Callee, point: Array) -> Array:
     """Return the values of `f`, in their shape."""
     with np.errstate(all="ignore"):
         result = f(argument(point))
-    values = _real(result, "f does not return real numbers", PointError)
+    values = real_array(result, "f does not return real numbers", PointError)
+    if not values.size:
+        raise PointError("f returns an empty array: there is nothing to differentiate")
     if not np.isfinite(values).all():
         raise DomainError(f"f is not finite at {point.tolist()}: it returns {values.tolist()}")
     return values
@@ -126,7 +130,7 @@ def value_of(f: Callee, point: Array) -> Array:
 def jacobian_of(gradient: Callee | ArrayLike, point: Array, values: Array) -> Array:
     """Return the gradient under test as an ``(m, n)`` Jacobian."""
     result = gradient(argument(point)) if callable(gradient) else gradient
-    array = _real(result, "the gradient is not an array of real numbers", GradientMismatch)
+    array = real_array(result, "the gradient is not an array of real numbers", GradientMismatch)
     m, n = values.size, point.size
     allowed = {values.shape + point.shape, (m, n)}
     if m == 1:
@@ -141,12 +145,18 @@ def jacobian_of(gradient: Callee | ArrayLike, point: Array, values: Array) -> Ar
     return array.reshape(m, n)
 
 
-def _real(value: Any, fault: str, kind: type[DifflabError]) -> Array:
-    """Return an array of float64; raise an error of a kind that says what it is not."""
+def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
+    """Return an array of float64; raise an error of a kind that says what it is not.
+
+    Imaginary parts of 0 are no part of the value; all others are.
+    """
     try:
-        return np.asarray(value, dtype=float64)
-    except (TypeError, ValueError) as error:
-        raise kind(f"{fault}: {error}") from error
+        found = host_numbers(value, "it")
+        if found.dtype.kind == "c" and not found.imag.any():
+            found = found.real
+        return host_reals(found, "it")
+    except DifflabError as error:
+        raise kind(f"{fault}: {getattr(error, 'message', error)}") from error
 
 
 def _sensitivity(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.conversions import host_numbers
 from difflab.errors import MethodTimeout
 
 if TYPE_CHECKING:
@@ -201,6 +202,9 @@ def values_at(f: Callee, point: Array, m: int) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.asarray(f(argument(point)), dtype=float64).reshape(m)
+            found = host_numbers(f(argument(point)), "it")
+            if found.dtype.kind == "c":  # outside of the real domain
+                found = np.where(found.imag == 0, found.real, np.nan)
+            return found.astype(float64).reshape(m)
     except Exception:  # user code may raise anything away from the given point
         return np.full(m, np.nan)

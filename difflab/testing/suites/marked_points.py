@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from difflab.core.conversions import host_reals
+from difflab.errors import DifflabError
+
 __all__ = ["parametrize", "points"]
 
 _SEED = 0
@@ -63,8 +66,8 @@ def points(
 
 def _point(value: Any) -> NDArray[Any]:
     try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
+        return host_reals(value, "it")
+    except DifflabError as error:
         raise ValueError(f"a point is not an array of real numbers: {value!r}") from error
 
 

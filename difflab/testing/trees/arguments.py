@@ -19,13 +19,23 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.conversions import host_numbers, without_parts
 from difflab.errors import DomainError, InputError, PointError
 from difflab.graph.pytree import LEAF, flatten, leaf_paths, unflatten
 from difflab.testing.components.dense import point_of
 from difflab.testing.components.message import GradientMismatch
-from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, library_of, of_leaf
+from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, dtype_name, library_of, of_leaf
 
-__all__ = ["Outputs", "Point", "is_module", "is_tree", "parameter_name", "prepared"]
+__all__ = [
+    "Outputs",
+    "Point",
+    "derivative_leaf",
+    "is_module",
+    "is_tree",
+    "parameter_name",
+    "prepared",
+    "real_numbers",
+]
 
 Array = NDArray[float64]
 
@@ -50,7 +60,7 @@ def is_tree(x: Any) -> bool:
     if structure == LEAF:
         value = leaves[0]
         if library_of(value) == "numpy":
-            return str(value.dtype) != "float64" and str(value.dtype) in EPSILON
+            return dtype_name(value) != "float64" and dtype_name(value) in EPSILON
         return bool(library_of(value)) or type(value) is complex
     if any(token[0] not in (list, tuple, "leaf") for token in structure.tokens):
         return True
@@ -86,7 +96,10 @@ class _Vector:
 
     def __init__(self, tree: Any, root: str) -> None:
         self.root = root
-        self.values, self.structure = flatten(tree)
+        values, self.structure = flatten(tree)
+        self.values = [
+            without_parts(value, f"a leaf of {root or 'the arguments'}") for value in values
+        ]
         found = [of_leaf(value) for value in self.values]
         self.positions = [i for i, leaf in enumerate(found) if leaf is not None and leaf.size]
         self.leaves: list[Leaf] = [leaf for leaf in found if leaf is not None and leaf.size]
@@ -301,25 +314,52 @@ class Outputs(_Vector):
         return found
 
 
+def derivative_leaf(value: Any, what: str) -> Leaf:
+    """Return the leaf of a derivative under test.
+
+    Raises
+    ------
+    GradientMismatch
+        It is no array of numbers.
+    """
+    value = without_parts(value, what, GradientMismatch)
+    found = of_leaf(value) or of_leaf(host_numbers(value, what, GradientMismatch) + 0.0)
+    assert found is not None
+    return found
+
+
+def real_numbers(leaf: Leaf, what: str) -> Array:
+    """Return the numbers of a derivative that is real.
+
+    Raises
+    ------
+    GradientMismatch
+        It has imaginary parts.
+    """
+    numbers = leaf.numbers()
+    if not leaf.complex:
+        return numbers
+    if numbers[1::2].any():
+        largest = float(np.abs(numbers[1::2]).max())
+        raise GradientMismatch(
+            f"{what} has imaginary parts, up to {largest:.6g}, and the function is real"
+        )
+    return numbers[::2]
+
+
 def _block(value: Any, leaf: Leaf, outputs: Outputs, path: str) -> Array:
     """Return the part of a Jacobian that belongs to one leaf, ``(m, leaf.size)``."""
     count = outputs.m // (2 if outputs.complex else 1)
     if value is None:
         return np.zeros((outputs.m, leaf.size))
-    found = of_leaf(value)
-    if found is None:
-        if library_of(value) or isinstance(value, int):
-            found = of_leaf(np.asarray(value, dtype=float64))
-        if found is None:
-            raise GradientMismatch(f"the gradient with respect to {path} is {value!r}")
+    what = f"the gradient with respect to {path}"
+    found = derivative_leaf(value, what)
     shape = outputs.shape + leaf.shape
     if found.shape not in (shape, leaf.shape if count == 1 else shape):
-        raise GradientMismatch(
-            f"the gradient with respect to {path} has the shape {found.shape}; it must be {shape}"
-        )
+        raise GradientMismatch(f"{what} has the shape {found.shape}; it must be {shape}")
+    if not leaf.complex and not outputs.complex:
+        return real_numbers(found, what).reshape(count, leaf.size)
     numbers = found.numbers()
-    if not found.complex and not leaf.complex and not outputs.complex:
-        return numbers.reshape(count, leaf.size)
     both = numbers.view(np.complex128) if found.complex else numbers.astype(np.complex128)
     return _real_rows(both.reshape(count, -1), leaf, outputs)
 
@@ -328,8 +368,6 @@ def _real_rows(rows: NDArray[np.complex128], leaf: Leaf, outputs: Outputs) -> Ar
     """Return complex derivatives as those of real and imaginary parts, ``(m, leaf.size)``."""
     count = len(rows)
     if not outputs.complex:
-        if not leaf.complex:
-            return rows.real.copy()
         towards = rows.conj() if library_of(leaf.original) == "jax" else rows
         return towards.view(float64).reshape(count, leaf.size)
     if not leaf.complex:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from difflab.core.devices import module_of
 
-__all__ = ["CHUNK", "EPSILON", "Leaf", "library_of", "of_leaf"]
+__all__ = ["CHUNK", "EPSILON", "Leaf", "dtype_name", "library_of", "of_leaf"]
 
 Array = NDArray[float64]
 
@@ -219,11 +219,22 @@ class _TorchLeaf(Leaf):
     def _real(self, tensor: Any) -> Any:
         import torch
 
-        flat = tensor.reshape(-1)
-        return torch.view_as_real(flat.resolve_conj()).reshape(-1) if self.complex else flat
+        flat = tensor.reshape(-1).resolve_conj().resolve_neg()
+        return torch.view_as_real(flat).reshape(-1) if self.complex else flat
 
 
 _KINDS = {"numpy": Leaf, "jax": _JaxLeaf, "torch": _TorchLeaf, "cupy": _CupyLeaf}
+
+
+def dtype_name(value: Any) -> str:
+    """Return the name of the dtype of an array, whatever its order of bytes.
+
+    Examples
+    --------
+    >>> dtype_name(np.ones(2, ">f4"))
+    'float32'
+    """
+    return getattr(value.dtype, "name", None) or str(value.dtype).rpartition(".")[2]
 
 
 def of_leaf(value: Any) -> Leaf | None:
@@ -241,9 +252,11 @@ def of_leaf(value: Any) -> Leaf | None:
     library = library_of(value)
     if not library:
         return None
-    dtype = str(value.dtype).rpartition(".")[2]  # as in torch.float32
+    dtype = dtype_name(value)
     if dtype not in EPSILON:
         return None
+    if library == "numpy" and not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
     return _KINDS.get(library, _StandardLeaf)(value, dtype, tuple(value.shape))
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from difflab.core.conversions import host_reals
 from difflab.core.wording import counted
 from difflab.errors import InputError
 from difflab.testing.components.message import GradientMismatch
@@ -124,4 +123,4 @@ def _numbers(value: Any) -> Any:
     """Return a list of numbers as an array."""
     if not isinstance(value, list | tuple) or is_tree(value):
         return value
-    return np.asarray(value, dtype=np.float64)
+    return host_reals(value, "an argument")

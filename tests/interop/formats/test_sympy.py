@@ -170,3 +170,13 @@ def test_a_deep_expression_and_a_shared_one() -> None:
 def test_what_has_no_counterpart_is_named(expression: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         dl.from_sympy(expression)
+
+
+@pytest.mark.parametrize("text", ["1e-400", "-1e-400", "1e-5000"])
+def test_numbers_that_float64_rounds_to_zero_are_refused(text: str) -> None:
+    x = sympy.Symbol("x")
+    number = sympy.Float(text, 30)
+    for expression in (number * x, x**number, x + number, sympy.Rational(1, 10**400) * x):
+        with pytest.raises(InputError, match="so small that float64 rounds it to 0"):
+            dl.from_sympy(expression)
+    assert float(dl.from_sympy(sympy.Float("1e-310", 30) * x)(1.0)) == 1e-310

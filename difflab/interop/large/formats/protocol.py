@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.conversions import host_reals
 from difflab.core.quantities import shape_text
 from difflab.core.wording import counted
 from difflab.errors import PointError
@@ -109,4 +110,4 @@ def check_points(shape: Sequence[int], dtype: np.dtype[Any], n: int, name: str) 
 
 def real_points(values: Array) -> NDArray[np.float64]:
     """Return real numbers as float64, without a copy if they are that already."""
-    return np.asarray(values).astype(np.float64, copy=False)
+    return host_reals(values, "the array of points", PointError)

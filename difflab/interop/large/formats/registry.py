@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.errors import InputError
+from difflab.core.conversions import without_parts
+from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
 from difflab.interop.large.formats.protocol import Points, ResultLayout, Results
@@ -49,6 +50,7 @@ def opened_points(source: Any, function: Function) -> Points:
     MissingDependencyError
         A package that reads the format is not installed.
     """
+    source = without_parts(source, "the array of points", PointError)
     if isinstance(source, np.ndarray):
         from difflab.interop.large.formats.arrays import ArrayPoints
 

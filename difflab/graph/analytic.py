@@ -1,0 +1,34 @@
+"""Which functions are analytic, so that their values at complex points give derivatives."""
+
+from __future__ import annotations
+
+from difflab.errors import UnsupportedError
+from difflab.graph.function import Function
+
+__all__ = ["require_analytic"]
+
+
+def require_analytic(function: Function) -> None:
+    """Raise `UnsupportedError` for the first operation that is not analytic.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> require_analytic(dl.parse("x*abs(x)"))
+    Traceback (most recent call last):
+        ...
+    difflab.errors.UnsupportedError: complex step needs an analytic function; ...
+    """
+    graph = function.graph
+    broken = {row for row in graph.primitives if not row.analytic}
+    if not broken:
+        return
+    for node in range(len(graph)):
+        row = graph.primitive(node)
+        if row is not None and row in broken:
+            part, where = graph.place(node).part, graph.place(node).where
+            place = f" in `{part}`" if part else ""
+            place += f" ({where})" if where else ""
+            raise UnsupportedError(
+                f"complex step needs an analytic function; {row.name}{place} is not"
+            )
