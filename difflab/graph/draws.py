@@ -17,9 +17,10 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import CellType, CodeType, FrameType
+from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar
 
+from difflab.core.attributes import attributes_of, wrapped_by
 from difflab.core.place import NOWHERE, SourceLocation, frame_position, is_users
 from difflab.errors import TraceError
 
@@ -90,31 +91,38 @@ def _generators(function: Callable[..., Any]) -> list[Any]:
     """Return NumPy's global generator and those that the code of a function names."""
     random = sys.modules["numpy.random"]
     kinds = (random.Generator, random.RandomState)
-    found = {id(value): value for value in _named(function) if isinstance(value, kinds)}
+    # The type is asked, as `isinstance` believes what an object says of itself.
+    found = {id(value): value for value in _named(function) if issubclass(type(value), kinds)}
     return [random, *found.values()]
 
 
 def _named(function: Any) -> Iterator[Any]:
     """Yield what code and the functions that it calls name, and the attributes of objects."""
     yield from _attributes(function)
-    todo, seen = [function, _call_of(function)], set[int]()
+    todo, seen = [function, _call_of(function)], dict[int, Any]()
     while todo:
         value = todo.pop()
         if id(value) in seen:
             continue
-        seen.add(id(value))
-        for name in ("__wrapped__", "__func__", "func"):
-            todo += [getattr(value, name)] if hasattr(value, name) else []
-        yield from _attributes(getattr(value, "__self__", None))
-        code = getattr(value, "__code__", None)
-        if code is None or not _is_users_file(code.co_filename):
-            continue
-        scope = value.__globals__
-        near = [scope[name] for name in _names(code) if name in scope]
-        near += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-        for part in near:
-            yield from _attributes(part)
-        todo += near
+        seen[id(value)] = value  # kept alive, so that its id is not that of another one
+        todo.append(wrapped_by(value))
+        if issubclass(type(value), partial):
+            todo.append(value.func)
+        elif type(value) is MethodType:
+            todo.append(value.__func__)
+            yield from _attributes(value.__self__)
+        elif type(value) is FunctionType and _is_users_file(value.__code__.co_filename):
+            near = list(_read_by(value))
+            for part in near:
+                yield from _attributes(part)
+            todo += near
+
+
+def _read_by(function: FunctionType) -> Iterator[Any]:
+    """Yield the global variables that a function names, and those of enclosing functions."""
+    scope = function.__globals__
+    yield from (scope[name] for name in _names(function.__code__) if name in scope)
+    yield from (cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell))
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -135,7 +143,7 @@ def _attributes(value: Any) -> Iterator[Any]:
     """Yield an object and, if it is no module, class or function, its attributes."""
     yield value
     if type(value).__module__ not in ("builtins", "numpy"):
-        yield from list(getattr(value, "__dict__", {}).values())
+        yield from list(attributes_of(value).values())
 
 
 def _is_filled(cell: CellType) -> bool:

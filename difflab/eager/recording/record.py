@@ -77,6 +77,11 @@ class TapedArray:
     def __difflab_held__(self) -> Any:
         return self._data
 
+    def __difflab_version__(self) -> tuple[Any, ...]:
+        """Return what is equal until the values, or whether they require grad, are changed."""
+        storage = storage_of(self)
+        return storage, storage.changes, self._step
+
     def __difflab_captured__(self) -> Any:
         # A trace that reads the tensor goes on after the trial of a checkpoint inside it.
         with enable_grad() if MODE.trial else nullcontext():
