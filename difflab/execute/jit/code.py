@@ -16,9 +16,10 @@ __all__ = ["Chain", "chains", "file_of", "global_names", "lines", "module_file",
 
 PACKAGE = Path(__file__).parents[2]
 _LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
-_OF_CALLS = ("PRECALL", "CALL", "CACHE", "PUSH_NULL", "RESUME")
-"""Instructions between the name of a function without arguments and what uses its result."""
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_CALLS = ("CALL", "CALL_FUNCTION")
+_SILENT = ("PRECALL", "CACHE", "PUSH_NULL", "RESUME", "EXTENDED_ARG", "NOT_TAKEN")
+_Start = tuple[str, str, tuple[str, ...]]
 
 
 class Chain(NamedTuple):
@@ -144,38 +145,49 @@ def chains(code: CodeType, package: str | None) -> tuple[Chain, ...]:
 def _chains(code: CodeType, package: str | None) -> Iterator[Chain]:
     """Yield the chains of one code object: runs of instructions that load attributes."""
     file = Path(code.co_filename).name
-    imported: dict[str, tuple[str, str, tuple[str, ...]]] = {}
-    chain: tuple[str, str, tuple[str, ...]] | None = None
-    module, where, level, chosen = "", "", 0, None
-    for instruction in dis.get_instructions(code):
-        name, argument = instruction.opname, instruction.argval
-        if name in _OF_CALLS:
-            continue
-        if chain is not None and name in _ATTRIBUTES[:2] and isinstance(argument, str):
-            chain = (*chain[:2], (*chain[2], argument))
-            continue
-        if chain is not None:
-            key = argument if name == "LOAD_CONST" and isinstance(argument, str) else None
-            if name.startswith("STORE_") and chain[0] == "import":
-                imported[argument] = chain
-            yield Chain(*chain, where, key)
-            chain = None
-        where = _line(file, instruction)
+    imported: dict[str, _Start] = {}
+    instructions = [one for one in dis.get_instructions(code) if one.opname not in _SILENT]
+    level, chosen, module = 0, None, ""
+    for number, instruction in enumerate(instructions):
+        name, argument, where = instruction.opname, instruction.argval, _line(file, instruction)
+        start: _Start | None = None
         if name in _LOADS_GLOBAL:
-            chain = ("global", argument, ())
+            start = ("global", argument, ())
         elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF") and argument not in imported:
-            chain = ("around", argument, ())
-        elif name.startswith("LOAD_") and isinstance(argument, str):
-            chain = imported.get(argument)
+            start = ("around", argument, ())
         elif name == "IMPORT_NAME":
             module = _absolute(argument, level, package)
             yield Chain("import", module, (), where, None)
             module = module if chosen else module.partition(".")[0]  # what `import a.b` gives
-            chain = ("import", module, ())
+            start = ("import", module, ())
         elif name == "IMPORT_FROM":
-            chain = ("import", module, (argument,))
-        if name in ("LOAD_CONST", "LOAD_SMALL_INT"):  # of an import: its level, then its names
+            start = ("import", module, (argument,))
+        elif name in ("LOAD_CONST", "LOAD_SMALL_INT"):  # of an import: its level, then its names
             level, chosen = (argument, None) if type(argument) is int else (level, argument)
+        elif name.startswith("LOAD_") and isinstance(argument, str):
+            start = imported.get(argument)
+        if start is not None:
+            attributes, key, last = _rest(instructions, number + 1)
+            kind, root, first = start
+            if start[0] == "import" and last.opname.startswith("STORE_"):
+                imported[last.argval] = start
+            yield Chain(kind, root, (*first, *attributes), where, key)
+
+
+def _rest(
+    instructions: list[dis.Instruction], first: int
+) -> tuple[list[str], str | None, dis.Instruction]:
+    """Return the attributes that are loaded next, the key of a call of them, and what follows."""
+    end = first
+    while instructions[end].opname in _ATTRIBUTES:
+        end += 1
+    attributes = [one.argval for one in instructions[first:end]]
+    key, last = None, instructions[end]
+    if last.opname in _CALLS and len(instructions) > end + 2:
+        text, indexed = instructions[end + 1 : end + 3]
+        if isinstance(text.argval, str) and indexed.opname in ("BINARY_SUBSCR", "BINARY_OP"):
+            key = text.argval if text.opname == "LOAD_CONST" else None
+    return attributes, key, last
 
 
 def _absolute(module: str, level: int, package: str | None) -> str:

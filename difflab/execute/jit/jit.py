@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any
@@ -17,6 +19,7 @@ from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.compiled import Compiled, check_dtype, check_target, compile
 from difflab.execute.jit.reads import Reads
+from difflab.execute.jit.search import Search
 from difflab.execute.jit.signature import MISS, Call, LeafType, matcher
 from difflab.execute.lower.ops import FLOAT
 from difflab.graph.checks import require_callable
@@ -126,6 +129,8 @@ class JitTrace:
         Why the function was traced: what differed from the trace before.
     where : str
         The file and the line of that: of the call, or of the code that reads a changed value.
+    changed : str
+        What its own run changed of what it reads, so that the next call traces again.
     calls : int
         How often it was called.
     """
@@ -140,6 +145,7 @@ class JitTrace:
     reads: Reads
     match: Callable[[Any, Any], Any]
     precisions: Sequence[Precision] = ()
+    changed: str = ""
     calls: int = field(default=0)
 
     def __post_init__(self) -> None:
@@ -159,11 +165,15 @@ class JitTrace:
         place = f" ({self.where})" if self.where else ""
         operations = int((self.function.graph.opcode >= FIRST_ROW).sum())
         inputs = ", ".join(f"{path} {kind}" for path, kind in self.arguments.items())
-        return (
-            f"{self.cause}{place}\n   {inputs or 'no arguments'}\n   "
+        lines = [
+            f"{self.cause}{place}",
+            inputs or "no arguments",
             f"{counted(operations, 'operation')}, {counted(self.calls, 'call')}; "
-            f"{self.compiled.reason}"
-        )
+            f"{self.compiled.reason}",
+            *(f"not watched: {name}: {why}" for name, why in self.reads.unwatched.items()),
+            *([f"its run changes what it reads: {self.changed}"] if self.changed else []),
+        ]
+        return "\n   ".join(lines)
 
 
 def _settled(result: Any, precision: Precision) -> Any:
@@ -197,6 +207,7 @@ class Jitted:
         self._static = static
         self._target = target
         self._lock = RLock()
+        self._warned: set[str] = set()
         self._by_key: dict[Any, list[JitTrace]] = {}
         self._latest: JitTrace | None = None
         self.traces: list[JitTrace] = []
@@ -245,29 +256,50 @@ class Jitted:
         types = call.types()
         key = (call.structure, call.constants(), types)
         same = self._by_key.setdefault(key, [])
-        change = None
+        search, change = None, None
         for trace in reversed(same):
             if trace.reads.unchanged():
                 return trace
-            found = trace.reads.change()
+            search = search or self._search(call)
+            found = trace.reads.change(search)
             if found is None:
                 return trace
             change = change or found
         cause, where = change or (self._difference(call, types), user_location().where)
-        made = self._made(call, types, cause, where)
+        made = self._made(call, types, cause, where, Reads(search or self._search(call)))
         if made is not None:
-            same.append(made)
-            self.traces.append(made)
-            if len(self.traces) > MOST_TRACES:
-                self._drop(self.traces.pop(0))
+            self._keep(made, same)
         return made
 
+    def _search(self, call: Call) -> Search:
+        """Find what the function can read, static arguments included."""
+        static = [(f"static argument {k}", call.args[k]) for k in call.static]
+        return Search([(getattr(self._fn, "__name__", "function"), self._fn), *static])
+
+    def _keep(self, made: JitTrace, same: list[JitTrace]) -> None:
+        """Add a trace to those of its kind of arguments, and drop those that are not used again."""
+        again = made.changed and any(trace.changed for trace in same)
+        for trace in [trace for trace in same if trace.reads.is_over()]:
+            self._drop(trace)
+            shown = self.traces[self.traces.index(trace)] = copy(trace)
+            shown.captured = []
+        same.append(made)
+        self.traces.append(made)
+        if len(self.traces) > MOST_TRACES:
+            self._drop(self.traces.pop(0))
+        notes = {name: f"{name}: {why}" for name, why in made.reads.unwatched.items()}
+        if again:
+            what = f"its run changes what it reads: {made.changed}"
+            notes[""] = f"every call traces it, as {what}"
+        for key in notes.keys() - self._warned:
+            self._warned.add(key)
+            name = getattr(self._fn, "__name__", type(self._fn).__name__)
+            warnings.warn(f"jit of {name}: {notes[key]}", stacklevel=5)
+
     def _made(
-        self, call: Call, types: tuple[LeafType, ...], cause: str, where: str
+        self, call: Call, types: tuple[LeafType, ...], cause: str, where: str, reads: Reads
     ) -> JitTrace | None:
         """Trace and compile the function for the arguments of a call."""
-        static = [(f"static argument {k}", call.args[k]) for k in call.static]
-        reads = Reads([(getattr(self._fn, "__name__", "function"), self._fn), *static])
 
         def run(nodes: list[Node]) -> Any:
             args, kwargs = call.with_leaves(nodes)
@@ -282,6 +314,7 @@ class Jitted:
         function = replace(recording.function, structure=recording.structure)
         compiled = self._compiled(function, recording)
         mixed = self._dtype is None and compiled.dtype == FLOAT
+        own = None if reads.unchanged() else reads.change(self._search(call))
         return JitTrace(
             function,
             compiled,
@@ -293,6 +326,7 @@ class Jitted:
             reads,
             matcher(call, types),
             recording.precisions if mixed and SINGLE in recording.precisions else (),
+            own.message if own else "",
         )
 
     def _compiled(self, function: Function, recording: Recording) -> Compiled:

@@ -13,10 +13,10 @@ the user's functions in them.
 from __future__ import annotations
 
 from operator import is_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from difflab.execute.jit.search import ABSENT, Search, content_of
-from difflab.execute.jit.tokens import parts_of
+from difflab.execute.jit.tokens import parts_of, tensor_token
 
 __all__ = ["Change", "Reads"]
 
@@ -41,22 +41,22 @@ class Reads:
 
     Parameters
     ----------
-    roots : iterable of (str, object)
-        The functions and other objects to search, each with its name.
+    search : Search
+        Of the function and of other objects.
 
     Examples
     --------
     >>> names = {"rate": 0.1}
     >>> exec("def step(x): return x - rate * x", names)
-    >>> reads = Reads([("step", names["step"])])
+    >>> roots = [("step", names["step"])]
+    >>> reads = Reads(Search(roots))
     >>> names["rate"] = 0.2
-    >>> reads.unchanged(), reads.change().message
+    >>> reads.unchanged(), reads.change(Search(roots)).message
     (False, 'global rate is 0.2, was 0.1')
     """
 
-    def __init__(self, roots: list[tuple[str, Any]]) -> None:
-        self._roots = roots
-        self._adopt(Search(roots))
+    def __init__(self, search: Search) -> None:
+        self._adopt(search)
 
     def _adopt(self, search: Search) -> None:
         self._found = search.found
@@ -98,9 +98,15 @@ class Reads:
                 return False
         return True
 
-    def change(self) -> Change | None:
-        """Return the first value that differs; None if all are equal, by value."""
-        search = Search(self._roots)
+    def is_over(self) -> bool:
+        """Whether a tensor was changed in place: its version never comes back."""
+        return any(
+            token_of is tensor_token and token_of(value) != token
+            for token_of, value, token in self._arrays
+        )
+
+    def change(self, search: Search) -> Change | None:
+        """Return the first value that differs from what a search finds; None if all are equal."""
         for path, now in search.found.items():
             before = self._found.get(path)
             if before is None or before.token != now.token:

@@ -10,7 +10,6 @@ import builtins
 import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import partial
@@ -44,9 +43,11 @@ from difflab.execute.jit.tokens import (
     COLLECTIONS,
     MAPPINGS,
     PLAIN,
+    REFERENCES,
     TABLES,
     has_contents,
     parts_of,
+    referent_of,
     shown,
     token_of,
     tokener,
@@ -63,7 +64,8 @@ from difflab.execute.jit.unwatched import (
 __all__ = ["ABSENT", "Read", "Search", "content_of"]
 
 ABSENT = object()
-_COMPLETE = (FunctionType, MethodType, ModuleType, type, property, staticmethod, classmethod)
+_COMPLETE: tuple[Any, ...] = (FunctionType, MethodType, ModuleType, type, *REFERENCES)
+_COMPLETE += (property, staticmethod, classmethod)
 """Types whose attributes were all read by the visit of their own."""
 _READING = (FunctionType, BuiltinFunctionType, type, type(np.sum))
 """Types of functions that can be looked up among `READERS`, as their hash is their own."""
@@ -312,10 +314,10 @@ class Search:
         self.results.append((read, value))
         self._todo.append((f"{path} value", value, where))
 
-    def _weak(self, path: str, value: weakref.ref[Any], where: str) -> None:
+    def _weak(self, path: str, value: Any, where: str) -> None:
         """Read what a weak reference refers to; whether it is alive is part of its token."""
         self._contents(path, value, where)
-        self._todo.append((f"{path}()", value(), where))
+        self._todo.append((f"{path}()", referent_of(value), where))
 
     def _reading(self, path: str, value: Any, where: str) -> None:
         """Read how far an iterator or a file was read, which is part of its token."""
@@ -326,7 +328,7 @@ class Search:
             parts = {**held, "yield from": value.gi_yieldfrom}
             self._todo += [(f"{path}.{name}", part, where) for name, part in parts.items()]
         elif isinstance(value, IOBase):
-            if not isinstance(value, BytesIO | StringIO) and _is_readable(value):
+            if not isinstance(value, BytesIO | StringIO) and _is_read(value):
                 self.unwatched[path] = _note("the content of a file is not watched", where)
         elif position is None:
             self.unwatched[path] = _note("how far it was read is not watched", where)
@@ -345,7 +347,9 @@ class Search:
             if whose != "standard":
                 self._todo.append((f"class {kind.__name__}", kind, where))
             if not self._attributes(path, value, where) and not known and not is_constant(value):
-                self.unwatched[path] = _note(f"the state of a {kind.__name__}", where)
+                self.unwatched[path] = _note(
+                    f"the state of a {kind.__name__} is not watched", where
+                )
 
     def _attributes(self, path: str, value: Any, where: str) -> bool:
         """Read the attributes in the dictionary and the slots; return whether it can have any."""
@@ -379,7 +383,9 @@ class Search:
         self._contents(path, value, where)
         if package == "torch":
             self._tensors.append((path, value))
-        if package in TABLES:
+            if isinstance(self.found[path].token[-1], int):  # its version
+                self.unwatched[path] = _note("what is written to its .data is not watched", where)
+        elif package in TABLES:
             self.unwatched[path] = _note("the labels of a table are not watched", where)
         return True
 
@@ -395,7 +401,7 @@ class Search:
         ((property, staticmethod, classmethod), _property),
         (ContextVar, _variable),
         (threading.local, _of_thread),
-        (weakref.ref, _weak),
+        (REFERENCES, _weak),
         ((IOBase, GeneratorType), _reading),
     )
 
@@ -415,7 +421,10 @@ def _gradient(tensor: Any) -> Any:
     return tensor.grad if tensor.is_leaf else None
 
 
-def _is_readable(file: Any) -> bool:
+def _is_read(file: Any) -> bool:
+    """Whether code may read from a file, which is not to be written only."""
+    if file in (sys.stdout, sys.stderr):
+        return False
     try:
         return bool(file.readable())
     except ValueError:  # it is closed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
 from array import array
 from collections import deque
@@ -24,7 +25,9 @@ __all__ = [
     "MAPPINGS",
     "PLAIN",
     "parts_of",
+    "referent_of",
     "shown",
+    "tensor_token",
     "token_of",
     "tokener",
 ]
@@ -33,6 +36,7 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(E
 MAPPINGS = (dict, MappingProxyType)
 COLLECTIONS = (list, tuple, deque, array, *MAPPINGS, set, frozenset)
 BUFFERS = (bytearray, memoryview, mmap, np.void, ctypes.Array, ctypes.Structure)
+REFERENCES = (weakref.ref, weakref.ProxyType, weakref.CallableProxyType)
 TABLES = frozenset({"pandas", "polars"})
 """Packages of tables whose values NumPy reads, and whose other state is out of reach."""
 
@@ -63,7 +67,7 @@ def tokener(kind: type) -> Callable[[Any], Any]:
     if kind in PLAIN:
         return _of_plain
     if defines(kind, "__difflab_version__"):
-        return _of_tensor
+        return tensor_token
     if defines(kind, "__next__") and defines(kind, "__length_hint__"):
         return _of_reading
     return _of_library(kind) or _of_object
@@ -112,7 +116,7 @@ def _of_function(value: Any) -> Any:
 
 
 def _of_reference(value: Any) -> Any:
-    return type(value), id(value), value() is None
+    return type(value), id(value), referent_of(value) is None
 
 
 def _of_buffer(value: Any) -> Any:
@@ -126,17 +130,19 @@ def _of_reading(value: Any) -> Any:
     return type(value), id(value), position_of(value)
 
 
-def _of_tensor(value: Any) -> Any:
+def tensor_token(value: Any) -> Any:
+    """Return what identifies the values of a tensor: its version."""
     return type(value), id(value), value.__difflab_version__()
 
 
 def _of_torch(tensor: Any) -> Any:
     """Return the elements of PyTorch's tensor: writes to `.data` change no version."""
+    known = type(tensor), id(tensor), tensor.requires_grad, tensor.dtype, tensor.shape
     try:
-        contents = _of_array(np.asarray(tensor.detach().cpu()))
-    except (TypeError, RuntimeError):  # NumPy has no such elements
-        contents = tensor.data_ptr(), tensor._version
-    return type(tensor), id(tensor), tensor.requires_grad, contents
+        flat = tensor.detach().cpu().resolve_conj().resolve_neg().reshape(-1)
+        return *known, flat.view(sys.modules["torch"].uint8).numpy().tobytes()
+    except (TypeError, RuntimeError):  # a sparse tensor, one on a device without values
+        return *known, tensor._version
 
 
 def _of_device(value: Any) -> Any:
@@ -165,9 +171,19 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     ((set, frozenset), _of_set),
     (COLLECTIONS, _of_collection),
     (FunctionType, _of_function),
-    (weakref.ref, _of_reference),
+    (REFERENCES, _of_reference),
     ((GeneratorType, IOBase), _of_reading),
 )
+
+
+def referent_of(value: Any) -> Any:
+    """Return what a weak reference or a proxy refers to, None if that is gone."""
+    if issubclass(type(value), weakref.ref):
+        return value()
+    try:
+        return value.__repr__.__self__  # a proxy forwards everything
+    except ReferenceError:
+        return None
 
 
 def shown(value: Any) -> str:

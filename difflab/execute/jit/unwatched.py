@@ -55,7 +55,7 @@ OUTSIDE = frozenset({"socket", "ssl", "subprocess", "urllib", "http", "sqlite3",
 OUTSIDE |= frozenset({"dbm", "shelve", "zipfile", "tarfile", "gzip", "bz2", "lzma", "tempfile"})
 """Packages of the standard library whose objects read from outside of the process."""
 
-_CODE = (BuiltinFunctionType, ClassMethodDescriptorType, GetSetDescriptorType)
+_CODE: tuple[type, ...] = (BuiltinFunctionType, ClassMethodDescriptorType, GetSetDescriptorType)
 _CODE += (MemberDescriptorType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
 
 
@@ -71,13 +71,10 @@ def is_constant(value: Any) -> bool:
     (True, False)
     """
     kind = type(value)
-    if kind is object or isinstance(value, _CODE) or callable(value):
+    if kind is object or issubclass(kind, _CODE) or callable(value):
         return True
-    return (
-        kind.__hash__ is not None
-        and kind.__hash__ is not object.__hash__
-        and kind.__eq__ is not object.__eq__
-    )
+    hashed, equal = getattr(kind, "__hash__", None), getattr(kind, "__eq__", None)
+    return hashed not in (None, object.__hash__) and equal is not object.__eq__
 
 
 def position_of(value: Any) -> Any:
