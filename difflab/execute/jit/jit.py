@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from difflab.autodiff.recording import Recording, as_value, record
+from difflab.autodiff.recording import Contents, Recording, as_value, record
 from difflab.core.place import user_location
 from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
@@ -146,6 +146,7 @@ class JitTrace:
     match: Callable[[Any, Any], Any]
     precisions: Sequence[Precision] = ()
     changed: str = ""
+    contents: Any = None
     calls: int = field(default=0)
 
     def __post_init__(self) -> None:
@@ -266,7 +267,8 @@ class Jitted:
                 return trace
             change = change or found
         cause, where = change or (self._difference(call, types), user_location().where)
-        made = self._made(call, types, cause, where, Reads(search or self._search(call)))
+        reads = Reads(search or self._search(call))
+        made = self._made(call, types, cause, where, reads, same)
         if made is not None:
             self._keep(made, same)
         return made
@@ -297,9 +299,18 @@ class Jitted:
             warnings.warn(f"jit of {name}: {notes[key]}", stacklevel=5)
 
     def _made(
-        self, call: Call, types: tuple[LeafType, ...], cause: str, where: str, reads: Reads
+        self,
+        call: Call,
+        types: tuple[LeafType, ...],
+        cause: str,
+        where: str,
+        reads: Reads,
+        same: list[JitTrace],
     ) -> JitTrace | None:
-        """Trace and compile the function for the arguments of a call."""
+        """Trace and compile the function for the arguments of a call.
+
+        Other values of parameters give the same graph, whose code is used again.
+        """
 
         def run(nodes: list[Node]) -> Any:
             args, kwargs = call.with_leaves(nodes)
@@ -312,7 +323,9 @@ class Jitted:
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
         function = replace(recording.function, structure=recording.structure)
-        compiled = self._compiled(function, recording)
+        contents = Contents(function), recording.structure, recording.precisions
+        known = [trace.compiled for trace in same if trace.contents == contents]
+        compiled = known[0] if known else self._compiled(function, recording)
         mixed = self._dtype is None and compiled.dtype == FLOAT
         own = None if reads.unchanged() else reads.change(self._search(call))
         return JitTrace(
@@ -327,6 +340,7 @@ class Jitted:
             matcher(call, types),
             recording.precisions if mixed and SINGLE in recording.precisions else (),
             own.message if own else "",
+            contents,
         )
 
     def _compiled(self, function: Function, recording: Recording) -> Compiled:

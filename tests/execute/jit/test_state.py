@@ -11,7 +11,6 @@ import threading
 import types
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
