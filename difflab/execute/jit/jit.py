@@ -317,9 +317,10 @@ class Jitted:
             return self._fn(*args, **kwargs)
 
         shapes, kinds = [kind.shape for kind in types], [kind.precision for kind in types]
-        recording = without_draws(
-            self._fn, lambda: record(run, shapes, has_aux=False, precisions=kinds)
-        )
+        with reads.of_tensors():
+            recording = without_draws(
+                self._fn, lambda: record(run, shapes, has_aux=False, precisions=kinds)
+            )
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
         function = replace(recording.function, structure=recording.structure)

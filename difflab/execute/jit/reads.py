@@ -1,9 +1,10 @@
 """What a Python function can read besides its arguments, and whether it has changed.
 
 It is found by a search (`search.py`), without running anything, in the function and in every
-function that it can call: a superset of what a run reads. Tensors are guarded by identity and
-version, arrays and buffers by their elements, everything else by identity or, if it is plain, by
-value. What cannot be watched is named, see `unwatched.py`.
+function that it can call: a superset of what a run reads, except for tensors, whose reads are
+noted while the function is traced. Tensors are guarded by identity and version, arrays and buffers
+by their elements, everything else by identity or, if it is plain, by value. What cannot be watched
+is named, see `unwatched.py`.
 
 Code of the standard library and of installed packages is assumed to be constant, except for the
 variables of enclosing functions: ``functools.partial(f, 2)`` and ``dl.grad(f)`` are searched for
@@ -12,11 +13,14 @@ the user's functions in them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from operator import is_
 from typing import NamedTuple
 
 from difflab.execute.jit.search import ABSENT, Search, content_of
-from difflab.execute.jit.tokens import parts_of, tensor_token
+from difflab.execute.jit.tokens import parts_of
 
 __all__ = ["Change", "Reads"]
 
@@ -56,6 +60,7 @@ class Reads:
     """
 
     def __init__(self, search: Search) -> None:
+        self._read: set[int] | None = None  # the ids of the tensors that a run has read
         self._adopt(search)
 
     def _adopt(self, search: Search) -> None:
@@ -67,6 +72,9 @@ class Reads:
         self._arrays = search.arrays
         self._results = search.results
         self._sizes = search.sizes
+        self._tensors = [
+            entry for entry in search.tensors if self._read is None or id(entry[1]) in self._read
+        ]
         self.unwatched = search.unwatched
 
     def unchanged(self) -> bool:
@@ -93,17 +101,36 @@ class Reads:
         for read, value in self._results:
             if read() is not value:
                 return False
-        for token_of, value, token in self._arrays:  # noqa: SIM110 - faster than all()
+        for token_of, value, token in self._arrays:
             if token_of(value) != token:
                 return False
-        return True
+        return not self.is_over()
 
     def is_over(self) -> bool:
         """Whether a tensor was changed in place: its version never comes back."""
-        return any(
-            token_of is tensor_token and token_of(value) != token
-            for token_of, value, token in self._arrays
-        )
+        for _, tensor, version in self._tensors:  # noqa: SIM110 - faster than any()
+            if tensor.__difflab_version__() != version:
+                return True
+        return False
+
+    @contextmanager
+    def of_tensors(self) -> Iterator[None]:
+        """Note which tensors a run reads: the others may change."""
+        read = self._read = set[int]()
+        ends = [
+            tensor.__difflab_noted__(partial(read.add, id(tensor)))
+            for _, tensor, _ in self._tensors
+        ]
+        try:
+            yield
+        finally:
+            for end in ends:
+                end()
+            self._tensors = [
+                entry
+                for entry in self._tensors
+                if id(entry[1]) in read or entry[1].__difflab_version__() != entry[2]
+            ]
 
     def change(self, search: Search) -> Change | None:
         """Return the first value that differs from what a search finds; None if all are equal."""
@@ -116,5 +143,8 @@ class Reads:
         for path, before in self._found.items():
             if path not in search.found:
                 return Change(f"{path} is no longer read", before.where)
+        for path, tensor, version in self._tensors:
+            if tensor.__difflab_version__() != version:
+                return Change(f"{path} was changed in place", self._found[path].where)
         self._adopt(search)
         return None

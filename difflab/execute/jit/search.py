@@ -89,7 +89,7 @@ class Search:
     ----------
     found : dict of str to Read
         Every value, by the expression that reaches it.
-    entries, attributes, cells, containers, arrays, results, sizes : list
+    entries, attributes, cells, containers, arrays, tensors, results, sizes : list
         Where the values are kept, to check quickly that they are still there.
     unwatched : dict of str to str
         What cannot be watched, and why.
@@ -104,6 +104,7 @@ class Search:
         self.containers: list[tuple[Any, list[Any]]] = []
         self.arrays: list[tuple[Callable[[Any], Any], Any, Any]] = []
         self.results: list[tuple[Callable[[], Any], Any]] = []
+        self.tensors: list[tuple[str, Any, Any]] = []
         self.sizes: list[tuple[Mapping[str, Any], int]] = []
         self._seen: dict[int, Any] = {}  # keeps the objects alive, so that ids stay unique
         self._at: dict[str, Any] = {}
@@ -111,7 +112,7 @@ class Search:
         self._entered: set[tuple[int, str]] = set()
         self._names: dict[str, str] = {}
         self._scopes: list[tuple[str, dict[str, Any]]] = []
-        self._tensors: list[tuple[str, Any]] = []
+        self._taped: list[tuple[str, Any]] = []
         self._todo: list[tuple[str, Any, str]] = [(name, root, "") for name, root in roots]
         while self._todo:
             while self._todo:
@@ -143,10 +144,11 @@ class Search:
         for path, scope in self._scopes:
             for name in sorted(self._names.keys() & scope.keys()):
                 self._entry(scope, name, f"{path}.{name}", self._names[name])
-        if "grad" in self._names:
-            for path, tensor in self._tensors:
-                self._result(f"{path}.grad", partial(_gradient, tensor), self._names["grad"])
-            self._tensors.clear()
+        for name, read in _OF_TAPES.items():
+            for path, tensor in self._taped if name in self._names else ():
+                if (id(tensor), name) not in self._entered:
+                    self._entered.add((id(tensor), name))
+                    self._result(f"{path}.{name}", partial(read, tensor), self._names[name])
 
     def _scope(self, path: str, scope: dict[str, Any]) -> None:
         """Register attributes that are read where code names them, be it in a text."""
@@ -369,8 +371,8 @@ class Search:
     def _of_difflab(self, path: str, value: Any, where: str) -> None:
         """Read the version of a tensor, or what a compiled function was made of."""
         if defines(type(value), "__difflab_version__"):
-            self._contents(path, value, where)
-            self._tensors.append((path, value))
+            self.tensors.append((path, value, value.__difflab_version__()))
+            self._taped.append((path, value))
         elif wrapped_by(value) is not None:
             self._todo.append((path, wrapped_by(value), where))
 
@@ -382,7 +384,7 @@ class Search:
             return package == "torch" and not type(value).__dictoffset__
         self._contents(path, value, where)
         if package == "torch":
-            self._tensors.append((path, value))
+            self._taped.append((path, value))
             if isinstance(self.found[path].token[-1], int):  # its version
                 self.unwatched[path] = _note("what is written to its .data is not watched", where)
         elif package in TABLES:
@@ -419,6 +421,14 @@ def _gradient(tensor: Any) -> Any:
     if defines(type(tensor), "__difflab_version__"):
         return getattr(tensor._step, "grad", tensor._grad)
     return tensor.grad if tensor.is_leaf else None
+
+
+def _is_recorded(tensor: Any) -> bool:
+    return bool(tensor.requires_grad)
+
+
+_OF_TAPES = {"grad": _gradient, "requires_grad": _is_recorded}
+"""What code can read of a tensor besides its values, by its name."""
 
 
 def _is_read(file: Any) -> bool:

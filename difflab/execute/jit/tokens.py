@@ -27,7 +27,6 @@ __all__ = [
     "parts_of",
     "referent_of",
     "shown",
-    "tensor_token",
     "token_of",
     "tokener",
 ]
@@ -66,8 +65,6 @@ def tokener(kind: type) -> Callable[[Any], Any]:
             return make
     if kind in PLAIN:
         return _of_plain
-    if defines(kind, "__difflab_version__"):
-        return tensor_token
     if defines(kind, "__next__") and defines(kind, "__length_hint__"):
         return _of_reading
     return _of_library(kind) or _of_object
@@ -128,11 +125,6 @@ def _of_buffer(value: Any) -> Any:
 
 def _of_reading(value: Any) -> Any:
     return type(value), id(value), position_of(value)
-
-
-def tensor_token(value: Any) -> Any:
-    """Return what identifies the values of a tensor: its version."""
-    return type(value), id(value), value.__difflab_version__()
 
 
 def _of_torch(tensor: Any) -> Any:
