@@ -6,9 +6,13 @@ object has every attribute, each of which is another mock object.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import WRAPPER_ASSIGNMENTS, partial, update_wrapper
+from typing import Any, TypeVar
 
-__all__ = ["attributes_of", "defines", "wrapped_by"]
+__all__ = ["attributes_of", "defines", "like", "wrapped_by"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
@@ -36,6 +40,30 @@ def defines(kind: type, name: str) -> bool:
     (True, False)
     """
     return any(name in vars(base) for base in kind.__mro__)
+
+
+def like(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Give a function the name and the documentation of another, as `functools.wraps` does.
+
+    Attributes that are no text, such as those of a mock object, are left out.
+
+    Examples
+    --------
+    >>> @like(abs)
+    ... def magnitude(x): return x
+    >>> magnitude.__name__, magnitude.__wrapped__
+    ('abs', <built-in function abs>)
+    """
+    kept = [name for name in WRAPPER_ASSIGNMENTS if _is_usual(function, name)]
+    return partial(update_wrapper, wrapped=function, assigned=kept, updated=())  # type: ignore[return-value]
+
+
+def _is_usual(function: Any, name: str) -> bool:
+    usual = {"__annotations__": dict, "__type_params__": tuple, "__doc__": str | None}
+    try:
+        return isinstance(getattr(function, name), usual.get(name, str))
+    except AttributeError:
+        return False
 
 
 def wrapped_by(value: Any) -> Any:

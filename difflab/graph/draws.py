@@ -1,10 +1,11 @@
-"""Detection of random numbers that traced code draws from NumPy's generators.
+"""Detection of random numbers that traced code draws from generators of NumPy and of Python.
 
-A trace runs once, so such numbers would be constants of every later call. NumPy's generators do
-not announce a draw, but a draw changes their state: it is compared before and after the trace, of
-the global generator (``np.random.normal`` and its kin) and of generators that the code names:
-global variables, variables of enclosing functions, and attributes of objects among them. If one
-has changed, it is set back and the code runs once more, line by line, to find the draw.
+A trace runs once, so such numbers would be constants of every later call. Generators do not
+announce a draw, but a draw changes their state: it is compared before and after the trace, of
+NumPy's global generator (``np.random.normal`` and its kin) and of generators that the code names,
+the module `random` and its functions, global variables, variables of enclosing functions, and
+attributes of objects among them. If one has changed, it is set back and the code runs once more,
+line by line, to find the draw.
 
 Not detected: a generator that is made while the code runs (with a seed it gives the same numbers at
 each call in any case), and one that only a container or another module holds. A draw from the
@@ -13,11 +14,14 @@ global generator by another thread during the trace is taken for one of the code
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from types import CellType, CodeType, FrameType, FunctionType, MethodType
+from random import Random
+from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar
 
 from difflab.core.attributes import attributes_of, wrapped_by
@@ -37,23 +41,21 @@ def without_draws(function: Callable[..., Any], run: Callable[[], T]) -> T:
     Raises
     ------
     TraceError
-        The code drew random numbers from a generator of NumPy, which is left as it was.
+        The code drew random numbers from a generator, which is left as it was.
 
     Examples
     --------
     >>> without_draws(abs, lambda: 3)
     3
     """
-    if "numpy.random" not in sys.modules:
-        return run()
-    generators = _generators(function)
-    before = [_Snapshot.of(generator) for generator in generators]
+    before = [_Snapshot.of(generator) for generator in _generators(function)]
     result = run()
     if not any(snapshot.changed() for snapshot in before):
         return result
+    source = next(snapshot.source for snapshot in before if snapshot.changed())
     raise _place_of_draw(run, before).error(
         TraceError,
-        "traced code drew random numbers from numpy.random, and later calls would repeat them",
+        f"traced code drew random numbers from {source}, and later calls would repeat them",
         "draw by a key: dl.random.normal(key, shape), uniform or bernoulli, where key is an"
         " argument of the function, made by dl.random.key(0) or dl.random.split(key)",
     )
@@ -65,10 +67,15 @@ class _Snapshot(NamedTuple):
     state: Any
     read: Callable[[], Any]
     write: Callable[[Any], None]
+    source: str = "numpy.random"
 
     @classmethod
     def of(cls, generator: Any) -> _Snapshot:
-        """Return the state of `numpy.random` itself, a RandomState or a Generator."""
+        """Return the state of `numpy.random` itself, a RandomState, a Generator or a Random."""
+        if hasattr(generator, "getstate"):
+            return cls(
+                generator.getstate(), generator.getstate, generator.setstate, "Python's random"
+            )
         if hasattr(generator, "get_state"):
             read, write = partial(generator.get_state, legacy=False), generator.set_state
         else:
@@ -89,11 +96,13 @@ def _plain(state: Any) -> Any:
 
 def _generators(function: Callable[..., Any]) -> list[Any]:
     """Return NumPy's global generator and those that the code of a function names."""
-    random = sys.modules["numpy.random"]
-    kinds = (random.Generator, random.RandomState)
+    named = list(_named(function))
+    numpys = sys.modules.get("numpy.random")  # it is loaded at its first use
+    kinds: tuple[type, ...] = (Random,)
+    kinds += () if numpys is None else (numpys.Generator, numpys.RandomState)
     # The type is asked, as `isinstance` believes what an object says of itself.
-    found = {id(value): value for value in _named(function) if issubclass(type(value), kinds)}
-    return [random, *found.values()]
+    found = {id(value): value for value in named if issubclass(type(value), kinds)}
+    return [*([] if numpys is None else [numpys]), *found.values()]
 
 
 def _named(function: Any) -> Iterator[Any]:
@@ -111,8 +120,11 @@ def _named(function: Any) -> Iterator[Any]:
         elif type(value) is MethodType:
             todo.append(value.__func__)
             yield from _attributes(value.__self__)
+        elif type(value) is BuiltinFunctionType:
+            yield value.__self__
         elif type(value) is FunctionType and _is_users_file(value.__code__.co_filename):
             near = list(_read_by(value))
+            near += [random._inst for part in near if part is random]
             for part in near:
                 yield from _attributes(part)
             todo += near
@@ -120,8 +132,10 @@ def _named(function: Any) -> Iterator[Any]:
 
 def _read_by(function: FunctionType) -> Iterator[Any]:
     """Yield the global variables that a function names, and those of enclosing functions."""
-    scope = function.__globals__
-    yield from (scope[name] for name in _names(function.__code__) if name in scope)
+    scope, names = function.__globals__, dict.fromkeys(_names(function.__code__))
+    if "random" in names:
+        import_module("numpy.random")
+    yield from (scope[name] for name in names if name in scope)
     yield from (cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell))
 
 
@@ -165,7 +179,7 @@ def _place_of_draw(run: Callable[[], Any], before: list[_Snapshot]) -> SourceLoc
 
     def watch(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal last, found
-        if not is_users(frame):
+        if not is_users(frame) or frame.f_code.co_filename == random.__file__:
             return None
         if found is NOWHERE and last is not NOWHERE and any(part.changed() for part in before):
             found = last

@@ -205,6 +205,8 @@ class Jitted:
         self._dtype = dtype
         functools.update_wrapper(self, fn)
         self._fn = fn
+        name = getattr(fn, "__name__", None)
+        self._name = name if isinstance(name, str) else type(fn).__name__
         self._static = static
         self._target = target
         self._lock = RLock()
@@ -276,7 +278,7 @@ class Jitted:
     def _search(self, call: Call) -> Search:
         """Find what the function can read, static arguments included."""
         static = [(f"static argument {k}", call.args[k]) for k in call.static]
-        return Search([(getattr(self._fn, "__name__", "function"), self._fn), *static])
+        return Search([(self._name, self._fn), *static])
 
     def _keep(self, made: JitTrace, same: list[JitTrace]) -> None:
         """Add a trace to those of its kind of arguments, and drop those that are not used again."""
@@ -295,8 +297,7 @@ class Jitted:
             notes[""] = f"every call traces it, as {what}"
         for key in notes.keys() - self._warned:
             self._warned.add(key)
-            name = getattr(self._fn, "__name__", type(self._fn).__name__)
-            warnings.warn(f"jit of {name}: {notes[key]}", stacklevel=5)
+            warnings.warn(f"jit of {self._name}: {notes[key]}", stacklevel=5)
 
     def _made(
         self,
@@ -373,8 +374,7 @@ class Jitted:
 
     def explain(self) -> str:
         """Return the traces as text: why each was made and where, its arguments, its calls."""
-        name = getattr(self._fn, "__name__", type(self._fn).__name__)
-        lines = [f"{name}: {counted(len(self.traces), 'trace')}"]
+        lines = [f"{self._name}: {counted(len(self.traces), 'trace')}"]
         lines += [f"{number}. {trace}" for number, trace in enumerate(self.traces, 1)]
         return "\n".join(lines)
 
