@@ -72,10 +72,16 @@ def file_of(kind: type) -> str | None:
     return module_file(module)
 
 
-def module_file(module: ModuleType) -> str:
-    """Return the file of a module, empty if it is built in."""
-    found = vars(module).get("__file__")
-    return found if isinstance(found, str) else ""
+def module_file(module: ModuleType) -> str | None:
+    """Return the file of a module: empty if it is built in, None if it was made by code."""
+    held = vars(module)
+    found, spec = held.get("__file__"), held.get("__spec__")
+    if isinstance(found, str):
+        return found
+    folders = getattr(spec, "submodule_search_locations", None)
+    if folders:  # a package without a file of its own
+        return str(next(iter(folders), ""))
+    return None if spec is None and module.__name__ not in sys.builtin_module_names else ""
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from operator import is_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from difflab.execute.jit.search import ABSENT, Search, content_of
-from difflab.execute.jit.tokens import parts_of
 
 __all__ = ["Change", "Reads"]
 
@@ -65,17 +65,17 @@ class Reads:
 
     def _adopt(self, search: Search) -> None:
         self._found = search.found
-        self._entries = search.entries
-        self._attributes = search.attributes
-        self._cells = search.cells
-        self._containers = search.containers
-        self._arrays = search.arrays
-        self._results = search.results
-        self._sizes = search.sizes
+        self.unwatched = search.unwatched
         self._tensors = [
             entry for entry in search.tensors if self._read is None or id(entry[1]) in self._read
         ]
-        self.unwatched = search.unwatched
+        self._arrays = search.arrays
+        self._results = search.results
+        self._entries = search.entries
+        self._attributes = search.attributes
+        self._cells = search.cells
+        self._sizes = search.sizes
+        self._parts = _Parts(search.containers) if search.containers else None
 
     def unchanged(self) -> bool:
         """Whether nothing was replaced; False may also mean replaced by an equal value."""
@@ -88,18 +88,14 @@ class Reads:
         for cell, value in self._cells:
             if content_of(cell) is not value:
                 return False
-        for container, children in self._containers:
-            parts = parts_of(container)
-            if len(parts) != len(children) or not all(map(is_, parts, children)):
-                return False
-        return self._contents_unchanged()
-
-    def _contents_unchanged(self) -> bool:
         for scope, size in self._sizes:
             if len(scope) != size:
                 return False
-        for read, value in self._results:
-            if read() is not value:
+        return (self._parts is None or self._parts.unchanged()) and self._contents_unchanged()
+
+    def _contents_unchanged(self) -> bool:
+        for get, value in self._results:
+            if get() is not value:
                 return False
         for token_of, value, token in self._arrays:
             if token_of(value) != token:
@@ -148,3 +144,32 @@ class Reads:
                 return Change(f"{path} was changed in place", self._found[path].where)
         self._adopt(search)
         return None
+
+
+class _Parts:
+    """What containers hold, compared by identity: in loops that run in C for lists and dicts."""
+
+    def __init__(self, containers: list[tuple[Any, Any, list[Any]]]) -> None:
+        dicts = [(one, parts) for _, one, parts in containers if type(one) is dict]
+        lists = [(one, parts) for _, one, parts in containers if type(one) is list]
+        self._others = [entry for entry in containers if type(entry[1]) not in (dict, list)]
+        self._dicts, self._lists = [one for one, _ in dicts], [one for one, _ in lists]
+        self._keys = [part for _, parts in dicts for part in parts[: len(parts) // 2]]
+        self._values = [part for _, parts in dicts for part in parts[len(parts) // 2 :]]
+        self._parts = [part for _, parts in lists for part in parts]
+        # The lengths are compared first, so that the parts of one are not those of another.
+        self._sized = [*self._dicts, *self._lists]
+        self._sizes = [len(parts) // 2 for _, parts in dicts] + [len(parts) for _, parts in lists]
+
+    def unchanged(self) -> bool:
+        """Whether every part is what it was."""
+        for parts_of, one, before in self._others:
+            parts = parts_of(one)
+            if len(parts) != len(before) or not all(map(is_, parts, before)):
+                return False
+        return (
+            [*map(len, self._sized)] == self._sizes
+            and all(map(is_, chain.from_iterable(self._dicts), self._keys))
+            and all(map(is_, chain.from_iterable(map(dict.values, self._dicts)), self._values))
+            and all(map(is_, chain.from_iterable(self._lists), self._parts))
+        )

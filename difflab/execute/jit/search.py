@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from io import BytesIO, IOBase, StringIO
+from operator import attrgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -46,6 +47,7 @@ from difflab.execute.jit.tokens import (
     REFERENCES,
     TABLES,
     has_contents,
+    parter,
     parts_of,
     referent_of,
     shown,
@@ -53,12 +55,14 @@ from difflab.execute.jit.tokens import (
     tokener,
 )
 from difflab.execute.jit.unwatched import (
+    FILE,
     IRRELEVANT,
     METHODS,
     OUTSIDE,
     READERS,
     is_constant,
     position_of,
+    reads_files,
 )
 
 __all__ = ["ABSENT", "Read", "Search", "content_of"]
@@ -101,7 +105,7 @@ class Search:
         self.entries: list[tuple[Mapping[str, Any], str, Any]] = []
         self.attributes: list[tuple[Any, str, Any]] = []
         self.cells: list[tuple[CellType, Any]] = []
-        self.containers: list[tuple[Any, list[Any]]] = []
+        self.containers: list[tuple[Callable[[Any], list[Any]], Any, list[Any]]] = []
         self.arrays: list[tuple[Callable[[Any], Any], Any, Any]] = []
         self.results: list[tuple[Callable[[], Any], Any]] = []
         self.tensors: list[tuple[str, Any, Any]] = []
@@ -187,6 +191,8 @@ class Search:
                 return
         if value is os.getenv:
             self._todo.append(("os.environ", os.environ, chain.where))
+        elif chain.attributes and reads_files(chain.attributes[-1], value):
+            self.unwatched[f"{path}()"] = _note(FILE, chain.where)
         elif type(value) in _READING and value in READERS:
             if value is globals and chain.key is not None:
                 self._entry(scope, chain.key, f"global {chain.key}", chain.where)
@@ -213,6 +219,8 @@ class Search:
             self._names.setdefault(value, where)
         if kind in PLAIN or id(value) in self._seen or kind is np.float64:
             return
+        if value is sys.stdout or value is sys.stderr:
+            return
         self._seen[id(value)] = value
         for kinds, visit in self._VISITS:
             if issubclass(kind, kinds):
@@ -227,7 +235,7 @@ class Search:
 
     def _array(self, path: str, value: Any, where: str) -> None:
         if value.dtype == object:
-            self.containers.append((value, parts_of(value)))
+            self.containers.append((parter(type(value)), value, parts_of(value)))
             parts = enumerate(parts_of(value))
             self._todo += [(f"{path}[{number}]", part, where) for number, part in parts]
         else:
@@ -240,7 +248,7 @@ class Search:
     def _collection(self, path: str, value: Any, where: str) -> None:
         parts = parts_of(value)
         if type(value) not in (tuple, frozenset):
-            self.containers.append((value, parts))
+            self.containers.append((parter(type(value)), value, parts))
         keys: Iterable[Any] = range(len(parts))
         if issubclass(type(value), MAPPINGS):
             keys = parts[: len(value)]
@@ -299,6 +307,8 @@ class Search:
         """Read what code names, if the module is the user's."""
         if owner(module_file(value)) == "user":
             self._scope(f"global {value.__name__}", vars(value))
+            if "__getattr__" in vars(value):
+                self._entry(vars(value), "__getattr__", f"{value.__name__}.__getattr__", where)
 
     def _property(self, path: str, value: Any, where: str) -> None:
         inner = value.fget if isinstance(value, property) else value.__func__
@@ -338,6 +348,9 @@ class Search:
     def _object(self, path: str, value: Any, where: str, known: bool) -> None:
         """Read the attributes of an object, unless they have nothing to do with its values."""
         kind = type(value)
+        if kind in (attrgetter, methodcaller):
+            texts = [text for text in value.__reduce__()[1] if isinstance(text, str)]
+            self._names.update(dict.fromkeys(".".join(texts).split("."), where))
         package, whose = str(kind.__module__).partition(".")[0], owner(file_of(kind))
         if whose == "difflab" and not defines(kind, "__difflab_holder__"):
             self._of_difflab(path, value, where)
@@ -358,15 +371,15 @@ class Search:
         kind = type(value)
         if kind.__dictoffset__:
             attributes = attributes_of(value)
-            self.containers.append((attributes, parts_of(attributes)))
+            self.containers.append((parter(dict), attributes, parts_of(attributes)))
             for name, part in list(attributes.items()):
                 self._todo.append((f"{path}.{name}", part, where))
-        slotted = [base for base in kind.__mro__ if "__slots__" in vars(base)]
-        for base in slotted:
-            for name, member in vars(base).items():
-                if isinstance(member, MemberDescriptorType):
+        for base in kind.__mro__:
+            for member in vars(base).values():
+                if type(member) is MemberDescriptorType:
+                    name = member.__name__
                     self._attribute(value, name, f"{path}.{name}", where)
-        return bool(kind.__dictoffset__ or slotted)
+        return bool(kind.__dictoffset__) or any("__slots__" in vars(base) for base in kind.__mro__)
 
     def _of_difflab(self, path: str, value: Any, where: str) -> None:
         """Read the version of a tensor, or what a compiled function was made of."""
@@ -433,8 +446,6 @@ _OF_TAPES = {"grad": _gradient, "requires_grad": _is_recorded}
 
 def _is_read(file: Any) -> bool:
     """Whether code may read from a file, which is not to be written only."""
-    if file in (sys.stdout, sys.stderr):
-        return False
     try:
         return bool(file.readable())
     except ValueError:  # it is closed

@@ -8,6 +8,7 @@ import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from io import IOBase
 from mmap import mmap
 from types import FunctionType, GeneratorType, MappingProxyType, ModuleType
@@ -24,6 +25,7 @@ __all__ = [
     "COLLECTIONS",
     "MAPPINGS",
     "PLAIN",
+    "parter",
     "parts_of",
     "referent_of",
     "shown",
@@ -33,8 +35,8 @@ __all__ = [
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
 MAPPINGS = (dict, MappingProxyType)
-COLLECTIONS = (list, tuple, deque, array, *MAPPINGS, set, frozenset)
-BUFFERS = (bytearray, memoryview, mmap, np.void, ctypes.Array, ctypes.Structure)
+COLLECTIONS = (list, tuple, deque, *MAPPINGS, set, frozenset)
+BUFFERS = (array, bytearray, memoryview, mmap, np.void, ctypes.Array, ctypes.Structure)
 REFERENCES = (weakref.ref, weakref.ProxyType, weakref.CallableProxyType)
 TABLES = frozenset({"pandas", "polars"})
 """Packages of tables whose values NumPy reads, and whose other state is out of reach."""
@@ -42,13 +44,34 @@ TABLES = frozenset({"pandas", "polars"})
 
 def parts_of(container: Any) -> list[Any]:
     """Return what a container holds, by the methods of its built-in base class."""
-    kind = type(container)
-    if kind is np.ndarray or issubclass(kind, np.ndarray):
-        found: list[Any] = np.asarray(container).ravel().tolist()
-        return found
+    return parter(type(container))(container)
+
+
+def parter(kind: type) -> Callable[[Any], list[Any]]:
+    """Return the function that gives the parts of containers of a type."""
+    if issubclass(kind, np.ndarray):
+        return _elements
     base = next(base for base in COLLECTIONS if issubclass(kind, base))
-    keys = list(base.__iter__(container))
-    return [*keys, *base.values(container)] if base in MAPPINGS else keys
+    if base in MAPPINGS:
+        return _of_dict if kind is dict else partial(_of_mapping, base)
+    return list if kind is base else partial(_of_iterable, base)
+
+
+def _elements(array: Any) -> list[Any]:
+    found: list[Any] = np.asarray(array).ravel().tolist()
+    return found
+
+
+def _of_dict(container: dict[Any, Any]) -> list[Any]:
+    return [*container, *container.values()]
+
+
+def _of_mapping(base: Any, container: Any) -> list[Any]:
+    return [*base.__iter__(container), *base.values(container)]
+
+
+def _of_iterable(base: Any, container: Any) -> list[Any]:
+    return list(base.__iter__(container))
 
 
 def token_of(value: Any) -> Any:

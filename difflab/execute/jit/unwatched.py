@@ -6,6 +6,7 @@ import builtins
 import importlib
 import io
 import os
+import re
 import secrets
 import sys
 import time
@@ -26,14 +27,26 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["IRRELEVANT", "METHODS", "OUTSIDE", "READERS", "is_constant", "position_of"]
+from difflab.execute.jit.code import module_file, owner
 
-_FILE = "what it reads from a file is not watched"
+__all__ = [
+    "FILE",
+    "IRRELEVANT",
+    "METHODS",
+    "OUTSIDE",
+    "READERS",
+    "is_constant",
+    "position_of",
+    "reads_files",
+]
+
+FILE = "what it reads from a file is not watched"
 _TIME = "what it returns is another value at each call"
 _NAMES = "what is reached by a computed name is not watched"
 
-READERS: dict[Any, str] = dict.fromkeys((open, os.open, os.listdir, os.scandir), _FILE)
-READERS |= dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), _FILE)
+READERS: dict[Any, str] = dict.fromkeys((open, os.open, os.listdir, os.scandir), FILE)
+READERS |= dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), FILE)
+READERS |= dict.fromkeys((os.stat, os.getcwd, os.path.exists, os.path.getmtime), FILE)
 READERS |= dict.fromkeys((time.time, time.time_ns, time.perf_counter, time.perf_counter_ns), _TIME)
 READERS |= dict.fromkeys((time.monotonic, time.monotonic_ns, time.process_time), _TIME)
 READERS |= dict.fromkeys((time.localtime, time.gmtime, time.ctime, time.strftime), _TIME)
@@ -44,7 +57,7 @@ READERS |= dict.fromkeys((globals, vars, eval, exec, builtins.__import__), _NAME
 READERS |= dict.fromkeys((importlib.import_module, importlib.reload, sys._getframe), _NAMES)
 """What is not watched, for each function that reads it."""
 
-METHODS = dict.fromkeys(("read_text", "read_bytes", "readline", "readlines"), _FILE)
+METHODS = dict.fromkeys(("read_text", "read_bytes", "readline", "readlines", "iterdir"), FILE)
 """The same for names of methods, whose objects are not known before a run."""
 
 IRRELEVANT = frozenset({"_thread", "asyncio", "concurrent", "logging", "threading", "warnings"})
@@ -57,6 +70,23 @@ OUTSIDE |= frozenset({"dbm", "shelve", "zipfile", "tarfile", "gzip", "bz2", "lzm
 
 _CODE: tuple[type, ...] = (BuiltinFunctionType, ClassMethodDescriptorType, GetSetDescriptorType)
 _CODE += (MemberDescriptorType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
+
+
+_LOADERS = re.compile(r"read_\w+|load|loadmat|loadtxt|imread|open_\w+")
+
+
+def reads_files(name: str, value: Any) -> bool:
+    """Whether a function of an installed package reads files, as its name says.
+
+    Examples
+    --------
+    >>> reads_files("loadtxt", np.loadtxt), reads_files("sum", np.sum)
+    (True, False)
+    """
+    if not _LOADERS.fullmatch(name) or not callable(value):
+        return False
+    module = sys.modules.get(str(getattr(value, "__module__", "")).partition(".")[0])
+    return module is not None and owner(module_file(module)) == "installed"
 
 
 def is_constant(value: Any) -> bool:

@@ -210,6 +210,79 @@ WATCHED = {
         "def f(x):\n    for k in held: x = x * k.rate\n    return x",
         "key.rate = 3.0",
     ),
+    "a module without a file": (
+        "m = types.ModuleType('m')\nm.rate = 2.0\ndef f(x): return x * m.rate",
+        "m.rate = 3.0",
+    ),
+    "a class in a module without a file": (
+        "import sys\nm = sys.modules['users_m'] = types.ModuleType('users_m')\n"
+        "exec('class Box: rate = 2.0', vars(m))\nheld = [m.Box()]\ndel sys.modules['users_m']\n"
+        "def f(x): return x * held[0].rate",
+        "m.Box.rate = 3.0",
+    ),
+    "an attribute that a module computes": (
+        "import users_settings\nstate = {'other': 2.0}\n"
+        "users_settings.__getattr__ = lambda name: state[name]\n"
+        "def f(x): return x * users_settings.other",
+        "state['other'] = 3.0",
+    ),
+    "an attribute of a module by operator": (
+        "import operator, users_settings\nget = operator.attrgetter('rate')\n"
+        "def f(x): return x * get(users_settings)",
+        "users_settings.rate = 3.0",
+    ),
+    "an object array without axes": (
+        "held = np.array(None)\nheld[()] = 2.0\ndef f(x): return x * held.item()",
+        "held[()] = 3.0",
+    ),
+    "an object array with axes": (
+        "held = np.full((2, 2), 2.0, dtype=object)\ndef f(x): return x * held[1, 1]",
+        "held[1, 1] = 3.0",
+    ),
+    "an array of a structure": (
+        "held = np.zeros(2, dtype=[('rate', float)])\nheld['rate'] = 2.0\n"
+        "def f(x): return x * float(held[1]['rate'])",
+        "held['rate'][1] = 3.0",
+    ),
+    "a list that grows at its end": (
+        "held = [1.0, 1.0]\ndef f(x): return x * sum(held)",
+        "held.append(1.0)",
+    ),
+    "a list of the user's that grows": (
+        "class Rates(list): pass\nheld = Rates([1.0, 1.0])\ndef f(x): return x * sum(held)",
+        "held.append(1.0)",
+    ),
+    "a value that moves to another list": (
+        "a, b = [1.0, 1.0], [1.0]\ndef f(x): return x * (len(a) if a else 3.0)",
+        "b += a; a.clear()",
+    ),
+    "an attribute that is renamed": (
+        "s = types.SimpleNamespace(rate=2.0)\n"
+        "def f(x): return x * (s.rate if hasattr(s, 'rate') else 3.0)",
+        "s.other = s.rate; del s.rate",
+    ),
+    "an array of a device": (
+        "from tests.support import standin\nheld = standin.asarray([2.0, 1.0])\n"
+        "def f(x): return x * float(held.get()[0])",
+        "held[0] = 3.0",
+    ),
+    "a descriptor": (
+        "class Level:\n    value = 2.0\n    def __get__(self, owner, kind): return self.value\n"
+        "level = Level()\nclass Box: rate = level\nbox = Box()\ndef f(x): return x * box.rate",
+        "level.value = 3.0",
+    ),
+    "a default factory": (
+        "rate = 2.0\nheld = collections.defaultdict(lambda: rate)\n"
+        "def f(x): return x * held.copy()['k']",
+        "rate = 3.0",
+    ),
+    "a function behind a cache": (
+        "rate = 2.0\ndef g(x): return x * rate\n"
+        "class Cache:\n    def __init__(self, f): self.f = f\n"
+        "    def __call__(self, x): return self.f(x)\n"
+        "h = Cache(g)\ndef f(x): return h(x)",
+        "rate = 3.0",
+    ),
     "the gradient of a tensor": (
         "import difflab as dl\nw = dl.tensor(1.0, requires_grad=True)\n(w * 2.0).backward()\n"
         "def f(x): return x * w.grad.item()",
@@ -229,6 +302,10 @@ def users(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
         made = types.ModuleType(name)
         made.__dict__.update(__file__=f"{name}.py", rate=2.0)
         monkeypatch.setitem(sys.modules, name, made)
+    installed = types.ModuleType("users_installed")
+    installed.__file__ = "/lib/site-packages/users_installed.py"
+    exec("import numpy\ndef read_rate(path): return float(numpy.loadtxt(path))", installed.__dict__)
+    monkeypatch.setitem(sys.modules, "users_installed", installed)
     sys.modules["users_package"].__dict__["sub"] = sys.modules["users_package.sub"]
     monkeypatch.setenv("DIFFLAB_TEST", "")
     monkeypatch.setattr("string.digits", "0123456789")
@@ -343,6 +420,14 @@ NAMED = {
     "a computed key of globals()": (
         "def f(x): return x * globals()['_'.join(('ra', 'te'))]\nra_te = 2.0",
         "globals(): what is reached by a computed name is not watched",
+    ),
+    "a file that a package reads": (
+        "import users_installed\ndef f(x): return x * users_installed.read_rate(path)",
+        "users_installed.read_rate(): what it reads from a file is not watched (users.py, line 2)",
+    ),
+    "whether a file exists": (
+        "def f(x): return x * os.path.exists(path)",
+        "os.path.exists(): what it reads from a file is not watched",
     ),
     "an iterator without a position": (
         "held = map(float, [2.0])\ndef f(x): return x * (held is not None)",
