@@ -45,9 +45,10 @@ def jit(
     r"""Return `fn` compiled: it is traced at its first call, and again when it must be.
 
     The trace of a call is used again for arguments of the same trees, shapes, dtypes and static
-    values, as long as nothing else that `fn` can read has changed: global variables, variables
-    of enclosing functions, defaults, and the attributes of objects among them. Otherwise the
-    function is traced anew, so that it computes what `fn` computes.
+    values, as long as nothing else that `fn` reads has changed: global variables, variables of
+    enclosing functions, defaults, attributes of objects, tensors and `dl.nn` modules among them.
+    Otherwise the function is traced anew, so that it computes what `fn` computes. State that
+    cannot be watched, such as a file, is named in `explain()` and in a warning.
 
     Parameters
     ----------
@@ -70,8 +71,9 @@ def jit(
     -------
     Jitted
         A callable with the signature of `fn`. ``explain()`` lists its traces, each with what
-        caused it. On tensors and traced values, `fn` itself is called, so that transforms go
-        through it: ``dl.grad(dl.jit(f))`` and ``dl.jit(dl.grad(f))`` are the same.
+        caused it and what it does not watch. On tensors and traced values, `fn` itself is called,
+        so that transforms go through it: ``dl.grad(dl.jit(f))`` and ``dl.jit(dl.grad(f))`` are
+        the same.
 
     Raises
     ------
@@ -81,13 +83,20 @@ def jit(
     TraceError
         At a call: `fn` branches on a traced value, leaves NumPy, or draws from `numpy.random`.
 
+    Warns
+    -----
+    UserWarning
+        At the first trace that reads it, once: `fn` reads state that is not watched, or changes
+        what it reads itself, so that every call is a trace.
+
     Notes
     -----
     Results are of the dtype of the code, or of `dtype`; those of shape () are Python floats, and
     scalars among the arguments are taken as such. What a function can read is searched
     when it is traced, in its code and in that of the functions it can call; code of installed
-    packages is assumed constant. Arrays among it are compared by their elements at each call:
-    pass large ones as arguments.
+    packages is assumed constant. Tensors are compared by identity and version, a count of their
+    changes in place, and arrays by their elements at each call: pass large ones as arguments.
+    "What `jit` watches" in the reference lists the kinds of state.
 
     Examples
     --------
@@ -373,7 +382,10 @@ class Jitted:
         return f"{gone[0]} is gone" if gone else "arguments in other containers"
 
     def explain(self) -> str:
-        """Return the traces as text: why each was made and where, its arguments, its calls."""
+        """Return the traces as text: why each was made and where, its arguments, its calls.
+
+        State that is not watched is named there.
+        """
         lines = [f"{self._name}: {counted(len(self.traces), 'trace')}"]
         lines += [f"{number}. {trace}" for number, trace in enumerate(self.traces, 1)]
         return "\n".join(lines)
