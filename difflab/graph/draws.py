@@ -1,10 +1,11 @@
-"""Detection of random numbers that traced code draws from NumPy's generators.
+"""Detection of random numbers that traced code draws from generators of NumPy and of Python.
 
-A trace runs once, so such numbers would be constants of every later call. NumPy's generators do
-not announce a draw, but a draw changes their state: it is compared before and after the trace, of
-the global generator (``np.random.normal`` and its kin) and of generators that the code names:
-global variables, variables of enclosing functions, and attributes of objects among them. If one
-has changed, it is set back and the code runs once more, line by line, to find the draw.
+A trace runs once, so such numbers would be constants of every later call. Generators do not
+announce a draw, but a draw changes their state: it is compared before and after the trace, of
+NumPy's global generator (``np.random.normal`` and its kin) and of generators that the code names,
+the module `random` and its functions, global variables, variables of enclosing functions, and
+attributes of objects among them. If one has changed, it is set back and the code runs once more,
+line by line, to find the draw.
 
 Not detected: a generator that is made while the code runs (with a seed it gives the same numbers at
 each call in any case), and one that only a container or another module holds. A draw from the
@@ -13,13 +14,17 @@ global generator by another thread during the trace is taken for one of the code
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from types import CellType, CodeType, FrameType
+from random import Random
+from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar
 
+from difflab.core.attributes import attributes_of, wrapped_by
 from difflab.core.place import NOWHERE, SourceLocation, frame_position, is_users
 from difflab.errors import TraceError
 
@@ -36,23 +41,21 @@ def without_draws(function: Callable[..., Any], run: Callable[[], T]) -> T:
     Raises
     ------
     TraceError
-        The code drew random numbers from a generator of NumPy, which is left as it was.
+        The code drew random numbers from a generator, which is left as it was.
 
     Examples
     --------
     >>> without_draws(abs, lambda: 3)
     3
     """
-    if "numpy.random" not in sys.modules:
-        return run()
-    generators = _generators(function)
-    before = [_Snapshot.of(generator) for generator in generators]
+    before = [_Snapshot.of(generator) for generator in _generators(function)]
     result = run()
     if not any(snapshot.changed() for snapshot in before):
         return result
+    source = next(snapshot.source for snapshot in before if snapshot.changed())
     raise _place_of_draw(run, before).error(
         TraceError,
-        "traced code drew random numbers from numpy.random, and later calls would repeat them",
+        f"traced code drew random numbers from {source}, and later calls would repeat them",
         "draw by a key: dl.random.normal(key, shape), uniform or bernoulli, where key is an"
         " argument of the function, made by dl.random.key(0) or dl.random.split(key)",
     )
@@ -64,10 +67,15 @@ class _Snapshot(NamedTuple):
     state: Any
     read: Callable[[], Any]
     write: Callable[[Any], None]
+    source: str = "numpy.random"
 
     @classmethod
     def of(cls, generator: Any) -> _Snapshot:
-        """Return the state of `numpy.random` itself, a RandomState or a Generator."""
+        """Return the state of `numpy.random` itself, a RandomState, a Generator or a Random."""
+        if hasattr(generator, "getstate"):
+            return cls(
+                generator.getstate(), generator.getstate, generator.setstate, "Python's random"
+            )
         if hasattr(generator, "get_state"):
             read, write = partial(generator.get_state, legacy=False), generator.set_state
         else:
@@ -88,33 +96,47 @@ def _plain(state: Any) -> Any:
 
 def _generators(function: Callable[..., Any]) -> list[Any]:
     """Return NumPy's global generator and those that the code of a function names."""
-    random = sys.modules["numpy.random"]
-    kinds = (random.Generator, random.RandomState)
-    found = {id(value): value for value in _named(function) if isinstance(value, kinds)}
-    return [random, *found.values()]
+    named = list(_named(function))
+    numpys = sys.modules.get("numpy.random")  # it is loaded at its first use
+    kinds: tuple[type, ...] = (Random,)
+    kinds += () if numpys is None else (numpys.Generator, numpys.RandomState)
+    # The type is asked, as `isinstance` believes what an object says of itself.
+    found = {id(value): value for value in named if issubclass(type(value), kinds)}
+    return [*([] if numpys is None else [numpys]), *found.values()]
 
 
 def _named(function: Any) -> Iterator[Any]:
     """Yield what code and the functions that it calls name, and the attributes of objects."""
     yield from _attributes(function)
-    todo, seen = [function, _call_of(function)], set[int]()
+    todo, seen = [function, _call_of(function)], dict[int, Any]()
     while todo:
         value = todo.pop()
         if id(value) in seen:
             continue
-        seen.add(id(value))
-        for name in ("__wrapped__", "__func__", "func"):
-            todo += [getattr(value, name)] if hasattr(value, name) else []
-        yield from _attributes(getattr(value, "__self__", None))
-        code = getattr(value, "__code__", None)
-        if code is None or not _is_users_file(code.co_filename):
-            continue
-        scope = value.__globals__
-        near = [scope[name] for name in _names(code) if name in scope]
-        near += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-        for part in near:
-            yield from _attributes(part)
-        todo += near
+        seen[id(value)] = value  # kept alive, so that its id is not that of another one
+        todo.append(wrapped_by(value))
+        if issubclass(type(value), partial):
+            todo.append(value.func)
+        elif type(value) is MethodType:
+            todo.append(value.__func__)
+            yield from _attributes(value.__self__)
+        elif type(value) is BuiltinFunctionType:
+            yield value.__self__
+        elif type(value) is FunctionType and _is_users_file(value.__code__.co_filename):
+            near = list(_read_by(value))
+            near += [random._inst for part in near if part is random]
+            for part in near:
+                yield from _attributes(part)
+            todo += near
+
+
+def _read_by(function: FunctionType) -> Iterator[Any]:
+    """Yield the global variables that a function names, and those of enclosing functions."""
+    scope, names = function.__globals__, dict.fromkeys(_names(function.__code__))
+    if "random" in names:
+        import_module("numpy.random")
+    yield from (scope[name] for name in names if name in scope)
+    yield from (cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell))
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -135,7 +157,7 @@ def _attributes(value: Any) -> Iterator[Any]:
     """Yield an object and, if it is no module, class or function, its attributes."""
     yield value
     if type(value).__module__ not in ("builtins", "numpy"):
-        yield from list(getattr(value, "__dict__", {}).values())
+        yield from list(attributes_of(value).values())
 
 
 def _is_filled(cell: CellType) -> bool:
@@ -157,7 +179,7 @@ def _place_of_draw(run: Callable[[], Any], before: list[_Snapshot]) -> SourceLoc
 
     def watch(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal last, found
-        if not is_users(frame):
+        if not is_users(frame) or frame.f_code.co_filename == random.__file__:
             return None
         if found is NOWHERE and last is not NOWHERE and any(part.changed() for part in before):
             found = last

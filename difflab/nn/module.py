@@ -55,6 +55,7 @@ class Module:
     """
 
     training = True
+    __difflab_holder__ = True  # `dl.jit` watches its attributes, as those of the user's objects
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor) and value.requires_grad and value.is_leaf:

@@ -1,15 +1,19 @@
 """``dl.jit(f)`` against `f`: functions whose surroundings change from call to call.
 
 A program is a function that reads global variables, variables of enclosing functions, objects,
-other functions and static arguments, and a sequence of events: something that it reads is replaced
-or changed in place, or its arguments have other values, shapes, dtypes or trees. After each event
-the compiled function, or a transform of it, is held to the plain one.
+other functions, tensors, modules and static arguments, and a sequence of events: something that it
+reads is replaced or changed in place, an optimizer makes a step, or its arguments have other
+values, shapes, dtypes or trees. After each event the compiled function, or a transform of it, is
+held to the plain one.
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,12 +53,34 @@ LINES = {
     "static branch": "x = np.cos(x) if n % 2 else x * 0.5",
     "static loop": "for k in range(n): x = np.sin(x) + 0.1 * k",
     "size": "x = x / size",
+    "tensor": "x = x * w.detach().numpy()[0]",
+    "tensor's item": "x = x + w[1].item()",
+    "tensor's gradient": "x = x + (0.0 if w.grad is None else w.grad[0].item())",
+    "module": "x = x + np.sum(applied(layer, x))",
+    "module in a list": "x = x - np.sum(applied(nets[0], x))",
+    "module's mode": "x = x * (0.5 if layer.training else 1.5)",
+    "package": "x = x * package.sub.rate",
+    "package in a list": "x = x * packages[0].rate",
+    "package's new attribute": "x = x * getattr(package, 'extra', 1.5)",
+    "import": "import users_package.sub as sub; x = x + sub.rate",
+    "function's attribute": "x = x + tripled.rate",
+    "object array": "x = x + objects[0]",
+    "context": "x = x * context.get()",
+    "reference": "x = x * reference().rate",
+    "chain": "x = x - chain['bias']",
+    "bytes": "x = x + 0.01 * raw[0]",
+    "name": "x = x * globals()['RATE']",
+    "stream": "x = x + next(stream)",
 }
 """What a line computes from x, by what it reads."""
 
 MODULE = """
+import weakref
+from collections import ChainMap
+from contextvars import ContextVar
 import numpy as np
 import difflab as dl
+from difflab import nn
 
 class Inner:
     def __init__(self): self.level = 0.25
@@ -71,6 +97,21 @@ def damped(x): return x * FACTOR
 RATE, TABLE, FLAG, MODE, TURNS, TAGS = 0.5, np.array([0.1, 0.2]), True, "tanh", 2, {"half"}
 LEVEL, FACTOR, helper, box = 0.75, 0.9, tripled, Box()
 weights, rows, options = [0.1, 0.2], [[0.3, 0.4]], {"bias": 0.5}
+
+nn.manual_seed(0)
+w, layer = dl.tensor([0.5, 0.25], requires_grad=True), nn.Linear(1, 1)
+nets = [nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2), nn.Tanh(), nn.Linear(2, 1)).eval()]
+def applied(model, x):
+    y = model(np.reshape(x, (-1, 1)))
+    return y.detach().array() if isinstance(y, dl.Tensor) else y
+
+packages, tripled.rate = [package.sub], 0.2
+objects, context = np.array([0.1, None]), ContextVar("context", default=0.8)
+held, chain, raw = Box(), ChainMap({}, options), bytearray([5])
+reference = weakref.ref(held)
+def count():
+    while True: yield box.rate
+stream = count()
 
 def make():
     shift, offsets = 0.1, np.array([0.2, 0.8])
@@ -135,6 +176,20 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
+def _in_place(tensor: Any, value: float, k: int) -> None:
+    """Change a tensor by an augmented assignment, by an element, or through its twin."""
+    with dl.no_grad():
+        if k % 3 == 0:
+            tensor += value
+        else:
+            (tensor if k % 3 == 1 else tensor.detach())[k % len(tensor)] = value
+
+
+def _descend(parameters: list[Any], loss: Any) -> None:
+    loss.backward()
+    dl.optim.SGD(parameters, lr=0.05).step()
+
+
 Event = tuple[str, int]
 WORLD: dict[str, Callable[[dict[str, Any], float, int], Any]] = {
     "global": lambda w, v, k: w.update(RATE=v),
@@ -160,6 +215,31 @@ WORLD: dict[str, Callable[[dict[str, Any], float, int], Any]] = {
     "helper's global": lambda w, v, k: w.update(FACTOR=v),
     "default": lambda w, v, k: w["set_power"](1 + k % 3),
     "level": lambda w, v, k: w.update(LEVEL=v),
+    "tensor": lambda w, v, k: _in_place(w["w"], v, k),
+    "tensor by an optimizer": lambda w, v, k: _descend([w["w"]], np.sum(w["w"] ** 2)),
+    "tensor's gradient": lambda w, v, k: np.sum(w["w"] * v).backward(),
+    "module": lambda w, v, k: _in_place(next(w["layer"].parameters()), v, 0),
+    "module by a state": lambda w, v, k: w["layer"].load_state_dict({"weight": [[v]], "bias": [v]}),
+    "module by an optimizer": lambda w, v, k: _descend(
+        list(w["layer"].parameters()), np.sum(w["layer"](np.ones((3, 1))) ** 2)
+    ),
+    "module's mode": lambda w, v, k: w["layer"].train(k % 2 == 0),
+    "module in a list by statistics": lambda w, v, k: (
+        w["nets"][0].train()(dl.tensor([[v], [2.0], [k / 10]])),
+        w["nets"][0].eval(),
+    ),
+    "module in a list": lambda w, v, k: w["nets"][0][1].running_mean.__setitem__(0, v),
+    "package": lambda w, v, k: setattr(w["package"].sub, "rate", v),
+    "package's new attribute": lambda w, v, k: setattr(w["package"], "extra", v),
+    "import": lambda w, v, k: setattr(w["package"].sub, "rate", v),
+    "function's attribute": lambda w, v, k: setattr(w["tripled"], "rate", v),
+    "object array": lambda w, v, k: w["objects"].__setitem__(0, v),
+    "context": lambda w, v, k: w["context"].set(v),
+    "reference": lambda w, v, k: setattr(w["held"], "rate", v),
+    "chain": lambda w, v, k: w["options"].update(bias=v),
+    "chain before": lambda w, v, k: w["chain"].update(bias=v),
+    "bytes": lambda w, v, k: w["raw"].__setitem__(0, k),
+    "name": lambda w, v, k: w.update(RATE=v),
     "nothing": lambda w, v, k: None,
 }
 """Events outside of the arguments; `v` is a number, `k` chooses."""
@@ -259,13 +339,24 @@ def _transformed(transform: str, f: Callable[..., Any], target: str | None) -> C
     }[transform]()
 
 
+def _package() -> ModuleType:
+    """Return a package of the user's with a module in it, which code can import."""
+    names = ("users_package", "users_package.sub")
+    package, sub = modules = [ModuleType(name) for name in names]
+    package.__dict__["sub"] = sub
+    for name, module in zip(names, modules, strict=True):
+        module.__dict__.update(rate=0.7, __file__=f"{name}.py")
+        sys.modules[name] = module
+    return package
+
+
 def check(program: Program) -> None:
     """Hold every call of the compiled function to one of the plain function."""
     lines = "\n            ".join(LINES[name] for name in program.lines)
     scalar = "grad" in program.transform
     result = "total" if scalar else "{'total': total, 'parts': parts}"
     source = MODULE.replace("{lines}", lines).replace("{result}", result)
-    world: dict[str, Any] = {"__name__": "program", "leaves": leaves}
+    world: dict[str, Any] = {"__name__": "program", "leaves": leaves, "package": _package()}
     exec(compile(source, "<program>", "exec"), world)
     fast = _transformed(program.transform, world["f"], program.target)
     plain = _transformed(program.transform, world["f"], None)
@@ -281,7 +372,10 @@ def check(program: Program) -> None:
             "float64" if scalar and not dtype.startswith("float") else dtype
             for dtype in arguments.dtypes
         ]
-        found = fast(arguments.drawn(stack, dtypes), arguments.n)
+        with warnings.catch_warnings():
+            # What a run reads on, such as a generator, is named: every call traces the function.
+            warnings.filterwarnings("ignore", "jit of .*: every call traces it")
+            found = fast(arguments.drawn(stack, dtypes), arguments.n)
         expected = plain(arguments.drawn(stack, ("float64", "float64")), arguments.n)
         tolerance = SINGLE if "float32" in dtypes else TOLERANCE
         _compare(found, expected, tolerance, f"after {kind!r} of\n{source}")

@@ -6,15 +6,27 @@ from typing import Any
 
 import pytest
 
+from difflab.eager.recording.record import TapedArray
 from difflab.execute.jit.reads import Reads
 from tests.differential.jit import FAMILY
 from tests.differential.search import drawn
+
+PROGRAMS = FAMILY.fixed + FAMILY.fresh
 
 
 # Seeds under which few programs are needed.
 @pytest.mark.parametrize(
     ("guard", "first"),
-    [("entries", 0), ("attributes", 8), ("cells", 0), ("containers", 0), ("arrays", 2)],
+    [
+        ("entries", 1),
+        ("attributes", 12),
+        ("cells", 3),
+        ("containers", 1),
+        ("arrays", 1),
+        ("tensors", 2),
+        ("results", 2),
+        ("sizes", 2),
+    ],
 )
 def test_a_guard_that_is_left_out_is_found(
     guard: str, first: int, monkeypatch: pytest.MonkeyPatch
@@ -27,4 +39,13 @@ def test_a_guard_that_is_left_out_is_found(
 
     monkeypatch.setattr(Reads, "_adopt", forgetful)
     with pytest.raises((AssertionError, ExceptionGroup)):
-        drawn(FAMILY.programs, FAMILY.check, FAMILY.fixed + FAMILY.fresh, first)
+        drawn(FAMILY.programs, FAMILY.check, PROGRAMS, first)
+
+
+def test_a_read_of_a_tensor_that_is_not_noted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unnoted(self: TapedArray, note: Any) -> Any:
+        return lambda: None
+
+    monkeypatch.setattr(TapedArray, "__difflab_noted__", unnoted)
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        drawn(FAMILY.programs, FAMILY.check, PROGRAMS, 2)

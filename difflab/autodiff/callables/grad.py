@@ -6,13 +6,13 @@ Applied to a `Function`, each returns a `Function`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, overload
 
 from difflab.autodiff.arguments import ActiveArguments, Argnums
 from difflab.autodiff.engine.argnums import gradients
 from difflab.autodiff.functions.grad import function_gradient
 from difflab.autodiff.recording import Recording, computed
+from difflab.core.attributes import like
 from difflab.errors import InputError
 from difflab.graph.checks import require_callable
 from difflab.graph.function import Function
@@ -122,7 +122,7 @@ def _gradient_of(
     what = "value_and_grad" if with_value else "grad"
     require_callable(fun, what)
 
-    @wraps(fun, updated=())
+    @like(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         chosen = ActiveArguments(fun, argnums, args, kwargs, what)
         run = chosen.record(has_aux)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
 from itertools import product
 from typing import Any, overload
 
@@ -21,6 +20,7 @@ from difflab.autodiff.functions import transforms
 from difflab.autodiff.functions.chosen import Names
 from difflab.autodiff.functions.grad import function_jacobian
 from difflab.autodiff.recording import Recording, computed
+from difflab.core.attributes import like
 from difflab.core.devices import array_module
 from difflab.errors import InputError
 from difflab.graph.checks import require_callable, require_flag, require_function
@@ -223,7 +223,7 @@ def _jacobian_of(
         return function_jacobian(fun, argnums, what, forward=ahead)
     require_callable(fun, what)
 
-    @wraps(fun, updated=())
+    @like(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = ActiveArguments(fun, argnums, args, kwargs, what)
         run = chosen.record(has_aux)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from difflab.autodiff.engine.batching import batched, with_axis_at
 from difflab.autodiff.recording import Recording, computed, record
+from difflab.core.attributes import like
 from difflab.core.conversions import as_float64
 from difflab.core.devices import JAX, module_of
 from difflab.errors import InputError, ShapeError
@@ -64,7 +64,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
     """
     require_callable(fun, "vmap")
 
-    @wraps(fun, updated=())
+    @like(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
         positional = _axes(in_axes, flatten(args)[1], "in_axes")

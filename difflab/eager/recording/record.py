@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any
@@ -82,6 +82,34 @@ class TapedArray:
     def __difflab_held__(self) -> Any:
         return self._data
 
+    def __difflab_version__(self) -> tuple[Storage, int]:
+        """Return what is equal until the values are changed in place."""
+        storage = storage_of(self)
+        return storage, storage.changes
+
+    def __difflab_noted__(self, note: Callable[[], None]) -> Callable[[], None]:
+        """Call `note` when the values are read next; return a function that ends this.
+
+        The array is taken out of its slot until then, so that reads cost nothing elsewhere.
+        """
+        data = self._data
+        _NOTED[id(self)] = data, note
+        _SLOT.__delete__(self)
+
+        def end() -> None:
+            if _NOTED.get(id(self), (None, None))[1] is note:
+                _put_back(self)
+
+        return end
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_data" and id(self) in _NOTED:
+            data, note = _put_back(self)
+            note()
+            return data
+        kind = type(self).__name__
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=self)
+
     def __difflab_captured__(self) -> Any:
         # A trace that reads the tensor goes on after the trial of a checkpoint inside it.
         with enable_grad() if MODE.trial else nullcontext():
@@ -90,6 +118,19 @@ class TapedArray:
     def __difflab_unchanged__(self) -> Any:
         shape = self._data.shape
         return record(reshape, (self,), {"shape": shape, "rank": len(shape)})
+
+
+_SLOT: Any = TapedArray.__dict__["_data"]
+_NOTED: dict[int, tuple[Any, Callable[[], None]]] = {}
+"""The arrays of tensors whose next read is noted, by the id of the tensor."""
+
+
+def _put_back(tensor: TapedArray) -> tuple[Any, Callable[[], None]]:
+    """Return the array of a tensor to its slot, before another thread misses it."""
+    found = _NOTED[id(tensor)]
+    _SLOT.__set__(tensor, found[0])
+    _NOTED.pop(id(tensor), None)
+    return found
 
 
 class TapeOperation:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any
@@ -11,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from difflab.autodiff.recording import Recording, record
+from difflab.autodiff.recording import Contents, Recording, record
 from difflab.core.conversions import as_float64, as_reals
 from difflab.core.place import user_location
 from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.compiled import Compiled, check_dtype, check_target, compile
 from difflab.execute.jit.reads import Reads
+from difflab.execute.jit.search import Search
 from difflab.execute.jit.signature import MISS, Call, LeafType, matcher
 from difflab.execute.lower.ops import FLOAT
 from difflab.graph.checks import require_callable
@@ -43,9 +46,10 @@ def jit(
     r"""Return `fn` compiled: it is traced at its first call, and again when it must be.
 
     The trace of a call is used again for arguments of the same trees, shapes, dtypes and static
-    values, as long as nothing else that `fn` can read has changed: global variables, variables
-    of enclosing functions, defaults, and the attributes of objects among them. Otherwise the
-    function is traced anew, so that it computes what `fn` computes.
+    values, as long as nothing else that `fn` reads has changed: global variables, variables of
+    enclosing functions, defaults, attributes of objects, tensors and `dl.nn` modules among them.
+    Otherwise the function is traced anew, so that it computes what `fn` computes. State that
+    cannot be watched, such as a file, is named in `explain()` and in a warning.
 
     Parameters
     ----------
@@ -68,8 +72,9 @@ def jit(
     -------
     Jitted
         A callable with the signature of `fn`. ``explain()`` lists its traces, each with what
-        caused it. On tensors and traced values, `fn` itself is called, so that transforms go
-        through it: ``dl.grad(dl.jit(f))`` and ``dl.jit(dl.grad(f))`` are the same.
+        caused it and what it does not watch. On tensors and traced values, `fn` itself is called,
+        so that transforms go through it: ``dl.grad(dl.jit(f))`` and ``dl.jit(dl.grad(f))`` are
+        the same.
 
     Raises
     ------
@@ -79,13 +84,20 @@ def jit(
     TraceError
         At a call: `fn` branches on a traced value, leaves NumPy, or draws from `numpy.random`.
 
+    Warns
+    -----
+    UserWarning
+        At the first trace that reads it, once: `fn` reads state that is not watched, or changes
+        what it reads itself, so that every call is a trace.
+
     Notes
     -----
     Results are of the dtype of the code, or of `dtype`; those of shape () are Python floats, and
     scalars among the arguments are taken as such. What a function can read is searched
     when it is traced, in its code and in that of the functions it can call; code of installed
-    packages is assumed constant. Arrays among it are compared by their elements at each call:
-    pass large ones as arguments.
+    packages is assumed constant. Tensors are compared by identity and version, a count of their
+    changes in place, and arrays by their elements at each call: pass large ones as arguments.
+    "What `jit` watches" in the reference lists the kinds of state.
 
     Examples
     --------
@@ -127,6 +139,8 @@ class JitTrace:
         Why the function was traced: what differed from the trace before.
     where : str
         The file and the line of that: of the call, or of the code that reads a changed value.
+    changed : str
+        What its own run changed of what it reads, so that the next call traces again.
     calls : int
         How often it was called.
     """
@@ -141,6 +155,8 @@ class JitTrace:
     reads: Reads
     match: Callable[[Any, Any], Any]
     precisions: Sequence[Precision] = ()
+    changed: str = ""
+    contents: Any = None
     calls: int = field(default=0)
 
     def __post_init__(self) -> None:
@@ -160,11 +176,15 @@ class JitTrace:
         place = f" ({self.where})" if self.where else ""
         operations = int((self.function.graph.opcode >= FIRST_ROW).sum())
         inputs = ", ".join(f"{path} {kind}" for path, kind in self.arguments.items())
-        return (
-            f"{self.cause}{place}\n   {inputs or 'no arguments'}\n   "
+        lines = [
+            f"{self.cause}{place}",
+            inputs or "no arguments",
             f"{counted(operations, 'operation')}, {counted(self.calls, 'call')}; "
-            f"{self.compiled.reason}"
-        )
+            f"{self.compiled.reason}",
+            *(f"not watched: {name}: {why}" for name, why in self.reads.unwatched.items()),
+            *([f"its run changes what it reads: {self.changed}"] if self.changed else []),
+        ]
+        return "\n   ".join(lines)
 
 
 def _settled(result: Any, precision: Precision) -> Any:
@@ -195,9 +215,12 @@ class Jitted:
         self._dtype = dtype
         functools.update_wrapper(self, fn)
         self._fn = fn
+        name = getattr(fn, "__name__", None)
+        self._name = name if isinstance(name, str) else type(fn).__name__
         self._static = static
         self._target = target
         self._lock = RLock()
+        self._warned: set[str] = set()
         self._by_key: dict[Any, list[JitTrace]] = {}
         self._latest: JitTrace | None = None
         self.traces: list[JitTrace] = []
@@ -246,43 +269,77 @@ class Jitted:
         types = call.types()
         key = (call.structure, call.constants(), types)
         same = self._by_key.setdefault(key, [])
-        change = None
+        search, change = None, None
         for trace in reversed(same):
             if trace.reads.unchanged():
                 return trace
-            found = trace.reads.change()
+            search = search or self._search(call)
+            found = trace.reads.change(search)
             if found is None:
                 return trace
             change = change or found
         cause, where = change or (self._difference(call, types), user_location().where)
-        made = self._made(call, types, cause, where)
+        reads = Reads(search or self._search(call))
+        made = self._made(call, types, cause, where, reads, same)
         if made is not None:
-            same.append(made)
-            self.traces.append(made)
-            if len(self.traces) > MOST_TRACES:
-                self._drop(self.traces.pop(0))
+            self._keep(made, same)
         return made
 
-    def _made(
-        self, call: Call, types: tuple[LeafType, ...], cause: str, where: str
-    ) -> JitTrace | None:
-        """Trace and compile the function for the arguments of a call."""
+    def _search(self, call: Call) -> Search:
+        """Find what the function can read, static arguments included."""
         static = [(f"static argument {k}", call.args[k]) for k in call.static]
-        reads = Reads([(getattr(self._fn, "__name__", "function"), self._fn), *static])
+        return Search([(self._name, self._fn), *static])
+
+    def _keep(self, made: JitTrace, same: list[JitTrace]) -> None:
+        """Add a trace to those of its kind of arguments, and drop those that are not used again."""
+        again = made.changed and any(trace.changed for trace in same)
+        for trace in [trace for trace in same if trace.reads.is_over()]:
+            self._drop(trace)
+            shown = self.traces[self.traces.index(trace)] = copy(trace)
+            shown.captured = []
+        same.append(made)
+        self.traces.append(made)
+        if len(self.traces) > MOST_TRACES:
+            self._drop(self.traces.pop(0))
+        notes = {name: f"{name}: {why}" for name, why in made.reads.unwatched.items()}
+        if again:
+            what = f"its run changes what it reads: {made.changed}"
+            notes[""] = f"every call traces it, as {what}"
+        for key in notes.keys() - self._warned:
+            self._warned.add(key)
+            warnings.warn(f"jit of {self._name}: {notes[key]}", stacklevel=5)
+
+    def _made(
+        self,
+        call: Call,
+        types: tuple[LeafType, ...],
+        cause: str,
+        where: str,
+        reads: Reads,
+        same: list[JitTrace],
+    ) -> JitTrace | None:
+        """Trace and compile the function for the arguments of a call.
+
+        Other values of parameters give the same graph, whose code is used again.
+        """
 
         def run(nodes: list[Node]) -> Any:
             args, kwargs = call.with_leaves(nodes)
             return self._fn(*args, **kwargs)
 
         shapes, kinds = [kind.shape for kind in types], [kind.precision for kind in types]
-        recording = without_draws(
-            self._fn, lambda: record(run, shapes, has_aux=False, precisions=kinds)
-        )
+        with reads.of_tensors():
+            recording = without_draws(
+                self._fn, lambda: record(run, shapes, has_aux=False, precisions=kinds)
+            )
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
         function = replace(recording.function, structure=recording.structure)
-        compiled = self._compiled(function, recording)
+        contents = Contents(function), recording.structure, recording.precisions
+        known = [trace.compiled for trace in same if trace.contents == contents]
+        compiled = known[0] if known else self._compiled(function, recording)
         mixed = self._dtype is None and compiled.dtype == FLOAT
+        own = None if reads.unchanged() else reads.change(self._search(call))
         return JitTrace(
             function,
             compiled,
@@ -294,6 +351,8 @@ class Jitted:
             reads,
             matcher(call, types),
             recording.precisions if mixed and SINGLE in recording.precisions else (),
+            own.message if own else "",
+            contents,
         )
 
     def _compiled(self, function: Function, recording: Recording) -> Compiled:
@@ -324,9 +383,11 @@ class Jitted:
         return f"{gone[0]} is gone" if gone else "arguments in other containers"
 
     def explain(self) -> str:
-        """Return the traces as text: why each was made and where, its arguments, its calls."""
-        name = getattr(self._fn, "__name__", type(self._fn).__name__)
-        lines = [f"{name}: {counted(len(self.traces), 'trace')}"]
+        """Return the traces as text: why each was made and where, its arguments, its calls.
+
+        State that is not watched is named there.
+        """
+        lines = [f"{self._name}: {counted(len(self.traces), 'trace')}"]
         lines += [f"{number}. {trace}" for number, trace in enumerate(self.traces, 1)]
         return "\n".join(lines)
 
