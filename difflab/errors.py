@@ -13,6 +13,7 @@
     │   ├── DeviceError            arrays of different devices are mixed
     │   ├── DomainError            the function is undefined at the point
     │   ├── TraceError             Python code that cannot be recorded as a graph
+    │   ├── GraphMismatchError     a graph does not compute what its Python code does
     │   ├── TapeError              an eager tensor cannot do this with its tape as it is
     │   ├── MissingAttributeError  a NumPy attribute that traced values lack
     │   └── AnomalyError           a computation under `detect_anomaly` gave nan or inf
@@ -32,6 +33,7 @@ __all__ = [
     "DeviceError",
     "DifflabError",
     "DomainError",
+    "GraphMismatchError",
     "IndexingError",
     "InputError",
     "MethodTimeout",
@@ -196,6 +198,10 @@ class DeviceError(InputError):
 
 class DomainError(InputError):
     """The function is undefined at the point; the message names the subexpression."""
+
+
+class GraphMismatchError(InputError):
+    """A graph does not compute what the code does that it was recorded from."""
 
 
 class TraceError(InputError):

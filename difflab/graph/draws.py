@@ -13,8 +13,10 @@ global generator by another thread during the trace is taken for one of the code
 
 from __future__ import annotations
 
+import random as python_random
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import CellType, CodeType, FrameType
@@ -23,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from difflab.core.place import NOWHERE, SourceLocation, frame_position, is_users
 from difflab.errors import TraceError
 
-__all__ = ["without_draws"]
+__all__ = ["restored_generators", "without_draws"]
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -56,6 +58,36 @@ def without_draws(function: Callable[..., Any], run: Callable[[], T]) -> T:
         "draw by a key: dl.random.normal(key, shape), uniform or bernoulli, where key is an"
         " argument of the function, made by dl.random.key(0) or dl.random.split(key)",
     )
+
+
+@contextmanager
+def restored_generators(function: Callable[..., Any]) -> Iterator[list[str]]:
+    """Set the random generators that code can name back at the end: for one more run of it.
+
+    Yields
+    ------
+    list of str
+        Filled at the end with the generators that were drawn from.
+
+    Examples
+    --------
+    >>> python_random.seed(0)
+    >>> with restored_generators(abs) as drawn:
+    ...     x = python_random.random()
+    >>> drawn, python_random.random() == x
+    (['random'], True)
+    """
+    standard = _Snapshot(python_random.getstate(), python_random.getstate, python_random.setstate)
+    before = [(standard, "random")]
+    if "numpy.random" in sys.modules:
+        before += [(_Snapshot.of(each), "numpy.random") for each in _generators(function)]
+    drawn: list[str] = []
+    try:
+        yield drawn
+    finally:
+        found = [(snapshot, name) for snapshot, name in before if snapshot.changed()]
+        _restore([snapshot for snapshot, _ in found])
+        drawn += dict.fromkeys(name for _, name in found)
 
 
 class _Snapshot(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from difflab.autodiff.recording import Recording, as_value, record
+from difflab.autodiff.verified import verified
 from difflab.core.place import user_location
 from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
@@ -23,7 +24,6 @@ from difflab.graph.checks import require_callable
 from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
-from difflab.graph.node import Node
 from difflab.graph.precision import SINGLE, Precision, in_precision
 from difflab.graph.pytree import flatten, unflatten
 
@@ -38,6 +38,8 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     target: str = "auto",
     dtype: DTypeLike | None = None,
+    *,
+    verify: bool = False,
 ) -> Jitted:
     r"""Return `fn` compiled: it is traced at its first call, and again when it must be.
 
@@ -62,6 +64,9 @@ def jit(
         The dtype in which values are computed, whatever that of the arguments; as in `compile`.
         By default that of the code: float32 if all that it computes is, as for float32 arguments;
         else float64, and what is float32 in NumPy is rounded.
+    verify : bool
+        Whether `fn` itself is run once more for each trace, on the arguments of the call that
+        made it, and its value compared with that of the graph.
 
     Returns
     -------
@@ -77,6 +82,8 @@ def jit(
         argument is neither static nor a tree of real numbers and arrays.
     TraceError
         At a call: `fn` branches on a traced value, leaves NumPy, or draws from `numpy.random`.
+    GraphMismatchError
+        At a call, with `verify`: the graph is not the function of the code.
 
     Notes
     -----
@@ -108,7 +115,7 @@ def jit(
             f"static_argnums of jit must be an integer or a tuple of them, not {static_argnums!r}"
         )
     chosen = None if dtype is None else check_dtype("jit", dtype)
-    return Jitted(fn, tuple(positions), target, chosen)
+    return Jitted(fn, tuple(positions), target, chosen, verify)
 
 
 @dataclass(eq=False)
@@ -190,8 +197,10 @@ class Jitted:
         static: tuple[int, ...],
         target: str,
         dtype: np.dtype[Any] | None = None,
+        verify: bool = False,
     ) -> None:
         self._dtype = dtype
+        self._verify = verify
         functools.update_wrapper(self, fn)
         self._fn = fn
         self._static = static
@@ -269,8 +278,8 @@ class Jitted:
         static = [(f"static argument {k}", call.args[k]) for k in call.static]
         reads = Reads([(getattr(self._fn, "__name__", "function"), self._fn), *static])
 
-        def run(nodes: list[Node]) -> Any:
-            args, kwargs = call.with_leaves(nodes)
+        def run(leaves: Sequence[Any]) -> Any:
+            args, kwargs = call.with_leaves(leaves)
             return self._fn(*args, **kwargs)
 
         shapes, kinds = [kind.shape for kind in types], [kind.precision for kind in types]
@@ -279,6 +288,8 @@ class Jitted:
         )
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
+        if self._verify:
+            verified(recording, self._fn, run, call.leaves, at_point=False)
         function = replace(recording.function, structure=recording.structure)
         compiled = self._compiled(function, recording)
         mixed = self._dtype is None and compiled.dtype == FLOAT
