@@ -11,7 +11,6 @@ from difflab.autodiff.verified import verified
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable, require_flag
 from difflab.graph.ir import Shape
-from difflab.graph.node import Node
 from difflab.graph.precision import in_precision, precision_of
 from difflab.graph.pytree import Structure, flatten, unflatten
 
