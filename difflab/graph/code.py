@@ -102,6 +102,8 @@ class Code:
         x: NDArray[Any],
         seconds: float = np.inf,
         generators_of: Callable[..., Any] | None = None,
+        *,
+        twice: bool = False,
     ) -> Run:
         """Return one run at a packed point; random generators are set back afterwards.
 
@@ -113,6 +115,8 @@ class Code:
             The time limit.
         generators_of : callable, optional
             The user's function, where `function` only calls it: it names the generators.
+        twice : bool
+            Whether to run it twice, one after the other.
 
         Raises
         ------
@@ -123,7 +127,9 @@ class Code:
         named = generators_of or self.function
         with restored_generators(named) as drawn, limited(seconds):
             found = self.flat(x)
-        return Run(found, perf_counter() - began, tuple(drawn))
+            seconds = perf_counter() - began
+            same = not twice or np.array_equal(found, self.flat(x), equal_nan=True)
+        return Run(found, seconds, tuple(drawn), same)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +144,14 @@ class Run:
         How long it took.
     drawn : tuple of str
         The random generators that it drew from.
+    repeated : bool
+        Whether a second run gave the same.
     """
 
     values: NDArray[Any]
     seconds: float
     drawn: tuple[str, ...]
+    repeated: bool = True
 
 
 def flattened(result: Any) -> NDArray[Any]:

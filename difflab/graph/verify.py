@@ -29,7 +29,14 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Number
 from difflab.graph.parting import first_parting
 
-__all__ = ["agreeing", "require_same", "require_same_slope", "require_traced"]
+__all__ = [
+    "agreeing",
+    "packed",
+    "point_text",
+    "require_same",
+    "require_same_slope",
+    "require_traced",
+]
 
 Array = NDArray[float64]
 
@@ -127,7 +134,7 @@ def require_same(
         )
     else:
         said = f"the code returns {found.size} elements, the graph {ours.size}"
-    message = f"the graph is not your function: at {_point(code, x)} {said}"
+    message = f"the graph is not your function: at {point_text(code, x)} {said}"
     parting = None
     if trace is not None:
         with quietly():
@@ -254,9 +261,9 @@ def require_same_slope(
     for index in np.flatnonzero(wrong)[:1]:
         by_code, by_graph = (float(part[index]) for part in differences[0][1:])
         raise GraphMismatchError(
-            f"the graph is not your function: from {_point(code, x)} to a point beside it the code"
-            f" changes by {significant(by_code)}, the graph by {significant(by_graph)}; the code"
-            " turns a value into a number that the graph keeps as a constant",
+            f"the graph is not your function: from {point_text(code, x)} to a point beside it the"
+            f" code changes by {significant(by_code)}, the graph by {significant(by_graph)}; the"
+            " code turns a value into a number that the graph keeps as a constant",
             hint=_HINT,
         )
 
@@ -270,7 +277,7 @@ def _both(code: float, graph: float) -> tuple[str, str]:
     return exact(code), exact(graph)
 
 
-def _point(code: Code, x: Array) -> str:
+def point_text(code: Code, x: Array) -> str:
     """Return a point in short."""
     values: Sequence[Any] = code.leaves(x)
     return ", ".join(

@@ -1,4 +1,4 @@
-"""The four verdicts: agree, disagree, convention, inconclusive.
+"""The five verdicts: agree, disagree, convention, declared, inconclusive.
 
 Every element is judged on its own scale, so an error in a tiny element is found however large
 its neighbours are; an absolute tolerance exists only where the true derivative is zero.
@@ -15,6 +15,8 @@ its neighbours are; an absolute tolerance exists only where the true derivative 
   inputs and the decimal constants change by half an ULP.
 - At a kink, a jump or a pole with two signs, a value between the one-sided derivatives is a
   *convention*; nan is inconclusive there.
+- A derivative that a rule of the function states, such as `stop_gradient`, is *declared* where it
+  differs from the derivative: `difflab.lab.declared` decides that, since it takes derivative rules.
 - Where every element is proved, the reason ends with a rigorous bound of the method's error.
 """
 
@@ -65,6 +67,7 @@ class Verdict(StrEnum):
 
     AGREE = "agree"
     CONVENTION = "convention"
+    DECLARED = "declared"
     INCONCLUSIVE = "inconclusive"
     DISAGREE = "disagree"
 
@@ -300,6 +303,9 @@ class _Entries:
         gap = nearest(abs(exact(value) - exact(self.reference.exact[index])))
         if gap <= ULPS * math.ulp(truth):
             return Verdict.AGREE, ""
+        doubt = BARS * float(self.reference.bounds[index])  # large for values of float64 only
+        if gap <= doubt < math.inf:
+            return self._within_doubt(doubt, truth)
         if not self.reference.linear[index[0] if self.reference.order == 1 else 0]:
             return (
                 Verdict.INCONCLUSIVE,
@@ -317,6 +323,13 @@ class _Entries:
         elif gap <= RTOL[Family.NUMERIC] * abs(truth):
             return Verdict.INCONCLUSIVE, f"rounding: relative error {gap / abs(truth):.1e}"
         return Verdict.DISAGREE, f"{value:.17g} where the derivative is {truth:.17g}"
+
+    def _within_doubt(self, doubt: float, truth: float) -> tuple[Verdict, str]:
+        """Judge an element that differs from the reference by no more than that may be wrong."""
+        digits = f"the referee knows this derivative to {doubt:.1e} only"
+        if doubt <= CONCLUSIVE * abs(truth) or (truth == 0 and doubt <= sys.float_info.epsilon):
+            return Verdict.AGREE, f"within the referee's error: {digits}"
+        return Verdict.INCONCLUSIVE, digits
 
     def _between(self, index: EntryIndex, regularity: Regularity) -> tuple[Verdict, str]:
         """Judge an element whose one-sided derivatives differ or belong to different pieces."""
