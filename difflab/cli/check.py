@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from difflab.cli.checked import CheckFormat, CheckOutcome
-from difflab.cli.functions import Parameters, load_function, user_code
+from difflab.cli.functions import load_function, user_code
 from difflab.cli.options import OutputOption, parse_point
 from difflab.cli.output import deliver, emit
 from difflab.errors import InputError
@@ -144,6 +144,8 @@ class PackedGradient:
     ) -> PackedGradient:
         """Match the point with the function's parameters; choose a point if there is none."""
         from random import Random
+
+        from difflab.lab.code import Parameters
 
         parameters = Parameters.of(target, function)
         if point is None:

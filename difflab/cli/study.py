@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,8 +39,11 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
+@dataclass(frozen=True)
 class _UserCode:
     """``module:function`` in a study, imported from the current folder."""
+
+    verify: bool = True
 
     def function(self, name: str, point: Mapping[str, Any] | None) -> Function | None:
         """Return a Python function traced at a point."""
@@ -51,7 +55,7 @@ class _UserCode:
             return None
         # The nested lists of TOML.
         arrays = point and {key: np.asarray(value, dtype=float) for key, value in point.items()}
-        return traced_at(name, arrays)
+        return traced_at(name, arrays, verify=self.verify)
 
     def family(self, name: str) -> Family | None:
         """Return a Python function of sizes."""
@@ -97,11 +101,17 @@ def run(
     scheduler: Annotated[
         str | None, typer.Option(metavar="tcp://…", help="Use a running Dask cluster.")
     ] = None,
+    no_verify: Annotated[
+        bool,
+        typer.Option(
+            "--no-verify", help="Do not run module:function to compare its values with its graph's."
+        ),
+    ] = False,
 ) -> int:
     """Compute the records that STORE lacks; run it again to resume."""
     from difflab.lab.study.study import read
 
-    described = read(Path(file), _UserCode())
+    described = read(Path(file), _UserCode(not no_verify))
     path = check_destination(output or str(Path(file).with_suffix(".db")))
     with ExitStack() as stack:
         cluster = None

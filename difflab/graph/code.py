@@ -93,9 +93,8 @@ class Code:
         return [leaf.astype(np.float32) if single else leaf for leaf, single in pairs]
 
     def flat(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Return the flattened result at a packed point, without output or warnings."""
-        with quietly():
-            return flattened(self.called(self.leaves(x)))
+        """Return the flattened result at a packed point."""
+        return flattened(self.called(self.leaves(x)))
 
     def run(
         self,
@@ -105,7 +104,9 @@ class Code:
         *,
         twice: bool = False,
     ) -> Run:
-        """Return one run at a packed point; random generators are set back afterwards.
+        """Return one run at a packed point, without output or warnings.
+
+        Random generators are set back afterwards.
 
         Parameters
         ----------
@@ -125,7 +126,7 @@ class Code:
         """
         began = perf_counter()
         named = generators_of or self.function
-        with restored_generators(named) as drawn, limited(seconds):
+        with quietly(), restored_generators(named) as drawn, limited(seconds):
             found = self.flat(x)
             seconds = perf_counter() - began
             same = not twice or np.array_equal(found, self.flat(x), equal_nan=True)

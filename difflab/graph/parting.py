@@ -23,7 +23,7 @@ from difflab.graph.node import Node
 from difflab.graph.point_values import PointValues
 from difflab.graph.pytree import flatten, is_container
 
-__all__ = ["Parting", "first_parting"]
+__all__ = ["Parting", "first_parting", "is_users_file"]
 
 MOST_LINES = 20_000
 """Lines after which the search ends."""
@@ -124,11 +124,12 @@ _STANDARD = Path(sysconfig.get_paths()["stdlib"])
 
 def _is_users_code(frame: FrameType) -> bool:
     """Whether a frame executes code of the user, not of a package or the standard library."""
-    return is_users(frame) and _is_users_file(frame.f_code.co_filename)
+    return is_users(frame) and is_users_file(frame.f_code.co_filename)
 
 
 @lru_cache(maxsize=4096)
-def _is_users_file(file: str) -> bool:
+def is_users_file(file: str) -> bool:
+    """Whether a file is the user's, not one of a package or of the standard library."""
     path = Path(file)
     if file.startswith("<string"):  # generated code, such as the constructor of a dataclass
         return False

@@ -93,12 +93,12 @@ def trace(function: Callable[..., Any], *examples: Any, verify: bool = False) ->
     def run() -> Function:
         return _traced(function, arguments, shapes, kinds)
 
-    found = without_draws(function, run)
+    graph = without_draws(function, run)
     if verify:
         from difflab.graph.verify import require_traced
 
-        require_traced(found, function, arguments, leaves, run)
-    return found
+        require_traced(graph, function, arguments, leaves, run)
+    return graph
 
 
 def _traced(

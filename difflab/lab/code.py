@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,14 +20,15 @@ from difflab.errors import (
     DifflabError,
     DomainError,
     InputError,
-    MethodTimeout,
     PointError,
-    UnsupportedError,
+    TraceError,
     printable,
 )
 from difflab.graph.arguments import Arguments
-from difflab.graph.code import Code, Run
+from difflab.graph.builder import Builder
+from difflab.graph.code import Code, Run, quietly
 from difflab.graph.function import Function
+from difflab.graph.parting import is_users_file
 from difflab.graph.pytree import LEAF, flatten
 from difflab.graph.trace import is_leaf, trace
 from difflab.graph.verify import agreeing, packed, point_text, require_same
@@ -32,7 +36,7 @@ from difflab.methods.deadline import Deadline
 from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 
-__all__ = ["CodeSubject", "Parameters"]
+__all__ = ["CodeSubject", "Parameters", "user_frame"]
 
 Packed = NDArray[float64]
 
@@ -123,6 +127,15 @@ class Parameters:
         return call
 
 
+class _QuietCode(PointByPoint):
+    """Code whose output and warnings are discarded, since it is called many times."""
+
+    def __call__(self, points: NDArray[Any], deadline: Deadline | None = None) -> NDArray[Any]:
+        """Return the values ``(N, m)`` at packed points ``(N, n)``."""
+        with quietly():
+            return super().__call__(points, deadline)
+
+
 @dataclass(frozen=True, eq=False)
 class CodeSubject:
     """Python code at a point, with its graph if it can be traced.
@@ -139,6 +152,8 @@ class CodeSubject:
         The graph.
     reason : str
         Why there is none.
+    error : Exception or None
+        What tracing the code raised.
     """
 
     code: Code
@@ -146,6 +161,7 @@ class CodeSubject:
     x: Packed
     function: Function | None
     reason: str = ""
+    error: Exception | None = None
 
     @classmethod
     def of(
@@ -171,13 +187,39 @@ class CodeSubject:
             trees.append(tree)
         arrays = [_real(name, leaf) for leaf in leaves]
         code = Code.of(call, Arguments(tuple(values), tuple(trees)), arrays, name)
-        found_graph, reason = _traced(call, list(values.values()))
-        return cls(code, values, packed(arrays), found_graph, reason)
+        graph, error = _traced(call, list(values.values()))
+        return cls(code, values, packed(arrays), graph, _reason(error), error)
 
     @property
     def n(self) -> int:
         """The number of flattened inputs."""
         return int(self.x.size)
+
+    def shaped(self, out: int) -> Function:
+        """Return a function of the inputs of the code, and of as many outputs, for their shapes."""
+        if self.function is not None:
+            return self.function
+        builder = Builder()
+        pairs = zip(self.code.inputs, self.code.shapes, strict=True)
+        inputs = [builder.input(name, shape) for name, shape in pairs]
+        node = builder.spread(builder.constant(0), () if out == 1 else (out,))
+        return Function.build(builder, inputs, [node], ["f"], text=self.code.name)
+
+    def required(self) -> Function:
+        """Return the graph, or raise what tracing the code raised."""
+        if self.function is None:
+            assert self.error is not None
+            raise self.error
+        return self.function
+
+    @property
+    def digest(self) -> str:
+        """What identifies the code: its source, and the arguments."""
+        try:
+            source = inspect.getsource(inspect.unwrap(self.code.function))
+        except (OSError, TypeError):
+            source = "unknown"
+        return f"{self.code.name} {sha256(source.encode()).hexdigest()[:12]} {self.code.shapes}"
 
     @property
     def point(self) -> dict[str, Any]:
@@ -192,7 +234,7 @@ class CodeSubject:
 
     def called(self, out: int) -> PointByPoint:
         """Return the code as a function of packed points with `out` values."""
-        return PointByPoint(self.code.flat, (self.n,), (out,))
+        return _QuietCode(self.code.flat, (self.n,), (out,))
 
     def run(self, timeout: float) -> Run:
         """Return one run of the code at the point; two, without a graph to compare with.
@@ -212,8 +254,11 @@ class CodeSubject:
         except DifflabError:
             raise
         except (Exception, SystemExit) as error:
+            if isinstance(self.error, InputError) and not isinstance(self.error, TraceError):
+                raise self.error from error  # which marks the place
             raise InputError(
-                f"{self.code.name} raised {type(error).__name__} {where}: {error}"
+                f"{self.code.name} raised {type(error).__name__} {where}: {error}",
+                hint=user_frame(error),
             ) from error
         if not found.values.size:
             raise InputError(f"{self.code.name} returns no number {where}")
@@ -304,17 +349,29 @@ def _real(name: str, leaf: Any) -> NDArray[float64]:
     return found.astype(float64)
 
 
-def _traced(call: Callable[..., Any], values: Sequence[Any]) -> tuple[Function | None, str]:
-    """Return the graph of code, or why there is none."""
+def _traced(
+    call: Callable[..., Any], values: Sequence[Any]
+) -> tuple[Function | None, Exception | None]:
+    """Return the graph of code, or what tracing it raised."""
     try:
-        return trace(call, *values), ""
-    except InputError as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        return None, f"the Python code cannot be traced: {error.message}{hint}"
-    except MethodTimeout:
-        raise
-    except UnsupportedError as error:
-        return None, f"the Python code cannot be traced: {error}"
+        return trace(call, *values), None
     except Exception as error:  # the user's code may raise anything on traced values
-        text = printable(f"{type(error).__name__}: {error}")
-        return None, f"the Python code cannot be traced: {text}"
+        return None, error
+
+
+def _reason(error: Exception | None) -> str:
+    if error is None:
+        return ""
+    text = printable(f"{type(error).__name__}: {error}")
+    if isinstance(error, InputError):
+        text = error.message + (f" ({error.hint})" if error.hint else "")
+    return f"the Python code cannot be traced: {text}"
+
+
+def user_frame(error: BaseException) -> str | None:
+    """Return the line of the user's code at which an exception was raised, if there is one."""
+    own = str(Path(__file__).parents[1])
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if is_users_file(frame.filename) and not frame.filename.startswith(own):
+            return f"in {Path(frame.filename).name}, line {frame.lineno}: {frame.line}"
+    return None

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CompareOptions",
     "Judge",
+    "Problems",
     "check_request",
     "compare",
     "described",
@@ -153,7 +154,7 @@ def compare(
 
 
 @dataclass(frozen=True, eq=False)
-class _Problems:
+class Problems:
     """The problem of each method: of the graph, or of the values of the code."""
 
     graph: Problem
@@ -213,18 +214,18 @@ class _Case:
     def _too_slow(self, points: NDArray[Any]) -> NDArray[Any]:
         raise MethodTimeout(self.evidence)
 
-    def problems(self, **settings: Any) -> _Problems:
+    def problems(self, **settings: Any) -> Problems:
         """Return the problems of the methods."""
         if self.code is None:
             assert self.function is not None
-            return _Problems(Problem.of(self.function, **settings))
+            return Problems(Problem.of(self.function, **settings))
         if self.function is not None:
             graph = Problem.of(self.function, **settings)
-            return _Problems(graph, self.code.numeric(graph, self.value.size), self.note)
+            return Problems(graph, self.code.numeric(graph, self.value.size), self.note)
         assert self.values is not None
         size = self.value.size
         bare = Problem(self.values, self.x.size, size, untraceable=self.code.reason, **settings)
-        return _Problems(bare, bare)
+        return Problems(bare, bare)
 
     def expression(self, hidden: bool) -> Expression:
         """Return the description of the function; its text is printed again if it is hidden."""
@@ -253,22 +254,25 @@ def _case_of(
         point = checked_point(function, at, seed, on=interpreter_of(function))
         x = packed(function, point)
         return _Case(function, point, x, np.asarray(values_of(function)(x)))
-    function, x, note, evidence = subject.function, subject.x, "", ""
+    graph, x, note, evidence = subject.function, subject.x, "", ""
     value = None
-    if verify or function is None:
+    if verify or graph is None:
         try:
             value = subject.verified(timeout).values
-            evidence = "run at the point: its values are the graph's" if function else "no graph"
+            evidence = (
+                "no graph" if graph is None else "run at the point: its values are the graph's"
+            )
         except MethodTimeout as error:
             note = evidence = f"the graph was not compared with the code: {error}"
-            if function is None:
+            if graph is None:
                 return _Case(None, subject.point, x, np.full(1, np.nan), subject, str(error), note)
-    check_request(value if function is None else function, subject.n, order, timeout)
-    if function is not None:
-        checked_point(function, subject.point, seed, on=interpreter_of(function))
-        value = values_of(function)(x) if value is None else value
+    m = np.size(value) if graph is None else graph.m
+    check_request(m, subject.n, order, timeout)
+    if graph is not None:
+        checked_point(graph, subject.point, seed, on=interpreter_of(graph))
+        value = values_of(graph)(x) if value is None else value
     assert value is not None
-    return _Case(function, subject.point, x, np.asarray(value), subject, evidence, note)
+    return _Case(graph, subject.point, x, np.asarray(value), subject, evidence, note)
 
 
 def subject_of(
@@ -277,8 +281,12 @@ def subject_of(
     """Return what a comparison is about; Python code is traced at its point."""
     from difflab.graph.function import Function
 
-    if isinstance(expression, str | Function | CodeSubject) or not callable(expression):
-        return expression  # type: ignore[return-value]  # `parsed` refuses what is none of them
+    if isinstance(expression, str | Function | CodeSubject):
+        return expression
+    if not callable(expression):
+        raise InputError(
+            f"expected a formula, a Function or Python code, not a {type(expression).__name__}"
+        )
     return CodeSubject.of(expression, at)
 
 
@@ -309,7 +317,7 @@ def _waited(methods: Sequence[Method]) -> None:
 
 
 def parsed(
-    expression: str | Function, order: int, timeout: float, *points: Mapping[str, Any] | None
+    expression: Any, order: int, timeout: float, *points: Mapping[str, Any] | None
 ) -> Function:
     """Return the function of a comparison; names to which `points` give values are variables.
 
@@ -328,26 +336,21 @@ def parsed(
         function = expression
     else:
         raise InputError(
-            f"expected a formula or a Function, not a {type(expression).__name__}",
-            hint="record Python code with difflab.trace(callable, *example_arguments)",
+            f"expected a formula, a Function or Python code, not a {type(expression).__name__}"
         )
-    check_request(function, function.n, order, timeout)
+    check_request(function.m, function.n, order, timeout, function.text)
     return function
 
 
-def check_request(
-    function: Function | NDArray[Any] | None, n: int, order: int, timeout: float
-) -> None:
-    """Raise an error unless an order and a time limit suit a function, or code by its value.
+def check_request(m: int, n: int, order: int, timeout: float, text: str | None = None) -> None:
+    """Raise an error unless an order and a time limit suit a function of n inputs, m outputs.
 
     Raises
     ------
     InputError
         There is no input, or the order or the time limit is invalid.
     """
-    m = getattr(function, "m", np.size(function))
     if n == 0:
-        text = getattr(function, "text", None)
         raise InputError("the expression has no input to differentiate with respect to", text=text)
     if order not in (1, 2):
         raise InputError(f"order must be one of the orders 1 and 2, not {order!r}")
@@ -383,7 +386,7 @@ def _variables(names: Iterable[str], shapes: Iterable[tuple[int, ...]]) -> tuple
 
 def _rows(
     methods: Sequence[Method],
-    problems: _Problems,
+    problems: Problems,
     x: Packed,
     judge: Judge,
     timing: bool,

@@ -142,5 +142,5 @@ def declared(row: MethodRow, names: Sequence[str]) -> MethodRow:
     """Return the row of a wrong derivative that the rules of these names declare."""
     both = row.message.partition("; proved")[0]
     rules = " and ".join(names)
-    message = f"declared: differs from the derivative by the rule of {rules}: {both}"
+    message = f"differs from the derivative by the rule of {rules}: {both}"
     return replace(row, verdict="declared", message=message)

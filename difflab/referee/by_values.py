@@ -226,9 +226,11 @@ def _joined(
         np.where(apart, side.value, np.where(known_one | ~sided, value, math.nan))
         for side, known_one in zip((left, right), known, strict=True)
     ]
-    parts = [np.where(same, 0.0, part) for part in (value, *sides)]
+    value, left_side, right_side, error = (
+        np.where(same, 0.0, part) for part in (value, *sides, error)
+    )
     regularity[same] = str(Regularity.SMOOTH)
-    return (*parts, np.where(same, 0.0, error), regularity)
+    return value, left_side, right_side, error, regularity
 
 
 def _reference(
