@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import sha256
@@ -20,13 +21,14 @@ from difflab.errors import (
     DifflabError,
     DomainError,
     InputError,
+    MethodTimeout,
     PointError,
     TraceError,
     printable,
 )
 from difflab.graph.arguments import Arguments
 from difflab.graph.builder import Builder
-from difflab.graph.code import Code, Run, quietly
+from difflab.graph.code import Code, Run, limited, quietly
 from difflab.graph.function import Function
 from difflab.graph.parting import is_users_file
 from difflab.graph.pytree import LEAF, flatten
@@ -314,10 +316,8 @@ class CodeSubject:
         assert self.function is not None
         values, called = self.function.values(points), self.called(self.function.m)
         done = 0
-        with Deadline(timeout) as deadline:
+        with suppress(MethodTimeout), limited(timeout):
             for x, ours in zip(points, values, strict=True):
-                if done and deadline.remaining() == 0:
-                    break
                 found = called(x[None])[0]
                 # Where code raises an error of arithmetic there is no number to compare.
                 same = agreeing(self.function, x, ours, found) | np.isnan(found)

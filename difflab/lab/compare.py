@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from difflab.referee.referee import Referee, Reference
 
 __all__ = [
+    "NO_GRAPH",
     "CompareOptions",
     "Judge",
     "Problems",
@@ -49,6 +50,10 @@ __all__ = [
 ]
 
 Packed = NDArray[float64]
+
+SAME = "run at the point: its values are the graph's"
+NO_GRAPH = "it has no graph: methods and referee have float64 values of it only"
+"""What the environment of a comparison says of Python code."""
 
 
 class CompareOptions(TypedDict, total=False):
@@ -259,14 +264,13 @@ def _case_of(
     if verify or graph is None:
         try:
             value = subject.verified(timeout).values
-            evidence = (
-                "no graph" if graph is None else "run at the point: its values are the graph's"
-            )
+            evidence = SAME if graph is not None else NO_GRAPH
         except MethodTimeout as error:
             note = evidence = f"the graph was not compared with the code: {error}"
             if graph is None:
                 return _Case(None, subject.point, x, np.full(1, np.nan), subject, str(error), note)
-    m = np.size(value) if graph is None else graph.m
+    assert graph is not None or value is not None
+    m = graph.m if graph is not None else np.asarray(value).size
     check_request(m, subject.n, order, timeout)
     if graph is not None:
         checked_point(graph, subject.point, seed, on=interpreter_of(graph))

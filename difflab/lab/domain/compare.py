@@ -14,11 +14,12 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
-from difflab.errors import InputError
+from difflab.errors import InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.graph.function import Function
 from difflab.lab.code import CodeSubject
 from difflab.lab.compare import (
+    NO_GRAPH,
     Problems,
     check_request,
     described,
@@ -123,29 +124,29 @@ def compare_domain(
         raise InputError(f"the seed must be a non-negative integer, not {seed!r}")
     chosen = select(methods)
     subject = code_over(expression, over, at)
-    function = parsed(expression, order, timeout, over, at) if subject is None else None
-    if subject is not None:
-        run = subject.verified(timeout) if verify or subject.function is None else None
-        function = subject.shaped(1 if run is None else run.values.size)
+    if subject is None:
+        function, evidence = parsed(expression, order, timeout, over, at), ""
+    else:
+        function, evidence = _run_once(subject, timeout, verify)
         check_request(function.m, subject.n, order, timeout)
         at = {name: value for name, value in subject.point.items() if name not in over}
-    assert function is not None
     box = box_of(function, over, at, scale)
     unit = evenly(len(box.moving), SCAN * points, seed)
     sample = box.points(unit[:points])
     start(chosen)
     settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target}
-    problems, evidence = Problems(Problem.of(function, **settings, often=True)), ""
-    if subject is not None:
+    if subject is None:
+        problems = Problems(Problem.of(function, **settings, often=True))
+    else:
         problems = problems_of(subject, function, **settings)
-        if verify and subject.function is not None:
+        if verify and subject.function is not None and not evidence:
             evidence = subject.verified_over(sample, timeout)
     if problems.graph.function is not None:
         effort = Effort(problems.graph, sample[0])
         chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
     start(chosen)
     shown = {"target": target, "timeout": f"{timeout:g} s", "seed": seed}
-    shown |= {"code": evidence or "no graph"} if subject is not None else {}
+    shown |= {"code": evidence} if evidence else {}
     environment = environment_of(chosen, **shown)
     question = _question(function, box, points, order, [m.name for m in chosen], environment)
     if subject is not None:
@@ -162,6 +163,24 @@ def compare_domain(
         result = work.comparison(found, suspects, searched, environment)
         saved.done()
     return result
+
+
+def _run_once(subject: CodeSubject, timeout: float, verify: bool) -> tuple[Function, str]:
+    """Run code at its point; return the shapes of what it computes, and what is known of it.
+
+    Raises
+    ------
+    MethodTimeout
+        There is no graph, and the code takes longer than the time limit.
+    """
+    if subject.function is None:
+        return subject.shaped(subject.verified(timeout).values.size), NO_GRAPH
+    if verify:
+        try:
+            subject.verified(timeout)
+        except MethodTimeout as error:
+            return subject.function, f"the graph was not compared with the code: {error}"
+    return subject.function, ""
 
 
 def code_over(
