@@ -102,15 +102,15 @@ def _checked(
     target: str, gradient: str | None, pair: PackedGradient, rtol: float, atol: float
 ) -> CheckOutcome:
     """Compare the gradient with numeric differentiation."""
-    from difflab.testing import GradientMismatch, check_gradient
+    from difflab.testing.gradient import GradientMismatch, judged_gradient
 
-    mismatch = None
+    mismatch, declared = None, None
     try:
-        check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
+        declared = judged_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
     except GradientMismatch as found:
         mismatch = found
     return CheckOutcome(
-        target, gradient, pair.point, pair.described, pair.legend, rtol, atol, mismatch
+        target, gradient, pair.point, pair.described, pair.legend, rtol, atol, mismatch, declared
     )
 
 
