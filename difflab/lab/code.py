@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,14 @@ class Parameters:
 
 
 class _QuietCode(PointByPoint):
-    """Code whose output and warnings are discarded, since it is called many times."""
+    """Code whose output and warnings are discarded, since it is called many times.
+
+    Packages that differentiate Python code find it as `code`.
+    """
+
+    def __init__(self, code: Code, out: int) -> None:
+        super().__init__(code.flat, (sum(map(prod, code.shapes)),), (out,))
+        self.code = code
 
     def __call__(self, points: NDArray[Any], deadline: Deadline | None = None) -> NDArray[Any]:
         """Return the values ``(N, m)`` at packed points ``(N, n)``."""
@@ -236,7 +244,7 @@ class CodeSubject:
 
     def called(self, out: int) -> PointByPoint:
         """Return the code as a function of packed points with `out` values."""
-        return _QuietCode(self.code.flat, (self.n,), (out,))
+        return _QuietCode(self.code, out)
 
     def run(self, timeout: float) -> Run:
         """Return one run of the code at the point; two, without a graph to compare with.
