@@ -246,7 +246,7 @@ def _reference(
 
     number = np.frompyfunc(mpmath.mpf, 1, 1)
     with np.errstate(all="ignore"):
-        exact, left, right = (number(part) for part in parts)
+        value, exact, left, right = (number(part) for part in (centre, *parts))
         digits = -np.log10(bounds / np.abs(parts[0]))
     shown = digits[np.isfinite(digits) & (parts[0] != 0)]
     finite = np.abs(centre[np.isfinite(centre)])
@@ -255,7 +255,7 @@ def _reference(
         point=tuple(x.tolist()),
         magnitude=float(finite.max(initial=0.0)),
         rounded_in=False,
-        value=tuple(number(centre).tolist()),
+        value=tuple(value.tolist()),
         exact=exact,
         left=left,
         right=right,

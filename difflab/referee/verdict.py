@@ -305,7 +305,9 @@ class _Entries:
             return Verdict.AGREE, ""
         doubt = BARS * float(self.reference.bounds[index])  # large for values of float64 only
         if gap <= doubt < math.inf:
-            return self._within_doubt(doubt, truth)
+            known = doubt <= CONCLUSIVE * abs(truth) or doubt <= EPS
+            verdict = Verdict.AGREE if known else Verdict.INCONCLUSIVE
+            return verdict, f"the referee knows this derivative to {doubt:.1e} only"
         if not self.reference.linear[index[0] if self.reference.order == 1 else 0]:
             return (
                 Verdict.INCONCLUSIVE,
@@ -323,13 +325,6 @@ class _Entries:
         elif gap <= RTOL[Family.NUMERIC] * abs(truth):
             return Verdict.INCONCLUSIVE, f"rounding: relative error {gap / abs(truth):.1e}"
         return Verdict.DISAGREE, f"{value:.17g} where the derivative is {truth:.17g}"
-
-    def _within_doubt(self, doubt: float, truth: float) -> tuple[Verdict, str]:
-        """Judge an element that differs from the reference by no more than that may be wrong."""
-        digits = f"the referee knows this derivative to {doubt:.1e} only"
-        if doubt <= CONCLUSIVE * abs(truth) or (truth == 0 and doubt <= sys.float_info.epsilon):
-            return Verdict.AGREE, f"within the referee's error: {digits}"
-        return Verdict.INCONCLUSIVE, digits
 
     def _between(self, index: EntryIndex, regularity: Regularity) -> tuple[Verdict, str]:
         """Judge an element whose one-sided derivatives differ or belong to different pieces."""

@@ -205,10 +205,10 @@ def judged_gradient(
     try:
         check(gradient)
     except GradientMismatch as wrong:
-        if isinstance(wrong, GradientUnjudged | ImpureFunction) or is_module(f):
+        if isinstance(wrong, ImpureFunction) or is_module(f):
             raise
         given = tuple(map(_numbers, arguments))
-        if gradient is None:
+        if gradient is None and not isinstance(wrong, GradientUnjudged):
             _require_same_graph(f, given)
         declared = declared_gradient(f, gradient, given, lambda slope: _accepted(check, slope))
         if declared is None:
