@@ -23,8 +23,12 @@ from difflab.core.wording import names_problem
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
     from difflab.graph.function import Function
     from difflab.lab.code import CodeSubject
+    from difflab.lab.study.cases import Domain
 
 __all__ = [
     "Subject",
@@ -33,7 +37,6 @@ __all__ = [
     "is_function",
     "load_function",
     "required",
-    "traced_at",
     "user_code",
     "verified",
 ]
@@ -148,20 +151,6 @@ def code_at(target: str, point: Mapping[str, Any] | None) -> CodeSubject | Funct
         return found if isinstance(found, Function) else CodeSubject.of(found, point, target)
 
 
-def traced_at(target: str, point: Mapping[str, Any] | None, *, verify: bool = False) -> Function:
-    """Import ``module:function`` and trace it at a point.
-
-    Raises
-    ------
-    InputError
-        The module or the function is not found, has no point, or cannot be traced.
-    GraphMismatchError
-        With `verify`, the graph has another value than the code.
-    """
-    found = code_at(target, point)
-    return required(target, found) if not verify else verified(target, found)
-
-
 def required(target: str, found: CodeSubject | Function) -> Function:
     """Return the graph of Python code; raise what tracing it raised."""
     from difflab.graph.function import Function
@@ -170,10 +159,26 @@ def required(target: str, found: CodeSubject | Function) -> Function:
         return found if isinstance(found, Function) else found.required()
 
 
-def verified(target: str, found: CodeSubject | Function) -> Function:
-    """Return the graph of Python code, after comparing it with a run of the code.
+def verified(
+    target: str, found: CodeSubject | Function, domains: Sequence[Domain] = ()
+) -> Function:
+    """Return the graph of Python code, after comparing it with runs of the code.
 
     A run that takes longer than the time limit is reported, and no error.
+
+    Parameters
+    ----------
+    target : str
+        The name of the code.
+    found : CodeSubject or Function
+        The code.
+    domains : sequence of Domain
+        Domains at whose points it is run too, as many as there is time for.
+
+    Raises
+    ------
+    GraphMismatchError
+        The graph has another value than the code.
     """
     from difflab.errors import MethodTimeout
     from difflab.lab.code import CodeSubject
@@ -182,9 +187,20 @@ def verified(target: str, found: CodeSubject | Function) -> Function:
     if isinstance(found, CodeSubject):
         try:
             found.verified(RUN)
+            for domain in domains:
+                found.verified_over(_sampled(function, found, domain), RUN)
         except MethodTimeout as error:
             say(f"the graph was not compared with the code: {error}")
     return function
+
+
+def _sampled(function: Function, found: CodeSubject, domain: Domain) -> NDArray[float64]:
+    """Return the points of a domain."""
+    from difflab.lab.domain.box import box_of, evenly
+
+    fixed = {name: value for name, value in found.point.items() if name not in domain.over}
+    box = box_of(function, domain.over, fixed, domain.scale)
+    return box.points(evenly(len(box.moving), domain.points, domain.seed)[: domain.points])
 
 
 @contextmanager

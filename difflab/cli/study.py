@@ -15,10 +15,11 @@ from difflab.cli.output import ProgressLine, check_destination, emit, say, write
 from difflab.core.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from difflab.graph.function import Function
     from difflab.lab.problems.sized import Family
+    from difflab.lab.study.cases import Domain
     from difflab.lab.study.cluster import Cluster
     from difflab.lab.study.run import Plan
     from difflab.lab.study.store import Store
@@ -45,17 +46,23 @@ class _UserCode:
 
     verify: bool = True
 
-    def function(self, name: str, point: Mapping[str, Any] | None) -> Function | None:
-        """Return a Python function traced at a point."""
+    def function(
+        self, name: str, point: Mapping[str, Any] | None, domains: Sequence[Domain] = ()
+    ) -> Function | None:
+        """Return a Python function traced at a point, or in the middle of a domain."""
         import numpy as np
 
-        from difflab.cli.functions import is_function, traced_at
+        from difflab.cli.functions import code_at, is_function, required, verified
+        from difflab.lab.domain.compare import middle_of
 
         if not is_function(name):
             return None
         # The nested lists of TOML.
         arrays = point and {key: np.asarray(value, dtype=float) for key, value in point.items()}
-        return traced_at(name, arrays, verify=self.verify)
+        if domains:
+            arrays = {**middle_of(domains[0].over), **(arrays or {})}
+        found = code_at(name, arrays)
+        return verified(name, found, domains) if self.verify else required(name, found)
 
     def family(self, name: str) -> Family | None:
         """Return a Python function of sizes."""
