@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from difflab.autodiff.recording import Recording, as_real, record
+from difflab.autodiff.verified import verified
 from difflab.core.conversions import as_float64
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable, require_flag
 from difflab.graph.ir import Shape
-from difflab.graph.node import Node
 from difflab.graph.precision import in_precision, precision_of
 from difflab.graph.pytree import Structure, flatten, unflatten
 
@@ -91,19 +91,26 @@ class ActiveArguments:
         self.precisions = list(map(precision_of, leaves))
         self.values = [as_real(leaf, f"a differentiated argument of {what}") for leaf in leaves]
 
-    def record(self, has_aux: bool) -> Recording:
-        """Run the function once on traced values in place of these arguments."""
-        require_flag(has_aux, "has_aux", self.what)
+    def record(self, has_aux: bool, verify: bool = False) -> Recording:
+        """Run the function once on traced values in place of these arguments.
 
-        def call(nodes: list[Node]) -> Any:
+        With `verify` it runs once more, and near the point, on the arguments themselves.
+        """
+        require_flag(has_aux, "has_aux", self.what)
+        require_flag(verify, "verify", self.what)
+
+        def call(leaves: Sequence[Any]) -> Any:
             args = list(self.args)
-            trees = unflatten(self.structure, nodes)
+            trees = unflatten(self.structure, leaves)
             for position, tree in zip(self.positions, trees, strict=True):
                 args[position] = tree
             return self.fun(*args, **self.kwargs)
 
         shapes = [value.shape for value in self.values]
-        return record(call, shapes, has_aux, self.values, self.precisions)
+        found = record(call, shapes, has_aux, self.values, self.precisions)
+        if verify:
+            verified(found, self.fun, call, self.values, has_aux=has_aux)
+        return found
 
     def tree(self, leaves: Sequence[Any]) -> Any:
         """Return cotangents, in the structure and dtypes of the arguments.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from difflab.cli.checked import CheckFormat, CheckOutcome
-from difflab.cli.functions import Parameters, load_function, user_code
+from difflab.cli.functions import load_function, user_code
 from difflab.cli.options import OutputOption, parse_point
 from difflab.cli.output import deliver, emit
 from difflab.errors import InputError
@@ -102,15 +102,15 @@ def _checked(
     target: str, gradient: str | None, pair: PackedGradient, rtol: float, atol: float
 ) -> CheckOutcome:
     """Compare the gradient with numeric differentiation."""
-    from difflab.testing import GradientMismatch, check_gradient
+    from difflab.testing.gradient import GradientMismatch, judged_gradient
 
-    mismatch = None
+    mismatch, declared = None, None
     try:
-        check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
+        declared = judged_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
     except GradientMismatch as found:
         mismatch = found
     return CheckOutcome(
-        target, gradient, pair.point, pair.described, pair.legend, rtol, atol, mismatch
+        target, gradient, pair.point, pair.described, pair.legend, rtol, atol, mismatch, declared
     )
 
 
@@ -144,6 +144,8 @@ class PackedGradient:
     ) -> PackedGradient:
         """Match the point with the function's parameters; choose a point if there is none."""
         from random import Random
+
+        from difflab.lab.code import Parameters
 
         parameters = Parameters.of(target, function)
         if point is None:

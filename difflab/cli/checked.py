@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from difflab.testing import GradientMismatch
     from difflab.testing.components.message import Component
+    from difflab.testing.declared import DeclaredGradient
 
 __all__ = ["SCHEMA", "CheckFormat", "CheckOutcome"]
 
-SCHEMA = "difflab.check/1"
+SCHEMA = "difflab.check/2"
 
 
 class CheckFormat(StrEnum):
@@ -40,6 +41,8 @@ class CheckOutcome:
         The tolerances beyond the error bars.
     mismatch : GradientMismatch or None
         Why the check failed; None if the gradient is right.
+    declared : DeclaredGradient or None
+        How it differs from the derivative, if the function declares it.
     """
 
     target: str
@@ -50,6 +53,7 @@ class CheckOutcome:
     rtol: float
     atol: float
     mismatch: GradientMismatch | None
+    declared: DeclaredGradient | None = None
 
     @property
     def size(self) -> int:
@@ -61,13 +65,18 @@ class CheckOutcome:
         """The result of the check, for the terminal."""
         if self.mismatch is not None:
             return f"{self.mismatch}\n{self.legend}".rstrip()
+        if self.declared is not None:
+            return f"{self.declared}\n{self.legend}".rstrip()
         noun = "component agrees" if self.size == 1 else "components agree"
         return f"the gradient is right: {self.size} {noun}"
 
     @property
     def status(self) -> str:
-        """The verdict: ``"right"``, ``"wrong"``, ``"unjudged"`` or ``"impure"``."""
+        """The verdict: ``"right"``, ``"declared"``, ``"wrong"``, ``"unjudged"``, ``"impure"``."""
         from difflab.testing.gradient import GradientUnjudged, ImpureFunction
+
+        if self.declared is not None:
+            return "declared"
 
         if self.mismatch is None:
             return "right"
@@ -84,7 +93,7 @@ class CheckOutcome:
         return dumps(strict(self.record())) + "\n"
 
     def record(self) -> dict[str, Any]:
-        """Return the schema ``difflab.check/1``; numbers that are not finite are still floats."""
+        """Return the schema ``difflab.check/2``; numbers that are not finite are still floats."""
         found = self.mismatch
         return {
             "schema": SCHEMA,

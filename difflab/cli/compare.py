@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from difflab.cli.explain import ExplainNan, explain_point
-from difflab.cli.functions import Subject
+from difflab.cli.functions import Subject, verified
 from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
@@ -32,6 +32,7 @@ from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+    from difflab.lab.code import CodeSubject
     from difflab.lab.compare import CompareOptions
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
@@ -86,6 +87,12 @@ OverOption = Annotated[
 PointsOption = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="How many, with --over; 10,000 by default.")
 ]
+NoVerifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-verify", help="Do not run module:function to compare its values with its graph's."
+    ),
+]
 EachLineOption = Annotated[
     bool,
     typer.Option("--each-line", help="Every line of EXPR, as of @file, is a formula of its own."),
@@ -115,6 +122,7 @@ def compare(
     scale: ScaleOption = None,
     each_line: EachLineOption = False,
     latex: LatexOption = False,
+    no_verify: NoVerifyOption = False,
 ) -> int:
     """Differentiate EXPR by every method; judge and measure each."""
     names = parse_names(methods)
@@ -133,10 +141,10 @@ def compare(
             expression, over or [], points, scale, at or [], form, destination, plot
         )
         options = {"methods": names, "order": order, "timeout": timeout}
-        options |= {"target": target, "seed": seed}
+        options |= {"target": target, "seed": seed, "verify": not no_verify}
         unused = {"--explain-nan": explain_nan, "--stabilise": stabilise, "--no-timing": no_timing}
         return compare_over(request, options, [name for name, given in unused.items() if given])
-    subject = Subject.of(expression, at)
+    subject = Subject.of(expression, at, runs=not (explain_nan or stabilise))
     point = subject.point_or_start
     chosen = report_format(form, destination, ComparisonFormat)
     if explain_nan:
@@ -147,8 +155,10 @@ def compare(
         aside = chosen is not ComparisonFormat.TABLE or destination is not None
         explain_point(function, point, aside=aside)
     options = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
-    options |= {"target": target, "timing": not no_timing}
-    compared = subject.text if subject.traced is None else subject.traced
+    options |= {"target": target, "timing": not no_timing, "verify": not no_verify}
+    compared = subject.code or subject.text
+    if stabilise and subject.code is not None:
+        compared = subject.function if no_verify else verified(subject.text, subject.code)
     result = _compared(compared, point, stabilise, options)
     report = written(result, chosen, to_file=destination is not None)
     _deliver(result, report, destination, plot)
@@ -178,7 +188,7 @@ def _each(
 
 
 def _compared(
-    expression: str | Function,
+    expression: str | Function | CodeSubject,
     point: dict[str, Any] | None,
     stabilise: bool,
     options: CompareOptions,
@@ -189,7 +199,7 @@ def _compared(
         if stabilise:
             from difflab.lab.side_by_side import compare_stabilised
 
-            return compare_stabilised(expression, point, progress=progress, **options)
+            return compare_stabilised(expression, point, progress=progress, **options)  # type: ignore[arg-type]
         return compare(expression, point, progress=progress, **options)
 
 

@@ -65,7 +65,9 @@ def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequenc
         raise InputError(f"{unused[0]} is for one point, and --over gives a domain")
     destination, plot = request.destination, request.plot
     over = parse_ranges(request.over)
-    subject = Subject.of(request.expression, request.at)
+    from difflab.lab.domain.compare import middle_of
+
+    subject = Subject.of(request.expression, request.at, runs=True, over=middle_of(over))
     form = None if request.form is None else DomainFormat(request.form)
     chosen = report_format(form, destination, DomainFormat)
     if chosen is DomainFormat.PARQUET:
@@ -78,7 +80,7 @@ def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequenc
     if destination is not None:
         options["resume"] = destination.with_name(f"{destination.name}.partial")
     at = subject.point
-    if subject.traced is not None and at is not None:
+    if subject.code is not None and at is not None:
         at = {name: value for name, value in at.items() if name not in over}
     result = _compared(subject, over, at, {**common, **options})
     files: dict[Path, bytes] = {}
@@ -127,7 +129,7 @@ def _compared(
 ) -> DomainComparison:
     from difflab.lab.domain.compare import compare_domain
 
-    expression = subject.text if subject.traced is None else subject.traced
+    expression = subject.code or subject.text
     with ProgressLine(patience=1.0) as progress:
         return compare_domain(expression, over, at, progress=progress, notify=say, **options)
 

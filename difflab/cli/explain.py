@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.functions import Subject
+from difflab.cli.functions import Subject, verified
 from difflab.cli.options import ExpressionArgument, PointOption, parse_names
 from difflab.cli.output import emit, say
 from difflab.errors import InputError
@@ -35,6 +35,12 @@ def explain(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed for choosing the point.")] = 0,
+    no_verify: Annotated[
+        bool,
+        typer.Option(
+            "--no-verify", help="Do not run module:function to compare its values with its graph's."
+        ),
+    ] = False,
 ) -> int:
     """Name the operations that fail at a point, or the first at which two methods differ.
 
@@ -46,6 +52,8 @@ def explain(
 
     subject = Subject.of(expression, at)
     function = subject.function
+    if subject.code is not None and not no_verify:
+        verified(subject.text, subject.code)
     if between is None:
         from difflab.diagnose import explain as explained
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -18,22 +17,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difflab.cli.options import one_of, parse_point
+from difflab.cli.output import say
 from difflab.cli.program_text import read_expression
 from difflab.core.wording import names_problem
-from difflab.errors import InputError, PointError
+from difflab.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
     from difflab.graph.function import Function
+    from difflab.lab.code import CodeSubject
+    from difflab.lab.study.cases import Domain
 
 __all__ = [
-    "Parameters",
     "Subject",
+    "code_at",
     "code_digest",
     "is_function",
     "load_function",
-    "traced_at",
+    "required",
     "user_code",
+    "verified",
 ]
+
+RUN = 10.0
+"""Seconds for one run of Python code, of commands without a time limit of their own."""
 
 _NAMED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -59,6 +68,8 @@ class Subject:
         Names of variables that an option names, beside those of `point`.
     traced : Function or None
         The graph of the Python function.
+    code : CodeSubject or Function or None
+        The Python function itself.
     """
 
     text: str
@@ -66,12 +77,28 @@ class Subject:
     traced: Function | None = None
     start: dict[str, Any] | None = None
     variables: Collection[str] = ()
+    code: CodeSubject | Function | None = None
 
     @classmethod
     def of(
-        cls, argument: str, at: Sequence[str] | None, variables: Collection[str] = ()
+        cls,
+        argument: str,
+        at: Sequence[str] | None,
+        variables: Collection[str] = (),
+        *,
+        runs: bool = False,
+        over: Mapping[str, Any] | None = None,
     ) -> Subject:
         """Read the argument EXPR and the options ``--at`` of a command.
+
+        Parameters
+        ----------
+        argument, at, variables
+            What the user gives.
+        runs : bool
+            Whether the command can run Python code that cannot be traced.
+        over : mapping, optional
+            A point of the domain, for parameters that vary over it and that ``--at`` lacks.
 
         Raises
         ------
@@ -87,7 +114,9 @@ class Subject:
             return cls(found.text, point, start=found.start, variables=variables)
         if not is_function(argument):
             return cls(read_expression(argument), point, variables=variables)
-        return cls(argument, point, traced_at(argument, point))
+        code = code_at(argument, point if over is None else {**over, **(point or {})})
+        graph = required(argument, code) if not runs else None
+        return cls(argument, point, graph, variables=variables, code=code)
 
     @property
     def point_or_start(self) -> dict[str, Any] | None:
@@ -101,93 +130,77 @@ class Subject:
 
         if self.traced is not None:
             return self.traced
+        if self.code is not None:
+            return required(self.text, self.code)
         return parse(self.text, [*given_names(self.point_or_start), *self.variables])
 
 
-def traced_at(target: str, point: Mapping[str, Any] | None) -> Function:
-    """Import ``module:function`` and trace it at a point.
+def code_at(target: str, point: Mapping[str, Any] | None) -> CodeSubject | Function:
+    """Import ``module:function`` and trace it at a point, if it can be traced.
 
     Raises
     ------
     InputError
-        The module or the function is not found, has no point, or cannot be traced.
+        The module or the function is not found, or has no point.
     """
-    with user_code(target):
-        return _traced(target, load_function(target), point)
-
-
-def _traced(target: str, function: Callable[..., Any], point: Mapping[str, Any] | None) -> Function:
-    """Return the graph of a Python function at a point; a `Function` is one already."""
     from difflab.graph.function import Function
-    from difflab.graph.trace import trace
+    from difflab.lab.code import CodeSubject
 
-    if isinstance(function, Function):
-        return function
-    parameters = Parameters.of(target, function)
-    if point is None:
-        names = [*parameters.required, *parameters.optional]
-        raise PointError(
-            f"{target} is traced at a point, which gives the shapes of its arguments",
-            hint=f"--at {','.join(f'{name}=1.5' for name in names[:3])}",
-        )
-    values = parameters.matched(point)
-
-    def call(*args: Any) -> Any:
-        named = dict(zip(values, args, strict=True))
-        positional = [named.pop(name) for name in parameters.positional if name in named]
-        return function(*positional, **named)
-
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature([inspect.Parameter(name, kind) for name in values])
-    call.__signature__ = signature  # type: ignore[attr-defined]  # gives the inputs their names
-    return trace(call, *values.values())
+    with user_code(target):
+        found = load_function(target)
+        return found if isinstance(found, Function) else CodeSubject.of(found, point, target)
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """The names of a function's parameters; `positional` ones are passed by position."""
+def required(target: str, found: CodeSubject | Function) -> Function:
+    """Return the graph of Python code; raise what tracing it raised."""
+    from difflab.graph.function import Function
 
-    target: str
-    required: Sequence[str]
-    optional: Sequence[str]
-    positional: Sequence[str]
+    with user_code(target):
+        return found if isinstance(found, Function) else found.required()
 
-    @classmethod
-    def of(cls, target: str, function: Callable[..., Any]) -> Parameters:
-        """Read the signature of a function."""
+
+def verified(
+    target: str, found: CodeSubject | Function, domains: Sequence[Domain] = ()
+) -> Function:
+    """Return the graph of Python code, after comparing it with runs of the code.
+
+    A run that takes longer than the time limit is reported, and no error.
+
+    Parameters
+    ----------
+    target : str
+        The name of the code.
+    found : CodeSubject or Function
+        The code.
+    domains : sequence of Domain
+        Domains at whose points it is run too, as many as there is time for.
+
+    Raises
+    ------
+    GraphMismatchError
+        The graph has another value than the code.
+    """
+    from difflab.errors import MethodTimeout
+    from difflab.lab.code import CodeSubject
+
+    function = required(target, found)
+    if isinstance(found, CodeSubject):
         try:
-            parameters = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the parameters of {target} cannot be read: {error}") from error
-        named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        required = [p.name for p in named if p.default is p.empty]
-        optional = [p.name for p in named if p.default is not p.empty]
-        if not required and not optional:
-            raise InputError(f"{target} has no named parameter to differentiate by")
-        positional = [p.name for p in named if p.kind is p.POSITIONAL_ONLY]
-        return cls(target, required, optional, positional)
+            found.verified(RUN)
+            for domain in domains:
+                found.verified_over(_sampled(function, found, domain), RUN)
+        except MethodTimeout as error:
+            say(f"the graph was not compared with the code: {error}")
+    return function
 
-    def matched(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of a point in the order of the parameters.
 
-        Raises
-        ------
-        InputError
-            A name is unknown.
-        PointError
-            A parameter without a default has no value.
-        """
-        known = (*self.required, *self.optional)
-        unknown = [name for name in point if name not in known]
-        if unknown:
-            one_of(unknown[0], known, f"parameter of {self.target}")
-        missing = [name for name in self.required if name not in point]
-        if missing:
-            raise PointError(
-                f"no value for the parameter {missing[0]!r} of {self.target}",
-                hint=f"--at {missing[0]}=1.5",
-            )
-        return {name: point[name] for name in known if name in point}
+def _sampled(function: Function, found: CodeSubject, domain: Domain) -> NDArray[float64]:
+    """Return the points of a domain."""
+    from difflab.lab.domain.box import box_of, evenly
+
+    fixed = {name: value for name, value in found.point.items() if name not in domain.over}
+    box = box_of(function, domain.over, fixed, domain.scale)
+    return box.points(evenly(len(box.moving), domain.points, domain.seed)[: domain.points])
 
 
 @contextmanager
@@ -199,26 +212,15 @@ def user_code(target: str, point: str = "") -> Iterator[None]:
         except InputError:
             raise
         except (Exception, SystemExit) as error:
-            frame = _last_frame(error)
+            from difflab.lab.code import user_frame
+
+            frame = user_frame(error)
             if frame is None:
                 raise
             where = f" at {point}" if point else ""
             raise InputError(
-                f"{target} raised {type(error).__name__}{where}: {error}", hint=f"in {frame}"
+                f"{target} raised {type(error).__name__}{where}: {error}", hint=frame
             ) from error
-
-
-def _last_frame(error: BaseException) -> str | None:
-    """Return the line of the user's code that raised, or None if difflab's own code did."""
-    home = str(Path.cwd())
-    package = str(Path(__file__).parents[1])
-    frames = traceback.extract_tb(error.__traceback__)
-    for frame in reversed(frames):
-        if frame.filename.startswith(package):
-            continue
-        if frame.filename.startswith(home):
-            return f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}"
-    return None
 
 
 def code_digest(function: Callable[..., Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,10 +15,11 @@ from difflab.cli.output import ProgressLine, check_destination, emit, say, write
 from difflab.core.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from difflab.graph.function import Function
     from difflab.lab.problems.sized import Family
+    from difflab.lab.study.cases import Domain
     from difflab.lab.study.cluster import Cluster
     from difflab.lab.study.run import Plan
     from difflab.lab.study.store import Store
@@ -38,20 +40,29 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
+@dataclass(frozen=True)
 class _UserCode:
     """``module:function`` in a study, imported from the current folder."""
 
-    def function(self, name: str, point: Mapping[str, Any] | None) -> Function | None:
-        """Return a Python function traced at a point."""
+    verify: bool = True
+
+    def function(
+        self, name: str, point: Mapping[str, Any] | None, domains: Sequence[Domain] = ()
+    ) -> Function | None:
+        """Return a Python function traced at a point, or in the middle of a domain."""
         import numpy as np
 
-        from difflab.cli.functions import is_function, traced_at
+        from difflab.cli.functions import code_at, is_function, required, verified
+        from difflab.lab.domain.compare import middle_of
 
         if not is_function(name):
             return None
         # The nested lists of TOML.
         arrays = point and {key: np.asarray(value, dtype=float) for key, value in point.items()}
-        return traced_at(name, arrays)
+        if domains:
+            arrays = {**middle_of(domains[0].over), **(arrays or {})}
+        found = code_at(name, arrays)
+        return verified(name, found, domains) if self.verify else required(name, found)
 
     def family(self, name: str) -> Family | None:
         """Return a Python function of sizes."""
@@ -97,11 +108,17 @@ def run(
     scheduler: Annotated[
         str | None, typer.Option(metavar="tcp://…", help="Use a running Dask cluster.")
     ] = None,
+    no_verify: Annotated[
+        bool,
+        typer.Option(
+            "--no-verify", help="Do not run module:function to compare its values with its graph's."
+        ),
+    ] = False,
 ) -> int:
     """Compute the records that STORE lacks; run it again to resume."""
     from difflab.lab.study.study import read
 
-    described = read(Path(file), _UserCode())
+    described = read(Path(file), _UserCode(not no_verify))
     path = check_destination(output or str(Path(file).with_suffix(".db")))
     with ExitStack() as stack:
         cluster = None

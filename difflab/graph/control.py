@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Protocol
 
@@ -37,6 +37,9 @@ class Control(Protocol):
     @property
     def functions(self) -> Sequence[Function]:
         """The functions inside it."""
+
+    def with_functions(self, functions: Sequence[Function]) -> Control:
+        """Return the same control of other functions, of the same inputs and outputs."""
 
     @property
     def input_shapes(self) -> Sequence[Shape]:
@@ -77,6 +80,10 @@ class Loop:
     def functions(self) -> tuple[Function]:
         """The step."""
         return (self.body,)
+
+    def with_functions(self, functions: Sequence[Function]) -> Loop:
+        """Return the loop of another step."""
+        return replace(self, body=functions[0])
 
     @property
     def input_shapes(self) -> list[Shape]:
@@ -135,6 +142,10 @@ class Branches:
         """Both functions."""
         return (self.true, self.false)
 
+    def with_functions(self, functions: Sequence[Function]) -> Branches:
+        """Return the choice of two other functions."""
+        return Branches(*functions)
+
     @property
     def input_shapes(self) -> list[Shape]:
         """The shapes of the predicate and of the functions' arguments."""
@@ -171,6 +182,10 @@ class WhileLoop:
     def functions(self) -> tuple[Function, Function]:
         """The condition and the step."""
         return (self.test, self.body)
+
+    def with_functions(self, functions: Sequence[Function]) -> WhileLoop:
+        """Return the loop of another condition and step."""
+        return WhileLoop(*functions)
 
     @property
     def input_shapes(self) -> tuple[Shape, ...]:
@@ -232,6 +247,11 @@ class WhileLoopVjp:
         """The condition, the step, and the step back."""
         return (*self.loop.functions, self.back)
 
+    def with_functions(self, functions: Sequence[Function]) -> WhileLoopVjp:
+        """Return the sweep of another loop."""
+        test, body, back = functions
+        return WhileLoopVjp(WhileLoop(test, body), back)
+
     @property
     def input_shapes(self) -> tuple[Shape, ...]:
         """The shapes of the arguments."""
@@ -268,6 +288,10 @@ class Checkpoint:
     def functions(self) -> tuple[Function]:
         """The function."""
         return (self.function,)
+
+    def with_functions(self, functions: Sequence[Function]) -> Checkpoint:
+        """Return the checkpoint of another function."""
+        return Checkpoint(functions[0])
 
     @property
     def input_shapes(self) -> tuple[Shape, ...]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -28,7 +29,7 @@ from difflab.core.attributes import attributes_of, wrapped_by
 from difflab.core.place import NOWHERE, SourceLocation, frame_position, is_users
 from difflab.errors import TraceError
 
-__all__ = ["without_draws"]
+__all__ = ["restored_generators", "without_draws"]
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -59,6 +60,33 @@ def without_draws(function: Callable[..., Any], run: Callable[[], T]) -> T:
         "draw by a key: dl.random.normal(key, shape), uniform or bernoulli, where key is an"
         " argument of the function, made by dl.random.key(0) or dl.random.split(key)",
     )
+
+
+@contextmanager
+def restored_generators(function: Callable[..., Any]) -> Iterator[list[str]]:
+    """Set the random generators that code can name back at the end: for one more run of it.
+
+    Yields
+    ------
+    list of str
+        Filled at the end with the generators that were drawn from.
+
+    Examples
+    --------
+    >>> random.seed(0)
+    >>> with restored_generators(abs) as drawn:
+    ...     x = random.random()
+    >>> drawn, random.random() == x
+    (["Python's random"], True)
+    """
+    before = [_Snapshot.of(generator) for generator in (random, *_generators(function))]
+    drawn: list[str] = []
+    try:
+        yield drawn
+    finally:
+        found = [snapshot for snapshot in before if snapshot.changed()]
+        _restore(found)
+        drawn += dict.fromkeys(snapshot.source for snapshot in found)
 
 
 class _Snapshot(NamedTuple):

@@ -31,10 +31,10 @@ from difflab.graph.precision import DOUBLE, SINGLE, Precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
 
-__all__ = ["TraceBuilder", "example_shape", "is_leaf", "trace"]
+__all__ = ["TraceBuilder", "example_shape", "is_leaf", "parameter_names", "trace"]
 
 
-def trace(function: Callable[..., Any], *examples: Any) -> Function:
+def trace(function: Callable[..., Any], *examples: Any, verify: bool = False) -> Function:
     """Return the graph of `function` on arguments shaped like `examples`.
 
     Parameters
@@ -45,6 +45,9 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     *examples : tree
         One per argument; only their shapes and their trees matter. A list or tuple of plain
         numbers is an array.
+    verify : bool
+        Whether to run the code once more, on the examples themselves, and to compare its value
+        with that of the graph.
 
     Returns
     -------
@@ -60,6 +63,9 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     TraceError
         The code branches on a value, leaves NumPy, draws numbers from `numpy.random`, or returns
         something other than values.
+    GraphMismatchError
+        With `verify`, the values differ beyond rounding: the code computes something else on
+        arrays than on traced values. The message has both, and the line at which they part.
 
     Examples
     --------
@@ -83,9 +89,18 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
         found, tree = ([example], LEAF) if is_leaf(example) else flatten(example)
         leaves += found
         trees.append(tree)
-    arguments = Arguments(tuple(_names(function, len(examples))), tuple(trees))
+    arguments = Arguments(tuple(parameter_names(function, len(examples))), tuple(trees))
     shapes, kinds = list(map(example_shape, leaves)), list(map(precision_of, leaves))
-    return without_draws(function, lambda: _traced(function, arguments, shapes, kinds))
+
+    def run() -> Function:
+        return _traced(function, arguments, shapes, kinds)
+
+    graph = without_draws(function, run)
+    if verify:
+        from difflab.graph.verify import require_traced
+
+        require_traced(graph, function, arguments, leaves, run)
+    return graph
 
 
 def _traced(
@@ -241,7 +256,7 @@ def example_shape(example: Any) -> Shape:
     return tuple(getattr(found, "shape", ()))
 
 
-def _names(function: Callable[..., Any], wanted: int) -> list[str]:
+def parameter_names(function: Callable[..., Any], wanted: int) -> list[str]:
     """Return the names of the first `wanted` parameters, else x1, x2 and so on."""
     try:
         parameters = list(inspect.signature(function).parameters.values())

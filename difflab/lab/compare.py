@@ -1,4 +1,9 @@
-"""`compare`: judge and then time every method on one function at one point."""
+"""`compare`: judge and then time every method on one function at one point.
+
+Of Python code the graph is compared with the code first. Methods that see only values are given
+those of the code, not of its graph; code without a graph is compared by these methods alone, and
+by the referee of values.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +20,15 @@ from difflab.core.machine import require_memory
 from difflab.errors import DifflabError, InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.execute.long_loops import interpreter_of, values_of
+from difflab.lab.code import CodeSubject
 from difflab.lab.conditioning import lost_value
+from difflab.lab.declared import DeclaredRules
 from difflab.lab.effort import Effort
 from difflab.lab.outcomes import outcome
 from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
 from difflab.lab.sweep import Progress
-from difflab.methods.protocol import Method, Problem
-from difflab.methods.registry import select
+from difflab.methods.protocol import Family, Method, Problem
+from difflab.methods.registry import runs_here, select
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -29,16 +36,24 @@ if TYPE_CHECKING:
     from difflab.referee.referee import Referee, Reference
 
 __all__ = [
+    "NO_GRAPH",
     "CompareOptions",
     "Judge",
+    "Problems",
+    "check_request",
     "compare",
     "described",
     "environment_of",
     "parsed",
     "start",
+    "subject_of",
 ]
 
 Packed = NDArray[float64]
+
+SAME = "run at the point: its values are the graph's"
+NO_GRAPH = "it has no graph: methods and referee have float64 values of it only"
+"""What the environment of a comparison says of Python code."""
 
 
 class CompareOptions(TypedDict, total=False):
@@ -50,10 +65,11 @@ class CompareOptions(TypedDict, total=False):
     timeout: float
     seed: int
     target: str
+    verify: bool
 
 
 def compare(
-    expression: str | Function,
+    expression: str | Function | Callable[..., Any] | CodeSubject,
     at: Mapping[str, Any] | None = None,
     *,
     methods: Sequence[str] | None = None,
@@ -62,6 +78,7 @@ def compare(
     timeout: float = 10.0,
     seed: int = 0,
     target: str = "auto",
+    verify: bool = True,
     progress: Progress | None = None,
     truth: Function | None = None,
     often: bool | None = None,
@@ -71,7 +88,7 @@ def compare(
 
     Parameters
     ----------
-    expression, at, methods, timing, order, timeout, seed, target
+    expression, at, methods, timing, order, timeout, seed, target, verify
         As for `difflab.compare`. A method that may not end in time runs in a separate process,
         which is stopped; the time to start that process and to import packages is not counted.
     progress : callable, optional
@@ -94,6 +111,8 @@ def compare(
     ------
     InputError
         The text, the point, the names of the methods, the order or the target are invalid.
+    GraphMismatchError
+        The graph of Python code has another value than the code.
     ResourceError
         The derivatives need more memory than is available.
 
@@ -110,25 +129,23 @@ def compare(
     check_target(target)
     chosen = select(methods)
     start(chosen)
-    function = parsed(expression, order, timeout, at)
-    _require_room(function, order, len(chosen))
-    from difflab.diagnose.point_check import checked_point, packed
-
-    point = checked_point(function, at, seed, on=interpreter_of(function))
-    x = packed(function, point)
-    judge = Judge(truth or function, x, order, timeout)
+    case = _case_of(expression, at, order, timeout, seed, verify)
+    _require_room(case, order, len(chosen))
     many = timing if often is None else often
-    problem = Problem.of(function, order=order, timeout=timeout, target=target, often=many)
-    effort = Effort(problem, x)
-    chosen = [effort.stoppable(method) for method in chosen]
+    settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target, "often": many}
+    problems = case.problems(**settings)
+    judge = Judge(truth or case.function, case.x, order, timeout, case.values)
+    if case.function is not None:
+        effort = Effort(problems.graph, case.x)
+        chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
     start(chosen)
-    rows = _rows(chosen, problem, x, judge, timing, progress, reported)
+    rows = _rows(chosen, problems, case.x, judge, timing, progress, reported)
     return Comparison(
-        expression=described(function, None if truth else function.text),
-        point=point,
+        expression=case.expression(truth is not None),
+        point=case.point,
         point_chosen=at is None,
         order=order,
-        value=np.asarray(problem.values(x), dtype=float64),
+        value=np.asarray(case.value, dtype=float64),
         reference=judge.row(),
         methods=tuple(rows),
         environment=environment_of(
@@ -136,16 +153,153 @@ def compare(
             target=target,
             timeout=f"{timeout:g} s",
             seed=seed if at is None else None,
-            **_dtype(function),
+            **_dtype(case.function),
+            **({"code": case.evidence} if case.evidence else {}),
         ),
     )
 
 
-def _dtype(function: Function) -> dict[str, str]:
+def _dtype(function: Function | None) -> dict[str, str]:
     """Return what is to be said about the dtype in which code is evaluated, if anything is."""
-    if not function.traced_in:
+    if function is None or not function.traced_in:
         return {}
     return {"dtype": f"float64; the code was traced for {function.traced_in}, which rounds more"}
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """The problem of each method: of the graph, or of the values of the code."""
+
+    graph: Problem
+    code: Problem | None = None
+    note: str = ""
+
+    def on_code(self, method: Method) -> bool:
+        """Whether a method is given the values of the code."""
+        if self.code is None or not runs_here(method):
+            return False
+        return method.family is Family.NUMERIC or self.graph.function is None
+
+    def of(self, method: Method) -> Problem:
+        """Return the problem of a method."""
+        return self.code if self.code is not None and self.on_code(method) else self.graph
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """What is compared, at its point.
+
+    Attributes
+    ----------
+    function : Function or None
+        The graph; None for code that cannot be traced.
+    point : mapping of str to float or ndarray
+        The value of every input.
+    x : ndarray (n,)
+        The same, packed.
+    value : ndarray (m,)
+        The values of the function there.
+    code : CodeSubject or None
+        The code, if it is Python.
+    evidence : str
+        What is known of the graph and the code.
+    note : str
+        Why that is nothing, for the rows.
+    """
+
+    function: Function | None
+    point: Mapping[str, Any]
+    x: Packed
+    value: NDArray[Any]
+    code: CodeSubject | None = None
+    evidence: str = ""
+    note: str = ""
+
+    @property
+    def values(self) -> Callable[[NDArray[Any]], NDArray[Any]] | None:
+        """The code as a function of packed points."""
+        if self.code is None:
+            return None
+        if self.function is None and self.note:
+            return self._too_slow
+        return self.code.called(self.value.size)
+
+    def _too_slow(self, points: NDArray[Any]) -> NDArray[Any]:
+        raise MethodTimeout(self.evidence)
+
+    def problems(self, **settings: Any) -> Problems:
+        """Return the problems of the methods."""
+        if self.code is None:
+            assert self.function is not None
+            return Problems(Problem.of(self.function, **settings))
+        if self.function is not None:
+            graph = Problem.of(self.function, **settings)
+            return Problems(graph, self.code.numeric(graph, self.value.size), self.note)
+        assert self.values is not None
+        size = self.value.size
+        bare = Problem(self.values, self.x.size, size, untraceable=self.code.reason, **settings)
+        return Problems(bare, bare)
+
+    def expression(self, hidden: bool) -> Expression:
+        """Return the description of the function; its text is printed again if it is hidden."""
+        if self.function is not None:
+            return described(self.function, None if hidden else self.function.text)
+        assert self.code is not None
+        code = self.code.code
+        outputs = [Variable("f", () if self.value.size == 1 else (self.value.size,))]
+        return Expression(code.name, _variables(code.inputs, code.shapes), tuple(outputs))
+
+
+def _case_of(
+    expression: str | Function | Callable[..., Any] | CodeSubject,
+    at: Mapping[str, Any] | None,
+    order: int,
+    timeout: float,
+    seed: int,
+    verify: bool,
+) -> _Case:
+    """Return what is compared: a formula or a graph at a point, or code that has run there."""
+    from difflab.diagnose.point_check import checked_point, packed
+
+    subject = subject_of(expression, at)
+    if not isinstance(subject, CodeSubject):
+        function = parsed(subject, order, timeout, at)
+        point = checked_point(function, at, seed, on=interpreter_of(function))
+        x = packed(function, point)
+        return _Case(function, point, x, np.asarray(values_of(function)(x)))
+    graph, x, note, evidence = subject.function, subject.x, "", ""
+    value = None
+    if verify or graph is None:
+        try:
+            value = subject.verified(timeout).values
+            evidence = SAME if graph is not None else NO_GRAPH
+        except MethodTimeout as error:
+            note = evidence = f"the graph was not compared with the code: {error}"
+            if graph is None:
+                return _Case(None, subject.point, x, np.full(1, np.nan), subject, str(error), note)
+    assert graph is not None or value is not None
+    m = graph.m if graph is not None else np.asarray(value).size
+    check_request(m, subject.n, order, timeout)
+    if graph is not None:
+        checked_point(graph, subject.point, seed, on=interpreter_of(graph))
+        value = values_of(graph)(x) if value is None else value
+    assert value is not None
+    return _Case(graph, subject.point, x, np.asarray(value), subject, evidence, note)
+
+
+def subject_of(
+    expression: str | Function | Callable[..., Any] | CodeSubject, at: Mapping[str, Any] | None
+) -> str | Function | CodeSubject:
+    """Return what a comparison is about; Python code is traced at its point."""
+    from difflab.graph.function import Function
+
+    if isinstance(expression, str | Function | CodeSubject):
+        return expression
+    if not callable(expression):
+        raise InputError(
+            f"expected a formula, a Function or Python code, not a {type(expression).__name__}"
+        )
+    return CodeSubject.of(expression, at)
 
 
 def environment_of(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
@@ -175,7 +329,7 @@ def _waited(methods: Sequence[Method]) -> None:
 
 
 def parsed(
-    expression: str | Function, order: int, timeout: float, *points: Mapping[str, Any] | None
+    expression: Any, order: int, timeout: float, *points: Mapping[str, Any] | None
 ) -> Function:
     """Return the function of a comparison; names to which `points` give values are variables.
 
@@ -194,25 +348,33 @@ def parsed(
         function = expression
     else:
         raise InputError(
-            f"expected a formula or a Function, not a {type(expression).__name__}",
-            hint="record Python code with difflab.trace(callable, *example_arguments)",
+            f"expected a formula, a Function or Python code, not a {type(expression).__name__}"
         )
-    if function.n == 0:
-        raise InputError(
-            "the expression has no input to differentiate with respect to", text=function.text
-        )
-    if order not in (1, 2):
-        raise InputError(f"order must be one of the orders 1 and 2, not {order!r}")
-    if order == 2 and function.m != 1:
-        raise InputError(f"order 2 requires one output number, and the expression has {function.m}")
-    if not timeout > 0:
-        raise InputError(f"the time limit must be a positive number of seconds, not {timeout!r}")
+    check_request(function.m, function.n, order, timeout, function.text)
     return function
 
 
-def _require_room(function: Function, order: int, methods: int) -> None:
+def check_request(m: int, n: int, order: int, timeout: float, text: str | None = None) -> None:
+    """Raise an error unless an order and a time limit suit a function of n inputs, m outputs.
+
+    Raises
+    ------
+    InputError
+        There is no input, or the order or the time limit is invalid.
+    """
+    if n == 0:
+        raise InputError("the expression has no input to differentiate with respect to", text=text)
+    if order not in (1, 2):
+        raise InputError(f"order must be one of the orders 1 and 2, not {order!r}")
+    if order == 2 and m != 1:
+        raise InputError(f"order 2 requires one output number, and the expression has {m}")
+    if not timeout > 0:
+        raise InputError(f"the time limit must be a positive number of seconds, not {timeout!r}")
+
+
+def _require_room(case: _Case, order: int, methods: int) -> None:
     """Raise `ResourceError` if the derivatives of all methods and the referee exceed memory."""
-    rows, columns = (function.m if order == 1 else function.n), function.n
+    rows, columns = (case.value.size if order == 1 else case.x.size), case.x.size
     each = f"a derivative of {rows:,} × {columns:,} elements"
     require_memory(8 * rows * columns * (methods + 2), f"{each} for every method and the referee")
 
@@ -236,7 +398,7 @@ def _variables(names: Iterable[str], shapes: Iterable[tuple[int, ...]]) -> tuple
 
 def _rows(
     methods: Sequence[Method],
-    problem: Problem,
+    problems: Problems,
     x: Packed,
     judge: Judge,
     timing: bool,
@@ -254,6 +416,7 @@ def _rows(
     order = sorted(range(len(methods)), key=lambda index: hasattr(methods[index], "start"))
     rows: dict[int, MethodRow] = {}
     ready: dict[int, MethodCall] = {}
+    rules = DeclaredRules(problems.graph)
     for done, index in enumerate(order):
         if progress is not None:
             progress(done, len(methods), methods[index].name)
@@ -261,9 +424,13 @@ def _rows(
         rows[index] = MethodRow(name=method.name, family=method.family, status=Status.OK)
         try:
             with np.errstate(all="ignore"):
-                rows[index], ready[index] = _judged(method, problem, x, judge, rows[index])
+                problem = problems.of(method)
+                rows[index], ready[index] = _judged(method, problem, x, judge, rows[index], rules)
         except (Exception, SystemExit) as error:  # a method of another package may raise anything
             rows[index] = _failed(rows[index], error)
+        if problems.note and not problems.on_code(method):
+            said = "; ".join(filter(None, (rows[index].message, problems.note)))
+            rows[index] = replace(rows[index], message=said)
         if reported is not None:
             reported(rows[index])
     if timing:
@@ -298,7 +465,12 @@ def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> di
 
 
 def _judged(
-    method: Method, problem: Problem, x: Packed, judge: Judge, blank: MethodRow
+    method: Method,
+    problem: Problem,
+    x: Packed,
+    judge: Judge,
+    blank: MethodRow,
+    rules: DeclaredRules,
 ) -> tuple[MethodRow, MethodCall]:
     """Return the row of a method without times, and its call for timing."""
     from difflab.lab.measure import answer
@@ -310,8 +482,11 @@ def _judged(
         raise DifflabError(
             f"it returned an array of shape {value.shape} instead of {problem.shape}"
         )
+    judged = judge.judged(blank, replace(estimate, value=value))
+    if judged.verdict == "disagree" and rules.apply_to(method):
+        judged = rules.judged(judged, method, x, value, judge.judged)
     row = replace(
-        judge.judged(blank, replace(estimate, value=value)),
+        judged,
         jacobian=value,
         error_estimate=None if estimate.error is None else _largest(estimate.error),
         function_evaluations=estimate.evaluations,
@@ -330,28 +505,40 @@ def _largest(errors: NDArray[float64]) -> float | None:
 
 @dataclass
 class Judge:
-    """The referee at one point, called once; if it fails, every verdict is inconclusive."""
+    """The referee at one point, called once; if it fails, every verdict is inconclusive.
 
-    function: Function
+    Without a graph it is the referee of values, and `values` are those of the code.
+    """
+
+    function: Function | None
     x: Packed
     order: int
     timeout: float
+    values: Callable[[NDArray[Any]], NDArray[Any]] | None = None
 
     def __post_init__(self) -> None:
-        from difflab.referee.referee import Referee
-
-        self._referee: Referee = Referee.of(
-            self.function, self.x.tolist(), order=self.order, timeout=self.timeout
-        )
+        self._referee: Referee | None = None
         self._reference: Reference | None = None
         self._reason = ""
         try:
-            self._reference = self._referee.reference()
+            self._reference = self._refer()
         except (DifflabError, ArithmeticError, ValueError, MemoryError) as error:
             self._reason = f"the referee gave up: {error}"
-            if isinstance(error, MethodTimeout):
+            if isinstance(error, MethodTimeout) and self.function is not None:
                 lost = lost_value(values_of(self.function), self.x)
                 self._reason += f"; {lost}" if lost else ""
+
+    def _refer(self) -> Reference:
+        point, order, timeout = self.x.tolist(), self.order, self.timeout
+        if self.function is None:
+            from difflab.referee.by_values import reference_by_values
+
+            assert self.values is not None
+            return reference_by_values(self.values, point, order=order, timeout=timeout)
+        from difflab.referee.referee import Referee
+
+        self._referee = Referee.of(self.function, point, order=order, timeout=timeout)
+        return self._referee.reference()
 
     def row(self) -> ReferenceRow:
         """Return the referee's result as a row of the record."""
@@ -373,7 +560,8 @@ class Judge:
             return replace(row, verdict="inconclusive", message=self._reason)
         from difflab.referee.verdict import judge
 
-        found = judge(estimate, self._reference, row.family, sensitivity=self._referee.sensitivity)
+        sensitivity = None if self._referee is None else self._referee.sensitivity
+        found = judge(estimate, self._reference, row.family, sensitivity=sensitivity)
         return replace(
             row,
             verdict=str(found.verdict),

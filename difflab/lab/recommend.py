@@ -78,12 +78,15 @@ def recommend(comparison: Comparison) -> str:
         right = [row for row in judged if row.verdict == "convention"]
         opening = "The derivative does not exist here; for the usual convention use {}: "
     if not right:
+        right = [row for row in judged if row.verdict == "declared"]
+        opening = "For the derivative that this function declares, which is not its own, use {}: "
+    if not right:
         return _nothing(comparison, judged)
     accurate = _accurate(_affordable(right))
     best, *others = _tied(accurate)
     sentence = opening.format(best.name) + ", ".join(_reasons(best))
     sentence += _tie(best, others) + _crossover(best, accurate) + _sharper(best, right)
-    return sentence + _warning(judged) + "."
+    return sentence + _declared(judged, best) + _warning(judged) + "."
 
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
@@ -213,6 +216,15 @@ def _sharper(best: MethodRow, right: Sequence[MethodRow]) -> str:
         return ""
     cost = "" if exact.call_seconds is None else f", in {seconds(exact.call_seconds)} a call"
     return f"; {exact.name} is correctly rounded{cost}"
+
+
+def _declared(judged: Sequence[MethodRow], best: MethodRow) -> str:
+    """Return the clause about methods that follow a declared rule where another has none."""
+    names = [row.name for row in judged if row.verdict == "declared"]
+    if not names or best.verdict == "declared":
+        return ""
+    verb = "gives" if len(names) == 1 else "give"
+    return f"; {', '.join(names)} {verb} the derivative that the function declares instead"
 
 
 def _warning(judged: Sequence[MethodRow]) -> str:

@@ -1,4 +1,4 @@
-"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/2``."""
+"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/3``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "read_samples",
 ]
 
-SCHEMA = "difflab.comparison/2"
+SCHEMA = "difflab.comparison/3"
 SAMPLES = "samples"
 """Key of a record's environment that holds the raw samples."""
 TIMING = ("repetitions", "spread", SAMPLES)
@@ -183,7 +183,7 @@ class Comparison:
         return not opposed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison in the schema ``difflab.comparison/2``.
+        """Return the comparison in the schema ``difflab.comparison/3``.
 
         The result is strict JSON: numbers that JSON cannot represent are the strings
         ``"nan"``, ``"inf"`` and ``"-inf"``; sizes are exact integers. For order 2 the values

@@ -1,4 +1,4 @@
-"""Reader of saved comparisons: the schemas ``difflab.comparison/1`` and ``/2`` to their record.
+"""Reader of saved comparisons: the schemas ``difflab.comparison/1`` to ``/3`` to their record.
 
 A file may come from an untrusted source, so the type and the size of every part are checked before
 use; an error message names the path of the invalid part.
@@ -34,8 +34,8 @@ from difflab.methods.protocol import Family, Size
 
 __all__ = ["from_dict", "from_json"]
 
-_READ = ("difflab.comparison/1", SCHEMA)
-"""The schemas that can be read; the first has no proofs."""
+_READ = ("difflab.comparison/1", "difflab.comparison/2", SCHEMA)
+"""The schemas that can be read; the first has no proofs, and the third another verdict."""
 
 _NUMBERS = (
     "max_abs_error",
@@ -46,7 +46,7 @@ _NUMBERS = (
 _TIMES = ("prepare_seconds", "call_seconds")
 _COUNTS = ("operations", "function_evaluations", "peak_bytes")
 _SIZES = ("tree", "dag", "simplified_tree", "simplified_dag")
-_VERDICTS = ("agree", "disagree", "convention", "inconclusive")
+_VERDICTS = ("agree", "disagree", "convention", "declared", "inconclusive")
 _WORDS = ("nan", "inf", "-inf")
 _LARGEST = 10**15  # for every count except the sizes of a tree
 _MAX_RANK = 64  # the largest rank of a NumPy array
@@ -80,7 +80,7 @@ def from_dict(record: Any) -> Comparison:
     """
     schema = record.get("schema") if isinstance(record, Mapping) else None
     if not isinstance(schema, str) or schema not in _READ:
-        raise InputError(f"its schema is neither {_READ[0]!r} nor {_READ[1]!r}")
+        raise InputError(f"its schema is none of {', '.join(map(repr, _READ))}")
     try:
         return _comparison(_RecordPart(record, ""))
     except _FaultError as error:
@@ -205,7 +205,7 @@ def _comparison(record: _RecordPart) -> Comparison:
         point={name: part.array() for name, part in record["point"].items()},
         order=order,
         value=record["value"].array(rank=1),
-        reference=_reference(record["reference"], proofs=record["schema"].value == SCHEMA),
+        reference=_reference(record["reference"], proofs=record["schema"].value != _READ[0]),
         methods=tuple(_with_samples(map(_method, record["methods"].each()), record)),
         environment={k: v for k, v in environment.items() if k not in TIMING},
     )

@@ -166,6 +166,8 @@ def _traced(problem: Problem) -> Function:
     """
     from difflab.graph.trace import trace
 
+    if problem.untraceable:
+        raise UnsupportedError(problem.untraceable)
     values: Any = problem.values
     code = getattr(values, "f", None) or (lambda x: values(x.reshape(1, -1))[0])
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.core.conversions import host_numbers, host_reals
-from difflab.errors import DifflabError, DomainError, InputError, PointError, UnsupportedError
+from difflab.errors import DifflabError, InputError, PointError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import missing_values
 from difflab.methods.numeric.compiled_stencil import Repeated
 from difflab.methods.numeric.rules import DifferenceRule
+from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find
 
@@ -171,7 +171,7 @@ def _posed(f: Any, x: Any) -> _Posed:
         raise PointError("a Python callable takes a scalar or an array, not named values")
     point = _point(x)
     result = _learn(f, point)
-    return _PointByPoint(f, point.shape, result), point.ravel(), result, point.shape, None
+    return PointByPoint(f, point.shape, result), point.ravel(), result, point.shape, None
 
 
 def _placed(f: Function, x: Any) -> tuple[Array, Shape]:
@@ -228,54 +228,6 @@ def _learn(f: Callable[[Any], Any], point: Array) -> Shape:
     if not result.size:
         raise InputError("f returns an empty array, so there is nothing to differentiate")
     return result.shape
-
-
-class _PointByPoint:
-    """A Python callable as a function on packed points."""
-
-    def __init__(self, f: Callable[[Any], Any], into: Shape, out: Shape) -> None:
-        self.f = f
-        self.into = into
-        self.out = out
-
-    def __call__(self, points: NDArray[Any]) -> NDArray[Any]:
-        into = self.into
-        rows = points[:, 0] if into == () else points.reshape(len(points), *into)
-        analytic = points.dtype.kind == "c"
-        with warnings.catch_warnings():
-            # NumPy only warns when code drops imaginary parts, as `math.sin` does.
-            warnings.simplefilter("error", np.exceptions.ComplexWarning)
-            results = [self._call(row, analytic) for row in rows]
-        if self.out == ():
-            values = np.array(results).reshape(-1, 1)
-        else:
-            values = np.array([np.ravel(result) for result in results])
-        if values.dtype.kind == "c" and not analytic:
-            # A complex value, such as (-1.0)**0.5 in Python: outside of the real domain.
-            values = np.where(values.imag == 0, values.real, np.nan)
-        return values if values.dtype.kind in "fc" else values.astype(np.float64)
-
-    def _call(self, row: Any, analytic: bool) -> Any:
-        try:
-            result = self.f(row)
-        except (ArithmeticError, ValueError, DomainError):
-            if not analytic:
-                return np.nan if self.out == () else np.full(self.out, np.nan)
-            raise UnsupportedError("f fails on complex numbers") from None
-        except DifflabError:
-            raise
-        except Exception as error:
-            text = f"{type(error).__name__}: {error}"
-            if analytic:
-                raise UnsupportedError(f"f does not accept complex numbers ({text})") from error
-            raise InputError(f"f raised {text} near the point") from error
-        if not isinstance(result, float | complex | np.ndarray):
-            result = host_numbers(result, "the value of f")
-        if np.shape(result) != self.out:
-            raise InputError(
-                f"f returns shape {self.out} at the point, but {np.shape(result)} near it"
-            )
-        return result
 
 
 def _shaped(values: Array, shape: Shape) -> Any:

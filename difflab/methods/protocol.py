@@ -62,6 +62,8 @@ class Problem:
     deadline : Deadline or None
         Common time limit of preparing and calling; None if each may take ``timeout``
         seconds.
+    untraceable : str
+        Why there is no graph, if that is known.
     """
 
     values: Callable[[NDArray[Any]], NDArray[Any]]
@@ -74,6 +76,7 @@ class Problem:
     target: str = "auto"
     often: bool = False
     deadline: Deadline | None = None
+    untraceable: str = ""
 
     @classmethod
     def of(cls, function: Function, **settings: Any) -> Problem:

@@ -41,6 +41,7 @@ __all__ = [
     "named",
     "own",
     "peers",
+    "runs_here",
     "select",
 ]
 
@@ -92,6 +93,17 @@ def apart(method: Method) -> Method:
     if not mine or hasattr(method, "start"):
         return method
     return _remote(method.name, here=method)
+
+
+def runs_here(method: Method) -> bool:
+    """Return whether a method can run in this process, in which Python code is.
+
+    Examples
+    --------
+    >>> runs_here(own()["richardson"])
+    True
+    """
+    return not isinstance(method, Remote) or method.here is not None
 
 
 def installed() -> dict[str, Method]:

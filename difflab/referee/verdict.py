@@ -1,4 +1,4 @@
-"""The four verdicts: agree, disagree, convention, inconclusive.
+"""The five verdicts: agree, disagree, convention, declared, inconclusive.
 
 Every element is judged on its own scale, so an error in a tiny element is found however large
 its neighbours are; an absolute tolerance exists only where the true derivative is zero.
@@ -15,6 +15,8 @@ its neighbours are; an absolute tolerance exists only where the true derivative 
   inputs and the decimal constants change by half an ULP.
 - At a kink, a jump or a pole with two signs, a value between the one-sided derivatives is a
   *convention*; nan is inconclusive there.
+- A derivative that a rule of the function states, such as `stop_gradient`, is *declared* where it
+  differs from the derivative: `difflab.lab.declared` decides that, since it takes derivative rules.
 - Where every element is proved, the reason ends with a rigorous bound of the method's error.
 """
 
@@ -65,6 +67,7 @@ class Verdict(StrEnum):
 
     AGREE = "agree"
     CONVENTION = "convention"
+    DECLARED = "declared"
     INCONCLUSIVE = "inconclusive"
     DISAGREE = "disagree"
 
@@ -300,6 +303,11 @@ class _Entries:
         gap = nearest(abs(exact(value) - exact(self.reference.exact[index])))
         if gap <= ULPS * math.ulp(truth):
             return Verdict.AGREE, ""
+        doubt = BARS * float(self.reference.bounds[index])  # large for values of float64 only
+        if gap <= doubt < math.inf:
+            known = doubt <= CONCLUSIVE * abs(truth) or doubt <= EPS
+            verdict = Verdict.AGREE if known else Verdict.INCONCLUSIVE
+            return verdict, f"the referee knows this derivative to {doubt:.1e} only"
         if not self.reference.linear[index[0] if self.reference.order == 1 else 0]:
             return (
                 Verdict.INCONCLUSIVE,

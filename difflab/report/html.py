@@ -46,7 +46,7 @@ _STYLE = """
   & td.point { min-width: 9rem; overflow-wrap: anywhere; }
   & .symbolic { --family: SYMBOLIC; } & .numeric { --family: NUMERIC; }
   & .automatic { --family: AUTOMATIC; }
-  & .agree, & .convention { color: var(--good); }
+  & .agree, & .convention, & .declared { color: var(--good); }
   & .disagree, & .failed { color: var(--bad); font-weight: 600; }
   & .inconclusive, & .timeout { color: var(--odd); }
   & .unsupported, & .note, & footer { color: var(--faint); }

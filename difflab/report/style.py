@@ -44,6 +44,7 @@ STYLES: Mapping[str, str] = {
     "agree": "green",
     "disagree": "bold red",
     "convention": "cyan",
+    "declared": "cyan",
     "inconclusive": "yellow",
     "unsupported": "dim",
     "timeout": "yellow",

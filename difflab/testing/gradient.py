@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Any, Literal
@@ -12,18 +12,26 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
+from difflab.graph.arguments import Arguments
 from difflab.graph.pytree import flatten
 from difflab.testing.components.dense import Names, decided, jacobian_of, point_of, report, value_of
 from difflab.testing.components.evaluations import evaluations_shown
 from difflab.testing.components.message import GradientMismatch, GradientUnjudged, ImpureFunction
 from difflab.testing.components.truth import argument, traced
 from difflab.testing.components.verdict import Tolerance
+from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
 from difflab.testing.lines.trees import check_tree
 from difflab.testing.trees.arguments import Point, is_module, is_tree, prepared
 from difflab.testing.trees.purity import check_repeatable, remembered, spread_of
 from difflab.testing.trees.several import named_arguments, of_several
 
-__all__ = ["GradientMismatch", "GradientUnjudged", "ImpureFunction", "check_gradient"]
+__all__ = [
+    "GradientMismatch",
+    "GradientUnjudged",
+    "ImpureFunction",
+    "check_gradient",
+    "judged_gradient",
+]
 
 Array = NDArray[float64]
 Callee = Callable[..., Any]
@@ -67,6 +75,10 @@ def check_gradient(
     :math:`\partial f/\partial\,\mathrm{Re}\,z + i\,\partial f/\partial\,\mathrm{Im}\,z`
     in NumPy and PyTorch, and its conjugate in JAX, as these frameworks define them; those of
     complex results are :math:`dy/dz`.
+
+    A gradient that `f` declares by `difflab.stop_gradient` or a `difflab.CustomFunction`, such as
+    that of a straight-through estimator, passes too: it is that of the graph with these rules,
+    and without them the graph has the derivative.
 
     With many components the derivative is compared along a few directions, from at most 20
     evaluations of a function that is smooth around the point, and 4 vectors of memory. A wrong
@@ -112,6 +124,9 @@ def check_gradient(
         says what was read or changed. It is a `GradientMismatch`.
     difflab.errors.DomainError
         `f` is not finite at `x`.
+    difflab.errors.GraphMismatchError
+        There is no gradient by hand, difflab's is wrong, and the graph that it differentiates has
+        another value than `f`.
 
     Examples
     --------
@@ -146,12 +161,104 @@ def check_gradient(
     ...
     """
     __tracebackhide__ = True  # pytest then shows the message and the test, not this function
+    judged_gradient(f, gradient, x, *others, rtol=rtol, atol=atol, unjudged=unjudged, method=method)
+
+
+def judged_gradient(
+    f: Callee,
+    gradient: Callee | Any | None = None,
+    x: Any = None,
+    *others: Any,
+    rtol: float = 1e-8,
+    atol: float = 0.0,
+    unjudged: Literal["fail", "warn"] = "fail",
+    method: str = "richardson",
+) -> DeclaredGradient | None:
+    """Check a gradient as `check_gradient` does; return how it is declared, if it is.
+
+    Raises
+    ------
+    GradientMismatch
+        As for `check_gradient`.
+    difflab.errors.GraphMismatchError
+        There is no gradient by hand, and the graph that difflab differentiates is not `f`.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> found = judged_gradient(lambda x: x * dl.stop_gradient(x), None, 3.0)
+    >>> found.rules, found.yours, found.derivative
+    (('stop_gradient',), 3.0, 6.0)
+    """
+    __tracebackhide__ = True
     if unjudged not in ("fail", "warn"):
         raise InputError(f"unjudged must be 'fail' or 'warn', not {unjudged!r}")
     if x is None:
         raise InputError("the point is missing", hint="check_gradient(f, gradient, x)")
     allowed = Tolerance(rtol, atol)
     arguments = (x, *others)
+
+    def check(slope: Any) -> None:
+        __tracebackhide__ = True
+        _judged(f, slope, arguments, allowed, unjudged, method)
+
+    try:
+        check(gradient)
+    except GradientMismatch as wrong:
+        if isinstance(wrong, ImpureFunction) or is_module(f):
+            raise
+        given = tuple(map(_numbers, arguments))
+        if gradient is None and not isinstance(wrong, GradientUnjudged):
+            _require_same_graph(f, given)
+        declared = declared_gradient(f, gradient, given, lambda slope: _accepted(check, slope))
+        if declared is None:
+            raise
+        return declared
+    return None
+
+
+def _numbers(argument: Any) -> Any:
+    """Return an argument as `f` is called with it: a list of numbers as an array."""
+    if isinstance(argument, list | tuple) and not is_tree(argument):
+        return np.array(argument, dtype=float64)
+    return argument
+
+
+def _accepted(check: Callable[[Any], None], slope: Any) -> bool:
+    try:
+        check(slope)
+    except GradientMismatch:
+        return False
+    return True
+
+
+def _require_same_graph(f: Callee, arguments: Sequence[Any]) -> None:
+    """Raise `GraphMismatchError` if the graph of a function has another value than it."""
+    from difflab.graph.pytree import LEAF, flatten
+    from difflab.graph.trace import is_leaf
+    from difflab.graph.verify import require_traced
+
+    graph = traced_arguments(f, arguments)
+    if graph is None:
+        return
+    pairs = [([each], LEAF) if is_leaf(each) else flatten(each) for each in arguments]
+    names = tuple(f"x{k + 1}" for k in range(len(arguments))) if len(arguments) > 1 else ("x",)
+    leaves = [leaf for found, _ in pairs for leaf in found]
+    trees = Arguments(names, tuple(tree for _, tree in pairs))
+    require_traced(graph, f, trees, leaves, partial(traced_arguments, f, arguments))
+
+
+def _judged(
+    f: Callee,
+    gradient: Any,
+    arguments: tuple[Any, ...],
+    allowed: Tolerance,
+    unjudged: str,
+    method: str,
+) -> None:
+    """Raise `GradientMismatch` unless `gradient` is right; see `check_gradient`."""
+    __tracebackhide__ = True
+    x, *others = arguments
     if is_module(f) and not others:  # its parameters are found by its type
         return _checked(f, gradient, x, allowed, unjudged, method)
     size = sum(prod(getattr(leaf, "shape", ())) for leaf in flatten(arguments)[0])

@@ -144,7 +144,7 @@ def test_a_broken_module_is_its_own_fault(difflab, tmp_path):
 def record(reference):
     def read(text):
         found = json.loads(text, parse_constant=pytest.fail)
-        jsonschema.validate(found, reference("check-1.schema"))
+        jsonschema.validate(found, reference("check-2.schema"))
         return found
 
     return read

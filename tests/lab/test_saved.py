@@ -25,6 +25,20 @@ def proved(record):
     return record | {"schema": "difflab.comparison/2", "reference": reference}
 
 
+def test_the_second_schema_is_read(record, reference):
+    record = compare("x^2", {"x": 3}, methods=["reverse"], timing=False).to_dict()
+    record["schema"] = "difflab.comparison/2"
+    jsonschema.validate(record, reference("comparison-2.schema"))
+    found = from_dict(record)
+    assert (found.reference.proved, found.methods[0].verdict) == (True, "agree")
+
+
+def test_a_declared_verdict_comes_back(reference):
+    record = compare("x*stop_gradient(x)", {"x": 3}, methods=["reverse"], timing=False).to_dict()
+    jsonschema.validate(record, reference("comparison-3.schema"))
+    assert from_dict(record).methods[0].verdict == "declared"
+
+
 def test_the_first_schema_is_read_as_one_without_proofs(reference):
     record = compare("x^2", {"x": 3}, methods=["reverse"], timing=False).to_dict()
     record["schema"] = "difflab.comparison/1"
@@ -51,6 +65,7 @@ def test_there_and_back(record):
     for method in record["methods"]:
         method["size"] = method["size"] or empty
     comparison = from_dict(record)
+    record["schema"] = "difflab.comparison/3"  # in which it is written again
     assert comparison.to_dict() == record
     assert from_json(comparison.to_json()).to_dict() == record
 

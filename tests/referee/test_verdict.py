@@ -168,7 +168,7 @@ def test_errors_leave_out_what_has_no_scale() -> None:
 
 
 def test_verdicts_are_ordered_by_gravity() -> None:
-    assert list(Verdict) == ["agree", "convention", "inconclusive", "disagree"]
+    assert list(Verdict) == ["agree", "convention", "declared", "inconclusive", "disagree"]
 
 
 def test_every_built_in_method_agrees_on_the_seed() -> None:

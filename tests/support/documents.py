@@ -52,7 +52,7 @@ PROGRAMS = {
 
 TIME = re.compile(r"\b\d[\d.,]*(e[+-]?\d+)?\s?(ns|µs|ms|s|min)\b")
 SMALL = re.compile(r"\b\d[\d.]*e[+-]?\d+\b")
-JUDGED = re.compile(r"\b(agree|disagree|convention|inconclusive)\s+\S+\s+\S+")
+JUDGED = re.compile(r"\b(agree|disagree|convention|declared|inconclusive)\s+\S+\s+\S+")
 # Whether a method that is prepared more slowly is called faster is the machine's to say.
 LATER = re.compile(r"; from about [\d,]+ calls on, \S+ costs less \([^)]*\)")
 # A command that takes a while, as on a busy machine, says on standard error how far it is.

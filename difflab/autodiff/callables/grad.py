@@ -24,10 +24,16 @@ AnyCallable = Callable[..., Any]
 
 
 @overload
-def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function: ...
+def grad(
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, verify: bool = False
+) -> Function: ...
 @overload
-def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCallable: ...
-def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCallable:
+def grad(
+    fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False, *, verify: bool = False
+) -> AnyCallable: ...
+def grad(
+    fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False, *, verify: bool = False
+) -> AnyCallable:
     """Return the function whose value is the gradient of `fun`.
 
     ``grad(f)(x)`` is ∂f/∂x by one reverse sweep, shaped like x. The function is traced once
@@ -45,6 +51,10 @@ def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCa
         the last. Other arguments, and keyword arguments, are passed unchanged.
     has_aux : bool
         Whether `fun` returns a pair of the scalar and auxiliary data.
+    verify : bool
+        Whether each call also runs `fun` itself on the arrays, at the point and beside it, and
+        compares what it computes with the graph: for tests of code that may be something else
+        on traced values.
 
     Returns
     -------
@@ -58,6 +68,8 @@ def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCa
     InputError
         When called: the result is not a scalar, `argnums` is invalid, a differentiated
         argument holds integers, or the code cannot be traced.
+    GraphMismatchError
+        When called, with `verify`: the graph is not the function of the code.
 
     Examples
     --------
@@ -74,16 +86,20 @@ def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCa
     """
     if isinstance(fun, Function):
         return function_gradient(fun, argnums, has_aux, with_value=False)
-    return _gradient_of(fun, argnums, has_aux, with_value=False)
+    return _gradient_of(fun, argnums, has_aux, with_value=False, verify=verify)
 
 
-@overload
-def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function: ...
 @overload
 def value_and_grad(
-    fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False
+    fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, verify: bool = False
+) -> Function: ...
+@overload
+def value_and_grad(
+    fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False, *, verify: bool = False
 ) -> AnyCallable: ...
-def value_and_grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCallable:
+def value_and_grad(
+    fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False, *, verify: bool = False
+) -> AnyCallable:
     """Return the function whose result is the pair of `fun`'s value and its gradient.
 
     Both are computed by one call. Parameters and errors are those of `grad`.
@@ -96,6 +112,8 @@ def value_and_grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False
         Which positional arguments (or inputs) to differentiate by.
     has_aux : bool
         Whether `fun` returns a pair of the scalar and auxiliary data.
+    verify : bool
+        As for `grad`.
 
     Returns
     -------
@@ -113,11 +131,11 @@ def value_and_grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False
     """
     if isinstance(fun, Function):
         return function_gradient(fun, argnums, has_aux, with_value=True)
-    return _gradient_of(fun, argnums, has_aux, with_value=True)
+    return _gradient_of(fun, argnums, has_aux, with_value=True, verify=verify)
 
 
 def _gradient_of(
-    fun: AnyCallable, argnums: Argnums, has_aux: bool, *, with_value: bool
+    fun: AnyCallable, argnums: Argnums, has_aux: bool, *, with_value: bool, verify: bool
 ) -> AnyCallable:
     what = "value_and_grad" if with_value else "grad"
     require_callable(fun, what)
@@ -125,7 +143,7 @@ def _gradient_of(
     @like(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         chosen = ActiveArguments(fun, argnums, args, kwargs, what)
-        run = chosen.record(has_aux)
+        run = chosen.record(has_aux, verify)
         _require_scalar_result(run, what)
         sources = tuple(range(len(chosen.values)))
         parts = computed(run.derived(gradients, sources), [*chosen.values, *run.captured])

@@ -97,8 +97,7 @@ def cond(
 
 def append_branches(branches: Branches, pred: Any, values: Sequence[Any]) -> list[Node]:
     """Append the choice to the graph; return its outputs."""
-    row = _row(Contents(branches.true), Contents(branches.false))
-    return unpacked(row(pred, *values), branches.true.output_shapes)
+    return unpacked(_row_of(branches)(pred, *values), branches.true.output_shapes)
 
 
 def _jvp(branches: Branches, dots: Sequence[Node], y: Node, *args: Node) -> Node:
@@ -129,4 +128,9 @@ def _batched(branches: Branches, size: int, args: list[Arg]) -> list[Node]:
 @lru_cache(maxsize=512)
 def _row(true: Contents, false: Contents) -> Primitive:
     """Return the row of a choice; equal choices have one row."""
-    return function_row("cond", Branches(true.function, false.function), _jvp, _vjp, _batched)
+    branches = Branches(true.function, false.function)
+    return function_row("cond", branches, _jvp, _vjp, _batched, holding=_row_of)
+
+
+def _row_of(branches: Branches) -> Primitive:
+    return _row(Contents(branches.true), Contents(branches.false))

@@ -175,6 +175,7 @@ def _row(contents: Contents) -> Primitive:
         single=checkpoint.single,
         selective=True,
         workspace=partial(_workspace, checkpoint),
+        holding=lambda other: _row(Contents(other.function)),
     )
 
 

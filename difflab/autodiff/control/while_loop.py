@@ -172,7 +172,11 @@ def _values_of(loop: WhileLoop, merged: Sequence[Node]) -> list[Node]:
 def _row(test: Contents, body: Contents) -> Primitive:
     """Return the row of a loop; equal loops have one row."""
     loop = WhileLoop(test.function, body.function)
-    return function_row("while_loop", loop, _jvp, _vjp, _batched, unrolls=False)
+    return function_row("while_loop", loop, _jvp, _vjp, _batched, unrolls=False, holding=_row_of)
+
+
+def _row_of(loop: WhileLoop) -> Primitive:
+    return _row(Contents(loop.test), Contents(loop.body))
 
 
 @lru_cache(maxsize=512)

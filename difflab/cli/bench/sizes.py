@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from difflab.cli.functions import Parameters, code_digest, is_function, load_function, user_code
+from difflab.cli.functions import code_digest, is_function, load_function, user_code
 from difflab.cli.options import parse_names
 from difflab.cli.program_text import expression_key, read_expression
 from difflab.errors import InputError
@@ -62,6 +62,7 @@ def size_family(argument: str) -> ChosenFamily:
     InputError
         The formula has no size; or the module or the function cannot be used.
     """
+    from difflab.lab.code import Parameters
     from difflab.lab.problems.sized import formula_family, python_family
 
     if not is_function(argument):

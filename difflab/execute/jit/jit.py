@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from difflab.autodiff.recording import Contents, Recording, record
+from difflab.autodiff.verified import verified
 from difflab.core.conversions import as_float64, as_reals
 from difflab.core.place import user_location
 from difflab.core.wording import counted
@@ -27,7 +28,6 @@ from difflab.graph.checks import require_callable
 from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
-from difflab.graph.node import Node
 from difflab.graph.precision import SINGLE, Precision, in_precision
 from difflab.graph.pytree import flatten, unflatten
 
@@ -42,6 +42,8 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     target: str = "auto",
     dtype: DTypeLike | None = None,
+    *,
+    verify: bool = False,
 ) -> Jitted:
     r"""Return `fn` compiled: it is traced at its first call, and again when it must be.
 
@@ -67,6 +69,9 @@ def jit(
         The dtype in which values are computed, whatever that of the arguments; as in `compile`.
         By default that of the code: float32 if all that it computes is, as for float32 arguments;
         else float64, and what is float32 in NumPy is rounded.
+    verify : bool
+        Whether `fn` itself is run once more for each trace, on the arguments of the call that
+        made it, and its value compared with that of the graph.
 
     Returns
     -------
@@ -83,6 +88,8 @@ def jit(
         argument is neither static nor a tree of real numbers and arrays.
     TraceError
         At a call: `fn` branches on a traced value, leaves NumPy, or draws from `numpy.random`.
+    GraphMismatchError
+        At a call, with `verify`: the graph is not the function of the code.
 
     Warns
     -----
@@ -121,7 +128,7 @@ def jit(
             f"static_argnums of jit must be an integer or a tuple of them, not {static_argnums!r}"
         )
     chosen = None if dtype is None else check_dtype("jit", dtype)
-    return Jitted(fn, tuple(positions), target, chosen)
+    return Jitted(fn, tuple(positions), target, chosen, verify)
 
 
 @dataclass(eq=False)
@@ -211,8 +218,10 @@ class Jitted:
         static: tuple[int, ...],
         target: str,
         dtype: np.dtype[Any] | None = None,
+        verify: bool = False,
     ) -> None:
         self._dtype = dtype
+        self._verify = verify
         functools.update_wrapper(self, fn)
         self._fn = fn
         name = getattr(fn, "__name__", None)
@@ -323,8 +332,8 @@ class Jitted:
         Other values of parameters give the same graph, whose code is used again.
         """
 
-        def run(nodes: list[Node]) -> Any:
-            args, kwargs = call.with_leaves(nodes)
+        def run(leaves: Sequence[Any]) -> Any:
+            args, kwargs = call.with_leaves(leaves)
             return self._fn(*args, **kwargs)
 
         shapes, kinds = [kind.shape for kind in types], [kind.precision for kind in types]
@@ -334,6 +343,8 @@ class Jitted:
             )
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
+        if self._verify:
+            verified(recording, self._fn, run, call.leaves, at_point=False)
         function = replace(recording.function, structure=recording.structure)
         contents = Contents(function), recording.structure, recording.precisions
         known = [trace.compiled for trace in same if trace.contents == contents]

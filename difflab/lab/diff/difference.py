@@ -19,7 +19,7 @@ SCHEMA = "difflab.diff/1"
 
 
 _OUTCOMES = (
-    *("agree", "convention", "inconclusive", "unsupported", "timeout", "failed"),
+    *("agree", "convention", "declared", "inconclusive", "unsupported", "timeout", "failed"),
     "disagree",
 )
 """Verdicts and statuses, the best first."""

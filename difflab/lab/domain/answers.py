@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.errors import DifflabError, MethodTimeout
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
+from difflab.lab.declared import DeclaredRules
 from difflab.lab.measure import wait_for
 from difflab.lab.outcomes import Outcome, outcome
+from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Batched, Estimate, Family, Method, Prepared, Problem
+from difflab.methods.registry import own
 from difflab.methods.timer import Stopwatch
 
-__all__ = ["Answers", "Candidate", "prepared"]
+__all__ = ["Answers", "Candidate", "EachTime", "prepared"]
 
 Points = NDArray[float64]
 
@@ -38,6 +42,10 @@ class Answers:
         The time of all points, without the waiting for a processor.
     evaluations : int
         The number of points at which the function was evaluated.
+    plain : Answers or None
+        What it answers for the function without the rules that this declares, if it follows them.
+    rules : tuple of str
+        The names of the rules.
     """
 
     family: Family
@@ -46,6 +54,8 @@ class Answers:
     silent: dict[int, Outcome] = field(default_factory=dict)
     seconds: float = 0.0
     evaluations: int = 0
+    plain: Answers | None = None
+    rules: tuple[str, ...] = ()
 
     def estimate(self, index: int) -> Estimate:
         """Return the answer at one point."""
@@ -58,7 +68,8 @@ class Answers:
             k: self.silent[index] for k, index in enumerate(rows.tolist()) if index in self.silent
         }
         error = None if self.error is None else self.error[rows]
-        return replace(self, value=self.value[rows], error=error, silent=silent)
+        plain = None if self.plain is None else self.plain.part(rows)
+        return replace(self, value=self.value[rows], error=error, silent=silent, plain=plain)
 
 
 @dataclass
@@ -77,6 +88,12 @@ class Candidate:
         Why it has.
     prepare_seconds : float or None
         The time of preparing.
+    limit : Deadline or None
+        The time limit of each call for many points, of a method that calls Python code.
+    plain : Candidate or None
+        The same method for the function without the rules that this declares.
+    rules : tuple of str
+        The names of the rules.
     """
 
     method: Method
@@ -84,6 +101,9 @@ class Candidate:
     derivative: Prepared | None = None
     ended: Outcome | None = None
     prepare_seconds: float | None = None
+    limit: Deadline | None = None
+    plain: Candidate | None = None
+    rules: tuple[str, ...] = ()
 
     def answers(self, points: Points) -> Answers:
         """Return the derivatives at the points ``(N, n)``.
@@ -92,9 +112,23 @@ class Candidate:
         """
         points = np.array(points)
         points.flags.writeable = False
-        with Stopwatch() as watch, np.errstate(all="ignore"):
+        limit = self.limit or nullcontext()
+        with limit, Stopwatch() as watch, np.errstate(all="ignore"):
             found = self._together(points) or self._singly(points)
-            return replace(found, seconds=watch.seconds())
+            found = replace(found, seconds=watch.seconds())
+        if self.plain is None:
+            return found
+        return replace(found, plain=self.plain.answers(points), rules=self.rules)
+
+    @property
+    def ranked(self) -> Candidate:
+        """What a search for the worst point ranks: a declared difference is no error.
+
+        Methods that call Python code are not searched, since they are slow.
+        """
+        if self.limit is not None:
+            return replace(self, derivative=None, limit=None)
+        return self.plain or self
 
     def _together(self, points: Points) -> Answers | None:
         """Return the derivatives by one call; None if there is none, or it failed."""
@@ -145,9 +179,26 @@ class Candidate:
         return self.ended
 
 
-def prepared(method: Method, problem: Problem) -> Candidate:
-    """Return a method prepared for a problem, or why it cannot be."""
-    found = Candidate(method, problem.shape)
+class EachTime(Deadline):
+    """A time limit that begins again with every ``with``."""
+
+    def __enter__(self) -> Deadline:
+        self._left = self.seconds
+        return super().__enter__()
+
+
+def prepared(method: Method, problem: Problem, rules: DeclaredRules | None = None) -> Candidate:
+    """Return a method prepared for a problem, or why it cannot be.
+
+    With `rules` it is also prepared for the function without them, if it follows them.
+    """
+    found = Candidate(method, problem.shape, limit=problem.deadline)
+    if rules is not None and rules.apply_to(method) and method.name in own():
+        try:
+            plain = replace(problem, function=rules.without())
+            found.plain, found.rules = prepared(method, plain), rules.names
+        except UnsupportedError:  # they cannot be left out
+            pass
     try:
         wait_for(method, problem.order)
         with Stopwatch() as watch, np.errstate(all="ignore"):

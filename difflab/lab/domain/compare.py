@@ -14,11 +14,21 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
-from difflab.errors import InputError
+from difflab.errors import InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.graph.function import Function
-from difflab.lab.compare import described, environment_of, parsed, start
-from difflab.lab.domain.answers import Answers, Candidate, prepared
+from difflab.lab.code import CodeSubject
+from difflab.lab.compare import (
+    NO_GRAPH,
+    Problems,
+    check_request,
+    described,
+    environment_of,
+    parsed,
+    start,
+)
+from difflab.lab.declared import DeclaredRules
+from difflab.lab.domain.answers import Answers, Candidate, EachTime, prepared
 from difflab.lab.domain.block import Block
 from difflab.lab.domain.box import Box, box_of, evenly
 from difflab.lab.domain.judging import Judged
@@ -34,7 +44,7 @@ from difflab.lab.sweep import Progress
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import select
 
-__all__ = ["DomainOptions", "compare_domain"]
+__all__ = ["DomainOptions", "compare_domain", "middle_of"]
 
 Points = NDArray[float64]
 
@@ -56,10 +66,11 @@ class DomainOptions(TypedDict, total=False):
     seed: int
     target: str
     resume: str | Path | None
+    verify: bool
 
 
 def compare_domain(
-    expression: str | Function,
+    expression: str | Function | Callable[..., Any] | CodeSubject,
     over: Mapping[str, Any],
     at: Mapping[str, Any] | None = None,
     *,
@@ -71,6 +82,7 @@ def compare_domain(
     seed: int = 0,
     target: str = "auto",
     resume: str | Path | None = None,
+    verify: bool = True,
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> DomainComparison:
@@ -78,7 +90,7 @@ def compare_domain(
 
     Parameters
     ----------
-    expression, over, at, points, scale, methods, order, timeout, seed, target, resume
+    expression, over, at, points, scale, methods, order, timeout, seed, target, resume, verify
         As for `difflab.compare`.
     progress : callable, optional
         Called as ``progress(done, total, label)`` before each block of points.
@@ -94,6 +106,8 @@ def compare_domain(
     ------
     InputError
         The text, the domain, the names of the methods, the order or the target are invalid.
+    GraphMismatchError
+        The graph of Python code has another value than the code at a point.
     ResourceError
         The points need more memory than is available.
 
@@ -109,23 +123,40 @@ def compare_domain(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"the seed must be a non-negative integer, not {seed!r}")
     chosen = select(methods)
-    function = parsed(expression, order, timeout, over, at)
+    subject = code_over(expression, over, at)
+    if subject is None:
+        function, evidence = parsed(expression, order, timeout, over, at), ""
+    else:
+        function, evidence = _run_once(subject, timeout, verify)
+        check_request(function.m, subject.n, order, timeout)
+        at = {name: value for name, value in subject.point.items() if name not in over}
     box = box_of(function, over, at, scale)
     unit = evenly(len(box.moving), SCAN * points, seed)
     sample = box.points(unit[:points])
     start(chosen)
-    problem = Problem.of(function, order=order, timeout=timeout, target=target, often=True)
-    effort = Effort(problem, sample[0])
-    chosen = [effort.stoppable(method) for method in chosen]
+    settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target}
+    if subject is None:
+        problems = Problems(Problem.of(function, **settings, often=True))
+    else:
+        problems = problems_of(subject, function, **settings)
+        if verify and subject.function is not None and not evidence:
+            evidence = subject.verified_over(sample, timeout)
+    if problems.graph.function is not None:
+        effort = Effort(problems.graph, sample[0])
+        chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
     start(chosen)
-    settings = {"target": target, "timeout": f"{timeout:g} s", "seed": seed}
-    environment = environment_of(chosen, **settings)
-    question = _question(function, box, points, problem, [m.name for m in chosen], environment)
-    work = _Work(function, box, sample, problem, progress)
+    shown = {"target": target, "timeout": f"{timeout:g} s", "seed": seed}
+    shown |= {"code": evidence} if evidence else {}
+    environment = environment_of(chosen, **shown)
+    question = _question(function, box, points, order, [m.name for m in chosen], environment)
+    if subject is not None:
+        question["python"] = subject.digest
+    work = _Work(function, box, sample, problems.graph, progress)
     path = None if resume is None else Path(resume)
+    rules = DeclaredRules(problems.graph)
     with SavedBlocks(path, question, notify) as saved:
-        with Referees(function, order, timeout, points) as referees:
-            work.prepare([prepared(method, problem) for method in chosen])
+        with Referees(problems.graph, points) as referees:
+            work.prepare([prepared(method, problems.of(method), rules) for method in chosen])
             work.sample_all(referees, saved)
             found = gathered(saved.blocks, len(chosen))
             suspects, searched = work.search(referees, unit[points:], seed)
@@ -134,22 +165,85 @@ def compare_domain(
     return result
 
 
+def _run_once(subject: CodeSubject, timeout: float, verify: bool) -> tuple[Function, str]:
+    """Run code at its point; return the shapes of what it computes, and what is known of it.
+
+    Raises
+    ------
+    MethodTimeout
+        There is no graph, and the code takes longer than the time limit.
+    """
+    if subject.function is None:
+        return subject.shaped(subject.verified(timeout).values.size), NO_GRAPH
+    if verify:
+        try:
+            subject.verified(timeout)
+        except MethodTimeout as error:
+            return subject.function, f"the graph was not compared with the code: {error}"
+    return subject.function, ""
+
+
+def code_over(
+    expression: Any, over: Mapping[str, Any], at: Mapping[str, Any] | None
+) -> CodeSubject | None:
+    """Return Python code traced at a point of a domain; None for a formula or a graph.
+
+    The arguments that vary are scalars, unless `at` gives them a shape.
+    """
+    if isinstance(expression, CodeSubject):
+        return expression
+    if isinstance(expression, str | Function) or not callable(expression):
+        return None
+    return CodeSubject.of(expression, {**middle_of(over), **(at or {})})
+
+
+def middle_of(over: Mapping[str, Any]) -> dict[str, float]:
+    """Return the middle of every interval, where it is one: `box_of` refuses what is none.
+
+    Examples
+    --------
+    >>> middle_of({"x": (1, 3), "y": "no interval"})
+    {'x': 2.0, 'y': 1.5}
+    """
+    found = {}
+    for name, ends in over.items() if isinstance(over, Mapping) else ():
+        try:
+            low, high = map(float, ends)
+            found[str(name)] = low + (high - low) / 2
+        except (TypeError, ValueError):
+            found[str(name)] = 1.5
+    return found
+
+
+def problems_of(subject: CodeSubject, shaped: Function, **settings: Any) -> Problems:
+    """Return the problems of the methods: those that see only values are given the code's."""
+    limit = EachTime(settings["timeout"])
+    values = subject.called(shaped.m)
+    if subject.function is None:
+        bare = Problem(
+            values, shaped.n, shaped.m, untraceable=subject.reason, deadline=limit, **settings
+        )
+        return Problems(bare, bare)
+    graph = Problem.of(subject.function, **settings, often=True)
+    return Problems(graph, replace(subject.numeric(graph, shaped.m), deadline=limit))
+
+
 def _question(
     function: Function,
     box: Box,
     points: int,
-    problem: Problem,
+    order: int,
     methods: Sequence[str],
     environment: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what identifies the blocks of a comparison."""
     from difflab.language.printers import text
 
-    made = {name: each for name, each in environment.items() if name != "date"}
+    made = {name: each for name, each in environment.items() if name not in ("date", "code")}
     return {
         "domain": {"ranges": box.ranges, "fixed": box.fixed, "points": points},
         "function": text(function, whole=True, calls=True),
-        "order": problem.order,
+        "order": order,
         "methods": list(methods),
         "code": source().get("code"),
         "environment": made,
@@ -206,7 +300,7 @@ class _Work:
     def search(self, referees: Referees, unit: Points, seed: int) -> tuple[Suspects, int]:
         """Return the points that the search suspects, judged, and how many it evaluated."""
         methods = self._candidates
-        search = Search(self._box, methods, referees.truths, seed)
+        search = Search(self._box, [each.ranked for each in methods], referees.truths, seed)
         begun = self._steps - 1 - len(methods)
         self._progress(begun, self._steps, "search: a scan of the domain")
         search.scan(unit)
@@ -231,7 +325,8 @@ class _Work:
         rows = []
         for index, candidate in enumerate(self._candidates):
             row = row_of(self._function, candidate, index, self._sample, found, suspects)
-            if row.worst is not None and candidate.derivative is not None:
+            known = row.worst is not None and row.worst.verdict != "declared"
+            if row.worst is not None and known and candidate.derivative is not None:
                 node = losing_node(candidate.method, self._problem, row.worst)
                 row = replace(row, worst=replace(row.worst, node=node))
             rows.append(row)

@@ -8,10 +8,11 @@ comparison at the point, with both witnesses, `difflab.lab.compare.Judge`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import mpmath
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from difflab.errors import DifflabError
 from difflab.graph.function import Function
 from difflab.lab.compare import Judge
+from difflab.lab.declared import CONFIRMED, declared
 from difflab.lab.domain.answers import Answers
 from difflab.lab.record import MethodRow, Status
 from difflab.referee.proofs import prove
@@ -26,7 +28,18 @@ from difflab.referee.referee import PROVING
 from difflab.referee.ulp import errors, largest_errors, nearest
 from difflab.referee.verdict import Verdict, reproduced
 
-__all__ = ["SILENT", "VERDICTS", "Judged", "MethodJudged", "Referred", "judged", "truths"]
+__all__ = [
+    "SILENT",
+    "VERDICTS",
+    "Judged",
+    "MethodJudged",
+    "Referred",
+    "Values",
+    "judged",
+    "truths",
+]
+
+Values = Callable[[NDArray[Any]], NDArray[Any]]
 
 VERDICTS = tuple(Verdict)
 SILENT = -1
@@ -83,18 +96,19 @@ class Judged:
 
 
 def judged(
-    function: Function,
+    function: Function | None,
     points: NDArray[float64],
     methods: Sequence[Answers],
     order: int,
     timeout: float,
+    values: Values | None = None,
 ) -> Judged:
     """Judge what methods answer at points.
 
     Parameters
     ----------
-    function : Function
-        The function.
+    function : Function or None
+        The function; None for code that has no graph.
     points : ndarray (N, n)
         The flattened inputs.
     methods : sequence of Answers
@@ -103,8 +117,11 @@ def judged(
         1 for the Jacobian, 2 for the Hessian.
     timeout : float
         The referee's time limit at one point, in seconds.
+    values : callable, optional
+        The values of the code.
     """
-    work = _Judging(function, points, order, timeout)
+    shape = methods[0].value.shape[1:] if methods else (0, 0)
+    work = _Judging(function, points, (order, shape), timeout, values)
     found = [work.method(answers) for answers in methods]
     return Judged(work.referred(), found)
 
@@ -113,20 +130,31 @@ class _Judging:
     """The referee at some points; where one is in doubt, its full work is done once."""
 
     def __init__(
-        self, function: Function, points: NDArray[float64], order: int, timeout: float
+        self,
+        function: Function | None,
+        points: NDArray[float64],
+        kind: tuple[int, tuple[int, ...]],
+        timeout: float,
+        values: Values | None,
     ) -> None:
         self._function = function
         self._points = points
-        self._order = order
+        self._order, shape = kind
         self._timeout = timeout
-        proofs = [prove(function, x, order, PROVING * timeout) for x in points.tolist()]
-        shape = (function.m if order == 1 else function.n, function.n)
+        self._values = values
+        self._judges: dict[int, Judge] = {}
+        if function is None:
+            self._exact = np.full((len(points), *shape), mpmath.nan, dtype=object)
+            self._bounds = np.full(self._exact.shape, math.inf)
+            self._truth = np.full(self._exact.shape, math.nan)
+            self._proved = np.zeros(len(points), dtype=bool)
+            return
+        proofs = [prove(function, x, self._order, PROVING * timeout) for x in points.tolist()]
         self._exact = _joined([proof.exact for proof in proofs], shape)
         self._bounds = _joined([proof.bounds for proof in proofs], shape)
         self._proved = np.isfinite(self._bounds).all(axis=(1, 2))
         truth = [nearest(number) for number in self._exact.flat]
         self._truth = np.array(truth, dtype=float64).reshape(self._exact.shape)
-        self._judges: dict[int, Judge] = {}
 
     def method(self, answers: Answers) -> MethodJudged:
         """Return the verdicts on one method."""
@@ -144,7 +172,7 @@ class _Judging:
         reasons: dict[int, str] = {}
         blank = MethodRow(name="", family=answers.family, status=Status.OK)
         for index in np.flatnonzero(answered & ~plain).tolist():
-            row = self._judge(index).judged(blank, answers.estimate(index))
+            row = self._judged(index, blank, answers)
             verdicts[index] = VERDICTS.index(Verdict(row.verdict or "inconclusive"))
             largest = (row.max_abs_error, row.max_rel_error, row.max_ulp_error)
             parts[:, index] = [-math.inf if size is None else size for size in largest]
@@ -152,6 +180,16 @@ class _Judging:
                 reasons[index] = row.message
         absolute, relative, ulps = parts
         return MethodJudged(verdicts, absolute, relative, ulps, reasons)
+
+    def _judged(self, index: int, blank: MethodRow, answers: Answers) -> MethodRow:
+        """Return the verdict at one point, by the referee's full work."""
+        judge, plain = self._judge(index), answers.plain
+        row = judge.judged(blank, answers.estimate(index))
+        if row.verdict == Verdict.DISAGREE and plain is not None and index not in plain.silent:
+            again = judge.judged(blank, plain.estimate(index))
+            if again.verdict in CONFIRMED:
+                return declared(row, answers.rules)
+        return row
 
     def referred(self) -> Referred:
         """Return the referee's results."""
@@ -171,23 +209,26 @@ class _Judging:
     def _judge(self, index: int) -> Judge:
         if index not in self._judges:
             self._judges[index] = Judge(
-                self._function, self._points[index], self._order, self._timeout
+                self._function, self._points[index], self._order, self._timeout, self._values
             )
         return self._judges[index]
 
 
-def _joined(parts: Sequence[NDArray[Any]], shape: tuple[int, int]) -> NDArray[Any]:
+def _joined(parts: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
     return np.stack(parts) if parts else np.zeros((0, *shape))
 
 
-def truths(function: Function, points: NDArray[float64], order: int) -> NDArray[float64]:
+def truths(
+    function: Function | None, points: NDArray[float64], order: int, shape: tuple[int, int]
+) -> NDArray[float64]:
     """Return derivatives ``(N, m, n)`` at points, by balls of few bits, to rank errors by.
 
     They are nan where a few bits are not enough, or there is no derivative: nothing is reported
     from them, and the points that they single out are judged by `judged`.
     """
-    rows = function.m if order == 1 else function.n
-    found = np.full((len(points), rows, function.n), math.nan)
+    found = np.full((len(points), *shape), math.nan)
+    if function is None:
+        return found
     try:
         from difflab.balls.evaluation import PRECISIONS, evaluator
         from difflab.balls.library import arb, precision

@@ -1,4 +1,4 @@
-"""A comparison over a domain as typed, immutable rows, and its schema ``difflab.domain/1``."""
+"""A comparison over a domain as typed, immutable rows, and its schema ``difflab.domain/2``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from difflab.methods.protocol import Family
 
 __all__ = [
     "LEVELS",
+    "READ",
     "SCHEMA",
     "UNANSWERED",
     "DomainComparison",
@@ -28,7 +29,9 @@ __all__ = [
     "quantiles",
 ]
 
-SCHEMA = "difflab.domain/1"
+SCHEMA = "difflab.domain/2"
+READ = ("difflab.domain/1", SCHEMA)
+"""The schemas that can be read; the second has another verdict."""
 LEVELS = (50, 99, 100)
 """The percentages of points of which the errors are stated."""
 UNANSWERED = "unanswered"
@@ -203,7 +206,7 @@ class DomainComparison:
         return not (wrong or self.contradiction)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison in the schema ``difflab.domain/1``, strict JSON."""
+        """Return the comparison in the schema ``difflab.domain/2``, strict JSON."""
         return {
             "schema": SCHEMA,
             "expression": strict(self.expression),

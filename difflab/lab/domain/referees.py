@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from difflab.graph.function import Function
 from difflab.lab.domain.answers import Answers
-from difflab.lab.domain.judging import Judged, judged, truths
+from difflab.lab.domain.judging import Judged, Values, judged, truths
 from difflab.lab.environment import environment
 from difflab.methods.process.worker import Handlers, ReportProgress, UnsentError, Worker
+from difflab.methods.protocol import Problem
 
 __all__ = ["RefereeSession", "Referees", "handlers"]
 
@@ -29,26 +30,26 @@ class Referees:
 
     Parameters
     ----------
-    function : Function
-        The function. One that cannot be sent to a process is judged in this one.
-    order : int
-        1 for the Jacobian, 2 for the Hessian.
-    timeout : float
-        The referee's time limit at a point, in seconds.
+    problem : Problem
+        The function, the order, and the referee's time limit at a point. A function that cannot be
+        sent to a process is judged in this one, and so is code that has no graph.
     points : int
         How many points there are.
     """
 
-    def __init__(self, function: Function, order: int, timeout: float, points: int) -> None:
+    def __init__(self, problem: Problem, points: int) -> None:
         self._here = RefereeSession()
-        self._here.begin(function, order, timeout)
-        count = int(environment()["threads"] or 1) if points > FEW else 0
+        function = problem.function
+        begun = (function, problem.order, problem.timeout, problem.shape)
+        self._here.begin(*begun, values=problem.values if function is None else None)
+        many = points > FEW and function is not None  # Python code stays in this process
+        count = int(environment()["threads"] or 1) if many else 0
         self._workers = [Worker("difflab.lab.domain.referees") for _ in range(count)]
         self._free: SimpleQueue[Worker] = SimpleQueue()
         for worker in self._workers:
             self._free.put(worker)
         self._begun: set[Worker] = set()
-        self._problem = (function, order, timeout)
+        self._problem = begun
         self._threads = ThreadPoolExecutor(max(count, 1))
 
     def __enter__(self) -> Referees:
@@ -106,15 +107,23 @@ def handlers(report: ReportProgress) -> Handlers:
 class RefereeSession:
     """The function that this process judges."""
 
-    def begin(self, function: Function, order: int, timeout: float) -> None:
-        """Set the function, the order and the referee's time limit at a point."""
+    def begin(
+        self,
+        function: Function | None,
+        order: int,
+        timeout: float,
+        shape: tuple[int, int],
+        values: Values | None = None,
+    ) -> None:
+        """Set the function, the order, the time limit at a point, and the derivative's shape."""
         self._function, self._order, self._timeout = function, order, timeout
+        self._shape, self._values = shape, values
 
     def judge(self, points: NDArray[float64], methods: Sequence[Answers]) -> Judged:
         """Return `judged` at points."""
         with np.errstate(all="ignore"):
-            return judged(self._function, points, methods, self._order, self._timeout)
+            return judged(self._function, points, methods, self._order, self._timeout, self._values)
 
     def truths(self, points: NDArray[float64]) -> NDArray[float64]:
         """Return `truths` at points."""
-        return truths(self._function, points, self._order)
+        return truths(self._function, points, self._order, self._shape)

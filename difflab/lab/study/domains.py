@@ -1,7 +1,7 @@
 """Comparisons over a domain in a study: how one is made, repeated, and becomes records.
 
 The record of a method has the verdict and the errors of its worst point; the whole row is in the
-column `comparison`, as in the schema ``difflab.domain/1``.
+column `comparison`, as in the schema ``difflab.domain/2``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from difflab.core.quantities import percent
 from difflab.core.strict_json import long_integers, strict
 from difflab.errors import InputError
 from difflab.lab.domain.compare import compare_domain
-from difflab.lab.domain.record import SCHEMA
+from difflab.lab.domain.record import READ
 from difflab.lab.record import MethodRow, Status
 from difflab.lab.study.cases import Case, Domain
 from difflab.methods.protocol import Family
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
-    """Compare methods over the domain of a case; return the schema ``difflab.domain/1``."""
+    """Compare methods over the domain of a case; return the schema ``difflab.domain/2``."""
     return compare_domain(
         case.text,
         {name: tuple(ends) for name, ends in domain.over.items()},
@@ -60,7 +60,7 @@ def read_over(text: str) -> Mapping[str, Any]:
             found = json.loads(text)
     except ValueError:
         found = None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+    if not isinstance(found, dict) or found.get("schema") not in READ:
         raise InputError("this is no comparison over a domain")
     return found
 

@@ -18,6 +18,7 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.problems.sized import Family
+    from difflab.lab.study.cases import Domain
 
 __all__ = ["NO_USER_CODE", "Source", "UserCode", "function_of", "members", "source"]
 
@@ -27,8 +28,20 @@ _SIZE = "{n}"
 class UserCode(Protocol):
     """Python code of the user that a study names as ``module:function``."""
 
-    def function(self, name: str, point: Mapping[str, Any] | None) -> Function | None:
-        """Return a function, traced at a point; None if `name` names no Python code."""
+    def function(
+        self, name: str, point: Mapping[str, Any] | None, domains: Sequence[Domain] = ()
+    ) -> Function | None:
+        """Return a function, traced at a point; None if `name` names no Python code.
+
+        Parameters
+        ----------
+        name : str
+            ``module:function``.
+        point : mapping or None
+            The values of its arguments.
+        domains : sequence of Domain
+            The domains over which it is compared: `point` lacks arguments that vary.
+        """
 
     def family(self, name: str) -> Family | None:
         """Return a family of functions by size; None if `name` names no Python code."""
@@ -37,7 +50,9 @@ class UserCode(Protocol):
 class _NoUserCode:
     """Every name is a formula."""
 
-    def function(self, name: str, point: Mapping[str, Any] | None) -> Function | None:
+    def function(
+        self, name: str, point: Mapping[str, Any] | None, domains: Sequence[Domain] = ()
+    ) -> Function | None:
         return None
 
     def family(self, name: str) -> Family | None:
@@ -74,13 +89,17 @@ class Source:
 
 
 def source(
-    formula: str, folder: Path, code: UserCode, points: Sequence[Mapping[str, Any] | None]
+    formula: str,
+    folder: Path,
+    code: UserCode,
+    points: Sequence[Mapping[str, Any] | None],
+    domains: Sequence[Domain] = (),
 ) -> list[Source]:
     """Return what a formula spells at each of the points: a function of Python may differ.
 
     A formula, a problem of the library and a file's content are one source for all points.
     """
-    traced = [code.function(formula, point) for point in points]
+    traced = [code.function(formula, point, domains) for point in points]
     if traced[0] is not None:
         return [Source(_program(each, formula), formula) for each in traced if each is not None]
     if names_problem(formula):

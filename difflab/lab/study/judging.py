@@ -36,7 +36,7 @@ class Judged:
     failure : Outcome or None
         Why there is none.
     domain : mapping or None
-        The comparison over a domain, of the schema ``difflab.domain/1``.
+        The comparison over a domain, of the schema ``difflab.domain/2``.
     """
 
     comparison: Comparison | None

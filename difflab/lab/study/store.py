@@ -68,7 +68,7 @@ COLUMNS: Mapping[str, type] = {
 }
 """The columns of a record. `tree` and `dag` are exact integers of any length, as text; `point`,
 `over` (a domain, with its scale and seed), `blocks` (the samples) and `comparison` (of the schema
-``difflab.comparison/2``, or ``difflab.domain/1`` over a domain) are JSON."""
+``difflab.comparison/3``, or ``difflab.domain/2`` over a domain) are JSON."""
 _SINCE_2 = ("m", "over", "points")
 
 _KINDS = {str: "TEXT", int: "INTEGER", float: "REAL"}

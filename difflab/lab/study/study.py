@@ -195,7 +195,7 @@ class _Reader:
         return repeats if timing else 0
 
     def _sources(
-        self, at: KeyPath, grid: Mapping[str, Any]
+        self, at: KeyPath, grid: Mapping[str, Any], domains: Sequence[Domain]
     ) -> Iterator[tuple[Source, Mapping[str, Any] | None]]:
         """Yield every function at every point that the grid gives; the point None is none."""
         given: tuple[Mapping[str, Any] | None, ...] = self._each(at, grid, "at", dict, (None,))
@@ -212,7 +212,7 @@ class _Reader:
             key = known if known in grid else "n" if n else "m"
             raise self._error((*at, key), f"{key} need {missing}, which the grid lacks")
         for formula in formulas:
-            find = partial(source, formula, self._path.parent, self._code, given)
+            find = partial(source, formula, self._path.parent, self._code, given, domains)
             yield from zip(self._checked((*at, "formulas"), find), given, strict=True)
         for name in families:
             found = partial(_listed, name, n, m, self._code)
@@ -226,7 +226,7 @@ class _Reader:
         seeds = self._each(at, grid, "seeds", int, (0,), _one_from_zero)
         domains = self._domains(at, grid, seeds)
         known: dict[tuple[str, frozenset[str]], Function] = {}
-        for each, given in self._sources(at, grid):
+        for each, given in self._sources(at, grid, domains):
             key = (*at, "families" if each.family else "formulas")
             names = frozenset(given_names(each.point, given, *(domain.over for domain in domains)))
             find = partial(function_of, each, names)

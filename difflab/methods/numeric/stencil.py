@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
+from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 
 __all__ = [
@@ -78,6 +79,8 @@ class StencilSampler:
         """Return the values of one batch; raise if the deadline is reached."""
         if self.deadline is not None:
             self.deadline.check()
+            if isinstance(self.values, PointByPoint):  # one call may take long
+                return self.values(points, self.deadline)
         return self.values(points)
 
 

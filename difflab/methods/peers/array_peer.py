@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.errors import UnsupportedError
 from difflab.graph.ir import packed_slices
+from difflab.graph.pytree import flatten
 from difflab.methods.peers.peer import Array, CallAdapter, Peer
 from difflab.methods.peers.spelling import LibrarySpelling, written
+from difflab.methods.protocol import Problem
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -52,6 +55,26 @@ class ArrayPeer(Peer):
         def flat(x: Any) -> Any:
             parts = [xp.reshape(x[part], shape) for part, shape in cuts]
             return xp.concatenate([xp.reshape(part, (-1,)) for part in code(*parts)], 0)
+
+        return flat
+
+    def packed_code(self, problem: Problem) -> Callable[[Any], Any]:
+        """Return Python code as a function of the flattened inputs, on arrays of the package.
+
+        Raises
+        ------
+        UnsupportedError
+            The values of the problem are not those of code.
+        """
+        code, xp = getattr(problem.values, "code", None), self.spelling.xp
+        if code is None:
+            raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
+        cuts = list(zip(packed_slices(code.shapes), code.shapes, strict=True))
+
+        def flat(x: Any) -> Any:
+            parts = [xp.reshape(x[part], shape) for part, shape in cuts]
+            results = flatten(code.called(parts))[0]
+            return xp.concatenate([xp.reshape(part, (-1,)) for part in results], 0)
 
         return flat
 

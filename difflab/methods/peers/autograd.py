@@ -20,6 +20,7 @@ from difflab.methods.peers.spelling import (
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+    from difflab.methods.protocol import Problem
 
 __all__ = ["AUTOGRAD"]
 
@@ -34,9 +35,15 @@ class Autograd(ArrayPeer):
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return autograd's Jacobian or Hessian."""
+        return self._of(self.packed(function), order)
+
+    def of_code(self, problem: Problem) -> PeerCall:
+        """Return the same of Python code."""
+        return self._of(self.packed_code(problem), problem.order)
+
+    def _of(self, flat: Callable[[Any], Any], order: int) -> PeerCall:
         import autograd
 
-        flat = self.packed(function)
         found = autograd.hessian(lambda x: flat(x)[0]) if order == 2 else autograd.jacobian(flat)
 
         def call(x: Array) -> Any:

@@ -12,7 +12,7 @@ from numpy import float64
 from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.spelling import LibrarySpelling
-from difflab.methods.protocol import Estimate, Family
+from difflab.methods.protocol import Estimate, Family, Problem
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -45,7 +45,15 @@ class DifferencePeer(ArrayPeer):
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the package's Jacobian or Hessian, its error estimate, and the evaluations."""
-        counted = _CallCounter(self.packed(function))
+        return self._counting(self.packed(function), order)
+
+    def of_code(self, problem: Problem) -> PeerCall:
+        """Return the same of the values of Python code."""
+        values = problem.values
+        return self._counting(lambda x: values(np.asarray(x, float64)[None])[0], problem.order)
+
+    def _counting(self, flat: Callable[[Array], Any], order: int) -> PeerCall:
+        counted = _CallCounter(flat)
         found = self.differences(counted if order == 1 else lambda x: counted(x)[0], order)
 
         def call(x: Array) -> Any:

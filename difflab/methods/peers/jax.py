@@ -19,6 +19,7 @@ from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, tak
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+    from difflab.methods.protocol import Problem
 
 __all__ = ["JAX", "Jax", "double", "jax_spelling"]
 
@@ -47,6 +48,15 @@ class Jax(ArrayPeer):
         call = self.waiting(jax.jit(transformed))
         call(np.ones(function.n))  # compiles
         return call
+
+    def of_code(self, problem: Problem) -> PeerCall:
+        """Return the Jacobian or Hessian of Python code, not compiled: it may branch on values."""
+        import jax
+
+        flat = self.packed_code(problem)
+        if problem.order == 2:
+            return self.waiting(jax.jacfwd(jax.jacrev(lambda x: flat(x)[0])))
+        return self.waiting(jax.jacrev(flat))
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return ``jit(value_and_grad)``, vectorised by ``vmap`` for a batch."""

@@ -119,17 +119,41 @@ class Peer:
         MethodTimeout
             Preparing would take far longer than ``problem.timeout``.
         """
+        if problem.function is None:
+            self.ready()
+            with refusals(self.title):
+                return PeerDerivative(self, self.of_code(problem), problem.shape)
         function = self.formula(problem.function, problem.timeout, problem.order)
         with refusals(self.title):
             call = self.derivative(function, problem.order)
         return PeerDerivative(self, call, problem.shape)
 
-    def formula(self, function: Function | None, timeout: float, order: int = 1) -> Function:
-        """Return the function to convert, with user-defined operations expanded."""
+    def ready(self) -> None:
+        """Import the package.
+
+        Raises
+        ------
+        UnsupportedError
+            It is missing or broken.
+        """
         self.start()
         reason = self.missing()
         if reason is not None:
             raise UnsupportedError(reason)
+
+    def of_code(self, problem: Problem) -> PeerCall:
+        """Return the Jacobian or the Hessian of Python code, which has no graph.
+
+        Raises
+        ------
+        UnsupportedError
+            The package cannot run Python code, by default.
+        """
+        raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
+
+    def formula(self, function: Function | None, timeout: float, order: int = 1) -> Function:
+        """Return the function to convert, with user-defined operations expanded."""
+        self.ready()
         if function is None:
             raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
         from difflab.graph.custom.rows import opened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.core.pytorch import NUMPYS_NAMES
+from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_by_index
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+    from difflab.methods.protocol import Problem
 
 __all__ = ["TORCH", "torch_spelling"]
 
@@ -29,9 +32,31 @@ class Torch(ArrayPeer):
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
+        return self._of(self.packed(function), order)
+
+    def of_code(self, problem: Problem) -> PeerCall:
+        """Return the same of Python code; a tensor that it turns into a number is refused."""
+        call = self._of(self.packed_code(problem), problem.order)
+
+        def strict(x: Array) -> Any:
+            import torch
+
+            before = torch.is_warn_always_enabled()
+            torch.set_warn_always(True)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", UserWarning)
+                    return call(x)
+            except UserWarning as error:
+                raise UnsupportedError(f"PyTorch cannot follow this code: {error}") from error
+            finally:
+                torch.set_warn_always(before)
+
+        return strict
+
+    def _of(self, flat: Callable[[Any], Any], order: int) -> PeerCall:
         import torch
 
-        flat = self.packed(function)
         if order == 2:
             hessian = torch.autograd.functional.hessian
             return lambda x: hessian(lambda at: flat(at)[0], torch.tensor(x))

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_peer import by_rows
 from difflab.methods.peers.peer import CallAdapter, PeerCall
 from difflab.methods.peers.torch import Torch
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+    from difflab.methods.protocol import Problem
 
 __all__ = ["TORCH_COMPILE"]
 
@@ -24,6 +26,10 @@ class TorchCompile(Torch):
     title = "torch.compile"
     package = "torch"
     summary = "torch.compile: PyTorch's vjp, compiled to C++ by Inductor, in float64"
+
+    def of_code(self, problem: Problem) -> PeerCall:
+        """Refuse Python code without a graph: it is not compiled."""
+        raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the compiled pullback of the function or of its gradient, called per row."""

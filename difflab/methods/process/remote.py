@@ -27,29 +27,34 @@ class Remote(MethodProcess):
     here : Method, optional
         The method in this process, if it is safe to load: its description is known without
         waiting, and it handles problems that cannot be sent.
+
+    Attributes
+    ----------
+    here : Method or None
+        The same.
     """
 
     def __init__(self, name: str, value: str = "", here: Method | None = None) -> None:
         super().__init__("difflab.methods.remote_worker", name, value)
         self.name = name
         self._value = value
-        self._here = here
+        self.here = here
         self._loaded: Description | None = None
 
     @property
     def family(self) -> Family:
         """The family to which it belongs."""
-        return (self._here or self._describe()).family
+        return (self.here or self._describe()).family
 
     @property
     def summary(self) -> str:
         """A one-line description."""
-        return (self._here or self._describe()).summary
+        return (self.here or self._describe()).summary
 
     @property
     def orders(self) -> tuple[int, ...]:
         """The supported orders of derivative."""
-        return (self._here or self._describe()).orders
+        return (self.here or self._describe()).orders
 
     def missing(self) -> str | None:
         """Return why the method cannot be loaded or cannot run here, or None."""
@@ -74,12 +79,14 @@ class Remote(MethodProcess):
         reason = self.missing()
         if reason is not None:
             raise UnsupportedError(reason)
+        if problem.function is None and self.here is not None:
+            return self.here.prepare(problem)  # Python code cannot be sent
         try:
             return ProcessDerivative(self, problem)
         except UnsentError:
-            if self._here is None:
+            if self.here is None:
                 raise
-            return self._here.prepare(problem)
+            return self.here.prepare(problem)
 
     def _describe(self) -> Description:
         """Return the description of the loaded method; it is requested once."""
@@ -94,5 +101,5 @@ class Remote(MethodProcess):
 
     def _unusable(self, why: str) -> Description:
         broken = Broken(self.name, f"{self._value or self.name} {why}")
-        like = self._here or broken
+        like = self.here or broken
         return Description(self.name, like.family, like.orders, like.summary, broken.reason)

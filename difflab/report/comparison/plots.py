@@ -138,11 +138,13 @@ def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> list[Method
 
 
 def _mark(axes: Axes, point: tuple[float, float], row: MethodRow) -> None:
-    """Draw one method; a wrong one is crossed out, which does not depend on colour."""
+    """Draw one method; a wrong one is crossed out and a declared one ringed, in any colour."""
     family = _family(row)
     axes.plot(*point, family.marker, color=family.colour, ms=8, mec=INK, mew=0.5, zorder=3)
     if row.outcome == "disagree":
         axes.plot(*point, "x", color=INK, ms=13, mew=1.4, zorder=4)
+    elif row.outcome == "declared":
+        axes.plot(*point, "o", mfc="none", mec=INK, ms=14, mew=1.0, zorder=4)
 
 
 def _error_axis(axis: Axis, rows: Sequence[MethodRow], top: float) -> None:
@@ -182,6 +184,8 @@ def _legend(rows: Sequence[MethodRow]) -> list[Artist]:
     handles.append(Patch(color=_GOOD, alpha=0.2, label="within 2 ULP"))
     if any(row.outcome == "disagree" for row in rows):
         handles.append(marker("disagrees", "x", INK, INK))
+    if any(row.outcome == "declared" for row in rows):
+        handles.append(marker("declared by a rule", "o", "none", INK))
     return handles
 
 

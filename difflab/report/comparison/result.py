@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from difflab.core.files import write_whole
 from difflab.core.wording import names_problem
 from difflab.errors import InputError
+from difflab.graph.function import Function
 from difflab.lab.compare import CompareOptions
 from difflab.lab.compare import compare as compared
 from difflab.lab.problems.library import problem
@@ -22,7 +23,6 @@ from difflab.report.terminal import WIDTH
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from difflab.graph.function import Function
     from difflab.lab.domain.compare import DomainOptions
     from difflab.report.domain.result import DomainResult
 
@@ -93,7 +93,7 @@ class StabilisedResult(SideBySide):
 
 @overload
 def compare(
-    expression: str | Function,
+    expression: str | Function | Callable[..., Any],
     at: Mapping[str, Any] | None = None,
     *,
     stabilise: Literal[False] = False,
@@ -113,7 +113,7 @@ def compare(
 
 @overload
 def compare(
-    expression: str | Function,
+    expression: str | Function | Callable[..., Any],
     at: Mapping[str, Any] | None = None,
     *,
     over: Mapping[str, Any],
@@ -122,7 +122,7 @@ def compare(
 
 
 def compare(
-    expression: str | Function,
+    expression: str | Function | Callable[..., Any],
     at: Mapping[str, Any] | None = None,
     *,
     methods: Sequence[str] | None = None,
@@ -136,17 +136,21 @@ def compare(
     points: int = 10_000,
     scale: Mapping[str, str] | None = None,
     resume: str | Path | None = None,
+    verify: bool = True,
 ) -> Result | StabilisedResult | DomainResult:
     """Differentiate a function by every method; judge and measure each result.
 
     Parameters
     ----------
-    expression : str or Function
-        A formula or a program of the language, ``problem:SET/NAME`` (`difflab.problem`), or a
-        function from `difflab.trace`.
+    expression : str, Function or callable
+        A formula or a program of the language, ``problem:SET/NAME`` (`difflab.problem`), a
+        function from `difflab.trace`, or Python code, which is traced at the point. Methods that
+        see only values call that code itself. If it cannot be traced, they are compared alone,
+        with a referee that has float64 values only and states its digits.
     at : mapping, optional
-        A value for every input. By default a point inside the domain and away from kinks is
-        chosen, which depends on `seed`; that of a problem is its start.
+        A value for every input; for Python code by the names of its parameters. By default, not
+        for code, a point inside the domain and away from kinks is chosen, which depends on `seed`;
+        that of a problem is its start.
     methods : sequence of str, optional
         Names of `difflab.methods`; ``"peers"`` selects the installed peers, ``"all"`` selects
         every method. By default every method except the peers.
@@ -174,6 +178,9 @@ def compare(
     resume : str or path, optional
         With `over`, a file that keeps finished blocks of points until the comparison is done:
         an interrupted one goes on from it.
+    verify : bool
+        Whether Python code is run once at the point, and at the points of a domain as long as
+        the time limit allows, and its values compared with those of its graph.
 
     Returns
     -------
@@ -186,6 +193,8 @@ def compare(
     ------
     difflab.errors.InputError
         The expression, the point, a method's name or the order is invalid.
+    difflab.errors.GraphMismatchError
+        The graph of Python code does not compute what the code does.
 
     Examples
     --------
@@ -220,15 +229,27 @@ def compare(
                 seed=seed,
                 target=target,
                 resume=resume,
+                verify=verify,
             )
         )
     options = CompareOptions(
-        methods=methods, timing=timing, order=order, timeout=timeout, seed=seed, target=target
+        methods=methods,
+        timing=timing,
+        order=order,
+        timeout=timeout,
+        seed=seed,
+        target=target,
+        verify=verify,
     )
     if isinstance(expression, str) and names_problem(expression):
         found = problem(expression)
         expression, at = found.text, found.start if at is None else at
     if stabilise:
+        if not isinstance(expression, str | Function):
+            raise InputError(
+                "stabilise is for a formula or a Function, and this is Python code",
+                hint="record it with difflab.trace(callable, *example_arguments)",
+            )
         both = compare_stabilised(expression, at, **options)
         return StabilisedResult(_result(both.plain), _result(both.stabilised), both.rewriting)
     return _result(compared(expression, at, **options))

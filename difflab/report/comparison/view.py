@@ -1,6 +1,6 @@
 """The texts of a comparison that all reports show: above, in and below the table.
 
-They are read from the dictionary of the schema ``difflab.comparison/1``, so that comparisons
+They are read from the dictionary of the schema ``difflab.comparison/3``, so that comparisons
 saved by earlier versions can be shown.
 """
 

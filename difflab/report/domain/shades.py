@@ -14,11 +14,12 @@ __all__ = ["DARKEST", "HUES", "colours", "depth"]
 HUES = {
     "agree": "#0072B2",
     "convention": "#009E73",
+    "declared": "#CC79A7",
     "inconclusive": "#E69F00",
     "disagree": "#B2182B",
     UNANSWERED: "#B8BABD",
 }
-"""Four of Okabe and Ito's colours, the red darker, which the colour-blind tell apart; and grey."""
+"""Five of Okabe and Ito's colours, the red darker, which the colour-blind tell apart; and grey."""
 
 DARKEST = 16
 """The decimal digits that are lost where a shade is the darkest: all of float64."""

@@ -14,6 +14,7 @@ __all__ = ["times", "verdicts"]
 _COLOURS = {
     "agree": "#009E73",
     "convention": "#56B4E9",
+    "declared": "#0072B2",
     "inconclusive": "#E69F00",
     "unsupported": "#BBBBBB",
     "timeout": "#F0E442",

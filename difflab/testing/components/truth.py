@@ -37,8 +37,6 @@ TRUSTED = 0.1
 
 _LARGEST = 20_000  # operations times inputs up to which the referee is called
 _TIMEOUT = 5.0  # seconds for the referee
-_SAME = 1e4  # units of rounding by which the traced function may differ from the code
-_EPS = float(np.finfo(float64).eps)
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ def refereed(
         found = refer(function, point.ravel().tolist(), timeout=_TIMEOUT)
     except MethodTimeout:
         return None
-    if not _same(function, f, point, found.magnitude):
+    if not _same(function, f, point):
         return None
     resolved = ~np.isin(found.regularity, ("undefined", "unresolved"))
     smooth = found.regularity == "smooth"
@@ -174,16 +172,17 @@ def refereed(
     )
 
 
-def _same(function: Function, f: Callee, point: Array, magnitude: float) -> bool:
+def _same(function: Function, f: Callee, point: Array) -> bool:
     """Return whether a graph and the code that was traced agree at and near the point."""
+    from difflab.graph.verify import agreeing
+
     draw = np.random.default_rng(0)
     for reach in (0.0, 1e-3, 0.1):
         near = point * (1.0 + reach * draw.uniform(-1.0, 1.0, point.shape))
         with np.errstate(all="ignore"):
             theirs = values_at(f, near, function.m)
             ours = function.values(near.ravel())
-        room = _SAME * _EPS * np.fmax(np.abs(theirs), magnitude)
-        if not (np.abs(ours - theirs) <= room)[np.isfinite(theirs)].all():
+        if not agreeing(function, near.ravel(), ours, theirs)[np.isfinite(theirs)].all():
             return False
     return True
 

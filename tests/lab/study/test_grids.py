@@ -118,7 +118,7 @@ def test_a_domain_that_became_worse_is_found(tmp_path):
 class Code:
     """Python code as the command would import it."""
 
-    def function(self, name, point):
+    def function(self, name, point, domains=()):
         if name != "model:loss":
             return None
         return dl.trace(lambda w: np.sum((w - 1) ** 2), np.asarray(point["w"], dtype=float))

@@ -1,0 +1,73 @@
+"""Recordings of user code, compared with a run of that code on plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.recording import Recording, record
+from difflab.graph.arguments import Arguments
+from difflab.graph.code import Code
+from difflab.graph.pytree import LEAF
+from difflab.graph.rewritten import selected
+from difflab.graph.trace import parameter_names
+from difflab.graph.verify import packed, require_same, require_same_slope
+
+__all__ = ["verified"]
+
+
+def verified(
+    recording: Recording,
+    function: Callable[..., Any],
+    call: Callable[[Sequence[Any]], Any],
+    values: Sequence[Any],
+    *,
+    has_aux: bool = False,
+    at_point: bool = True,
+) -> None:
+    """Raise an error unless a recording computes what its code does.
+
+    On tensors and on values of a trace around this one there is nothing to compare.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    function : callable
+        The user's function, for messages.
+    call : callable
+        Calls it with these leaves, traced or not.
+    values : sequence
+        The leaves.
+    has_aux : bool
+        Whether the second of two results is auxiliary data.
+    at_point : bool
+        Whether the code knew the values, so that the graph may have the branches of this point
+        and numbers in place of values: its changes to points beside this one are compared too.
+
+    Raises
+    ------
+    difflab.errors.GraphMismatchError
+        The values, or the changes, differ beyond rounding.
+    """
+    given = [*values, *recording.captured]
+    if any(hasattr(value, "__difflab_apply__") for value in given):
+        return
+    names = parameter_names(function, len(given))
+    arguments = Arguments(tuple(names), (LEAF,) * len(given))
+
+    def run(*leaves: Any) -> Any:
+        result = call(leaves[: len(values)])
+        return result[0] if has_aux else result
+
+    whole, count = recording.function, recording.results
+    graph = selected(whole, whole.outputs[:count], whole.output_names[:count])
+    code, x = Code.of(run, arguments, given, getattr(function, "__name__", "f")), packed(given)
+    shapes = [np.shape(value) for value in values]
+    found = code.run(x, generators_of=function)
+    known = values if at_point else None
+    require_same(graph, code, x, found, lambda: record(call, shapes, has_aux, known))
+    if at_point:
+        require_same_slope(graph, code, x, len(packed(values)), found.values)

@@ -1,0 +1,297 @@
+"""Compare a graph with the Python code that it was recorded from, by running that code.
+
+This is the one comparison: `difflab.trace`, `grad` and `jit` with ``verify=True``, comparisons,
+checks, studies and explanations of Python code call it.
+
+A difference counts if it exceeds the rounding of the computation. That is measured: the graph is
+computed a few times with every input, constant and result moved by a random rounding (Monte Carlo
+arithmetic, D. S. Parker, UCLA CSD-970002, 1997). Integers are exact and are not moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.core.place import NOWHERE
+from difflab.core.primitive import Primitive
+from difflab.core.quantities import exact, significant
+from difflab.errors import GraphMismatchError
+from difflab.graph.arguments import Arguments
+from difflab.graph.code import Code, Run, quietly
+from difflab.graph.evaluate import ArrayInterpreter
+from difflab.graph.function import Function
+from difflab.graph.ir import Number
+from difflab.graph.parting import first_parting
+
+__all__ = [
+    "agreeing",
+    "packed",
+    "point_text",
+    "require_same",
+    "require_same_slope",
+    "require_traced",
+]
+
+Array = NDArray[float64]
+
+DRAWS = 6
+"""Evaluations with random roundings that measure the rounding of a computation."""
+FACTOR = 32.0
+"""How far a difference may exceed the largest change that the random roundings make."""
+ULPS = 8.0
+"""Roundings of the value itself that are allowed in any case."""
+SHOWN = 6
+"""Elements of an array that a message shows."""
+STEP = 2.0**-20
+"""Relative step to the neighbours of a point at which slopes are compared."""
+SLOPE = 1e-3
+"""Relative difference of two changes that is one of the slope, not of rounding or curvature."""
+
+
+def require_traced(
+    graph: Function,
+    function: Callable[..., Any],
+    arguments: Arguments,
+    leaves: Sequence[Any],
+    trace: Callable[[], Any],
+) -> None:
+    """Raise an error unless a graph has the value of its code at the arguments of the trace.
+
+    Parameters
+    ----------
+    graph : Function
+        The graph.
+    function : callable
+        The code.
+    arguments : Arguments
+        The trees of its arguments.
+    leaves : sequence
+        Their leaves.
+    trace : callable
+        Traces the code again.
+
+    Raises
+    ------
+    difflab.errors.GraphMismatchError
+        The values differ beyond rounding.
+    """
+    code = Code.of(function, arguments, leaves)
+    x = packed(leaves)
+    require_same(graph, code, x, code.run(x), trace)
+
+
+def packed(leaves: Sequence[Any]) -> Array:
+    """Return numbers and arrays as one vector of float64."""
+    parts = [np.ravel(np.asarray(leaf, dtype=float64)) for leaf in leaves]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def require_same(
+    graph: Function,
+    code: Code,
+    x: Array,
+    run: Run | NDArray[Any],
+    trace: Callable[[], Any] | None = None,
+) -> None:
+    """Raise an error unless a graph has the value that its code returned at a point.
+
+    Parameters
+    ----------
+    graph : Function
+        The graph.
+    code : Code
+        What it was recorded from.
+    x : ndarray (n,)
+        The packed point.
+    run : Run or ndarray (m,)
+        What the code returned there.
+    trace : callable, optional
+        Traces the code again, for the line at which both part.
+
+    Raises
+    ------
+    difflab.errors.GraphMismatchError
+        The values differ beyond rounding; the message has both, and the line.
+    """
+    found, drawn = (run.values, run.drawn) if isinstance(run, Run) else (run, ())
+    ours = np.asarray(graph.values(x))
+    if found.shape == ours.shape:
+        wrong = np.flatnonzero(~agreeing(graph, x, ours, found))
+        if not wrong.size:
+            return
+        output = "" if found.size == 1 else f"element {wrong[0] + 1} of the result is "
+        both = _both(found[wrong[0]], ours[wrong[0]])
+        said = (
+            f"{output}{both[0]} by the code and {both[1]} by the graph"
+            if output
+            else (f"the code gives {both[0]}, the graph {both[1]}")
+        )
+    else:
+        said = f"the code returns {found.size} elements, the graph {ours.size}"
+    message = f"the graph is not your function: at {point_text(code, x)} {said}"
+    parting = None
+    if trace is not None:
+        with quietly():
+            parting = first_parting(trace, lambda: code.called(code.leaves(x)), code.leaves(x))
+    site = NOWHERE if parting is None else parting.site
+    why = "" if parting is None else parting.text
+    if drawn:
+        why = f"the code draws random numbers from {' and '.join(drawn)}; {why}".rstrip("; ")
+    if why:
+        message = f"{message}; {why}"
+    raise site.error(GraphMismatchError, message, _HINT)
+
+
+_HINT = (
+    "write what the code does with NumPy's functions on its arguments; verify=False, or"
+    " --no-verify, leaves this check out"
+)
+
+
+def agreeing(
+    graph: Function, x: Array, ours: NDArray[Any], found: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Return which values ``(m,)`` of a graph at a point and of its code agree within rounding.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f, x = dl.parse("(1 + x) - 1"), np.array([1e-12])
+    >>> bool(agreeing(f, x, f.values(x), np.array([1e-12]))[0])
+    True
+    >>> bool(agreeing(f, x, f.values(x), np.array([1.001e-12]))[0])
+    True
+    >>> bool(agreeing(f, x, f.values(x), np.array([1e-9]))[0])
+    False
+    """
+    with np.errstate(all="ignore"):
+        same = (ours == found) | (np.isnan(ours) & np.isnan(found))
+        if same.all():
+            return np.asarray(same)
+        eps = float(np.finfo(found.dtype).eps) if found.dtype.kind == "f" else 2.0**-52
+        size = np.fmax(np.abs(ours), np.abs(found))
+        same |= np.abs(ours - found) <= ULPS * eps * size
+        if same.all():
+            return np.asarray(same)
+        moved = np.array([graph.values(x, _Rounding(eps, seed)) for seed in range(DRAWS)])
+        spread = np.max(np.abs(moved - ours), axis=0)
+        same |= np.abs(ours - found) <= FACTOR * spread + ULPS * eps * size
+        # Rounding decides whether the value is a number: at the edge of a domain, or of float64.
+        unsure = np.isfinite(moved).any(axis=0) & ~np.isfinite(moved).all(axis=0)
+        same |= unsure & ~(np.isfinite(ours) & np.isfinite(found))
+    return np.asarray(same)
+
+
+class _Rounding(ArrayInterpreter):
+    """Moves every value by at most one rounding, at random."""
+
+    def __init__(self, eps: float, seed: int, xp: ModuleType = np) -> None:
+        super().__init__(xp)
+        self._eps = eps
+        self._draw = np.random.default_rng(seed)
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the kernel, whose operands that are inputs and whose result are moved."""
+        compute = super().operation(primitive)
+        if primitive.boolean:
+            return compute
+        return lambda *args, **params: self._moved(compute(*args, **params))
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return the constant, moved."""
+        return self._moved(super().constant(value, name))
+
+    def _moved(self, value: Any) -> Any:
+        if getattr(value, "dtype", None) not in (float64, np.float32):
+            return value
+        factor = 1.0 + self._eps * self._draw.uniform(-1.0, 1.0, np.shape(value))
+        return np.where(value == np.rint(value), value, value * factor)[()]
+
+
+def require_same_slope(
+    graph: Function, code: Code, x: Array, moving: int, found: NDArray[Any]
+) -> None:
+    """Raise an error unless a graph changes with its inputs as its code does.
+
+    A graph that was recorded for one point has the branches of that point, and may have numbers in
+    place of values. Both are compared a millionth of the point away on either side of it, so that
+    other branches beside a kink are no difference.
+
+    Parameters
+    ----------
+    graph, code, x
+        As for `require_same`.
+    moving : int
+        How many of the first elements of `x` move; the others are constants of the code.
+    found : ndarray (m,)
+        The value of the code at `x`.
+
+    Raises
+    ------
+    difflab.errors.GraphMismatchError
+        The changes differ on both sides.
+    """
+    ours = graph.values(x)
+    scale = np.where(x == 0, 1.0, np.abs(x)) * STEP
+    step = scale * np.random.default_rng(1).uniform(0.5, 1.0, x.shape)
+    step[moving:] = 0.0
+    differences = []
+    for near in (x + step, x - step):
+        try:
+            with quietly():
+                theirs = code.flat(near)
+        except Exception:  # the point may be outside of the domain of the code
+            return
+        if theirs.shape != found.shape:
+            return
+        with np.errstate(all="ignore"):
+            by_code, by_graph = theirs - found, graph.values(near) - ours
+            room = SLOPE * np.fmax(np.abs(by_code), np.abs(by_graph))
+            room = room + 2.0**-36 * np.fmax(np.abs(found), 2.0**-1000)
+            wrong = (np.abs(by_code - by_graph) > room) & np.isfinite(by_code - by_graph)
+        if not wrong.any():
+            return
+        differences.append((wrong, by_code, by_graph))
+    wrong = differences[0][0] & differences[1][0]
+    for index in np.flatnonzero(wrong)[:1]:
+        by_code, by_graph = (float(part[index]) for part in differences[0][1:])
+        raise GraphMismatchError(
+            f"the graph is not your function: from {point_text(code, x)} to a point beside it the"
+            f" code changes by {significant(by_code)}, the graph by {significant(by_graph)}; the"
+            " code turns a value into a number that the graph keeps as a constant",
+            hint=_HINT,
+        )
+
+
+def _both(code: float, graph: float) -> tuple[str, str]:
+    """Return two numbers with as many digits as show that they differ."""
+    for digits in (4, 6, 9, 12):
+        found = significant(code, digits), significant(graph, digits)
+        if found[0] != found[1]:
+            return found
+    return exact(code), exact(graph)
+
+
+def point_text(code: Code, x: Array) -> str:
+    """Return a point in short."""
+    values: Sequence[Any] = code.leaves(x)
+    return ", ".join(
+        f"{name} = {_shown(value)}"
+        for name, value in list(zip(code.inputs, values, strict=True))[:SHOWN]
+    ) + (", …" if len(values) > SHOWN else "")
+
+
+def _shown(value: Any) -> str:
+    if not np.ndim(value):
+        return exact(value)
+    flat = np.ravel(value)
+    if flat.size > SHOWN:
+        return f"an array of shape {np.shape(value)} that begins with {exact(flat[0])}"
+    shown: str = "[" + ", ".join(map(exact, flat)) + "]"
+    return shown if np.ndim(value) == 1 else f"{shown} of shape {np.shape(value)}"

@@ -1,0 +1,385 @@
+"""Python code as what a comparison is about: it is run, and its graph is compared with that."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.core.wording import counted
+from difflab.errors import (
+    DifflabError,
+    DomainError,
+    InputError,
+    MethodTimeout,
+    PointError,
+    TraceError,
+    printable,
+)
+from difflab.graph.arguments import Arguments
+from difflab.graph.builder import Builder
+from difflab.graph.code import Code, Run, limited, quietly
+from difflab.graph.function import Function
+from difflab.graph.parting import is_users_file
+from difflab.graph.pytree import LEAF, flatten
+from difflab.graph.trace import is_leaf, trace
+from difflab.graph.verify import agreeing, packed, point_text, require_same
+from difflab.methods.deadline import Deadline
+from difflab.methods.point_by_point import PointByPoint
+from difflab.methods.protocol import Problem
+
+__all__ = ["CodeSubject", "Parameters", "user_frame"]
+
+Packed = NDArray[float64]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The names of a function's parameters; `positional` ones are passed by position."""
+
+    target: str
+    required: Sequence[str]
+    optional: Sequence[str]
+    positional: Sequence[str]
+
+    @classmethod
+    def of(cls, target: str, function: Callable[..., Any]) -> Parameters:
+        """Read the signature of a function.
+
+        Raises
+        ------
+        InputError
+            It cannot be read, or has no named parameter.
+        """
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the parameters of {target} cannot be read: {error}") from error
+        named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        required = [p.name for p in named if p.default is p.empty]
+        optional = [p.name for p in named if p.default is not p.empty]
+        if not required and not optional:
+            raise InputError(f"{target} has no named parameter to differentiate by")
+        positional = [p.name for p in named if p.kind is p.POSITIONAL_ONLY]
+        return cls(target, required, optional, positional)
+
+    def matched(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a point in the order of the parameters.
+
+        Raises
+        ------
+        InputError
+            A name is unknown.
+        PointError
+            A parameter without a default has no value.
+        """
+        known = (*self.required, *self.optional)
+        for name in point:
+            if name not in known:
+                near = get_close_matches(str(name), known, 1)
+                guess = f"; did you mean {near[0]!r}?" if near else ""
+                hint = f"one of: {', '.join(known)}"
+                raise InputError(f"unknown parameter of {self.target} {name!r}{guess}", hint=hint)
+        missing = [name for name in self.required if name not in point]
+        if missing:
+            raise PointError(
+                f"no value for the parameter {missing[0]!r} of {self.target}",
+                hint=f"--at {missing[0]}=1.5",
+            )
+        return {name: point[name] for name in known if name in point}
+
+    def require_point(self, point: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Return the point.
+
+        Raises
+        ------
+        PointError
+            There is none.
+        """
+        if point is not None:
+            return point
+        names = [*self.required, *self.optional]
+        raise PointError(
+            f"{self.target} is traced at a point, which gives the shapes of its arguments",
+            hint=f"--at {','.join(f'{name}=1.5' for name in names[:3])}",
+        )
+
+    def caller(self, function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+        """Return the function of these parameters, all by position; a trace has their names."""
+
+        def call(*args: Any) -> Any:
+            named = dict(zip(names, args, strict=True))
+            positional = [named.pop(name) for name in self.positional if name in named]
+            return function(*positional, **named)
+
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind) for name in names]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__wrapped__ = function  # type: ignore[attr-defined]  # its random generators count
+        return call
+
+
+class _QuietCode(PointByPoint):
+    """Code whose output and warnings are discarded, since it is called many times.
+
+    Packages that differentiate Python code find it as `code`.
+    """
+
+    def __init__(self, code: Code, out: int) -> None:
+        super().__init__(code.flat, (sum(map(prod, code.shapes)),), (out,))
+        self.code = code
+
+    def __call__(self, points: NDArray[Any], deadline: Deadline | None = None) -> NDArray[Any]:
+        """Return the values ``(N, m)`` at packed points ``(N, n)``."""
+        with quietly():
+            return super().__call__(points, deadline)
+
+
+@dataclass(frozen=True, eq=False)
+class CodeSubject:
+    """Python code at a point, with its graph if it can be traced.
+
+    Attributes
+    ----------
+    code : Code
+        The code, by the leaves of its arguments.
+    values : mapping
+        The values of the arguments that are given.
+    x : ndarray (n,)
+        The same, packed.
+    function : Function or None
+        The graph.
+    reason : str
+        Why there is none.
+    error : Exception or None
+        What tracing the code raised.
+    """
+
+    code: Code
+    values: Mapping[str, Any]
+    x: Packed
+    function: Function | None
+    reason: str = ""
+    error: Exception | None = None
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], point: Mapping[str, Any] | None, name: str = ""
+    ) -> CodeSubject:
+        """Trace code at a point, which names its arguments.
+
+        Examples
+        --------
+        >>> subject = CodeSubject.of(lambda x: x if x > 0 else -x, {"x": 2.0})
+        >>> subject.function is None, subject.reason.partition(" in a graph")[0]
+        (True, 'the Python code cannot be traced: a branch on a traced value cannot be recorded')
+        """
+        name = name or getattr(function, "__name__", "") or type(function).__name__
+        parameters = Parameters.of(name, function)
+        values = parameters.matched(parameters.require_point(point))
+        call = parameters.caller(function, list(values))
+        leaves: list[Any] = []
+        trees = []
+        for value in values.values():
+            found, tree = ([value], LEAF) if is_leaf(value) else flatten(value)
+            leaves += found
+            trees.append(tree)
+        arrays = [_real(name, leaf) for leaf in leaves]
+        code = Code.of(call, Arguments(tuple(values), tuple(trees)), arrays, name)
+        graph, error = _traced(call, list(values.values()))
+        return cls(code, values, packed(arrays), graph, _reason(error), error)
+
+    @property
+    def n(self) -> int:
+        """The number of flattened inputs."""
+        return int(self.x.size)
+
+    def shaped(self, out: int) -> Function:
+        """Return a function of the inputs of the code, and of as many outputs, for their shapes."""
+        if self.function is not None:
+            return self.function
+        builder = Builder()
+        pairs = zip(self.code.inputs, self.code.shapes, strict=True)
+        inputs = [builder.input(name, shape) for name, shape in pairs]
+        node = builder.spread(builder.constant(0), () if out == 1 else (out,))
+        return Function.build(builder, inputs, [node], ["f"], text=self.code.name)
+
+    def required(self) -> Function:
+        """Return the graph, or raise what tracing the code raised."""
+        if self.function is None:
+            assert self.error is not None
+            raise self.error
+        return self.function
+
+    @property
+    def digest(self) -> str:
+        """What identifies the code: its source, and the arguments."""
+        try:
+            source = inspect.getsource(inspect.unwrap(self.code.function))
+        except (OSError, TypeError):
+            source = "unknown"
+        return f"{self.code.name} {sha256(source.encode()).hexdigest()[:12]} {self.code.shapes}"
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """The value of every leaf, by the name of the input."""
+        leaves = self.code.leaves(self.x)
+        named = zip(self.code.inputs, leaves, strict=True)
+        return {name: leaf if np.ndim(leaf) else float(leaf) for name, leaf in named}
+
+    def numeric(self, problem: Problem, out: int) -> Problem:
+        """Return a problem whose values are those of the code, for methods that see only values."""
+        return replace(problem, values=self.called(out), function=None)
+
+    def called(self, out: int) -> PointByPoint:
+        """Return the code as a function of packed points with `out` values."""
+        return _QuietCode(self.code, out)
+
+    def run(self, timeout: float) -> Run:
+        """Return one run of the code at the point; two, without a graph to compare with.
+
+        Raises
+        ------
+        MethodTimeout
+            It takes longer than the time limit.
+        InputError
+            The code raises an exception, or returns something other than numbers.
+        DomainError
+            Its values are not numbers.
+        """
+        where = f"at {point_text(self.code, self.x)}"
+        try:
+            found = self.code.run(self.x, timeout, twice=self.function is None)
+        except DifflabError:
+            raise
+        except (Exception, SystemExit) as error:
+            if isinstance(self.error, InputError) and not isinstance(self.error, TraceError):
+                raise self.error from error  # which marks the place
+            raise InputError(
+                f"{self.code.name} raised {type(error).__name__} {where}: {error}",
+                hint=user_frame(error),
+            ) from error
+        if not found.values.size:
+            raise InputError(f"{self.code.name} returns no number {where}")
+        return found
+
+    def verified(self, timeout: float) -> Run:
+        """Return one run of the code, after comparing it with the graph, or with a second run.
+
+        Raises
+        ------
+        MethodTimeout
+            It takes longer than the time limit.
+        GraphMismatchError
+            The graph has another value.
+        InputError
+            As for `run`; or there is no graph, and two runs of the code differ.
+        """
+        found = self.run(timeout)
+        if self.function is not None:
+            again = list(self.values.values())
+            require_same(
+                self.function, self.code, self.x, found, lambda: trace(self.code.function, *again)
+            )
+            return found
+        if not found.repeated:
+            drawn = f": it draws random numbers from {' and '.join(found.drawn)}"
+            raise InputError(
+                f"two runs of {self.code.name} at {point_text(self.code, self.x)} differ"
+                f"{drawn * bool(found.drawn)}",
+                hint="a function of its arguments alone has a derivative: pass random numbers, "
+                "times and states as arguments",
+            )
+        if not np.isfinite(found.values).all():
+            raise DomainError(
+                f"{self.code.name} is undefined at {point_text(self.code, self.x)}: its value is"
+                f" {found.values[~np.isfinite(found.values)][0]}"
+            )
+        return found
+
+    def verified_over(self, points: Packed, timeout: float) -> str:
+        """Compare the graph with the code at points, as many as there is time for.
+
+        Returns
+        -------
+        str
+            At how many points they agree.
+
+        Raises
+        ------
+        GraphMismatchError
+            The graph has another value at one of them.
+        """
+        assert self.function is not None
+        values, called = self.function.values(points), self.called(self.function.m)
+        done = 0
+        with suppress(MethodTimeout), limited(timeout):
+            for x, ours in zip(points, values, strict=True):
+                found = called(x[None])[0]
+                # Where code raises an error of arithmetic there is no number to compare.
+                same = agreeing(self.function, x, ours, found) | np.isnan(found)
+                if not same.all():
+                    require_same(self.function, self.code, x, found, self._trace)
+                done += 1
+        return f"run at {counted(done, 'point')} of {len(points):,}: its values are the graph's"
+
+    def _trace(self) -> Function:
+        return trace(self.code.function, *self.values.values())
+
+
+def _real(name: str, leaf: Any) -> NDArray[float64]:
+    """Return an argument as an array of float64.
+
+    Raises
+    ------
+    PointError
+        It is not real, or not finite.
+    """
+    try:
+        found = np.asarray(leaf)
+    except ValueError:
+        found = np.array(None)
+    if found.dtype.kind not in "fiub":
+        raise PointError(f"an argument of {name} is not real: {type(leaf).__name__}")
+    if not np.isfinite(found).all():
+        raise PointError(f"an argument of {name} is not finite")
+    return found.astype(float64)
+
+
+def _traced(
+    call: Callable[..., Any], values: Sequence[Any]
+) -> tuple[Function | None, Exception | None]:
+    """Return the graph of code, or what tracing it raised."""
+    try:
+        return trace(call, *values), None
+    except Exception as error:  # the user's code may raise anything on traced values
+        return None, error
+
+
+def _reason(error: Exception | None) -> str:
+    if error is None:
+        return ""
+    text = printable(f"{type(error).__name__}: {error}")
+    if isinstance(error, InputError):
+        text = error.message + (f" ({error.hint})" if error.hint else "")
+    return f"the Python code cannot be traced: {text}"
+
+
+def user_frame(error: BaseException) -> str | None:
+    """Return the line of the user's code at which an exception was raised, if there is one."""
+    own = str(Path(__file__).parents[1])
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if is_users_file(frame.filename) and not frame.filename.startswith(own):
+            return f"in {Path(frame.filename).name}, line {frame.lineno}: {frame.line}"
+    return None
