@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -301,20 +302,11 @@ def _compared(value: Any) -> Any:
 
 
 def _by_torch(value: Any) -> Any:
-    _needs("torch")
     return difflab.interop.torch.wrap(SQUARE)(value).detach()
 
 
 def _by_jax(value: Any) -> Any:
-    _needs("jax")
     return difflab.interop.jax.wrap(SQUARE)(value)
-
-
-def _needs(name: str) -> Any:
-    """Return a package; a test that needs it is skipped without it."""
-    import pytest
-
-    return pytest.importorskip(name)
 
 
 @dataclass(frozen=True)
@@ -474,6 +466,8 @@ def left_out(kind: str, door: str) -> str:
         return "pint holds the tensor in a quantity, with the unit"
     if kind == "CuPy's stand-in" and (door.startswith(("check", "np.multiply", "jax", "torch"))):
         return "the stand-in has neither DLPack nor NumPy's protocols"
+    if door.endswith(".wrap") and not find_spec(door.removesuffix(".wrap")):
+        return "the library is not installed"
     if door in PLAIN and KINDS[kind].kept is None and not KINDS[kind].parts:
         return "the user's own code computes with it"
     if kind == "float32" and door in MAKERS:
