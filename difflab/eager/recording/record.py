@@ -84,7 +84,9 @@ class TapedArray:
 
     def __difflab_version__(self) -> tuple[Storage, int]:
         """Return what is equal until the values are changed in place."""
-        storage = storage_of(self)
+        storage = self._storage
+        if storage is None:
+            storage = self._storage = Storage()
         return storage, storage.changes
 
     def __difflab_noted__(self, note: Callable[[], None]) -> Callable[[], None]:

@@ -12,7 +12,17 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import NamedTuple
 
-__all__ = ["Chain", "chains", "file_of", "global_names", "lines", "module_file", "names", "owner"]
+__all__ = [
+    "Chain",
+    "attribute_count",
+    "chains",
+    "file_of",
+    "global_names",
+    "lines",
+    "module_file",
+    "names",
+    "owner",
+]
 
 PACKAGE = Path(__file__).parents[2]
 _LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
@@ -133,6 +143,17 @@ def names(code: CodeType) -> frozenset[str]:
             texts = constant if isinstance(constant, tuple) else (constant,)
             found.update(text for text in texts if isinstance(text, str) and text.isidentifier())
     return frozenset(found)
+
+
+@lru_cache(1024)
+def attribute_count(code: CodeType, name: str) -> int:
+    """Return how often code loads an attribute of this name, or has it as a text."""
+    return sum(
+        instruction.argval == name and instruction.opname in (*_ATTRIBUTES, "LOAD_CONST")
+        for part in _codes(code)
+        for instruction in dis.get_instructions(part)
+        if isinstance(instruction.argval, str)
+    )
 
 
 @lru_cache(1024)

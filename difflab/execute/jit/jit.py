@@ -33,6 +33,8 @@ from difflab.graph.pytree import flatten, unflatten
 
 __all__ = ["JitTrace", "Jitted", "jit"]
 
+NOTHING = Reads(Search([]))
+"""What a trace reads that is kept to be shown only."""
 MOST_TRACES = 256
 """Traces of one function that are kept; the one that was used longest ago is dropped."""
 
@@ -146,6 +148,8 @@ class JitTrace:
         Why the function was traced: what differed from the trace before.
     where : str
         The file and the line of that: of the call, or of the code that reads a changed value.
+    unwatched : dict of str to str
+        What the function reads that is not watched, and why.
     changed : str
         What its own run changed of what it reads, so that the next call traces again.
     calls : int
@@ -170,6 +174,7 @@ class JitTrace:
         # What `match` accepts needs no second check, unless it is converted.
         converted = self.captured or self.precisions or SINGLE in self.kinds
         self.matched = self.run if converted else self.compiled.unchecked()
+        self.unwatched = self.reads.unwatched
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """Return the results, in the dtypes of the code."""
@@ -188,7 +193,7 @@ class JitTrace:
             inputs or "no arguments",
             f"{counted(operations, 'operation')}, {counted(self.calls, 'call')}; "
             f"{self.compiled.reason}",
-            *(f"not watched: {name}: {why}" for name, why in self.reads.unwatched.items()),
+            *(f"not watched: {name}: {why}" for name, why in self.unwatched.items()),
             *([f"its run changes what it reads: {self.changed}"] if self.changed else []),
         ]
         return "\n   ".join(lines)
@@ -305,7 +310,7 @@ class Jitted:
         for trace in [trace for trace in same if trace.reads.is_over()]:
             self._drop(trace)
             shown = self.traces[self.traces.index(trace)] = copy(trace)
-            shown.captured = []
+            shown.captured, shown.reads, shown.matched = [], NOTHING, shown.run
         same.append(made)
         self.traces.append(made)
         if len(self.traces) > MOST_TRACES:

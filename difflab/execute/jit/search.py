@@ -31,6 +31,7 @@ import numpy as np
 from difflab.core.attributes import attributes_of, defines, wrapped_by
 from difflab.execute.jit.code import (
     Chain,
+    attribute_count,
     chains,
     file_of,
     global_names,
@@ -116,6 +117,7 @@ class Search:
         self._entered: set[tuple[int, str]] = set()
         self._names: dict[str, str] = {}
         self._scopes: list[tuple[str, dict[str, Any]]] = []
+        self._of_tapes: set[str] = set()
         self._taped: list[tuple[str, Any]] = []
         self._todo: list[tuple[str, Any, str]] = [(name, root, "") for name, root in roots]
         while self._todo:
@@ -149,7 +151,7 @@ class Search:
             for name in sorted(self._names.keys() & scope.keys()):
                 self._entry(scope, name, f"{path}.{name}", self._names[name])
         for name, read in _OF_TAPES.items():
-            for path, tensor in self._taped if name in self._names else ():
+            for path, tensor in self._taped if name in self._of_tapes else ():
                 if (id(tensor), name) not in self._entered:
                     self._entered.add((id(tensor), name))
                     self._result(f"{path}.{name}", partial(read, tensor), self._names[name])
@@ -172,6 +174,14 @@ class Search:
         around = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         for chain in chains(code, scope.get("__package__")):
             self._chain(chain, scope, around)
+        for name in _OF_TAPES.keys() & names(code):
+            of_modules = sum(
+                chain.attributes[:1] == (name,)
+                and type(self._root(chain, scope, around)) is ModuleType
+                for chain in chains(code, scope.get("__package__"))
+            )
+            if attribute_count(code, name) > of_modules:  # `dl.grad` is none of a tensor
+                self._of_tapes.add(name)
         for name in METHODS.keys() & names(code):
             self.unwatched[f".{name}()"] = _note(METHODS[name], known.get(name, ""))
 

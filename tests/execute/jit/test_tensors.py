@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -277,12 +279,26 @@ def test_a_tensor_that_is_traced_stays_one() -> None:
 def test_old_parameters_are_not_kept_and_compiled_code_is() -> None:
     model = nn.Linear(2, 2)
     fast = dl.jit(model)
+    held = []
     for _ in range(6):
         np.testing.assert_allclose(fast(X), plain(model), rtol=1e-12)
+        held.append(weakref.ref(fast.traces[-1].captured[0]))
         in_place(model)
+    gc.collect()
+    assert [array() is None for array in held] == [True] * 5 + [False]
     assert [bool(trace.captured) for trace in fast.traces] == [False] * 5 + [True]
     assert [trace.calls for trace in fast.traces] == [1] * 6
     assert len({id(trace.compiled) for trace in fast.traces}) == 1
+
+
+def test_gradients_matter_to_code_that_names_them() -> None:
+    w = dl.tensor(3.0, requires_grad=True)
+    slope = dl.jit(lambda x: dl.grad(lambda y: y * w.item())(x))
+    noted = dl.jit(lambda x: dl.grad(lambda y: y * w.grad.item())(x))
+    for count in (1, 2):
+        (w * 5.0).backward()
+        assert [slope(1.0), noted(1.0)] == [3.0, 5.0 * count]
+    assert [len(slope.traces), len(noted.traces)] == [1, 2]
 
 
 def test_a_tensor_that_no_run_reads_may_change() -> None:
