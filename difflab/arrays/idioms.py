@@ -14,10 +14,11 @@ from difflab import arrays
 from difflab.arrays import truths
 from difflab.arrays.counterparts import joining, layout, ordering, statistics
 from difflab.arrays.counterparts.selection import clipped, rounded, taken
+from difflab.arrays.in_place import InPlace, overwrite
 from difflab.arrays.numpy_names import alternative_to
 from difflab.arrays.shaped import Shaped
 from difflab.arrays.updates import Updates
-from difflab.core.ownership import unchanged
+from difflab.core.ownership import shared, unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, MissingAttributeError
 from difflab.primitives import as_number, floor, not_equal
@@ -25,7 +26,7 @@ from difflab.primitives import as_number, floor, not_equal
 __all__ = ["Idioms"]
 
 LACKING = (
-    *("choose", "compress", "fill", "flat", "nonzero", "partition", "put", "sort", "tolist"),
+    *("choose", "compress", "partition", "tolist"),
 )
 """Attributes of NumPy arrays that `Idioms` does not provide."""
 
@@ -44,7 +45,7 @@ class Lacking:
         )
 
 
-class Idioms(Shaped):
+class Idioms(InPlace, Shaped):
     """Methods and operators that are spelled as those of NumPy's arrays."""
 
     __slots__ = ()
@@ -70,7 +71,7 @@ class Idioms(Shaped):
     @property
     def real(self) -> Any:
         """The values, which are real."""
-        return unchanged(self)
+        return shared(self)
 
     @property
     def imag(self) -> Any:
@@ -163,13 +164,17 @@ class Idioms(Shaped):
 
     def conj(self) -> Any:
         """Return the values, which are real."""
-        return unchanged(self)
+        return shared(self)
 
     conjugate = conj
 
     def flatten(self) -> Any:
         """Return all elements in one axis, as a copy."""
         return self.ravel().copy()
+
+    def sort(self, axis: int = -1) -> None:
+        """Sort the values in place along an axis."""
+        overwrite(self, ordering.sorted_along(self, axis), "sort")
 
     def std(
         self, axis: arrays.Axis = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None

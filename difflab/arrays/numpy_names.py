@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays import numpy_fft, numpy_linalg
+from difflab.arrays import in_place, numpy_fft, numpy_linalg
 from difflab.arrays.counterparts import (
     calculus,
     joining,
@@ -43,7 +43,7 @@ def _dtype_of(value: Any) -> Any:
     return value.dtype if hasattr(type(value), "__difflab_apply__") else value
 
 
-FAMILIES = (calculus, joining, layout, ordering, products, selection, statistics)
+FAMILIES = (calculus, in_place, joining, layout, ordering, products, selection, statistics)
 
 # A call with unsupported NumPy parameters fails to bind.
 ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {

@@ -6,11 +6,11 @@ The rule, for every public call:
   to: changing them later changes no result, tensor, gradient or tape.
 * Results are the user's alone. They share memory neither with an argument, nor with another
   result, nor with what difflab keeps. Only read-only memory may be shared.
-* The array of a tensor is never written to: a change in place gives the tensor a new one. Views
-  (`t[0]`, `t.reshape(…)`), values kept for `backward`, checkpoints and values passed to hooks keep
-  their elements. So tensors may share arrays without visible effect. Only a tensor and what its
-  `detach` returned are changed together, as in PyTorch.
-* An operation on a tensor that changes nothing (`+t`, `t.sum()` of a scalar) is a new tensor with
+* The array of a tensor is never written to: a change in place gives the tensor a new one. Values
+  kept for `backward`, checkpoints and values passed to hooks keep their elements. Tensors and
+  traced values are changed together where NumPy's arrays would share memory: a value and its views
+  (`t[1:]`, `t.reshape(…)`; see `difflab.core.storage`), and a tensor and what its `detach` returned.
+* An operation that changes nothing (`+t`, `t.sum()` of a scalar) is a new value: of a tensor with
   its own node on the tape. The nodes of a graph are immutable and stay what they are.
 
 Values that are passed through are not copied: what the user's function returns through
@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_constant", "owned", "unchanged"]
+__all__ = ["is_constant", "owned", "shared", "unchanged"]
 
 
 def is_constant(array: Any) -> bool:
@@ -96,3 +96,21 @@ def unchanged(value: Any) -> Any:
     """
     renewed = getattr(value, "__difflab_unchanged__", None)
     return value if renewed is None else renewed()
+
+
+def shared(value: Any) -> Any:
+    """Return a view of all of `value`, such as NumPy's ``x.reshape(x.shape)``.
+
+    A tensor makes a new one, which is recorded as an operation.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> x = dl.tensor([1.0, 2.0])
+    >>> y = shared(x)
+    >>> y[0] = 5.0
+    >>> y is x, x
+    (False, tensor([5., 2.]))
+    """
+    view = getattr(value, "__difflab_shared__", None)
+    return value if view is None else view()

@@ -14,7 +14,7 @@ from difflab.errors import IndexingError
 from difflab.graph.ir import Shape
 from difflab.primitives import index
 
-__all__ = ["opened_shape", "picked", "static_key"]
+__all__ = ["known_key", "opened_shape", "picked", "static_key"]
 
 
 def picked(value: Any, key: Any) -> Any:
@@ -53,6 +53,29 @@ def picked(value: Any, key: Any) -> Any:
         places = chosen_places(entries, shape)
         return arrays.take(arrays.reshape(value, -1), places)
     return index(value, key=static_key(key, shape), rank=len(shape))
+
+
+def known_key(key: Any) -> Any:
+    """Return a key whose carriers are arrays of truth values or integers, where they are known.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> known_key((dl.tensor([1.0, 0.0]) > 0.5, slice(None)))
+    (array([ True, False]), slice(None, None, None))
+    """
+    if isinstance(key, tuple):
+        return tuple([known_key(entry) for entry in key])
+    if isinstance(key, list) and any(hasattr(entry, "__difflab_value__") for entry in key):
+        found = [known_key(entry) for entry in key]
+        return found if all(isinstance(entry, int | np.integer) for entry in found) else key
+    known = getattr(key, "__difflab_value__", None)
+    value = None if known is None else known()
+    if value is None or not isinstance(value, np.ndarray | np.generic):
+        return key
+    if value.dtype.kind == "f" and np.all(value == np.rint(value)):
+        value = value.astype(np.int64)
+    return value if value.ndim else value[()]
 
 
 def _of_list(key: Any) -> np.ndarray[Any, Any]:

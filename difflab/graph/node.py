@@ -7,21 +7,23 @@ for scalars and arrays records graphs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from difflab import arrays
 from difflab.arrays.complex_array import is_complex
-from difflab.arrays.idioms import Idioms
+from difflab.arrays.in_place import changed_at, with_out
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.core.apply import OtherCarrierError
-from difflab.core.place import at_users_line, user_location
+from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
+from difflab.core.storage import View, copies_on_reshape
 from difflab.errors import ShapeError, TraceError
 from difflab.graph.builder import Builder
+from difflab.graph.handle import INSTEAD, AssignedError, Handle
 from difflab.graph.ir import Shape
-from difflab.graph.keys import picked
+from difflab.graph.keys import known_key, picked
 from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
 from difflab.primitives import (
     absolute,
@@ -33,6 +35,7 @@ from difflab.primitives import (
     float32,
     greater,
     greater_equal,
+    index,
     less,
     less_equal,
     mod,
@@ -40,43 +43,17 @@ from difflab.primitives import (
     negative,
     not_equal,
     power,
+    reshape,
     stop_gradient,
     subtract,
     where,
 )
+from difflab.primitives.movement import READ_ONLY, VIEWS
 
 __all__ = ["AssignedError", "Node", "innermost_trace"]
 
 BOOL = np.dtype(np.bool_)
-
-INSTEAD = (
-    "np.stack([a, b]) makes an array of traced values, as in"
-    " np.stack([np.sin(x[i]) for i in range(3)]); np.concatenate joins them, and"
-    " np.where(mask, new, z) replaces some, as z.at[key].set(new) does in a traced z"
-)
-"""Hint for code that assigns traced values to a NumPy array."""
-BRANCH_INSTEAD = (
-    "write dl.cond(condition, f, g, x) instead of `if`, or numpy.where(condition, a, b) for each"
-    " element, and (a < x) & (x < b) instead of `and` and a < x < b; or run the code on"
-    " difflab.tensor, or under grad or jvp alone, which can branch"
-)
-LOOP_INSTEAD = (
-    "write dl.while_loop(condition, step, x) instead of `while`, or dl.scan and dl.fori_loop for a"
-    " known number of turns; or run the code on difflab.tensor, or under grad or jvp alone, which"
-    " can branch"
-)
-NO_NUMBER = "a traced value has no number yet"
-
-
-class AssignedError(TraceError):
-    """A traced value was converted to a number, as NumPy does on assignment."""
-
-    def of_an_array(self) -> TraceError:
-        """Return the error for ``z[i] = value`` with a NumPy array ``z``."""
-        where = self.message.removeprefix(NO_NUMBER)
-        message = f"a traced value cannot be assigned to a part of a NumPy array{where}"
-        return TraceError(message, text=self.text, span=self.span, hint=INSTEAD)
-
+_new: Any = object.__new__
 
 Operator = Callable[["Node", Any], "Node"]
 
@@ -91,6 +68,8 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
             ids = self.id, other.id
         elif kind is float or kind is int:
             ids = self.id, builder.constant(other)
+        elif kind is ViewNode and other.builder is builder:
+            ids = self.id, other.id
         else:
             return self.__difflab_apply__(primitive, (self, other), {})
         return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
@@ -105,7 +84,7 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
     return applied, reflected
 
 
-class Node(Idioms):
+class Node(Handle):
     """A node of `builder` with Python's operators.
 
     Examples
@@ -150,8 +129,14 @@ class Node(Idioms):
         return Node(builder, builder.spread(builder.constant(value), self.shape), self.precision)
 
     def copy(self) -> Node:
-        """Return the same values; nothing changes a traced value."""
-        return self
+        """Return the same values; changes in place of one do not change the other."""
+        return Node(self.builder, self.id, self.precision)
+
+    __difflab_unchanged__ = copy
+
+    def __difflab_as_own__(self, value: Any) -> Any:
+        """Return new elements as a traced value."""
+        return value if isinstance(value, Node) else as_nodes(self.builder, [value])[0]
 
     def detach(self) -> Node:
         """Return the same values as a constant of every derivative."""
@@ -168,7 +153,8 @@ class Node(Idioms):
             result: Node = found.carrier.__difflab_apply__(primitive, args, params)
             return result
         node = builder.emit(primitive, ids, tuple(sorted(params.items())))
-        return _result(builder, node, primitive, args)
+        made = _result(builder, node, primitive, args)
+        return _viewed(made, args[0], primitive, params) if primitive in VIEWS else made
 
     __add__, __radd__ = _operators(add)
     __sub__, __rsub__ = _operators(subtract)
@@ -201,16 +187,11 @@ class Node(Idioms):
             if len(shape) == 1 and -shape[0] <= key < shape[0]:
                 element = self.builder.element(self.id, key % shape[0])
                 return Node(self.builder, element, self.precision)
-        chosen: Node = picked(self, key)
-        return chosen
-
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise at_users_line(
-            TraceError,
-            "a traced value cannot be changed in place",
-            "build a new value: x = x.at[key].set(new), np.where(mask, new, x), np.stack or"
-            " np.concatenate; or run the code on difflab.tensor, which can be changed in place",
-        )
+        entries = key if isinstance(key, tuple) else (key,)
+        chosen: Node = picked(self, known_key(key))
+        if chosen.shape or any(entry is Ellipsis for entry in entries):
+            return chosen
+        return chosen.copy() if type(chosen) is ViewNode else chosen  # a number
 
     def __difflab_cast__(self, dtype: np.dtype[Any]) -> Any:
         """Return the value rounded to float32, or as it is; others are no dtypes of a graph."""
@@ -218,74 +199,76 @@ class Node(Idioms):
             return float32(as_number(self) if self.dtype == BOOL else self)
         return self.of_precision(DOUBLE) if dtype == DOUBLE.dtype else NotImplemented
 
-    def __difflab_value__(self) -> Any:
-        return self.builder.known_value(self.id)
-
-    def __bool__(self) -> bool:
-        value = self.builder.known_value(self.id)
-        if value is None:
-            raise _branch_error()
-        if self.size != 1:
-            raise at_users_line(
-                ShapeError, f"the truth value of a traced value of shape {self.shape} is ambiguous"
-            )
-        return bool(value)
-
-    def __float__(self) -> NoReturn:
-        raise at_users_line(
-            AssignedError,
-            NO_NUMBER,
-            "use NumPy's functions (np.sin) instead of those of `math`",
-        )
-
-    def __format__(self, spec: str) -> str:
-        return repr(self) if not spec else self.__float__()
-
-    item = __float__
-    __int__ = __float__
-    __complex__ = __float__
-
-    def __index__(self) -> NoReturn:
-        raise at_users_line(
-            TraceError,
-            f"{NO_NUMBER}, so it is neither an index nor a number of turns",
-            "make it a constant of the trace: close over it, or name its position in"
-            " static_argnums of dl.jit; dl.while_loop takes a number of turns that is computed,"
-            " dl.scan the elements of an array",
-        )
-
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise at_users_line(
-            TraceError,
-            "a traced value cannot be turned into a NumPy array",
-            INSTEAD,
-        )
-
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NEP 13: NumPy's elementwise functions append nodes."""
-        if "out" in kwargs:
-            raise at_users_line(
-                TraceError,
-                f"numpy.{ufunc.__name__} cannot write a traced value into a NumPy array",
-                f"write z = z + x for z += x; {INSTEAD}",
-            )
-        compute = of_ufunc(ufunc) if method == "__call__" and not kwargs else None
-        if compute is None:
-            called = "" if method == "__call__" else f".{method}"
-            raise _unknown(ufunc.__name__, called)
+        name = ufunc.__name__
+        if method == "at" and not kwargs:
+            return changed_at(name, *inputs)
+        compute = of_ufunc(ufunc) if method == "__call__" else None
+        if kwargs and compute is not None:
+            compute = with_out(compute, kwargs, name)
+        if compute is None or kwargs:
+            raise _unknown(name, "" if method == "__call__" else f".{method}")
         return compute(*map(_array_of, inputs))
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
         """NEP 18: NumPy's array functions, where difflab has a counterpart."""
-        compute = of_function(function, args, kwargs)
+        rest = {name: value for name, value in kwargs.items() if name != "out"}
+        compute = of_function(function, args, rest)
         if compute is None:
             raise _unknown(function.__name__)
-        return compute(*args, **kwargs)
+        if len(rest) < len(kwargs):
+            compute = with_out(compute, {"out": kwargs["out"]}, function.__name__)
+        return compute(*args, **rest)
 
     def __repr__(self) -> str:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
+
+
+class ViewNode(Node):
+    """A traced value that shares elements with another, of which it is a view."""
+
+    __slots__ = ("_view",)
+
+    _view: View
+
+    @property
+    def id(self) -> int:  # type: ignore[override]
+        """The node of the value; of the new one if the owner was changed in place."""
+        view = self._view
+        owner = view.owner
+        if owner.id != view.version:
+            _ID.__set__(self, view.applied(owner.copy()).id)
+            view.version = owner.id
+        found: int = _ID.__get__(self)
+        return found
+
+    def __difflab_seen__(self, new: Node) -> None:
+        """Take new elements that were written to the owner."""
+        _ID.__set__(self, new.id)
+        self._view.version = self._view.owner.id
+
+
+_ID: Any = Node.__dict__["id"]
+ViewNode.__name__ = "Node"  # messages name the type
+
+
+def _viewed(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) -> Node:
+    """Return the result of a row that moves elements as a view, where NumPy's is one."""
+    if not isinstance(source, Node) or not source.shape or (row is index and not made.shape):
+        return made
+    view: View | None = source._view
+    owner, steps = (source, None) if view is None else (view.owner, view.steps)
+    if row is reshape and copies_on_reshape(view, owner.shape, made.shape):
+        return made
+    fixed = READ_ONLY.get(row) or ("" if view is None else view.fixed)
+    found = _new(ViewNode)
+    found.builder, found.precision = made.builder, made.precision
+    found._view = View(owner, (steps, row, dict(params)), owner.id, fixed)
+    _ID.__set__(found, made.id)
+    return found
 
 
 def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]) -> Node:
@@ -297,14 +280,6 @@ def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]
     if precision is DOUBLE:
         builder.in_double = True
     return Node(builder, node, WEAK if row.boolean else precision)
-
-
-def _branch_error() -> TraceError:
-    """Return the error for a branch in code that is traced without values."""
-    place = user_location()
-    loop = (place.text or "").startswith("while")
-    hint = LOOP_INSTEAD if loop else BRANCH_INSTEAD
-    return place.error(TraceError, "a branch on a traced value cannot be recorded in a graph", hint)
 
 
 def _unknown(name: str, called: str = "") -> TraceError:

@@ -17,7 +17,7 @@ from difflab.core.devices import module_of
 from difflab.core.ownership import unchanged
 from difflab.errors import InputError, TraceError
 from difflab.graph.arguments import Arguments
-from difflab.graph.builder import Builder, Span
+from difflab.graph.builder import OPEN_TRACES, Builder, Span
 from difflab.graph.calls import Calls
 from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
@@ -155,9 +155,11 @@ class TraceBuilder(Builder):
         return node
 
     def __enter__(self) -> TraceBuilder:
+        OPEN_TRACES.builders.append(self)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trail: object) -> None:
+        OPEN_TRACES.builders.pop()
         self.is_open, self.calls = False, None
         cause = error.__cause__ if isinstance(error, ValueError) else None
         if isinstance(cause, AssignedError):  # raised by NumPy's conversion to a number
@@ -177,7 +179,7 @@ class TraceBuilder(Builder):
                 isinstance(around, TraceBuilder) and around.is_open and around.depth < self.depth
             ):
                 return None
-            return self._captured((id(around), value.id), value)
+            return self._captured((id(around), value.id), value.copy(), value)
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
             return self._array(value)
         kind = getattr(getattr(value, "dtype", None), "kind", "")
