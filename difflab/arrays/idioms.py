@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from difflab import arrays
 from difflab.arrays import truths
 from difflab.arrays.counterparts import joining, layout, ordering, statistics
-from difflab.arrays.counterparts.selection import clipped, rounded, taken
+from difflab.arrays.counterparts.selection import FUNCTIONS, clipped, nonzero, rounded, taken
 from difflab.arrays.in_place import InPlace, overwrite
 from difflab.arrays.numpy_names import alternative_to
 from difflab.arrays.shaped import Shaped
@@ -26,7 +26,7 @@ from difflab.primitives import as_number, floor, not_equal
 __all__ = ["Idioms"]
 
 LACKING = (
-    *("choose", "compress", "partition", "tolist"),
+    *("choose", "partition", "tolist"),
 )
 """Attributes of NumPy arrays that `Idioms` does not provide."""
 
@@ -121,6 +121,7 @@ class Idioms(InPlace, Shaped):
     diagonal, swapaxes, trace = layout.diagonal, layout.swap_axes, layout.trace
     dot = arrays.dot
     max, min, prod = arrays.max, arrays.min, arrays.prod
+    nonzero = nonzero
     repeat = joining.repeated
     round = rounded
     searchsorted = ordering.searched
@@ -162,6 +163,10 @@ class Idioms(InPlace, Shaped):
         """Return the values clipped to two bounds, either of which may be None."""
         return clipped(self, min, max)
 
+    def compress(self, condition: Any, axis: int | None = None) -> Any:
+        """Return the entries along an axis where a condition holds."""
+        return FUNCTIONS["compress"](condition, self, axis)
+
     def conj(self) -> Any:
         """Return the values, which are real."""
         return shared(self)
@@ -174,7 +179,7 @@ class Idioms(InPlace, Shaped):
 
     def sort(self, axis: int = -1) -> None:
         """Sort the values in place along an axis."""
-        overwrite(self, ordering.sorted_along(self, axis), "sort")
+        overwrite(self, arrays.sort(self, axis), "sort")
 
     def std(
         self, axis: arrays.Axis = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None

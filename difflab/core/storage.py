@@ -60,7 +60,7 @@ class View:
         The handle that owns the elements.
     steps : Step
         The rows that lead from the owner to the view, the last one first.
-    version : int
+    version : object
         The version of the owner that the view has read.
     fixed : str
         Why the view is read-only, as NumPy's; empty if it can be written to.
@@ -76,7 +76,7 @@ class View:
 
     __slots__ = ("fixed", "owner", "steps", "version")
 
-    def __init__(self, owner: Any, steps: Step, version: int, fixed: str = "") -> None:
+    def __init__(self, owner: Any, steps: Step, version: object, fixed: str = "") -> None:
         self.owner = owner
         self.steps = steps
         self.version = version

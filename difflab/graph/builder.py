@@ -87,6 +87,8 @@ class Builder:
 
     depth = 0
     """A trace that starts later has a larger depth, and lifts values of earlier traces."""
+    epoch = 0
+    """The depth of the trace that runs inside this one; handles made meanwhile belong to it."""
 
     def __init__(self, source: SourceMap | None = None, *, simplify: bool = False) -> None:
         self.source = source or SourceMap()

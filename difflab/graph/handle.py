@@ -61,6 +61,7 @@ class Handle(Idioms):
     if TYPE_CHECKING:
         builder: Builder
         id: int
+        epoch: int
 
     # Changes in place: the protocol of `difflab.arrays.in_place`.
 
@@ -73,13 +74,13 @@ class Handle(Idioms):
         return new
 
     def __difflab_writable__(self, what: str) -> None:
-        """Raise `TraceError` unless the trace that the value belongs to is the innermost one."""
-        open_traces = OPEN_TRACES.builders
-        if not hasattr(self.builder, "is_open") or (
-            open_traces and open_traces[-1] is self.builder
-        ):
+        """Raise `TraceError` unless the handle was made inside of the innermost trace."""
+        traces, builder = OPEN_TRACES.builders, self.builder
+        if not hasattr(builder, "is_open") or (traces and traces[-1] is builder):
             return
-        outside = self.builder in open_traces
+        outside = builder in traces
+        if outside and self.epoch == builder.epoch:  # made inside of the function
+            return
         raise at_users_line(
             TraceError,
             f"{what} would change a traced value from outside of the function that is traced"
@@ -89,8 +90,12 @@ class Handle(Idioms):
         )
 
     def __difflab_store__(self, new: Any, what: str) -> None:
-        """Take the value of another handle."""
+        """Take the value of another handle, whose trace may be inside of this one's."""
         if new.builder is not self.builder:
+            inner = OPEN_TRACES.builders[-1:] == [new.builder]
+            if inner and self.epoch == self.builder.epoch:
+                self.builder, self.id, self.epoch = new.builder, new.id, new.builder.epoch
+                return
             raise at_users_line(
                 TraceError,
                 f"{what} would store a value of one trace in another",

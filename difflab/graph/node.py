@@ -15,6 +15,7 @@ from difflab import arrays
 from difflab.arrays.complex_array import is_complex
 from difflab.arrays.in_place import changed_at, with_out
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
+from difflab.arrays.updates import Updates
 from difflab.core.apply import OtherCarrierError
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
@@ -23,7 +24,7 @@ from difflab.errors import ShapeError, TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.handle import INSTEAD, AssignedError, Handle
 from difflab.graph.ir import Shape
-from difflab.graph.keys import known_key, picked
+from difflab.graph.keys import known_key, picked, static_key
 from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
 from difflab.primitives import (
     absolute,
@@ -96,13 +97,14 @@ class Node(Handle):
     <primitive add>
     """
 
-    __slots__ = ("builder", "id", "precision")
+    __slots__ = ("builder", "epoch", "id", "precision")
     __hash__ = None  # type: ignore[assignment]  # == builds a comparison node
 
     def __init__(self, builder: Builder, id: int, precision: Precision = DOUBLE) -> None:
         self.builder = builder
         self.id = id
         self.precision = precision
+        self.epoch = builder.epoch
 
     @property
     def shape(self) -> Shape:
@@ -119,6 +121,10 @@ class Node(Handle):
         """Return the same value with another dtype."""
         return Node(self.builder, self.id, precision)
 
+    def version(self) -> tuple[int, int]:
+        """Return what tells the value from earlier and later ones of this handle."""
+        return self.builder.depth, self.id
+
     def holds_truths(self) -> bool:
         """Whether all elements are known to be truth values; inputs are assumed to be."""
         return _holds_truths(self.builder, self.id)
@@ -132,7 +138,7 @@ class Node(Handle):
         """Return the same values; changes in place of one do not change the other."""
         return Node(self.builder, self.id, self.precision)
 
-    __difflab_unchanged__ = copy
+    __difflab_unchanged__ = __difflab_alone__ = copy
 
     def __difflab_as_own__(self, value: Any) -> Any:
         """Return new elements as a traced value."""
@@ -187,11 +193,19 @@ class Node(Handle):
             if len(shape) == 1 and -shape[0] <= key < shape[0]:
                 element = self.builder.element(self.id, key % shape[0])
                 return Node(self.builder, element, self.precision)
-        entries = key if isinstance(key, tuple) else (key,)
         chosen: Node = picked(self, known_key(key))
-        if chosen.shape or any(entry is Ellipsis for entry in entries):
+        if chosen.shape:
             return chosen
+        entries = key if isinstance(key, tuple) else (key,)
+        if all(entry is Ellipsis or type(entry) is int for entry in entries) and ... in entries:
+            params = {"key": static_key(key, self.shape), "rank": len(self.shape)}
+            return _view_of(chosen, self, index, params)  # an array without axes
         return chosen.copy() if type(chosen) is ViewNode else chosen  # a number
+
+    @property
+    def at(self) -> Updates:
+        """The parts that ``x.at[key].set(new)`` and its kin replace, in a new value."""
+        return Updates(self, known_key)
 
     def __difflab_cast__(self, dtype: np.dtype[Any]) -> Any:
         """Return the value rounded to float32, or as it is; others are no dtypes of a graph."""
@@ -235,20 +249,28 @@ class ViewNode(Node):
     _view: View
 
     @property
+    def builder(self) -> Builder:  # type: ignore[override]
+        """The builder of the owner."""
+        found: Builder = self._view.owner.builder
+        return found
+
+    @property
     def id(self) -> int:  # type: ignore[override]
         """The node of the value; of the new one if the owner was changed in place."""
         view = self._view
-        owner = view.owner
-        if owner.id != view.version:
-            _ID.__set__(self, view.applied(owner.copy()).id)
-            view.version = owner.id
+        version = view.owner.version()
+        if version != view.version:
+            _ID.__set__(self, view.applied(view.owner.copy()).id)
+            view.version = version
         found: int = _ID.__get__(self)
         return found
 
     def __difflab_seen__(self, new: Node) -> None:
         """Take new elements that were written to the owner."""
-        _ID.__set__(self, new.id)
-        self._view.version = self._view.owner.id
+        view = self._view
+        if new.builder is view.owner.builder:  # else it is read again
+            _ID.__set__(self, new.id)
+            view.version = view.owner.version()
 
 
 _ID: Any = Node.__dict__["id"]
@@ -260,15 +282,22 @@ def _viewed(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) 
     if not isinstance(source, Node) or not source.shape or (row is index and not made.shape):
         return made
     view: View | None = source._view
-    owner, steps = (source, None) if view is None else (view.owner, view.steps)
+    owner = source if view is None else view.owner
     if row is reshape and copies_on_reshape(view, owner.shape, made.shape):
         return made
+    return _view_of(made, source, row, params)
+
+
+def _view_of(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) -> Node:
+    """Return the result of a row as a view of its operand."""
+    view: View | None = source._view
+    owner, steps = (source, None) if view is None else (view.owner, view.steps)
     fixed = READ_ONLY.get(row) or ("" if view is None else view.fixed)
     found = _new(ViewNode)
-    found.builder, found.precision = made.builder, made.precision
-    found._view = View(owner, (steps, row, dict(params)), owner.id, fixed)
+    found.precision = made.precision
+    found._view = View(owner, (steps, row, dict(params)), owner.version(), fixed)
     _ID.__set__(found, made.id)
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]) -> Node:

@@ -140,6 +140,7 @@ class TraceBuilder(Builder):
         self.captured: dict[int, Any] = {}
         self.values: PointValues | None = None
         self.is_open = True
+        self._epochs: list[int] = []
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
 
     def copied_spans(self, graph: Graph, spans: list[int]) -> list[int]:
@@ -155,11 +156,18 @@ class TraceBuilder(Builder):
         return node
 
     def __enter__(self) -> TraceBuilder:
-        OPEN_TRACES.builders.append(self)
+        around = OPEN_TRACES.builders
+        self._epochs = [builder.epoch for builder in around]
+        for builder in around:
+            builder.epoch = self.depth
+        around.append(self)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trail: object) -> None:
-        OPEN_TRACES.builders.pop()
+        around = OPEN_TRACES.builders
+        around.pop()
+        for builder, epoch in zip(around, self._epochs, strict=True):
+            builder.epoch = epoch
         self.is_open, self.calls = False, None
         cause = error.__cause__ if isinstance(error, ValueError) else None
         if isinstance(cause, AssignedError):  # raised by NumPy's conversion to a number

@@ -38,6 +38,7 @@ FAMILIES = (
     "devices",
     "libraries",
     "onnx_models",
+    "in_place",
 )
 """The modules of this folder that define a `FAMILY`."""
 

@@ -25,7 +25,7 @@ from difflab.eager.recording.tape import (
     require_recordable,
 )
 from difflab.errors import InputError, ShapeError
-from difflab.primitives import reshape, stop_gradient
+from difflab.primitives import index, reshape, stop_gradient
 from difflab.primitives.movement import VIEWS
 
 __all__ = [
@@ -93,10 +93,15 @@ class TapedArray:
         shape = self._data.shape
         return record(reshape, (self,), {"shape": shape, "rank": len(shape)})
 
-    def __difflab_unchanged__(self) -> Any:
-        made, storage = self.__difflab_shared__(), self._storage
+    def __difflab_alone__(self) -> Any:
+        if type(self._step) is Accumulation:  # a leaf is not changed while it is recorded
+            return self.__difflab_unchanged__()
+        storage = self._storage
         inference = storage is not None and storage.inference
-        return self._own(made._data, made._step, storage if inference else None)
+        return self._own(self._data, self._step, storage if inference else None)
+
+    def __difflab_unchanged__(self) -> Any:
+        return self.__difflab_shared__().__difflab_alone__()
 
 
 class TapeOperation:
@@ -111,6 +116,7 @@ class TapeOperation:
         self.plans_by_dtype: dict[Any, dict[Any, BackwardPlan]] = {}
         self.nondifferentiable = row.boolean or row is stop_gradient
         self.moves = row in VIEWS
+        self.picks = row is index
 
     def kernel(self, xp: Any) -> Any:
         """Return the kernel for an array module, and cache it."""
@@ -182,6 +188,8 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
     except (TypeError, ValueError) as error:
         y = _retried(operation, (x,), error)
         plans = operation.plans_of(y.dtype)
+    if operation.picks and not y.shape:
+        y = y[()]  # a number, which is no view
     if operation.moves and y.base is not None and (y.base is x or y.base is x.base):
         made = a._viewing.of(a, operation.row, operation.params)
     else:

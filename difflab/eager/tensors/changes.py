@@ -16,6 +16,7 @@ from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable, storage_of
 from difflab.errors import TapeError
+from difflab.primitives import index
 from difflab.primitives.movement import READ_ONLY
 
 __all__ = ["Changes", "ViewedArray"]
@@ -96,6 +97,15 @@ class ViewedArray(Changes):
         made._view = View(owner, (steps, row, dict(params)), storage.changes, fixed)
         made._recorded = MODE.enabled
         return made  # type: ignore[no-any-return]
+
+    @classmethod
+    def without_axes(
+        cls, source: TapedArray, number: TapedArray, params: Mapping[str, Any]
+    ) -> ViewedArray:
+        """Return an element as an array without axes: the view ``x[0, ...]``."""
+        made = cls.of(source, index, params)
+        made._data, made._step, made._grad = number._data, number._step, None
+        return made
 
     @property
     def _data(self) -> Any:  # type: ignore[override]

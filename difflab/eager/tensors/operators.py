@@ -131,7 +131,11 @@ class Operators(Changes, Idioms, TapedArray):
             if type(entry) not in _SIMPLE:
                 return picked(self, _plain_key(key))
         shape = self._data.shape
-        return record(index, (self,), {"key": static_key(key, shape), "rank": len(shape)})
+        params = {"key": static_key(key, shape), "rank": len(shape)}
+        made = record(index, (self,), params)
+        if type(key) is tuple and not made._data.shape and ... in key:
+            return self._viewing.without_axes(self, made, params)
+        return made
 
     @property
     def at(self) -> Updates:
