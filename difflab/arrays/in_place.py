@@ -17,18 +17,20 @@ from difflab.arrays.shapes import broadcast_to, fits, reshape, stack
 from difflab.arrays.updates import replaced
 from difflab.core.place import at_users_line
 from difflab.core.storage import View
-from difflab.errors import InputError
+from difflab.errors import InputError, TraceError
 from difflab.primitives import index, scatter, transpose, where
 from difflab.primitives import reshape as reshape_row
 from difflab.primitives.movement import inverse
 from difflab.primitives.structure import decoded
 
-__all__ = ["FUNCTIONS", "InPlace", "as_elements", "assigned", "changed_at", "into_out", "is_part", "overwrite", "with_out"]
+__all__ = ["FUNCTIONS", "INSTEAD", "InPlace", "as_elements", "assigned", "changed_at", "into_out", "is_part", "overwrite", "with_out"]
 
-INTO_NUMPY = (
-    "a NumPy array holds no traced value and no tensor: make the array by np.zeros_like(x), which"
-    " follows the type of x, or join new values by np.stack or np.concatenate"
+INSTEAD = (
+    "make the array by np.zeros_like(x), which follows the type of x, and assign to its parts;"
+    " or join values: np.stack([a, b]), as in np.stack([np.sin(x[i]) for i in range(3)]);"
+    " np.concatenate joins them, and np.where(mask, new, z) replaces some"
 )
+"""Hint for code that writes traced values or tensors into a NumPy array."""
 
 
 def overwrite(target: Any, new: Any, what: str, *, casting: Any = "same_kind") -> None:
@@ -161,9 +163,7 @@ def into_out(
                 given.append(result)
                 continue
             if not hasattr(target, "__difflab_store__"):
-                raise at_users_line(
-                    InputError, f"numpy.{name} cannot write to a NumPy array", INTO_NUMPY
-                )
+                raise _of_numpys(name)
             new = result if mask is True else where(mask, result, target)
             overwrite(target, new, f"numpy.{name} with out=")
             given.append(target)
@@ -210,10 +210,16 @@ def changed_at(name: str, target: Any, key: Any, value: Any = None) -> None:
 
 def _target(name: str, value: Any) -> Any:
     if not hasattr(value, "__difflab_store__"):
-        raise at_users_line(
-            InputError, f"numpy.{name} cannot write into a NumPy array", INTO_NUMPY
-        )
+        raise _of_numpys(name)
     return value
+
+
+def _of_numpys(name: str) -> TraceError:
+    return at_users_line(
+        TraceError,
+        f"numpy.{name} cannot write a tensor or a traced value into a NumPy array",
+        INSTEAD,
+    )
 
 
 def copied_to(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:

@@ -9,19 +9,13 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
+from difflab.arrays.in_place import INSTEAD
 from difflab.core.place import at_users_line, user_location
 from difflab.errors import IndexingError, ShapeError, TraceError
 from difflab.graph.builder import OPEN_TRACES, Builder
 
-__all__ = ["INSTEAD", "AssignedError", "Handle"]
+__all__ = ["AssignedError", "Handle"]
 
-INSTEAD = (
-    "make the array by np.zeros_like(x), which follows the type of x, and assign to its parts;"
-    " or join traced values: np.stack([a, b]), as in"
-    " np.stack([np.sin(x[i]) for i in range(3)]); np.concatenate joins them, and"
-    " np.where(mask, new, z) replaces some"
-)
-"""Hint for code that assigns traced values to a NumPy array."""
 BRANCH_INSTEAD = (
     "write dl.cond(condition, f, g, x) instead of `if`, or numpy.where(condition, a, b) for each"
     " element, and (a < x) & (x < b) instead of `and` and a < x < b; or run the code on"

@@ -49,6 +49,14 @@ def picked(value: Any, key: Any) -> Any:
         return _masked(value, places) if places.dtype == np.bool_ else arrays.take(value, places)
     if hasattr(key, "__difflab_apply__") and shape and key.dtype != np.bool_:
         return taken_at(value, key)
+    for entry in entries:
+        if hasattr(entry, "__difflab_apply__") and entry.dtype == np.bool_:
+            raise at_users_line(
+                IndexingError,
+                "a mask of traced values selects elements whose number is not known yet",
+                "np.where(mask, a, b) keeps the shape, and x[mask] = number writes to some; under"
+                " grad or jvp alone the values are known",
+            )
     if any(isinstance(entry, list | np.ndarray) for entry in entries):
         places = chosen_places(entries, shape)
         return arrays.take(arrays.reshape(value, -1), places)

@@ -22,7 +22,7 @@ from difflab.core.primitive import Primitive
 from difflab.core.storage import View, copies_on_reshape
 from difflab.errors import ShapeError, TraceError
 from difflab.graph.builder import Builder
-from difflab.graph.handle import INSTEAD, AssignedError, Handle
+from difflab.graph.handle import AssignedError, Handle
 from difflab.graph.ir import Shape
 from difflab.graph.keys import known_key, picked, static_key
 from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
@@ -47,9 +47,10 @@ from difflab.primitives import (
     reshape,
     stop_gradient,
     subtract,
+    transpose,
     where,
 )
-from difflab.primitives.movement import READ_ONLY, VIEWS
+from difflab.primitives.movement import READ_ONLY, VIEWS, inverse
 
 __all__ = ["AssignedError", "Node", "innermost_trace"]
 
@@ -65,19 +66,19 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
     # Fast paths: scalar code is a node for each operation.
     def applied(self: Node, other: Any) -> Node:
         builder, kind = self.builder, other.__class__
+        if self.__class__ is not Node:
+            return self.__difflab_apply__(primitive, (self, other), {})
         if kind is Node and other.builder is builder:
             ids = self.id, other.id
         elif kind is float or kind is int:
             ids = self.id, builder.constant(other)
-        elif kind is ViewNode and other.builder is builder:
-            ids = self.id, other.id
         else:
             return self.__difflab_apply__(primitive, (self, other), {})
         return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
 
     def reflected(self: Node, other: Any) -> Node:
         builder, kind = self.builder, other.__class__
-        if kind is float or kind is int:
+        if self.__class__ is Node and (kind is float or kind is int):
             ids = builder.constant(other), self.id
             return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
         return self.__difflab_apply__(primitive, (other, self), {})
@@ -160,7 +161,11 @@ class Node(Handle):
             return result
         node = builder.emit(primitive, ids, tuple(sorted(params.items())))
         made = _result(builder, node, primitive, args)
-        return _viewed(made, args[0], primitive, params) if primitive in VIEWS else made
+        if primitive in VIEWS:
+            return _viewed(made, args[0], primitive, params)
+        if primitive.shape is None and ViewNode in [arg.__class__ for arg in args]:
+            return _in_order(made, args)
+        return made
 
     __add__, __radd__ = _operators(add)
     __sub__, __rsub__ = _operators(subtract)
@@ -182,10 +187,10 @@ class Node(Handle):
         return product
 
     def __neg__(self) -> Node:
-        return Node(self.builder, self.builder.emit(negative, (self.id,)), self.precision)
+        return self.__difflab_apply__(negative, (self,), {})
 
     def __abs__(self) -> Node:
-        return Node(self.builder, self.builder.emit(absolute, (self.id,)), self.precision)
+        return self.__difflab_apply__(absolute, (self,), {})
 
     def __getitem__(self, key: Any) -> Node:
         if type(key) is int:  # fast path: loops index vectors very often
@@ -273,19 +278,56 @@ class ViewNode(Node):
             view.version = view.owner.version()
 
 
+    def filled(self, value: float) -> Node:
+        """Return an array of this shape and order in memory, filled with `value`."""
+        return _in_order(super().filled(value), (self,))
+
+    def __difflab_unchanged__(self) -> Node:
+        return _in_order(self.copy(), (self,))
+
+
 _ID: Any = Node.__dict__["id"]
 ViewNode.__name__ = "Node"  # messages name the type
 
 
 def _viewed(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) -> Node:
     """Return the result of a row that moves elements as a view, where NumPy's is one."""
-    if not isinstance(source, Node) or not source.shape or (row is index and not made.shape):
+    if not isinstance(source, Node) or source.is_number() or (row is index and not made.shape):
         return made
     view: View | None = source._view
     owner = source if view is None else view.owner
     if row is reshape and copies_on_reshape(view, owner.shape, made.shape):
         return made
     return _view_of(made, source, row, params)
+
+
+def _in_order(made: Node, operands: Sequence[Any]) -> Node:
+    """Return a new array in the order in memory that NumPy gives it, which is its operands'.
+
+    One that is not in row-major order is a view of one that is: then reshaping copies it.
+    """
+    rank = len(made.shape)
+    if rank < 2 or all(operand.__class__ is not ViewNode for operand in operands):
+        return made
+    layouts = [_layout(operand) for operand in operands if np.ndim(operand)]
+    if all(layout.flags.c_contiguous for layout in layouts):
+        return made
+    flags = [["readonly"]] * len(layouts) + [["writeonly", "allocate"]]
+    found = np.nditer([*layouts, None], ["zerosize_ok"], flags).operands[-1]  # type: ignore[list-item, call-overload]
+    if found.flags.c_contiguous:
+        return made
+    order = sorted(range(rank), key=lambda axis: -found.strides[axis])
+    axes = tuple([axis - rank for axis in order])
+    owner = transpose(made, axes=axes).copy()
+    return _view_of(made, owner, transpose, {"axes": inverse(axes)})
+
+
+def _layout(operand: Any) -> Any:
+    """Return an array with the strides of an operand, whose elements are not read."""
+    view = getattr(operand, "_view", None)
+    if view is not None:
+        return view.applied(np.empty(view.owner.shape, dtype=np.int8))
+    return operand if isinstance(operand, np.ndarray) else np.empty(operand.shape, dtype=np.int8)
 
 
 def _view_of(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) -> Node:

@@ -164,11 +164,6 @@ def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     return taken(a, np.flatnonzero(known("compress", condition)), axis)
 
 
-def _unique(ar: Any) -> Any:
-    _, first = np.unique(known("unique", ar), return_index=True)
-    return arrays.take(arrays.reshape(ar, -1), first)
-
-
 def _angle(z: Any, deg: bool = False) -> Any:
     """Return the angle of complex values; of real ones 0 or π."""
     found = atan2(z.imag, z.real)
@@ -209,7 +204,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "select": _select,
     "sinc": lambda x: cos_remainder(1, 0, multiply(x, math.pi)),
     "take": taken,
-    "unique": _unique,
 }
 
 

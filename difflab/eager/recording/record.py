@@ -116,7 +116,6 @@ class TapeOperation:
         self.plans_by_dtype: dict[Any, dict[Any, BackwardPlan]] = {}
         self.nondifferentiable = row.boolean or row is stop_gradient
         self.moves = row in VIEWS
-        self.picks = row is index
 
     def kernel(self, xp: Any) -> Any:
         """Return the kernel for an array module, and cache it."""
@@ -188,13 +187,14 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
     except (TypeError, ValueError) as error:
         y = _retried(operation, (x,), error)
         plans = operation.plans_of(y.dtype)
-    if operation.picks and not y.shape:
+    if operation.moves and operation.row is index and not y.shape:
         y = y[()]  # a number, which is no view
     if operation.moves and y.base is not None and (y.base is x or y.base is x.base):
         made = a._viewing.of(a, operation.row, operation.params)
     else:
         made = _new(a._own)
-        made._storage = None
+        storage = a._storage
+        made._storage = storage if storage is not None and storage.inference else None
     made._data = y
     made._grad = made._step = None
     if edge is None or operation.nondifferentiable or not MODE.enabled:

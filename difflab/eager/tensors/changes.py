@@ -18,6 +18,7 @@ from difflab.eager.recording.tape import Accumulation, TapeStep, require_recorda
 from difflab.errors import TapeError
 from difflab.primitives import index
 from difflab.primitives.movement import READ_ONLY
+from difflab.primitives.structure import decoded
 
 __all__ = ["Changes", "ViewedArray"]
 
@@ -104,7 +105,8 @@ class ViewedArray(Changes):
     ) -> ViewedArray:
         """Return an element as an array without axes: the view ``x[0, ...]``."""
         made = cls.of(source, index, params)
-        made._data, made._step, made._grad = number._data, number._step, None
+        data = source._data[(..., *decoded(params["key"]))]
+        made._data, made._step, made._grad = data, number._step, None
         return made
 
     @property
@@ -140,17 +142,13 @@ class ViewedArray(Changes):
             found = view.applied(self._own(owner._data, owner._step, owner._storage))
         finally:
             MODE.enabled = before
-        _DATA.__set__(self, found._data)
+        data = found._data
+        _DATA.__set__(self, np.asarray(data) if isinstance(data, np.generic) else data)
         if type(step) is not Accumulation:
             _set_step(self, found._step)
 
     def __difflab_seen__(self, new: Any) -> None:
-        """Take new elements that were written to the owner."""
-        if not MODE.enabled:
-            return  # read again when it is used: derivatives may flow from the owner
-        _DATA.__set__(self, new._data)
-        self._view.version = self._view.owner._storage.changes
-        _set_step(self, new._step)
+        """Do nothing: the values are read again, in the memory order of a view of the owner."""
 
 
 _DATA: Any = TapedArray.__dict__["_data"]

@@ -120,7 +120,7 @@ class Operators(Changes, Idioms, TapedArray):
     def filled(self, value: float) -> Any:
         """Return a tensor of this shape and dtype, filled with one number."""
         data = self._data
-        return self._own(module_of(data).full(data.shape, value, dtype=data.dtype))
+        return self._own(module_of(data).full_like(data, value))
 
     def copy(self) -> Any:
         """Return a copy; derivatives flow through."""
