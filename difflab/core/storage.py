@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Step", "Storage", "View", "copies_on_reshape"]
 
-Step = tuple["Step | None", "Primitive", "dict[str, Any]"]
+Step = tuple["Step | None", "Primitive", "Mapping[str, Any]"]
 """A row that moves elements with its parameters, and the step before it."""
 
 
@@ -98,13 +98,13 @@ class View:
         return np.asarray(self.applied(np.arange(math.prod(shape)).reshape(shape)))
 
 
-def copies_on_reshape(view: View | None, owner: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+def copies_on_reshape(view: View, owner: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether NumPy copies to give a view, of an owner in row-major order, another shape.
 
     Parameters
     ----------
-    view : View or None
-        What is given another shape; None for the owner itself.
+    view : View
+        What is given another shape.
     owner : tuple of int
         The owner's shape.
     shape : tuple of int
@@ -114,11 +114,9 @@ def copies_on_reshape(view: View | None, owner: tuple[int, ...], shape: tuple[in
     --------
     >>> from difflab.primitives import transpose
     >>> turned = View(None, (None, transpose, {"axes": (-1, -2)}), 0)
-    >>> copies_on_reshape(turned, (2, 3), (6,)), copies_on_reshape(None, (2, 3), (6,))
+    >>> copies_on_reshape(turned, (2, 3), (6,)), copies_on_reshape(turned, (1, 6), (6,))
     (True, False)
     """
-    if view is None:
-        return False
     layout = view.applied(np.empty(owner, dtype=np.int8))  # no element is read or written
     try:
         np.reshape(layout, shape, copy=False)

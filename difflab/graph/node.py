@@ -66,21 +66,25 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
     # Fast paths: scalar code is a node for each operation.
     def applied(self: Node, other: Any) -> Node:
         builder, kind = self.builder, other.__class__
-        if self.__class__ is not Node:
-            return self.__difflab_apply__(primitive, (self, other), {})
         if kind is Node and other.builder is builder:
             ids = self.id, other.id
         elif kind is float or kind is int:
             ids = self.id, builder.constant(other)
+        elif kind is ViewNode and other.builder is builder:
+            made = _result(
+                builder, builder.emit(primitive, (self.id, other.id)), primitive, (self, other)
+            )
+            return _in_order(made, (self, other))
         else:
             return self.__difflab_apply__(primitive, (self, other), {})
         return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
 
     def reflected(self: Node, other: Any) -> Node:
         builder, kind = self.builder, other.__class__
-        if self.__class__ is Node and (kind is float or kind is int):
+        if kind is float or kind is int:
             ids = builder.constant(other), self.id
-            return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
+            made = _result(builder, builder.emit(primitive, ids), primitive, (self, other))
+            return made if self.__class__ is Node else _in_order(made, (self,))
         return self.__difflab_apply__(primitive, (other, self), {})
 
     return applied, reflected
@@ -121,10 +125,6 @@ class Node(Handle):
     def of_precision(self, precision: Precision) -> Node:
         """Return the same value with another dtype."""
         return Node(self.builder, self.id, precision)
-
-    def version(self) -> tuple[int, int]:
-        """Return what tells the value from earlier and later ones of this handle."""
-        return self.builder.depth, self.id
 
     def holds_truths(self) -> bool:
         """Whether all elements are known to be truth values; inputs are assumed to be."""
@@ -187,10 +187,10 @@ class Node(Handle):
         return product
 
     def __neg__(self) -> Node:
-        return self.__difflab_apply__(negative, (self,), {})
+        return Node(self.builder, self.builder.emit(negative, (self.id,)), self.precision)
 
     def __abs__(self) -> Node:
-        return self.__difflab_apply__(absolute, (self,), {})
+        return Node(self.builder, self.builder.emit(absolute, (self.id,)), self.precision)
 
     def __getitem__(self, key: Any) -> Node:
         if type(key) is int:  # fast path: loops index vectors very often
@@ -198,7 +198,7 @@ class Node(Handle):
             if len(shape) == 1 and -shape[0] <= key < shape[0]:
                 element = self.builder.element(self.id, key % shape[0])
                 return Node(self.builder, element, self.precision)
-        chosen: Node = picked(self, known_key(key))
+        chosen: Node = picked(self, key if type(key) is slice else known_key(key))
         if chosen.shape:
             return chosen
         entries = key if isinstance(key, tuple) else (key,)
@@ -247,11 +247,16 @@ class Node(Handle):
 
 
 class ViewNode(Node):
-    """A traced value that shares elements with another, of which it is a view."""
+    """A traced value that shares elements with another, of which it is a view.
 
-    __slots__ = ("_view",)
+    `_id` is its node in the builder `_of`, read from the owner at the view's version.
+    """
+
+    __slots__ = ("_id", "_of", "_view")
 
     _view: View
+    _id: int
+    _of: Builder
 
     @property
     def builder(self) -> Builder:  # type: ignore[override]
@@ -263,19 +268,17 @@ class ViewNode(Node):
     def id(self) -> int:  # type: ignore[override]
         """The node of the value; of the new one if the owner was changed in place."""
         view = self._view
-        version = view.owner.version()
-        if version != view.version:
-            _ID.__set__(self, view.applied(view.owner.copy()).id)
-            view.version = version
-        found: int = _ID.__get__(self)
-        return found
+        owner = view.owner
+        if owner.id != view.version or owner.builder is not self._of:
+            found = view.applied(owner.copy())
+            self._id, self._of, view.version = found.id, owner.builder, owner.id
+        return self._id
 
     def __difflab_seen__(self, new: Node) -> None:
         """Take new elements that were written to the owner."""
-        view = self._view
-        if new.builder is view.owner.builder:  # else it is read again
-            _ID.__set__(self, new.id)
-            view.version = view.owner.version()
+        owner = self._view.owner
+        if new.builder is owner.builder:  # else it is read again
+            self._id, self._of, self._view.version = new.id, owner.builder, owner.id
 
 
     def filled(self, value: float) -> Node:
@@ -286,18 +289,30 @@ class ViewNode(Node):
         return _in_order(self.copy(), (self,))
 
 
-_ID: Any = Node.__dict__["id"]
+def _ordered(method: Callable[..., Node]) -> Callable[..., Node]:
+    """Return an operator whose result has the order in memory of its operands."""
+    return lambda *operands: _in_order(method(*operands), operands)
+
+
 ViewNode.__name__ = "Node"  # messages name the type
+for _name in (
+    *("add", "sub", "mul", "truediv", "pow", "mod", "lt", "le", "gt", "ge", "eq", "ne"),
+    *("neg", "abs"),
+):
+    setattr(ViewNode, f"__{_name}__", _ordered(getattr(Node, f"__{_name}__")))
 
 
-def _viewed(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) -> Node:
+def _viewed(made: Node, source: Node, row: Primitive, params: Mapping[str, Any]) -> Node:
     """Return the result of a row that moves elements as a view, where NumPy's is one."""
-    if not isinstance(source, Node) or source.is_number() or (row is index and not made.shape):
+    if row is index:
+        if not made.shape:
+            return made
+    elif source.is_number():
         return made
-    view: View | None = source._view
-    owner = source if view is None else view.owner
-    if row is reshape and copies_on_reshape(view, owner.shape, made.shape):
-        return made
+    elif row is reshape and source._view is not None:
+        view: View = source._view
+        if copies_on_reshape(view, view.owner.shape, made.shape):
+            return made
     return _view_of(made, source, row, params)
 
 
@@ -307,7 +322,7 @@ def _in_order(made: Node, operands: Sequence[Any]) -> Node:
     One that is not in row-major order is a view of one that is: then reshaping copies it.
     """
     rank = len(made.shape)
-    if rank < 2 or all(operand.__class__ is not ViewNode for operand in operands):
+    if rank < 2:
         return made
     layouts = [_layout(operand) for operand in operands if np.ndim(operand)]
     if all(layout.flags.c_contiguous for layout in layouts):
@@ -335,11 +350,10 @@ def _view_of(made: Node, source: Any, row: Primitive, params: Mapping[str, Any])
     view: View | None = source._view
     owner, steps = (source, None) if view is None else (view.owner, view.steps)
     fixed = READ_ONLY.get(row) or ("" if view is None else view.fixed)
-    found = _new(ViewNode)
-    found.precision = made.precision
-    found._view = View(owner, (steps, row, dict(params)), owner.version(), fixed)
-    _ID.__set__(found, made.id)
-    return found  # type: ignore[no-any-return]
+    found: ViewNode = _new(ViewNode)
+    found._id, found._of, found.precision = made.id, made.builder, made.precision
+    found._view = View(owner, (steps, row, params), owner.id, fixed)
+    return found
 
 
 def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]) -> Node:

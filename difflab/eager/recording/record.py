@@ -21,6 +21,7 @@ from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
 from difflab.eager.recording.tape import (
     Accumulation,
     TapeStep,
+    is_inference,
     mark_inference,
     require_recordable,
 )
@@ -96,9 +97,7 @@ class TapedArray:
     def __difflab_alone__(self) -> Any:
         if type(self._step) is Accumulation:  # a leaf is not changed while it is recorded
             return self.__difflab_unchanged__()
-        storage = self._storage
-        inference = storage is not None and storage.inference
-        return self._own(self._data, self._step, storage if inference else None)
+        return self._own(self._data, self._step, self._storage if is_inference(self) else None)
 
     def __difflab_unchanged__(self) -> Any:
         return self.__difflab_shared__().__difflab_alone__()
@@ -193,8 +192,7 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
         made = a._viewing.of(a, operation.row, operation.params)
     else:
         made = _new(a._own)
-        storage = a._storage
-        made._storage = storage if storage is not None and storage.inference else None
+        made._storage = a._storage if operation.moves and is_inference(a) else None
     made._data = y
     made._grad = made._step = None
     if edge is None or operation.nondifferentiable or not MODE.enabled:

@@ -22,6 +22,7 @@ __all__ = [
     "Hook",
     "TapeStep",
     "history",
+    "is_inference",
     "mark_inference",
     "require_recordable",
     "storage_of",
@@ -39,10 +40,15 @@ def storage_of(tensor: Any) -> Storage:
     return storage
 
 
+def is_inference(tensor: Any) -> bool:
+    """Whether a tensor was made under `inference_mode`."""
+    storage = tensor._storage
+    return storage is not None and storage.inference
+
+
 def require_recordable(tensor: Any, name: str) -> None:
     """Raise `TapeError` if a tensor that the derivative of `name` needs is of `inference_mode`."""
-    storage = tensor._storage
-    if storage is not None and storage.inference:
+    if is_inference(tensor):
         raise at_users_line(
             TapeError,
             f"the derivative of '{name}' needs a tensor of inference_mode",

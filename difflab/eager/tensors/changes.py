@@ -95,7 +95,7 @@ class ViewedArray(Changes):
         made = object.__new__(source._viewing)
         storage = made._storage = storage_of(owner)
         fixed = READ_ONLY.get(row) or ("" if view is None else view.fixed)
-        made._view = View(owner, (steps, row, dict(params)), storage.changes, fixed)
+        made._view = View(owner, (steps, row, params), storage.changes, fixed)
         made._recorded = MODE.enabled
         return made  # type: ignore[no-any-return]
 
