@@ -164,7 +164,7 @@ def into_out(
                 continue
             if not hasattr(target, "__difflab_store__"):
                 raise _of_numpys(name)
-            new = result if mask is True else where(mask, result, target)
+            new = result if mask is True else where(_mask(mask), result, target)
             overwrite(target, new, f"numpy.{name} with out=")
             given.append(target)
         return tuple(given) if isinstance(found, tuple) else given[0]
@@ -222,11 +222,16 @@ def _of_numpys(name: str) -> TraceError:
     )
 
 
+def _mask(mask: Any) -> Any:
+    """Return a mask as an array, or as the carrier that it is."""
+    return mask if hasattr(mask, "__difflab_apply__") else np.asarray(mask, dtype=bool)
+
+
 def copied_to(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write elements to an array, where a mask holds."""
     target, src = _target("copyto", dst), as_elements(src)
     if where is not True:
-        src = _where(where, src, target)
+        src = _where(_mask(where), src, target)
     overwrite(target, src, "numpy.copyto", casting=casting)
 
 
@@ -254,7 +259,7 @@ def put_mask(a: Any, mask: Any, values: Any) -> None:
     if shape_of(values)[0]:
         order = np.arange(target.size) % shape_of(values)[0]
         new = reshape(values[order], target.shape)
-        overwrite(target, where(mask, new, target), "numpy.putmask", casting="unsafe")
+        overwrite(target, where(_mask(mask), new, target), "numpy.putmask", casting="unsafe")
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:

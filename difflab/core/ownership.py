@@ -4,6 +4,8 @@ The rule, for every public call:
 
 * Arguments stay the user's. They are copied, or read before the call returns, and never written
   to: changing them later changes no result, tensor, gradient or tape.
+* Functions of the user's that difflab calls, such as the step of `scan`, may change their arguments
+  in place: they run on copies.
 * Results are the user's alone. They share memory neither with an argument, nor with another
   result, nor with what difflab keeps. Only read-only memory may be shared.
 * The array of a tensor is never written to: a change in place gives the tensor a new one. Values
@@ -26,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_constant", "owned", "shared", "unchanged"]
+__all__ = ["is_constant", "owned", "private", "shared", "unchanged"]
 
 
 def is_constant(array: Any) -> bool:
@@ -80,6 +82,27 @@ def _root(value: Any) -> int:
     while isinstance(value, np.ndarray) and value.base is not None:
         value = value.base
     return id(value)
+
+
+def private(arguments: Iterable[Any]) -> list[Any]:
+    """Return arguments for a function that may change them in place: arrays are copied.
+
+    Examples
+    --------
+    >>> x = np.ones(3)
+    >>> (own,) = private([x])
+    >>> own *= 2.0
+    >>> x.tolist()
+    [1.0, 1.0, 1.0]
+    """
+    found = []
+    for value in arguments:
+        alone = getattr(value, "__difflab_alone__", None)
+        if alone is not None:
+            found.append(alone())
+        else:
+            found.append(value.copy() if isinstance(value, np.ndarray) else value)
+    return found
 
 
 def unchanged(value: Any) -> Any:
