@@ -14,13 +14,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, as_array, shape_of
+from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
 from difflab.arrays.shaped import Shaped
 from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.core.primitive import ByArgument, LinearMap, Primitive
 from difflab.errors import TraceError
+from difflab.primitives.movement import VIEWS
 from difflab.primitives.recurrences import minus, plus
 
 __all__ = ["ComplexArray"]
@@ -42,6 +43,22 @@ def _operator(row: Primitive) -> tuple[Callable[[Any, Any], Any], Callable[[Any,
         lambda self, other: self.__difflab_apply__(row, (self, other), {}),
         lambda self, other: self.__difflab_apply__(row, (other, self), {}),
     )
+
+
+def _augmented(row: Primitive) -> Callable[[Any, Any], Any]:
+    """Return the method of an augmented assignment, which changes both parts in place."""
+
+    def augmented(self: ComplexArray, other: Any) -> ComplexArray:
+        found: ComplexArray = self.__difflab_apply__(row, (self, other), {})
+        if not self.shape:
+            return found
+        if found.shape != self.shape:
+            raise mismatch(f"in-place {row.name} cannot write {found.shape} to {self.shape}")
+        for name in ("real", "imag"):
+            _carried(self, name)[...] = getattr(found, name)
+        return self
+
+    return augmented
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -70,6 +87,12 @@ class ComplexArray(Shaped):
 
     real: Array
     imag: Array
+
+    def __post_init__(self) -> None:
+        for name in ("real", "imag"):  # a change in place must not reach what a part was made from
+            alone = getattr(getattr(self, name), "__difflab_alone__", None)
+            if alone is not None:
+                object.__setattr__(self, name, alone())
 
     __difflab_tree__ = True
     __array_priority__ = 200.0
@@ -106,6 +129,8 @@ class ComplexArray(Shaped):
         own, rule = _RULES.get(primitive), primitive.rule
         if own is not None:
             return own(*args)
+        if primitive in VIEWS:
+            return _view(lambda part: apply(primitive, part, **params), args[0])
         if isinstance(rule, LinearMap):
             parts = zip(*map(_filled_parts, args), strict=True)
             return ComplexArray(*(apply(primitive, *part, **params) for part in parts))
@@ -135,7 +160,16 @@ class ComplexArray(Shaped):
         return _absolute(self)
 
     def __getitem__(self, key: Any) -> ComplexArray:
-        return ComplexArray(self.real[key], self.imag[key])
+        return _view(lambda part: part[key], self)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        real, imag = _parts(as_array(value))
+        for name, new in (("real", real), ("imag", imag)):
+            _carried(self, name)[key] = 0.0 if new is None else new
+
+    __iadd__, __isub__ = _augmented(rows.add), _augmented(rows.subtract)
+    __imul__, __itruediv__ = _augmented(rows.multiply), _augmented(rows.divide)
+    __ipow__ = _augmented(rows.power)
 
     def __bool__(self) -> NoReturn:
         raise _unsupported("a branch")
@@ -195,6 +229,24 @@ def _numpys(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_numpys, value))
     return np.asarray(value) if isinstance(value, ComplexArray) else value
+
+
+def _carried(z: ComplexArray, name: str) -> Any:
+    """Return a part as a carrier, so that it can be changed; a NumPy array becomes one."""
+    part = getattr(z, name)
+    other = z.imag if name == "real" else z.real
+    if not _is_carrier(part) and _is_carrier(other):
+        part = other.filled(0.0) + part
+        object.__setattr__(z, name, part)
+    return part
+
+
+def _view(read: Callable[[Any], Any], z: Any) -> ComplexArray:
+    """Return a view of complex values, whose parts share the elements of the parts of `z`."""
+    made = object.__new__(ComplexArray)
+    for name in ("real", "imag"):
+        object.__setattr__(made, name, read(_carried(z, name)))
+    return made
 
 
 def _unsupported(what: str) -> TraceError:

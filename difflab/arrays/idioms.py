@@ -13,20 +13,19 @@ from numpy.typing import DTypeLike
 from difflab import arrays
 from difflab.arrays import truths
 from difflab.arrays.counterparts import joining, layout, ordering, statistics
-from difflab.arrays.counterparts.selection import clipped, rounded, taken
+from difflab.arrays.counterparts.selection import FUNCTIONS, clipped, nonzero, rounded, taken
+from difflab.arrays.in_place import InPlace, overwrite
 from difflab.arrays.numpy_names import alternative_to
 from difflab.arrays.shaped import Shaped
 from difflab.arrays.updates import Updates
-from difflab.core.ownership import unchanged
+from difflab.core.ownership import shared, unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, MissingAttributeError
 from difflab.primitives import as_number, floor, not_equal
 
 __all__ = ["Idioms"]
 
-LACKING = (
-    *("choose", "compress", "fill", "flat", "nonzero", "partition", "put", "sort", "tolist"),
-)
+LACKING = (*("choose", "partition", "tolist"),)
 """Attributes of NumPy arrays that `Idioms` does not provide."""
 
 
@@ -44,7 +43,7 @@ class Lacking:
         )
 
 
-class Idioms(Shaped):
+class Idioms(InPlace, Shaped):
     """Methods and operators that are spelled as those of NumPy's arrays."""
 
     __slots__ = ()
@@ -70,7 +69,7 @@ class Idioms(Shaped):
     @property
     def real(self) -> Any:
         """The values, which are real."""
-        return unchanged(self)
+        return shared(self)
 
     @property
     def imag(self) -> Any:
@@ -120,6 +119,7 @@ class Idioms(Shaped):
     diagonal, swapaxes, trace = layout.diagonal, layout.swap_axes, layout.trace
     dot = arrays.dot
     max, min, prod = arrays.max, arrays.min, arrays.prod
+    nonzero = nonzero
     repeat = joining.repeated
     round = rounded
     searchsorted = ordering.searched
@@ -161,15 +161,23 @@ class Idioms(Shaped):
         """Return the values clipped to two bounds, either of which may be None."""
         return clipped(self, min, max)
 
+    def compress(self, condition: Any, axis: int | None = None) -> Any:
+        """Return the entries along an axis where a condition holds."""
+        return FUNCTIONS["compress"](condition, self, axis)
+
     def conj(self) -> Any:
         """Return the values, which are real."""
-        return unchanged(self)
+        return shared(self)
 
     conjugate = conj
 
     def flatten(self) -> Any:
         """Return all elements in one axis, as a copy."""
         return self.ravel().copy()
+
+    def sort(self, axis: int = -1) -> None:
+        """Sort the values in place along an axis."""
+        overwrite(self, arrays.sort(self, axis), "sort")
 
     def std(
         self, axis: arrays.Axis = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None

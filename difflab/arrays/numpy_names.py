@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays import numpy_fft, numpy_linalg
+from difflab.arrays import in_place, numpy_fft, numpy_linalg
 from difflab.arrays.counterparts import (
     calculus,
     joining,
@@ -21,7 +21,8 @@ from difflab.arrays.counterparts import (
     selection,
     statistics,
 )
-from difflab.arrays.counterparts.selection import UFUNCS
+from difflab.arrays.counterparts.selection import STATIC, UFUNCS, nonzero
+from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.primitives import TABLE
 
@@ -43,7 +44,7 @@ def _dtype_of(value: Any) -> Any:
     return value.dtype if hasattr(type(value), "__difflab_apply__") else value
 
 
-FAMILIES = (calculus, joining, layout, ordering, products, selection, statistics)
+FAMILIES = (calculus, in_place, joining, layout, ordering, products, selection, statistics)
 
 # A call with unsupported NumPy parameters fails to bind.
 ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
@@ -53,7 +54,7 @@ ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     **{getattr(np, name): own for family in FAMILIES for name, own in family.FUNCTIONS.items()},
     np.amax: arrays.max,
     np.amin: arrays.min,
-    np.copy: lambda a: a.copy(),
+    np.copy: unchanged,
     np.empty_like: _like(0.0),
     np.ndim: lambda a: a.ndim,
     np.ones_like: _like(1.0),
@@ -91,7 +92,9 @@ def of_function(
     compute = ARRAY_FUNCTIONS.get(function)
     if compute is None:
         row = rows_by_numpy_name().get(function.__name__)
-        return row if row is not None and not kwargs and len(args) == row.arity else None
+        if row is not None and not kwargs and len(args) == row.arity:
+            return row
+        return nonzero if function is np.where and len(args) == 1 and not kwargs else None
     if len(args) == 1 and not kwargs:
         return compute
     try:
@@ -103,13 +106,9 @@ def of_function(
 
 WRITTEN = {
     "choose": "np.where(condition, a, b)",
-    "fill": "np.full_like(x, value)",
-    "flat": "np.ravel(x)",
     "piecewise": "np.where(first, a, np.where(second, b, c))",
     "partition": "np.partition(x, kth): the method would sort in place",
     "lexsort": "np.argsort of one combined key",
-    "put": "np.where(mask, new, x)",
-    "sort": "np.sort(x): the method would sort in place",
     "tolist": "list(x), or tensor.detach().numpy().tolist() for the elements of a tensor",
 }
 """NumPy functions without a counterpart, written with functions that have one."""
@@ -131,10 +130,7 @@ def alternative_to(name: str) -> str:
     if name in WRITTEN:
         return f"write {WRITTEN[name]}"
     if name in DEPENDENT:
-        return (
-            "its shape would depend on the values: select by np.where(condition, a, b), or compute"
-            " the indices in advance from NumPy arrays and write x[indices]"
-        )
+        return STATIC
     known = {function.__name__ for function in ARRAY_FUNCTIONS}
     known |= rows_by_numpy_name().keys() | UFUNCS.keys()
     if name in known:

@@ -12,7 +12,7 @@ from difflab.arrays.linalg import inv, square, stacked
 from difflab.arrays.reductions import sum
 from difflab.arrays.shapes import broadcast_to, diagonal, reshape, several
 from difflab.core.apply import apply
-from difflab.core.ownership import unchanged
+from difflab.core.ownership import shared
 
 __all__ = [
     "convolve",
@@ -173,7 +173,7 @@ def matrix_power(a: Array, n: int) -> Array:
         base = matmul(base, base) if position else base
         if bit == "1":
             found = base if found is None else matmul(found, base)
-    return found if found is not a else unchanged(a)
+    return found if found is not a else shared(a)
 
 
 def multi_dot(arrays: Sequence[Array]) -> Array:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from difflab.arrays import reductions, shapes
+from difflab.arrays.given import mismatch
 from difflab.core.place import at_users_line
 from difflab.errors import UnsizedError
 
@@ -38,6 +39,13 @@ class Shaped:
     def T(self) -> Any:
         """The axes in reverse order."""
         return self.transpose()
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes exchanged."""
+        if self.ndim < 2:
+            raise mismatch(f"mT needs an array with at least two axes, not the shape {self.shape}")
+        return shapes.transpose(self, (*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
 
     def __len__(self) -> int:
         if not self.shape:

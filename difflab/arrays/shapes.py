@@ -23,7 +23,7 @@ from difflab.arrays.given import (
     shape_of,
 )
 from difflab.core.apply import apply
-from difflab.core.ownership import unchanged
+from difflab.core.ownership import shared, unchanged
 from difflab.core.primitive import Shape
 from difflab.primitives.movement import as_places
 
@@ -68,7 +68,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     if math.prod(new) != size or min(new, default=1) < 0:
         raise mismatch(f"reshape cannot turn the shape {old} into {new}")
     if new == old:
-        return unchanged(x)
+        return shared(x)
     return apply(rows.reshape, x, shape=new, rank=len(old))
 
 
@@ -98,7 +98,7 @@ def broadcast_to(x: Array, shape: int | Sequence[int]) -> Array:
     if not fits(old, new) or min(new, default=0) < 0:
         raise mismatch(f"broadcast_to cannot turn the shape {old} into {new}")
     if old == new:
-        return unchanged(x)
+        return shared(x)
     return apply(rows.broadcast, x, shape=new, rank=len(old))
 
 
@@ -148,7 +148,7 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     if found != list(range(rank)):
         raise mismatch(f"transpose cannot order the axes of the shape {shape} as {order}")
     counted = tuple(entry % rank - rank for entry in order)
-    return unchanged(x) if rank < 2 else apply(rows.transpose, x, axes=counted)
+    return shared(x) if rank < 2 else apply(rows.transpose, x, axes=counted)
 
 
 def several(name: str, arrays: Sequence[Array]) -> list[Array]:

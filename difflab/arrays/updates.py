@@ -19,7 +19,7 @@ from difflab.core.place import at_users_line
 from difflab.errors import IndexingError, InputError
 from difflab.primitives.movement import as_places
 
-__all__ = ["Update", "Updates", "chosen_places"]
+__all__ = ["Update", "Updates", "chosen_places", "replaced"]
 
 
 def chosen_places(key: Any, shape: Shape) -> np.ndarray[Any, Any]:
@@ -124,7 +124,7 @@ class Update:
                 InputError,
                 "a key names an element several times, for which only set and add are defined",
             )
-        return _replaced(value, places, change(value[key], _fitted(new, places.shape)))
+        return replaced(value, places, change(value[key], _fitted(new, places.shape)))
 
 
 def _is_computed(key: Any) -> bool:
@@ -140,7 +140,7 @@ def _fitted(new: Any, part: Shape) -> Array:
     return broadcast_to(reshape(new, shape), part)
 
 
-def _replaced(value: Array, places: np.ndarray[Any, Any], part: Array) -> Array:
+def replaced(value: Array, places: np.ndarray[Any, Any], part: Array) -> Array:
     """Return `value` with the elements of `part` at indices of the flattened array."""
     shape = value.shape
     chosen = np.zeros(math.prod(shape), dtype=bool)

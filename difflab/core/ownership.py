@@ -4,13 +4,15 @@ The rule, for every public call:
 
 * Arguments stay the user's. They are copied, or read before the call returns, and never written
   to: changing them later changes no result, tensor, gradient or tape.
+* Functions of the user's that difflab calls, such as the step of `scan`, may change their arguments
+  in place: they run on copies.
 * Results are the user's alone. They share memory neither with an argument, nor with another
   result, nor with what difflab keeps. Only read-only memory may be shared.
-* The array of a tensor is never written to: a change in place gives the tensor a new one. Views
-  (`t[0]`, `t.reshape(…)`), values kept for `backward`, checkpoints and values passed to hooks keep
-  their elements. So tensors may share arrays without visible effect. Only a tensor and what its
-  `detach` returned are changed together, as in PyTorch.
-* An operation on a tensor that changes nothing (`+t`, `t.sum()` of a scalar) is a new tensor with
+* The array of a tensor is never written to: a change in place gives the tensor a new one. Values
+  kept for `backward`, checkpoints and values passed to hooks keep their elements. Tensors and
+  traced values are changed together where NumPy's arrays would share memory: a value and its views
+  (`t[1:]`, `t.reshape(…)`; see `difflab.core.storage`), and a tensor and what its `detach` returned.
+* An operation that changes nothing (`+t`, `t.sum()` of a scalar) is a new value: of a tensor with
   its own node on the tape. The nodes of a graph are immutable and stay what they are.
 
 Values that are passed through are not copied: what the user's function returns through
@@ -26,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_constant", "owned", "unchanged"]
+__all__ = ["is_constant", "owned", "private", "shared", "unchanged"]
 
 
 def is_constant(array: Any) -> bool:
@@ -82,6 +84,27 @@ def _root(value: Any) -> int:
     return id(value)
 
 
+def private(arguments: Iterable[Any]) -> list[Any]:
+    """Return arguments for a function that may change them in place: arrays are copied.
+
+    Examples
+    --------
+    >>> x = np.ones(3)
+    >>> (own,) = private([x])
+    >>> own *= 2.0
+    >>> x.tolist()
+    [1.0, 1.0, 1.0]
+    """
+    found = []
+    for value in arguments:
+        alone = getattr(value, "__difflab_alone__", None)
+        if alone is not None:
+            found.append(alone())
+        else:
+            found.append(value.copy() if isinstance(value, np.ndarray) else value)
+    return found
+
+
 def unchanged(value: Any) -> Any:
     """Return the result of an operation that changes nothing of `value`.
 
@@ -96,3 +119,21 @@ def unchanged(value: Any) -> Any:
     """
     renewed = getattr(value, "__difflab_unchanged__", None)
     return value if renewed is None else renewed()
+
+
+def shared(value: Any) -> Any:
+    """Return a view of all of `value`, such as NumPy's ``x.reshape(x.shape)``.
+
+    A tensor makes a new one, which is recorded as an operation.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> x = dl.tensor([1.0, 2.0])
+    >>> y = shared(x)
+    >>> y[0] = 5.0
+    >>> y is x, x
+    (False, tensor([5., 2.]))
+    """
+    view = getattr(value, "__difflab_shared__", None)
+    return value if view is None else view()

@@ -13,7 +13,7 @@ from difflab.core.place import FramePosition, user_position
 from difflab.eager.multi_output import OutputCotangents, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import TapedArray
-from difflab.eager.recording.tape import TapeStep, guard_of
+from difflab.eager.recording.tape import TapeStep, require_recordable
 from difflab.eager.sweep.backward import Contributions
 from difflab.eager.sweep.values import Calculator
 from difflab.errors import UnsupportedError
@@ -47,7 +47,8 @@ def record_custom(
     kept = {id(value) for value in ran.context.kept}
     seen = zip([*data, *ran.outputs], [*args, *made], strict=True)
     found = [t for v, t in seen if id(v) in kept and isinstance(t, TapedArray)]
-    producer.guards = tuple([guard_of(tensor, call.name) for tensor in found])
+    for tensor in found:
+        require_recordable(tensor, call.name)
     return made, ran.single
 
 

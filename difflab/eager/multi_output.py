@@ -19,7 +19,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.plan import BackwardPlan
 from difflab.eager.recording.record import TapedArray
-from difflab.eager.recording.tape import Accumulation, Storage, TapeStep
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.backward import SPREAD, Contributions, Narrow
 from difflab.eager.sweep.values import Calculator
 
@@ -97,11 +97,10 @@ def make_output(
     producer: TapeStep,
     index: int,
     data: Any,
-    storage: Storage | None = None,
 ) -> Any:
     """Return the tensor of one output of a multi-output step, with an output step."""
     plan = BackwardPlan(_row(_OutputRule, producer.name), 0, {"index": index}, (), (), data.dtype)
-    return kind(data, TapeStep(plan, (producer,)), storage)
+    return kind(data, TapeStep(plan, (producer,)))
 
 
 @dataclass(frozen=True)

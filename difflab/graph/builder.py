@@ -8,6 +8,7 @@ identities of `difflab.graph.identities`, all of them exact in floating point.
 from __future__ import annotations
 
 import math
+import threading
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -24,9 +25,19 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, 
 from difflab.graph.source import NOWHERE, SourceMap, packed
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
-__all__ = ["Builder"]
+__all__ = ["OPEN_TRACES", "Builder"]
 
 Span = tuple[int, int]
+
+
+class _OpenTraces(threading.local):
+    """The builders that record running code of one thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.builders: list[Builder] = []
+
+
+OPEN_TRACES = _OpenTraces()
 
 
 def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
@@ -77,6 +88,8 @@ class Builder:
 
     depth = 0
     """A trace that starts later has a larger depth, and lifts values of earlier traces."""
+    epoch = 0
+    """The depth of the trace that runs inside this one; handles made meanwhile belong to it."""
 
     def __init__(self, source: SourceMap | None = None, *, simplify: bool = False) -> None:
         self.source = source or SourceMap()

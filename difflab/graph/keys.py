@@ -14,7 +14,7 @@ from difflab.errors import IndexingError
 from difflab.graph.ir import Shape
 from difflab.primitives import index
 
-__all__ = ["opened_shape", "picked", "static_key"]
+__all__ = ["known_key", "opened_shape", "picked", "static_key"]
 
 
 def picked(value: Any, key: Any) -> Any:
@@ -49,10 +49,41 @@ def picked(value: Any, key: Any) -> Any:
         return _masked(value, places) if places.dtype == np.bool_ else arrays.take(value, places)
     if hasattr(key, "__difflab_apply__") and shape and key.dtype != np.bool_:
         return taken_at(value, key)
+    for entry in entries:
+        if hasattr(entry, "__difflab_apply__") and entry.dtype == np.bool_:
+            raise at_users_line(
+                IndexingError,
+                "a mask of traced values selects elements whose number is not known yet",
+                "np.where(mask, a, b) keeps the shape, and x[mask] = number writes to some; under"
+                " grad or jvp alone the values are known",
+            )
     if any(isinstance(entry, list | np.ndarray) for entry in entries):
         places = chosen_places(entries, shape)
         return arrays.take(arrays.reshape(value, -1), places)
     return index(value, key=static_key(key, shape), rank=len(shape))
+
+
+def known_key(key: Any) -> Any:
+    """Return a key whose carriers are arrays of truth values or integers, where they are known.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> known_key((dl.tensor([1.0, 0.0]) > 0.5, slice(None)))
+    (array([ True, False]), slice(None, None, None))
+    """
+    if isinstance(key, tuple):
+        return tuple([known_key(entry) for entry in key])
+    if isinstance(key, list) and any(hasattr(entry, "__difflab_value__") for entry in key):
+        found = [known_key(entry) for entry in key]
+        return found if all(isinstance(entry, int | np.integer) for entry in found) else key
+    known = getattr(key, "__difflab_value__", None)
+    value = None if known is None else known()
+    if value is None or not isinstance(value, np.ndarray | np.generic):
+        return key
+    if value.dtype.kind == "f" and np.all(value == np.rint(value)):
+        value = value.astype(np.int64)
+    return value if value.ndim else value[()]
 
 
 def _of_list(key: Any) -> np.ndarray[Any, Any]:

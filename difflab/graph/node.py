@@ -7,22 +7,25 @@ for scalars and arrays records graphs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from difflab import arrays
 from difflab.arrays.complex_array import is_complex
-from difflab.arrays.idioms import Idioms
+from difflab.arrays.in_place import changed_at, with_out
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
+from difflab.arrays.updates import Updates
 from difflab.core.apply import OtherCarrierError
 from difflab.core.conversions import as_numbers, as_reals
-from difflab.core.place import at_users_line, user_location
+from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
+from difflab.core.storage import View, copies_on_reshape
 from difflab.errors import ShapeError, TraceError
 from difflab.graph.builder import Builder
+from difflab.graph.handle import AssignedError, Handle
 from difflab.graph.ir import Shape
-from difflab.graph.keys import picked
+from difflab.graph.keys import known_key, picked, static_key
 from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
 from difflab.primitives import (
     absolute,
@@ -34,6 +37,7 @@ from difflab.primitives import (
     float32,
     greater,
     greater_equal,
+    index,
     less,
     less_equal,
     mod,
@@ -41,43 +45,18 @@ from difflab.primitives import (
     negative,
     not_equal,
     power,
+    reshape,
     stop_gradient,
     subtract,
+    transpose,
     where,
 )
+from difflab.primitives.movement import READ_ONLY, VIEWS, inverse
 
 __all__ = ["AssignedError", "Node", "innermost_trace"]
 
 BOOL = np.dtype(np.bool_)
-
-INSTEAD = (
-    "np.stack([a, b]) makes an array of traced values, as in"
-    " np.stack([np.sin(x[i]) for i in range(3)]); np.concatenate joins them, and"
-    " np.where(mask, new, z) replaces some, as z.at[key].set(new) does in a traced z"
-)
-"""Hint for code that assigns traced values to a NumPy array."""
-BRANCH_INSTEAD = (
-    "write dl.cond(condition, f, g, x) instead of `if`, or numpy.where(condition, a, b) for each"
-    " element, and (a < x) & (x < b) instead of `and` and a < x < b; or run the code on"
-    " difflab.tensor, or under grad or jvp alone, which can branch"
-)
-LOOP_INSTEAD = (
-    "write dl.while_loop(condition, step, x) instead of `while`, or dl.scan and dl.fori_loop for a"
-    " known number of turns; or run the code on difflab.tensor, or under grad or jvp alone, which"
-    " can branch"
-)
-NO_NUMBER = "a traced value has no number yet"
-
-
-class AssignedError(TraceError):
-    """A traced value was converted to a number, as NumPy does on assignment."""
-
-    def of_an_array(self) -> TraceError:
-        """Return the error for ``z[i] = value`` with a NumPy array ``z``."""
-        where = self.message.removeprefix(NO_NUMBER)
-        message = f"a traced value cannot be assigned to a part of a NumPy array{where}"
-        return TraceError(message, text=self.text, span=self.span, hint=INSTEAD)
-
+_new: Any = object.__new__
 
 Operator = Callable[["Node", Any], "Node"]
 
@@ -92,6 +71,11 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
             ids = self.id, other.id
         elif kind is float or kind is int:
             ids = self.id, builder.constant(other)
+        elif kind is ViewNode and other.builder is builder:
+            made = _result(
+                builder, builder.emit(primitive, (self.id, other.id)), primitive, (self, other)
+            )
+            return _in_order(made, (self, other))
         else:
             return self.__difflab_apply__(primitive, (self, other), {})
         return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
@@ -100,13 +84,14 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
         builder, kind = self.builder, other.__class__
         if kind is float or kind is int:
             ids = builder.constant(other), self.id
-            return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
+            made = _result(builder, builder.emit(primitive, ids), primitive, (self, other))
+            return made if self.__class__ is Node else _in_order(made, (self,))
         return self.__difflab_apply__(primitive, (other, self), {})
 
     return applied, reflected
 
 
-class Node(Idioms):
+class Node(Handle):
     """A node of `builder` with Python's operators.
 
     Examples
@@ -118,13 +103,14 @@ class Node(Idioms):
     <primitive add>
     """
 
-    __slots__ = ("builder", "id", "precision")
+    __slots__ = ("builder", "epoch", "id", "precision")
     __hash__ = None  # type: ignore[assignment]  # == builds a comparison node
 
     def __init__(self, builder: Builder, id: int, precision: Precision = DOUBLE) -> None:
         self.builder = builder
         self.id = id
         self.precision = precision
+        self.epoch = builder.epoch
 
     @property
     def shape(self) -> Shape:
@@ -151,8 +137,14 @@ class Node(Idioms):
         return Node(builder, builder.spread(builder.constant(value), self.shape), self.precision)
 
     def copy(self) -> Node:
-        """Return the same values; nothing changes a traced value."""
-        return self
+        """Return the same values; changes in place of one do not change the other."""
+        return Node(self.builder, self.id, self.precision)
+
+    __difflab_unchanged__ = __difflab_alone__ = copy
+
+    def __difflab_as_own__(self, value: Any) -> Any:
+        """Return new elements as a traced value."""
+        return value if isinstance(value, Node) else as_nodes(self.builder, [value])[0]
 
     def detach(self) -> Node:
         """Return the same values as a constant of every derivative."""
@@ -169,7 +161,12 @@ class Node(Idioms):
             result: Node = found.carrier.__difflab_apply__(primitive, args, params)
             return result
         node = builder.emit(primitive, ids, tuple(sorted(params.items())))
-        return _result(builder, node, primitive, args)
+        made = _result(builder, node, primitive, args)
+        if primitive in VIEWS:
+            return _viewed(made, args[0], primitive, params)
+        if primitive.shape is None and ViewNode in [arg.__class__ for arg in args]:
+            return _in_order(made, args)
+        return made
 
     __add__, __radd__ = _operators(add)
     __sub__, __rsub__ = _operators(subtract)
@@ -202,16 +199,19 @@ class Node(Idioms):
             if len(shape) == 1 and -shape[0] <= key < shape[0]:
                 element = self.builder.element(self.id, key % shape[0])
                 return Node(self.builder, element, self.precision)
-        chosen: Node = picked(self, key)
-        return chosen
+        chosen: Node = picked(self, key if type(key) is slice else known_key(key))
+        if chosen.shape:
+            return chosen
+        entries = key if isinstance(key, tuple) else (key,)
+        if all(entry is Ellipsis or type(entry) is int for entry in entries) and ... in entries:
+            params = {"key": static_key(key, self.shape), "rank": len(self.shape)}
+            return _view_of(chosen, self, index, params)  # an array without axes
+        return chosen.copy() if type(chosen) is ViewNode else chosen  # a number
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise at_users_line(
-            TraceError,
-            "a traced value cannot be changed in place",
-            "build a new value: x = x.at[key].set(new), np.where(mask, new, x), np.stack or"
-            " np.concatenate; or run the code on difflab.tensor, which can be changed in place",
-        )
+    @property
+    def at(self) -> Updates:
+        """The parts that ``x.at[key].set(new)`` and its kin replace, in a new value."""
+        return Updates(self, known_key)
 
     def __difflab_cast__(self, dtype: np.dtype[Any]) -> Any:
         """Return the value rounded to float32, or as it is; others are no dtypes of a graph."""
@@ -219,77 +219,144 @@ class Node(Idioms):
             return float32(as_number(self) if self.dtype == BOOL else self)
         return self.of_precision(DOUBLE) if dtype == DOUBLE.dtype else NotImplemented
 
-    def __difflab_value__(self) -> Any:
-        return self.builder.known_value(self.id)
-
-    def __bool__(self) -> bool:
-        value = self.builder.known_value(self.id)
-        if value is None:
-            raise _branch_error()
-        if self.size != 1:
-            raise at_users_line(
-                ShapeError, f"the truth value of a traced value of shape {self.shape} is ambiguous"
-            )
-        return bool(value)
-
-    def __float__(self) -> NoReturn:
-        raise at_users_line(
-            AssignedError,
-            NO_NUMBER,
-            "use NumPy's functions (np.sin) instead of those of `math`",
-        )
-
-    def __format__(self, spec: str) -> str:
-        return repr(self) if not spec else self.__float__()
-
-    item = __float__
-    __int__ = __float__
-    __complex__ = __float__
-
-    def __index__(self) -> NoReturn:
-        raise at_users_line(
-            TraceError,
-            f"{NO_NUMBER}, so it is neither an index nor a number of turns",
-            "make it a constant of the trace: close over it, or name its position in"
-            " static_argnums of dl.jit; dl.while_loop takes a number of turns that is computed,"
-            " dl.scan the elements of an array",
-        )
-
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise at_users_line(
-            TraceError,
-            "a traced value cannot be turned into a NumPy array",
-            INSTEAD,
-        )
-
     # Series of pandas leave operators to this class, as the arrays of NumPy do.
     __pandas_priority__ = 10_000
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NEP 13: NumPy's elementwise functions append nodes."""
-        if "out" in kwargs:
-            raise at_users_line(
-                TraceError,
-                f"numpy.{ufunc.__name__} cannot write a traced value into a NumPy array",
-                f"write z = z + x for z += x; {INSTEAD}",
-            )
-        compute = of_ufunc(ufunc) if method == "__call__" and not kwargs else None
-        if compute is None:
-            called = "" if method == "__call__" else f".{method}"
-            raise _unknown(ufunc.__name__, called)
+        name = ufunc.__name__
+        if method == "at" and not kwargs:
+            return changed_at(name, *inputs)
+        compute = of_ufunc(ufunc) if method == "__call__" else None
+        if kwargs and compute is not None:
+            compute = with_out(compute, kwargs, name)
+        if compute is None or kwargs:
+            raise _unknown(name, "" if method == "__call__" else f".{method}")
         return compute(*map(_array_of, inputs))
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
         """NEP 18: NumPy's array functions, where difflab has a counterpart."""
-        compute = of_function(function, args, kwargs)
+        rest = {name: value for name, value in kwargs.items() if name != "out"}
+        compute = of_function(function, args, rest)
         if compute is None:
             raise _unknown(function.__name__)
-        return compute(*args, **kwargs)
+        if len(rest) < len(kwargs):
+            compute = with_out(compute, {"out": kwargs["out"]}, function.__name__)
+        return compute(*args, **rest)
 
     def __repr__(self) -> str:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
+
+
+class ViewNode(Node):
+    """A traced value that shares elements with another, of which it is a view.
+
+    `_id` is its node in the builder `_of`, read from the owner at the view's version.
+    """
+
+    __slots__ = ("_id", "_of", "_view")
+
+    _view: View
+    _id: int
+    _of: Builder
+
+    @property
+    def builder(self) -> Builder:  # type: ignore[override]
+        """The builder of the owner."""
+        found: Builder = self._view.owner.builder
+        return found
+
+    @property
+    def id(self) -> int:  # type: ignore[override]
+        """The node of the value; of the new one if the owner was changed in place."""
+        view = self._view
+        owner = view.owner
+        if owner.id != view.version or owner.builder is not self._of:
+            found = view.applied(owner.copy())
+            self._id, self._of, view.version = found.id, owner.builder, owner.id
+        return self._id
+
+    def __difflab_seen__(self, new: Node) -> None:
+        """Take new elements that were written to the owner."""
+        owner = self._view.owner
+        if new.builder is owner.builder:  # else it is read again
+            self._id, self._of, self._view.version = new.id, owner.builder, owner.id
+
+    def filled(self, value: float) -> Node:
+        """Return an array of this shape and order in memory, filled with `value`."""
+        return _in_order(super().filled(value), (self,))
+
+    def __difflab_unchanged__(self) -> Node:
+        return _in_order(self.copy(), (self,))
+
+
+def _ordered(method: Callable[..., Node]) -> Callable[..., Node]:
+    """Return an operator whose result has the order in memory of its operands."""
+    return lambda *operands: _in_order(method(*operands), operands)
+
+
+ViewNode.__name__ = "Node"  # messages name the type
+for _name in (
+    *("add", "sub", "mul", "truediv", "pow", "mod", "lt", "le", "gt", "ge", "eq", "ne"),
+    *("neg", "abs"),
+):
+    setattr(ViewNode, f"__{_name}__", _ordered(getattr(Node, f"__{_name}__")))
+
+
+def _viewed(made: Node, source: Node, row: Primitive, params: Mapping[str, Any]) -> Node:
+    """Return the result of a row that moves elements as a view, where NumPy's is one."""
+    if row is index:
+        if not made.shape:
+            return made
+    elif source.is_number():
+        return made
+    elif row is reshape and source._view is not None:
+        view: View = source._view
+        if copies_on_reshape(view, view.owner.shape, made.shape):
+            return made
+    return _view_of(made, source, row, params)
+
+
+def _in_order(made: Node, operands: Sequence[Any]) -> Node:
+    """Return a new array in the order in memory that NumPy gives it, which is its operands'.
+
+    One that is not in row-major order is a view of one that is: then reshaping copies it.
+    """
+    rank = len(made.shape)
+    if rank < 2:
+        return made
+    layouts = [_layout(operand) for operand in operands if np.ndim(operand)]
+    if all(layout.flags.c_contiguous for layout in layouts):
+        return made
+    flags = [["readonly"]] * len(layouts) + [["writeonly", "allocate"]]
+    found = np.nditer([*layouts, None], ["zerosize_ok"], flags).operands[-1]  # type: ignore[list-item, call-overload]
+    if found.flags.c_contiguous:
+        return made
+    order = sorted(range(rank), key=lambda axis: -found.strides[axis])
+    axes = tuple([axis - rank for axis in order])
+    owner = transpose(made, axes=axes).copy()
+    return _view_of(made, owner, transpose, {"axes": inverse(axes)})
+
+
+def _layout(operand: Any) -> Any:
+    """Return an array with the strides of an operand, whose elements are not read."""
+    view = getattr(operand, "_view", None)
+    if view is not None:
+        return view.applied(np.empty(view.owner.shape, dtype=np.int8))
+    return operand if isinstance(operand, np.ndarray) else np.empty(operand.shape, dtype=np.int8)
+
+
+def _view_of(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) -> Node:
+    """Return the result of a row as a view of its operand."""
+    view: View | None = source._view
+    owner, steps = (source, None) if view is None else (view.owner, view.steps)
+    fixed = READ_ONLY.get(row) or ("" if view is None else view.fixed)
+    found: ViewNode = _new(ViewNode)
+    found._id, found._of, found.precision = made.id, made.builder, made.precision
+    found._view = View(owner, (steps, row, params), owner.id, fixed)
+    return found
 
 
 def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]) -> Node:
@@ -301,14 +368,6 @@ def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]
     if precision is DOUBLE:
         builder.in_double = True
     return Node(builder, node, WEAK if row.boolean else precision)
-
-
-def _branch_error() -> TraceError:
-    """Return the error for a branch in code that is traced without values."""
-    place = user_location()
-    loop = (place.text or "").startswith("while")
-    hint = LOOP_INSTEAD if loop else BRANCH_INSTEAD
-    return place.error(TraceError, "a branch on a traced value cannot be recorded in a graph", hint)
 
 
 def _unknown(name: str, called: str = "") -> TraceError:

@@ -19,7 +19,7 @@ from difflab.core.devices import module_of
 from difflab.core.ownership import unchanged
 from difflab.errors import InputError, TraceError
 from difflab.graph.arguments import Arguments
-from difflab.graph.builder import Builder, Span
+from difflab.graph.builder import OPEN_TRACES, Builder, Span
 from difflab.graph.calls import Calls
 from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
@@ -159,6 +159,7 @@ class TraceBuilder(Builder):
         self.captured: dict[int, Any] = {}
         self.values: PointValues | None = None
         self.is_open = True
+        self._epochs: list[int] = []
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
 
     def copied_spans(self, graph: Graph, spans: list[int]) -> list[int]:
@@ -174,9 +175,18 @@ class TraceBuilder(Builder):
         return node
 
     def __enter__(self) -> TraceBuilder:
+        around = OPEN_TRACES.builders
+        self._epochs = [builder.epoch for builder in around]
+        for builder in around:
+            builder.epoch = self.depth
+        around.append(self)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trail: object) -> None:
+        around = OPEN_TRACES.builders
+        around.pop()
+        for builder, epoch in zip(around, self._epochs, strict=True):
+            builder.epoch = epoch
         self.is_open, self.calls = False, None
         cause = error.__cause__ if isinstance(error, ValueError) else None
         if isinstance(cause, AssignedError):  # raised by NumPy's conversion to a number
@@ -196,7 +206,7 @@ class TraceBuilder(Builder):
                 isinstance(around, TraceBuilder) and around.is_open and around.depth < self.depth
             ):
                 return None
-            return self._captured((id(around), value.id), value)
+            return self._captured((id(around), value.id), value.copy(), value)
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
             return self._array(value)
         kind = getattr(getattr(value, "dtype", None), "kind", "")

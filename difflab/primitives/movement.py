@@ -74,7 +74,7 @@ def _transpose(xp: ModuleType, x: Array, *, axes: tuple[int, ...]) -> Array:
     return xp.transpose(x, (*range(batch), *(axis + x.ndim for axis in axes)))
 
 
-def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the permutation, of axes counted from the end, that undoes `axes`."""
     rank = len(axes)
     return tuple(axes.index(axis - rank) - rank for axis in range(rank))
@@ -147,7 +147,7 @@ def _constant_array(xp: ModuleType, *, shape: Shape, values: bytes) -> Array:
 transpose: Primitive = Primitive(
     name="transpose",
     kernel=_transpose,
-    rule=linear(lambda t, position, shapes, *, axes: transpose(t, axes=_inverse(axes))),
+    rule=linear(lambda t, position, shapes, *, axes: transpose(t, axes=inverse(axes))),
     structural=True,
     shape=lambda shapes, *, axes: tuple(shapes[0][axis] for axis in axes),
     unbatched=lambda xp, *, axes: methodcaller("transpose", axes),
@@ -215,3 +215,5 @@ stop_gradient: Primitive = Primitive(
 )
 VIEWS = frozenset({broadcast, diagonal, index, reshape, transpose})
 """Rows whose result is a view of their argument; a reshape of a transposed view copies."""
+READ_ONLY = {broadcast: "an array that repeats elements", diagonal: "a diagonal"}
+"""Those whose views NumPy does not write to."""

@@ -22,7 +22,7 @@ from difflab.testing.components.verdict import Tolerance
 from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
 from difflab.testing.lines.trees import check_tree
 from difflab.testing.trees.arguments import Point, is_module, is_tree, prepared
-from difflab.testing.trees.purity import check_repeatable, remembered, spread_of
+from difflab.testing.trees.purity import changed_argument, check_repeatable, remembered, spread_of
 from difflab.testing.trees.several import named_arguments, of_several
 
 __all__ = [
@@ -120,8 +120,8 @@ def check_gradient(
     GradientUnjudged
         No component is wrong, but some could not be judged. It is a `GradientMismatch`.
     ImpureFunction
-        Two calls of `f` at the point differ, or `f` changes the arrays of a tree. The message
-        says what was read or changed. It is a `GradientMismatch`.
+        Two calls of `f` at the point differ, or `f` changes its argument: it runs on a copy, and
+        the message says what was read, or where it was written to. It is a `GradientMismatch`.
     difflab.errors.DomainError
         `f` is not finite at `x`.
     difflab.errors.GraphMismatchError
@@ -283,7 +283,10 @@ def _checked(
         return check_tree(f, gradient, Point(large, "x"), allowed, unjudged, method)
     point = point_of(x)
     values = value_of(f, point)
-    again = value_of(f, point)
+    given = argument(point)
+    again = value_of(lambda _: f(given), point)
+    if not np.array_equal(given, point, equal_nan=True):
+        raise changed_argument(f, "x", partial(argument, point))
     spread_of(f, values.ravel(), again.ravel(), _EPS, lambda: argument(point))
     if gradient is None:
         from difflab.autodiff import jacrev

@@ -131,16 +131,6 @@ def test_what_is_no_part_is_refused(code: Any, error: type[DifflabError], messag
     assert message.replace("\\", "") in caught.value.render()
 
 
-def test_assignment_to_a_traced_value_names_the_way() -> None:
-    def write(x: Any) -> Any:
-        x[1:] += 1.0
-        return x
-
-    with pytest.raises(TraceError, match="changed in place") as caught:
-        dl.trace(write, X)
-    assert "x.at[key].set(new)" in caught.value.render()
-
-
 @for_each("key", KEYS)
 def test_tensors_are_assigned_to_by_every_kind_of_key(key: str) -> None:
     at = KEYS[key]

@@ -16,33 +16,36 @@ def leaf(value: Any) -> dl.Tensor:
     return dl.tensor(value, requires_grad=True)
 
 
-def test_a_changed_value_that_backward_needs_is_named() -> None:
+def test_a_value_that_backward_needs_is_kept() -> None:
     x = leaf([1.0, 2.0])
     y = np.exp(x)
     z = np.sum(y)
     y += 1
-    with pytest.raises(TapeError, match=r"'exp'.*\n?.*in-place add") as caught:
-        z.backward()
-    assert "test_changes.py" in str(caught.value)
-    assert "y += 1" in str(caught.value)
+    z.backward()
+    assert np.array_equal(x.grad.numpy(), np.exp([1.0, 2.0]))
+    w = leaf([3.0, 4.0])
+    y = w * 1.0
+    y *= w
+    y[0] **= 3
+    np.sum(y).backward()  # y = (w₀⁶, w₁²)
+    assert np.allclose(w.grad.numpy(), [6 * 3.0**5, 8.0], rtol=1e-14)
 
 
-def test_a_change_of_a_constant_is_found() -> None:
-    x, a = leaf([1.0, 2.0]), dl.tensor([3.0, 4.0])
-    z = np.sum(x * a)
-    a[0] = 100.0
-    with pytest.raises(TapeError, match="'multiply'"):
+def test_a_constant_is_kept_as_it_was_used() -> None:
+    def gradient(a: Any, change: Callable[[Any], None]) -> list[float]:
+        x = leaf([1.0, 2.0])
+        z = np.sum(x * a.reshape(2))
+        change(a)
         z.backward()
-    alias = dl.tensor([3.0, 4.0])
-    z = np.sum(x * alias)
-    alias.detach()[1] = 0.0
-    with pytest.raises(TapeError, match="item assignment"):
-        z.backward()
-    flat = dl.tensor([[3.0, 4.0]])
-    z = np.sum(x * flat.reshape(2))
-    flat *= 2
-    with pytest.raises(TapeError, match="multiply"):
-        z.backward()
+        return x.grad.numpy().tolist()  # type: ignore[no-any-return]
+
+    changes: list[Callable[[Any], Any]] = [
+        lambda a: a.__setitem__(0, 100.0),
+        lambda a: a.detach().__setitem__(1, 0.0),
+        lambda a: a.__imul__(2),
+    ]
+    for change in changes:
+        assert gradient(dl.tensor([3.0, 4.0]), change) == [3.0, 4.0]
 
 
 def test_a_change_that_backward_does_not_need_is_fine() -> None:
@@ -99,15 +102,6 @@ def test_numpy_arrays_may_be_changed_by_their_owners() -> None:
     assert copied.numpy().tolist() == [3.0, 4.0]
 
 
-def test_views_are_values() -> None:
-    t = dl.tensor([[1.0, 2.0], [3.0, 4.0]])
-    row = t[0]
-    row += 10
-    assert t.numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    t[0] += 10
-    assert t.numpy().tolist() == [[11.0, 12.0], [3.0, 4.0]]
-
-
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "slice": lambda y: y[:2],
     "row": lambda y: y[1],
@@ -122,8 +116,8 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_keeps_its_numbers_and_its_gradient(name: str) -> None:
-    """What is shown and what it is the derivative of are one: the view before the change."""
+def test_a_view_follows_its_array(name: str) -> None:
+    """What is shown and what it is the derivative of are one: the view after the change."""
     view = VIEWS[name]
     start = np.arange(6.0).reshape(2, 3)
     weights = np.arange(1.0, 1 + view(start).size).reshape(view(start).shape)
@@ -133,26 +127,66 @@ def test_a_view_keeps_its_numbers_and_its_gradient(name: str) -> None:
     y *= 10
     np.sum(m * weights).backward()
     expected = np.zeros(6)
-    np.add.at(expected, view(np.arange(6).reshape(2, 3)).ravel(), 2 * weights.ravel())
-    assert np.array_equal(m.detach().numpy(), 2 * view(start))
+    np.add.at(expected, view(np.arange(6).reshape(2, 3)).ravel(), 20 * weights.ravel())
+    assert np.array_equal(m.detach().numpy(), 20 * view(start))
     assert np.array_equal(x.grad.numpy().ravel(), expected)
     assert np.array_equal(y.detach().numpy(), 20 * start)
 
 
-def test_a_view_of_a_leaf_keeps_its_numbers_when_the_leaf_is_updated() -> None:
+def test_a_view_of_a_leaf_follows_an_update() -> None:
     x = leaf([1.0, 2.0])
     v = x[:]
+    before = np.sum(v * v)
     with dl.no_grad():
         x *= 0.5
-    np.sum(v * v).backward()
-    assert v.detach().numpy().tolist() == [1.0, 2.0]
+    after = np.sum(v * v)
+    assert v.detach().numpy().tolist() == [0.5, 1.0]
+    before.backward()
     assert x.grad.numpy().tolist() == [2.0, 4.0]
-    w = leaf([1.0, 2.0])
-    z = np.sum(np.sin(w[:]))
+    x.zero_grad()
+    after.backward()
+    assert x.grad.numpy().tolist() == [1.0, 2.0]
+    with pytest.raises(TapeError, match="no_grad"):
+        v *= 2.0
     with dl.no_grad():
-        w[0] = 5.0
-    with pytest.raises(TapeError, match="changed in place"):
-        z.backward()
+        v[0] = 5.0
+    assert x.detach().numpy().tolist() == [5.0, 1.0]
+    assert x.requires_grad
+
+
+def test_a_view_made_without_recording_stays_without_derivative() -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 1.0
+    with dl.no_grad():
+        v = y[:1]
+    shared = y.detach()
+    part = y[1:].detach()
+    y *= 3.0
+    assert v.numpy().tolist() == [3.0]
+    assert part.numpy().tolist() == [6.0]
+    assert shared.numpy().tolist() == [3.0, 6.0]
+    with dl.no_grad():
+        part += 1.0
+    assert y.detach().numpy().tolist() == [3.0, 7.0]
+
+
+def test_a_number_is_bound_again() -> None:
+    """As NumPy's numbers, which are no arrays; a leaf and an array without axes are changed."""
+    x = leaf([1.0, 2.0])
+    s = np.sum(x)
+    t = s
+    t += 1.0
+    assert (s.item(), t.item()) == (3.0, 4.0)
+    y = x * 1.0
+    part = y[1, ...]
+    part += 5.0
+    assert y.detach().numpy().tolist() == [1.0, 7.0]
+    w = leaf(2.0)
+    alias = w
+    with dl.no_grad():
+        for _ in range(2):
+            w *= 3.0
+    assert alias.item() == 18.0
 
 
 def test_arrays_shown_keep_their_numbers() -> None:
@@ -187,37 +221,39 @@ def test_the_gradient_that_is_retained_is_that_of_the_new_numbers() -> None:
     assert x.grad.item() == 6.0
 
 
-SAME: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    "sum": (3.0, lambda y: y.sum()),
-    "mean": (3.0, lambda y: y.mean()),
-    "max": (3.0, lambda y: y.max()),
-    "prod": (3.0, lambda y: np.prod(y)),
-    "mean of one": ([3.0], lambda y: y.mean(axis=())),
-    "plus": ([3.0, 4.0], lambda y: +y),
-    "positive": ([3.0, 4.0], np.positive),
-    "reshape": ([3.0, 4.0], lambda y: y.reshape(2)),
-    "ravel": ([3.0, 4.0], np.ravel),
-    "T": ([3.0, 4.0], lambda y: y.T),
-    "squeeze": ([3.0, 4.0], np.squeeze),
-    "broadcast_to": ([3.0, 4.0], lambda y: np.broadcast_to(y, (2,))),
-    "concatenate": ([3.0, 4.0], lambda y: np.concatenate([y])),
-    "clip": ([3.0, 4.0], lambda y: y.clip()),
-    "function": ([3.0, 4.0], dl.parse("x: [2]; x")),
+SAME: dict[str, tuple[Any, Callable[[Any], Any], bool]] = {
+    "sum": (3.0, lambda y: y.sum(), False),
+    "mean": (3.0, lambda y: y.mean(), False),
+    "max": (3.0, lambda y: y.max(), False),
+    "prod": (3.0, lambda y: np.prod(y), False),
+    "mean of one": ([3.0], lambda y: y.mean(axis=()), False),
+    "plus": ([3.0, 4.0], lambda y: +y, False),
+    "positive": ([3.0, 4.0], np.positive, False),
+    "reshape": ([3.0, 4.0], lambda y: y.reshape(2), True),
+    "ravel": ([3.0, 4.0], np.ravel, True),
+    "T": ([3.0, 4.0], lambda y: y.T, True),
+    "squeeze": ([3.0, 4.0], np.squeeze, True),
+    "broadcast_to": ([3.0, 4.0], lambda y: np.broadcast_to(y, (2,)), True),
+    "concatenate": ([3.0, 4.0], lambda y: np.concatenate([y]), False),
+    "clip": ([3.0, 4.0], lambda y: y.clip(), False),
+    "function": ([3.0, 4.0], dl.parse("x: [2]; x"), False),
 }
+"""A point, an operation that changes nothing, and whether NumPy gives a view."""
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_an_operation_that_changes_nothing_makes_a_tensor(name: str) -> None:
-    value, operation = SAME[name]
+    value, operation, is_view = SAME[name]
     x = leaf(value)
     y = x * 2
     s = operation(y)
     seen: list[Any] = []
     operation(x).register_hook(seen.append)
     y += x
-    assert np.array_equal(s.detach().numpy(), 2 * np.array(value))
+    factor = 3.0 if is_view else 2.0
+    assert np.array_equal(s.detach().numpy(), factor * np.array(value))
     np.sum(s).backward()
-    assert np.array_equal(x.grad.numpy(), np.full(np.shape(value), 2.0))
+    assert np.array_equal(x.grad.numpy(), np.full(np.shape(value), factor))
     assert seen == []
     assert y is not s
     assert s.grad_fn is not y.grad_fn

@@ -259,6 +259,8 @@ def test_impurity_is_found_and_named() -> None:
     for message, f in cases.items():
         with pytest.raises(ImpureFunction, match=message):
             check_gradient(f, lambda p: {"a": np.ones(2)}, x)
+    with pytest.raises(ImpureFunction, match=r'line \d+: p\["a"\] \*= 2.0'):
+        check_gradient(changing, lambda p: {"a": np.ones(2)}, x)
     with pytest.raises(ImpureFunction, match="reads a clock"):
         check_gradient(lambda x: x @ x * time.perf_counter(), lambda x: 2 * x, [1.0, 2.0])
 

@@ -20,7 +20,7 @@ from difflab.arrays.given import (
     normalized_axis,
     shape_of,
 )
-from difflab.core.ownership import unchanged
+from difflab.core.ownership import shared
 from difflab.primitives import (
     absolute,
     equal,
@@ -42,7 +42,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
     along = normalized_axis("diff", axis, a.shape)
     times = as_integer("diff", "n", n, 0)
     if times == 0:
-        return unchanged(a)
+        return shared(a)
     parts = [_beside(part, a, along) for part in (prepend,) if part is not None] + [a]
     parts += [_beside(part, a, along) for part in (append,) if part is not None]
     a = arrays.concatenate(parts, along)

@@ -18,6 +18,7 @@ from difflab.arrays.given import (
     shape_of,
 )
 from difflab.arrays.shapes import flat_unless, several
+from difflab.core.ownership import unchanged
 from difflab.core.primitive import Shape
 
 __all__ = ["FUNCTIONS", "broadcast_shape", "concatenated", "repeated"]
@@ -72,7 +73,7 @@ def _block(arrays: Any) -> Any:
             return _with_rank(x, rank)
         return concatenated([joined(part, level + 1) for part in entry], level - depth)
 
-    return joined(arrays, 0)
+    return unchanged(joined(arrays, 0))
 
 
 def _with_rank(x: Any, rank: int) -> Any:
@@ -146,7 +147,8 @@ def _tile(A: Any, reps: int | Sequence[int]) -> Any:
     opened = [size for pair in zip((1,) * rank, shape, strict=True) for size in pair]
     wide = [size for pair in zip(counts, shape, strict=True) for size in pair]
     spread = arrays.broadcast_to(arrays.reshape(A, opened), wide)
-    return arrays.reshape(spread, [n * size for n, size in zip(counts, shape, strict=True)])
+    whole = [n * size for n, size in zip(counts, shape, strict=True)]
+    return unchanged(arrays.reshape(spread, whole))
 
 
 def _resize(a: Any, new_shape: int | Sequence[int]) -> Any:
@@ -169,7 +171,8 @@ def _meshgrid(
         arrays.reshape(x, [-1 if k == place else 1 for k in range(rank)])
         for x, place in zip(flat, order, strict=True)
     ]
-    return tuple(opened) if sparse else _broadcast_arrays(*opened)
+    found = tuple(opened) if sparse else _broadcast_arrays(*opened)
+    return tuple(map(unchanged, found)) if copy else found
 
 
 def broadcast_shape(*args: Any) -> Shape:

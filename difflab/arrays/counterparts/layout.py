@@ -18,6 +18,7 @@ from difflab.arrays.given import (
     normalized_axis,
     shape_of,
 )
+from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import TraceError
 from difflab.primitives import where
@@ -137,7 +138,7 @@ def _flipped_along(name: str, axis: int) -> Callable[[Any], Any]:
 
 
 def _roll(a: Any, shift: int | Sequence[int], axis: arrays.Axis = None) -> Any:
-    a = as_array(a)
+    a = unchanged(as_array(a))
     if axis is None:
         total = sum(as_integers("roll", "shift", shift))
         return arrays.reshape(_roll(arrays.reshape(a, -1), total, 0), a.shape)
@@ -249,6 +250,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **settings: Any) ->
             f"difflab has no numpy.pad with mode {mode!r}{given}",
             f"choose among 'constant', {', '.join(map(repr, BY_INDEX))}; or np.concatenate",
         )
+    array = unchanged(array)
     for axis, width in enumerate(pairs):
         if any(width):
             try:  # a function typed by the modes does not take a str

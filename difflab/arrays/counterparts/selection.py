@@ -6,11 +6,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from difflab import arrays
 from difflab.arrays import truths
 from difflab.arrays.counterparts.products import vecdot
 from difflab.arrays.given import as_array, as_integer, mismatch, shape_of
 from difflab.core.ownership import unchanged
+from difflab.core.place import at_users_line
+from difflab.errors import TraceError
 from difflab.primitives import (
     absolute,
     atan2,
@@ -35,8 +39,13 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = ["FUNCTIONS", "UFUNCS", "clipped", "rounded", "taken"]
+__all__ = ["FUNCTIONS", "STATIC", "UFUNCS", "clipped", "known", "nonzero", "rounded", "taken"]
 
+STATIC = (
+    "its shape would depend on the values: select by np.where(condition, a, b), or compute"
+    " the indices in advance from NumPy arrays and write x[indices]"
+)
+"""Hint for functions whose result has a shape that depends on the values."""
 LOG_2 = math.log(2.0)
 
 
@@ -86,7 +95,11 @@ def _nan_to_num(
     x = as_array(x)
     high = where(equal(x, math.inf), largest if posinf is None else posinf, x)
     low = where(equal(x, -math.inf), -largest if neginf is None else neginf, high)
-    return where(not_equal(x, x), nan, low)
+    found = where(not_equal(x, x), nan, low)
+    if copy:
+        return found
+    x[...] = found
+    return x
 
 
 def _isclose(
@@ -121,6 +134,36 @@ def _decided(truth: Any) -> Any:
     return truth if known is None else bool(known)
 
 
+def known(name: str, value: Any) -> Any:
+    """Return the elements on which the shape of a result depends.
+
+    Raises
+    ------
+    TraceError
+        The value is traced, and not for one point.
+    """
+    found = getattr(value, "__difflab_value__", lambda: as_array(value))()
+    if found is None:
+        raise at_users_line(
+            TraceError, f"numpy.{name} needs the elements, and a traced value has none yet", STATIC
+        )
+    return np.asarray(found)
+
+
+def nonzero(a: Any) -> tuple[Any, ...]:
+    """Return the indices of the elements that are not zero."""
+    return np.nonzero(known("nonzero", a))
+
+
+def _extract(condition: Any, arr: Any) -> Any:
+    chosen = np.flatnonzero(known("extract", condition))
+    return arrays.take(arrays.reshape(arr, -1), chosen)
+
+
+def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
+    return taken(a, np.flatnonzero(known("compress", condition)), axis)
+
+
 def _angle(z: Any, deg: bool = False) -> Any:
     """Return the angle of complex values; of real ones 0 or π."""
     found = atan2(z.imag, z.real)
@@ -130,7 +173,7 @@ def _angle(z: Any, deg: bool = False) -> Any:
 def _full_like(a: Any, fill_value: Any) -> Any:
     if isinstance(fill_value, int | float):
         return a.filled(float(fill_value))
-    return arrays.broadcast_to(fill_value, a.shape)
+    return unchanged(arrays.broadcast_to(fill_value, a.shape))
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -139,11 +182,15 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "angle": _angle,
     "any": truths.any,
     "argmin": lambda a, axis=None: arrays.argmax(-as_array(a), axis),
+    "argwhere": lambda a: np.argwhere(known("argwhere", a)),
     "around": rounded,
     "array_equal": _array_equal,
     "clip": clipped,
+    "compress": _compress,
     "count_nonzero": truths.count,
+    "extract": _extract,
     "fix": lambda x: _truncated(x),
+    "flatnonzero": lambda a: np.flatnonzero(known("flatnonzero", a)),
     "full_like": _full_like,
     "i0": lambda x: besseli(0, x),
     "imag": lambda val: val.imag,
@@ -151,6 +198,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "isneginf": lambda x: equal(x, -math.inf),
     "isposinf": lambda x: equal(x, math.inf),
     "nan_to_num": _nan_to_num,
+    "nonzero": nonzero,
     "real": lambda val: val.real,
     "round": rounded,
     "select": _select,
@@ -199,7 +247,7 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
     "bitwise_and": truths.bitwise_and,
     "bitwise_or": truths.bitwise_or,
     "bitwise_xor": truths.bitwise_xor,
-    "conjugate": lambda x: x.conj(),
+    "conjugate": lambda x: unchanged(x.conj()),
     "copysign": lambda a, b: where(_signbit(b), -absolute(a), absolute(a)),
     "deg2rad": lambda x: x * (math.pi / 180),
     "degrees": lambda x: x * (180 / math.pi),

@@ -16,6 +16,7 @@ from difflab.autodiff.control.rows import (
 )
 from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, Recording, record
+from difflab.core.ownership import private
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
@@ -66,9 +67,9 @@ def cond(
             f"the predicate of cond is a scalar, not an array of shape {shape}",
             hint="np.where chooses for each element",
         )
-    if not is_traced([pred]):
-        return true_fun(*operands) if pred else false_fun(*operands)
     leaves, structure = flatten(operands)
+    if not is_traced([pred]):
+        return (true_fun if pred else false_fun)(*unflatten(structure, private(leaves)))
 
     def branch(fun: Callable[..., Any]) -> Recording:
         return record(

@@ -14,6 +14,7 @@ from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shape
 from difflab.autodiff.recording import record
 from difflab.core.conversions import as_numbers
 from difflab.core.devices import home_of, in_library_of
+from difflab.core.ownership import owned, private
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.control import Loop
@@ -133,7 +134,8 @@ def fori_loop(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_
                 hint="use while_loop, with the counter as a part of the value",
             )
     if not is_traced(flatten(init_val)[0]):
-        value = init_val
+        leaves, tree = flatten(init_val)
+        value = unflatten(tree, private(leaves))
         for i in range(lower, upper):
             value = body_fun(i, value)
             if is_traced(flatten(value)[0]):  # the body reads a traced value
@@ -192,20 +194,20 @@ def _in_python(
     call: _Step, init: Any, leaves: Sequence[Any], structure: Structure, steps: int, reverse: bool
 ) -> tuple[Any, Any] | None:
     """Run the loop on arrays and tensors; None if the step reads traced values."""
-    carry = flatten(init)[0]
+    carry = private(flatten(init)[0])
     shapes = shapes_of(carry)
     results: list[list[Any]] = []
     shape: Structure | None = None
     if steps == 0:
         return None  # only a trace knows the results' shapes
     for number in range(steps)[:: -1 if reverse else 1]:
-        x = unflatten(structure, [leaf[number] for leaf in leaves])
+        x = unflatten(structure, private([leaf[number] for leaf in leaves]))
         carry, y = call(unflatten(call.carry, carry), x)
         parts, shape = flatten(y)
         if is_traced([*carry, *parts]):
             return None
         require_equal_shapes(shapes, shapes_of(carry), "carry of scan")
-        results.append(parts)
+        results.append(owned(parts, carry))  # the next step may change the carry in place
     ordered = results[::-1] if reverse else results
     assert shape is not None
     stacked = [_stacked(each) for each in zip(*ordered, strict=True)]

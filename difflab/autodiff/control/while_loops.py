@@ -8,6 +8,7 @@ from typing import Any
 from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
 from difflab.autodiff.control.while_loop import append_while_loop
 from difflab.autodiff.recording import Recording, record
+from difflab.core.ownership import private
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.composition import composed, inlined
@@ -65,7 +66,7 @@ def while_loop(
             )
         return after
 
-    value = list(leaves)
+    value = private(leaves)
     while not is_traced(value):
         going = cond_fun(unflatten(structure, value))
         if is_traced([going]):

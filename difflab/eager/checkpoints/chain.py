@@ -17,7 +17,7 @@ from difflab.eager.checkpoints.checkpoint import checkpoint, unrecorded
 from difflab.eager.checkpoints.revolve import kept_states, repetitions
 from difflab.eager.multi_output import Edge, Recomputed, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, enable_grad
-from difflab.eager.recording.tape import Storage, TapeStep, guard_of, storage_of
+from difflab.eager.recording.tape import TapeStep, require_recordable
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError, TapeError
 from difflab.graph.checks import require_callable
@@ -136,9 +136,7 @@ def checkpoint_chain(
         return _run_segments(step, steps, state)
     if is_traced(leaves):
         return _nested(step, steps, state, snapshots)
-    storages = [storage_of(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
-    guards = tuple([(storage, storage.changes) for storage in storages])
-    chain = _Chain(step, structure, snapshots, leaves, guards)
+    chain = _Chain(step, structure, snapshots, list(map(_own, leaves)))
     first = [_detached(leaf) for leaf in leaves]
     last, kept, saw_grad = chain.advanced(_SnapshotStack(0, first, 1, None), steps)
     if is_traced(last):  # the steps read traced values
@@ -146,7 +144,7 @@ def checkpoint_chain(
     flows = saw_grad or any(isinstance(leaf, Tensor) and leaf._step is not None for leaf in leaves)
     for leaf in leaves if flows else ():
         if isinstance(leaf, Tensor):
-            guard_of(leaf, "checkpoint_chain")
+            require_recordable(leaf, "checkpoint_chain")
     return step(steps - 1, chain.state_on_tape(steps - 1, last, kept, flows, kept.arrays()))
 
 
@@ -207,7 +205,6 @@ class _Chain:
     structure: Structure
     snapshots: int
     origin: list[Any]
-    guards: tuple[tuple[Storage, int], ...]
 
     def advanced(self, kept: _SnapshotStack, end: int) -> tuple[ChainState, _SnapshotStack, bool]:
         """Run from the last kept state to the state before step ``end - 1``, unrecorded.
@@ -252,15 +249,14 @@ class _Chain:
         The `listed` arrays are those that `memory` counts as kept by the step on the tape.
         """
         if k == 0:
-            return unflatten(self.structure, self.origin)
+            return unflatten(self.structure, list(map(_own, self.origin)))
         if not flows:
             return unflatten(self.structure, [_tensor(leaf) for leaf in state])
         producer = make_multi_output_step(
             "checkpoint", [], [(k, kept.before(k)), *listed], Recomputed(self._rerun)
         )
-        producer.guards = self.guards
         leaves = [
-            make_output(Tensor, producer, index, _view(leaf._data))
+            make_output(Tensor, producer, index, leaf._data)
             if isinstance(leaf, Tensor) and leaf.dtype.kind == "f"
             else _tensor(leaf)
             for index, leaf in enumerate(state)
@@ -272,7 +268,8 @@ class _Chain:
         end, kept = producer.slots[0]
         if differentiable:
             with enable_grad():
-                result = _run_loop(self.step, 0, end, unflatten(self.structure, self.origin))
+                origin = list(map(_own, self.origin))
+                result = _run_loop(self.step, 0, end, unflatten(self.structure, origin))
         else:
             state, kept, _ = self.advanced(kept, end)
             with enable_grad():
@@ -287,9 +284,9 @@ def _detached(leaf: Any) -> Any:
 
 def _tensor(leaf: Any) -> Any:
     """Return a leaf for a step to use; changes in place do not affect the stored one."""
-    return Tensor(_view(leaf._data)) if isinstance(leaf, Tensor) else leaf
+    return Tensor(leaf._data) if isinstance(leaf, Tensor) else leaf
 
 
-def _view(data: Any) -> Any:
-    """Return a view: a tensor on a view gets a new array when it is changed in place."""
-    return data.view() if isinstance(data, np.ndarray) else data
+def _own(leaf: Any) -> Any:
+    """Return a leaf for a step to use: the same value and tape, changed in place on its own."""
+    return Tensor(leaf._data, leaf._step) if isinstance(leaf, Tensor) else leaf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from difflab.autodiff.control.checkpoints import traced_checkpoint
 from difflab.autodiff.control.rows import is_traced
 from difflab.eager.multi_output import Edge, Recomputed, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, enable_grad, no_grad
-from difflab.eager.recording.tape import TapeStep, guard_of, storage_of
+from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import TapeError
 from difflab.graph.checks import require_callable
@@ -50,11 +50,13 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     InputError
         In a trace more than 100 checkpoints are inside each other.
     TapeError
-        The function changes an argument in place. Raised by `backward`: an argument was changed
-        in place afterwards, or the second run returned a different result.
+        The function changes a leaf that requires grad in place. Raised by `backward`: the second
+        run returned a different result.
 
     Notes
     -----
+    The function runs on copies of its arguments: what it changes in place is changed there alone.
+
     In a trace, and so under `grad`, `jit` and the other transforms, the call is one node, and the
     reverse sweep appends the operations of the function once more; what it returns beside traced
     values passes through.
@@ -88,28 +90,32 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
     indices = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     inputs: list[Tensor] = [leaves[index] for index in indices]
-    before = [storage_of(tensor).changes for tensor in inputs]
-    others = [None if isinstance(leaf, Tensor) else _unchanging(leaf) for leaf in leaves]
-    result, saw_grad = unrecorded(lambda: function(*args, **kwargs))
+    edges, data = [t._step for t in inputs], [t._data for t in inputs]
+    call = _CheckpointedCall(function, structure, list(map(_unchanging, leaves)), indices)
+    own_args, own = call.arguments(data, edges)
+    result, saw_grad = unrecorded(lambda: function(*own_args[0], **own_args[1]))
     if is_traced(flatten(result)[0]):  # the function reads traced values
         return traced_checkpoint(function, leaves, structure)
-    guards = tuple(
-        (storage_of(tensor), count) for tensor, count in zip(inputs, before, strict=True)
-    )
-    for storage, count in guards:
-        if storage.changes != count:
+    passed = {}
+    for given, tensor, edge in zip(inputs, own, edges, strict=True):
+        changed = tensor._storage is not None and tensor._storage.changes
+        if changed and isinstance(edge, Accumulation):
             raise TapeError(
-                f"the checkpointed function changes its argument, by {storage.last}",
-                hint="it is run twice, so return a new value instead: t = t + 1",
+                "the checkpointed function changes a leaf that requires grad, by"
+                f" {tensor._storage.last}",
+                hint="return a new value instead: t = t + 1",
             )
-    if not saw_grad and all(tensor._step is None for tensor in inputs):
+        if changed:
+            tensor._step = None  # a result, if it is returned
+        else:
+            passed[id(tensor)] = given
+    found, tree = flatten(result)
+    result = unflatten(tree, [passed.get(id(leaf), leaf) for leaf in found])
+    if not saw_grad and all(edge is None for edge in edges):
         return result
     for tensor in inputs:
-        guard_of(tensor, "checkpoint")
-    call = _CheckpointedCall(function, structure, others, indices)
-    edges, data = [t._step for t in inputs], [t._data for t in inputs]
+        require_recordable(tensor, "checkpoint")
     producer = make_multi_output_step("checkpoint", edges, data, Recomputed(call.rerun))
-    producer.guards = guards
     return call.returned(producer, result)
 
 
@@ -149,18 +155,18 @@ class _Checksums(NamedTuple):
 
 
 class _CheckpointedCall:
-    """A function that is run twice, and its arguments other than tensors."""
+    """A function that is run twice, and the leaves of its arguments."""
 
     def __init__(
         self,
         function: Callable[..., Any],
         structure: Structure,
-        others: list[Any],
+        leaves: list[Any],
         indices: list[int],
     ) -> None:
         self.function = function
         self.structure = structure
-        self.others = others
+        self.leaves = leaves
         self.indices = indices
         self.wanted: list[tuple[int, _Checksums]] = []
 
@@ -173,19 +179,23 @@ class _CheckpointedCall:
                 continue
             if id(leaf) not in outputs:
                 index = len(self.wanted)
-                outputs[id(leaf)] = make_output(
-                    Tensor, producer, index, leaf._data, storage_of(leaf)
-                )
+                outputs[id(leaf)] = make_output(Tensor, producer, index, leaf._data)
                 self.wanted.append((position, _Checksums.of(leaf._data)))
         return unflatten(structure, [outputs.get(id(leaf), leaf) for leaf in leaves])
 
+    def arguments(
+        self, data: Sequence[Any], edges: Sequence[Edge]
+    ) -> tuple[tuple[Any, Any], list[Tensor]]:
+        """Return arguments for one run, which it may change, and the tensors among them."""
+        leaves = list(map(_unchanging, self.leaves))
+        own = [Tensor(value, edge) for value, edge in zip(data, edges, strict=True)]
+        for index, tensor in zip(self.indices, own, strict=True):
+            leaves[index] = tensor
+        return unflatten(self.structure, leaves), own
+
     def rerun(self, producer: TapeStep, differentiable: bool) -> list[Edge]:
         """Run the function recorded, and return the steps of its outputs."""
-        leaves = list(self.others)
-        edges = producer.edges or ()
-        for index, data, edge in zip(self.indices, producer.slots, edges, strict=True):
-            leaves[index] = Tensor(data, edge)
-        args, kwargs = unflatten(self.structure, leaves)
+        (args, kwargs), _ = self.arguments(producer.slots, producer.edges or ())
         with enable_grad():
             results, _ = flatten(self.function(*args, **kwargs))
         found: list[Edge] = []

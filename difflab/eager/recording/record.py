@@ -16,18 +16,19 @@ from difflab.core.conversions import as_numbers, as_reals, require_range
 from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
+from difflab.core.storage import Storage, View
 from difflab.eager.recording.mode import MODE, WATCHED, enable_grad
 from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
 from difflab.eager.recording.tape import (
     Accumulation,
-    Storage,
     TapeStep,
-    guard_of,
+    is_inference,
     mark_inference,
-    storage_of,
+    require_recordable,
 )
 from difflab.errors import InputError, ShapeError
-from difflab.primitives import reshape, stop_gradient
+from difflab.primitives import index, reshape, stop_gradient
+from difflab.primitives.movement import VIEWS
 
 __all__ = [
     "FLOAT64",
@@ -51,9 +52,16 @@ _new = object.__new__
 
 
 class TapedArray:
-    """An array and its step on the tape: an `Accumulation` for a leaf, None without gradient."""
+    """An array and its step on the tape: an `Accumulation` for a leaf, None without gradient.
+
+    `_own` is the class of tensors that own their elements, and `_viewing` that of views.
+    """
 
     __slots__ = ("__weakref__", "_data", "_grad", "_step", "_storage")
+
+    _own: type[Any]
+    _viewing: type[Any]
+    _view: View | None
 
     _data: Any
     _step: TapeStep | Accumulation | None
@@ -117,9 +125,17 @@ class TapedArray:
         with enable_grad() if MODE.trial else nullcontext():
             return self.__difflab_unchanged__()
 
-    def __difflab_unchanged__(self) -> Any:
+    def __difflab_shared__(self) -> Any:
         shape = self._data.shape
         return record(reshape, (self,), {"shape": shape, "rank": len(shape)})
+
+    def __difflab_alone__(self) -> Any:
+        if type(self._step) is Accumulation:  # a leaf is not changed while it is recorded
+            return self.__difflab_unchanged__()
+        return self._own(self._data, self._step, self._storage if is_inference(self) else None)
+
+    def __difflab_unchanged__(self) -> Any:
+        return self.__difflab_shared__().__difflab_alone__()
 
 
 _SLOT: Any = TapedArray.__dict__["_data"]
@@ -146,6 +162,7 @@ class TapeOperation:
         self.plans: dict[Any, BackwardPlan] = {}
         self.plans_by_dtype: dict[Any, dict[Any, BackwardPlan]] = {}
         self.nondifferentiable = row.boolean or row is stop_gradient
+        self.moves = row in VIEWS
 
     def kernel(self, xp: Any) -> Any:
         """Return the kernel for an array module, and cache it."""
@@ -217,11 +234,15 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
     except (TypeError, ValueError, OverflowError) as error:
         y = _retried(operation, (x,), error)
         plans = operation.plans_of(y.dtype)
-    made = _new(type(a))
+    if operation.moves and operation.row is index and not y.shape:
+        y = y[()]  # a number, which is no view
+    if operation.moves and y.base is not None and (y.base is x or y.base is x.base):
+        made = a._viewing.of(a, operation.row, operation.params)
+    else:
+        made = _new(a._own)
+        made._storage = a._storage if operation.moves and is_inference(a) else None
     made._data = y
-    made._grad = made._step = made._storage = None
-    if operation.row.structural and y.base is not None:
-        made._storage = storage_of(a)
+    made._grad = made._step = None
     if edge is None or operation.nondifferentiable or not MODE.enabled:
         return _unrecorded(made, edge is not None)
     key = (1, x.shape)
@@ -237,9 +258,9 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
 def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
     """Compute and record an operation on two arguments, as `apply_many` does, but faster."""
     needs = 0
-    kind = TapedArray
+    kind: type[Any] = TapedArray
     if isinstance(a, TapedArray):
-        kind = type(a)
+        kind = a._own
         x, edge = a._data, a._step
         if edge is not None:
             needs = 1
@@ -247,7 +268,7 @@ def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
         plain = type(a) in PLAIN or (type(a) is np.ndarray and a.dtype is FLOAT64)
         x, edge = a if plain else _operand(a), None
     if isinstance(b, TapedArray):
-        kind = type(b)
+        kind = b._own
         y, other = b._data, b._step
         if other is not None:
             needs += 2
@@ -285,10 +306,10 @@ def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
     values: list[Any] = []
     edges: list[Any] = []
     needs, bit = 0, 1
-    kind: type[TapedArray] = TapedArray
+    kind: type[Any] = TapedArray
     for arg in args:
         if isinstance(arg, TapedArray):
-            kind = type(arg)
+            kind = arg._own
             values.append(arg._data)
             step = arg._step
             edges.append(step)
@@ -310,8 +331,7 @@ def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
         plans = operation.plans_of(y.dtype)
     made = _new(kind)
     made._data = y
-    made._grad = made._step = None
-    made._storage = _shared_storage(args, y) if operation.row.structural else None
+    made._grad = made._step = made._storage = None
     if not needs or operation.nondifferentiable or not MODE.enabled:
         return _unrecorded(made, needs > 0)
     key = (needs, *[getattr(value, "shape", ()) for value in values])
@@ -333,28 +353,23 @@ def _unrecorded(made: TapedArray, uses_grad: bool) -> TapedArray:
 
 
 def _keep(step: TapeStep, plan: BackwardPlan, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-    """Store in a step the values that its rule reads, and guards against changes in place.
+    """Store in a step the values that its rule reads.
 
-    `args` are the arguments and the result.
+    `args` are the arguments and the result. A change in place gives a tensor another array, so
+    the step keeps the values that were used.
     """
     step.slots = slots = plan.blank.copy()
-    guards = []
     for slot, source in plan.keep:
         kept = args[source]
         if isinstance(kept, TapedArray):
             slots[slot] = kept._data
-            storage = kept._storage
-            if storage is None:
-                storage = kept._storage = Storage()
-            elif storage.inference:
-                guard_of(kept, step.name)
-            guards.append((storage, storage.changes))
+            if kept._storage is not None:
+                require_recordable(kept, step.name)
         elif type(kept) in NUMBERS:
             slots[slot] = kept
             step.numbers += ((slot, kept, kept or str(kept)),)  # -0.0 equals 0.0
         else:
             slots[slot] = _private(values[source])
-    step.guards = guards
 
 
 def _private(value: Any) -> Any:
@@ -362,13 +377,6 @@ def _private(value: Any) -> Any:
     if isinstance(value, np.generic) or is_constant(value):
         return value
     return value.copy()
-
-
-def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:
-    """Return the storage of the tensor that `y` is a view of."""
-    if getattr(y, "base", None) is None:
-        return None
-    return next((storage_of(arg) for arg in args if isinstance(arg, TapedArray)), None)
 
 
 def _operand(value: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from difflab.core.devices import sent_to
 from difflab.core.primitive import Primitive, elementwise, linear
 
-__all__ = ["cast", "reached", "sent", "widened", "zeros"]
+__all__ = ["cast", "copied", "reached", "sent", "widened", "zeros"]
 
 cast: Primitive = Primitive(
     name="cast",
@@ -20,6 +20,14 @@ cast: Primitive = Primitive(
     shape=lambda shapes, *, dtype: shapes[0],
 )
 
+copied: Primitive = Primitive(
+    name="copied",
+    arity=1,
+    kernel=lambda xp, x: xp.array(x, order="C")[()],
+    rule=linear(lambda t, position, shapes: t),
+    structural=True,
+    shape=lambda shapes: shapes[0],
+)
 
 # A copy on another device: `home` and `origin` are the array modules of the two.
 sent: Primitive = Primitive(

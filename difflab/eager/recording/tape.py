@@ -6,56 +6,30 @@ reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from difflab.core.place import at_users_line
+from difflab.core.storage import Storage
 from difflab.eager.recording.plan import BackwardPlan, Numbers
 from difflab.errors import TapeError
 
 __all__ = [
     "Accumulation",
     "Hook",
-    "Storage",
     "TapeStep",
-    "guard_of",
     "history",
+    "is_inference",
     "mark_inference",
+    "require_recordable",
     "storage_of",
 ]
 
 next_number = count(1).__next__
 """Steps are numbered in creation order: a step's number exceeds those of its arguments."""
-
-
-class Storage:
-    """The number of changes in place of an array, the last one, and the tensors that hold it.
-
-    Most arrays never change, so the attributes are class defaults.
-    """
-
-    changes = 0
-    last = ""
-    inference = False
-    """Whether the array was made under `inference_mode`, so that no tape may keep it."""
-    twins: WeakValueDictionary[int, Any] | None = None
-    """Tensors that share one array, by id: a tensor and the results of its `detach`."""
-
-    def join(self, *tensors: Any) -> None:
-        """Register tensors that are changed together."""
-        if self.twins is None:
-            self.twins = WeakValueDictionary()
-        self.twins.update({id(tensor): tensor for tensor in tensors})
-
-    def holders(self, tensor: Any) -> list[Any]:
-        """Return the tensors that hold the array of `tensor`, itself included."""
-        data = tensor._data
-        found = [twin for twin in (self.twins or {}).values() if twin._data is data]
-        return found or [tensor]
 
 
 def storage_of(tensor: Any) -> Storage:
@@ -66,22 +40,20 @@ def storage_of(tensor: Any) -> Storage:
     return storage
 
 
-def guard_of(tensor: Any, name: str) -> tuple[Storage, int]:
-    """Return the storage of a tensor that the derivative of `name` needs, and its changes.
+def is_inference(tensor: Any) -> bool:
+    """Whether a tensor was made under `inference_mode`."""
+    storage = tensor._storage
+    return storage is not None and storage.inference
 
-    Raises
-    ------
-    TapeError
-        The tensor was made under `inference_mode`.
-    """
-    storage = storage_of(tensor)
-    if storage.inference:
+
+def require_recordable(tensor: Any, name: str) -> None:
+    """Raise `TapeError` if a tensor that the derivative of `name` needs is of `inference_mode`."""
+    if is_inference(tensor):
         raise at_users_line(
             TapeError,
             f"the derivative of '{name}' needs a tensor of inference_mode",
             "pass its copy(), or compute it under no_grad()",
         )
-    return storage, storage.changes
 
 
 def mark_inference(tensor: Any) -> None:
@@ -130,8 +102,6 @@ class TapeStep:
     numbers : tuple
         The slots that hold plain numbers, with the numbers: their recipes are simpler. The text
         of a zero tells 0.0 from -0.0.
-    guards : sequence
-        The storages of the values in the slots, and their numbers of changes when recorded.
     hooks : dict or None
         The registered hooks, which are called with the cotangent.
     retained : weak reference or None
@@ -140,7 +110,6 @@ class TapeStep:
 
     __slots__ = (
         "edges",
-        "guards",
         "hooks",
         "number",
         "numbers",
@@ -154,7 +123,6 @@ class TapeStep:
     edges: tuple[TapeStep | Accumulation | None, ...] | None
     slots: Any
     numbers: Numbers
-    guards: Sequence[tuple[Storage, int]]
     hooks: dict[int, Callable[..., Any]] | None
     retained: Any
 
@@ -165,7 +133,7 @@ class TapeStep:
         self.plan = plan
         self.edges = edges
         self.slots = plan.blank
-        self.numbers = self.guards = ()
+        self.numbers = ()
         self.hooks = self.retained = None
 
     @property
@@ -186,22 +154,15 @@ class TapeStep:
     def free(self) -> None:
         """Drop the kept values and the edges."""
         self.edges = None
-        self.slots = self.guards = ()
+        self.slots = ()
 
     def check(self) -> None:
-        """Raise `TapeError` if the step is freed, or a kept value was changed in place."""
+        """Raise `TapeError` if the step is freed."""
         if self.edges is None:
             raise TapeError(
                 f"backward() reached '{self.name}', which an earlier backward() has freed",
                 hint="pass retain_graph=True to the earlier backward(), or recompute the result",
             )
-        for storage, changes in self.guards:
-            if storage.changes != changes:
-                raise TapeError(
-                    f"a value that the derivative of '{self.name}' needs was changed in place"
-                    f" after it was used, by {storage.last}",
-                    hint="write the change as a new value (t = t + 1), or after backward()",
-                )
 
     def __repr__(self) -> str:
         return f"<step {self.name}>"

@@ -88,7 +88,7 @@ def pull_back(
         number = -heappop(order)
         step, value, mask = waiting.pop(number)
         calculator.follow(value)
-        if (step.edges is None or step.guards) and step not in ends:
+        if step.edges is None and step not in ends:
             step.check()
         if type(value) is Scattered or number in more or step in narrow:
             parts = more.pop(number, None) or [Masked(value, mask)]

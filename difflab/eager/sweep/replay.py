@@ -116,7 +116,7 @@ def _walk(root: TapeStep) -> WalkedTape | None:
     while following is not None:
         step, following = following, None
         edges, plan = step.edges, step.plan
-        if edges is None or step.guards:
+        if edges is None:
             step.check()
         observed = step.hooks or step.retained is not None
         if observed or not plan.regular or len(steps) == LONGEST:

@@ -39,10 +39,7 @@ def sweep_function(
         *_checks(steps, list(leaves), scope),
         *_computation(recorder, results, scope),
         " if not keep:",
-        *(
-            f"  s{index}.edges = None; s{index}.slots = s{index}.guards = ()"
-            for index in range(len(steps))
-        ),
+        *(f"  s{index}.edges = None; s{index}.slots = ()" for index in range(len(steps))),
         f" return [{', '.join(f'(a{leaf}, {name})' for leaf, name in enumerate(results))}]",
     ]
     code = compile("\n".join(lines), "<difflab.backward>", "exec", dont_inherit=True)
@@ -71,9 +68,6 @@ def _checks(
         if index and step not in (steps[index - 1].edges or ()):
             refused.append(f"s{index - 1}.number < {s}.number")
         lines.append(f" if {' or '.join(refused)}: return")
-        if step.guards:
-            lines.append(f" for memory, changes in {s}.guards:")
-            lines.append(f"  if memory.changes != changes: {s}.check()")
         targets, refused = [], []
         for position, edge in enumerate(edges):
             if edge is None or edge in known:

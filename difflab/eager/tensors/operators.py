@@ -16,11 +16,19 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.given import as_array, shape_of
 from difflab.arrays.idioms import Idioms
+from difflab.arrays.in_place import (
+    FUNCTIONS,
+    as_elements,
+    changed_at,
+    is_part,
+    overwrite,
+    with_out,
+)
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.arrays.updates import Updates
 from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import module_of
-from difflab.core.place import at_users_line, user_location
+from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import (
@@ -30,9 +38,9 @@ from difflab.eager.recording.record import (
     apply_two,
     record,
 )
-from difflab.eager.recording.rows import cast
-from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, guard_of, storage_of
-from difflab.errors import IndexingError, InputError, ShapeError, TapeError
+from difflab.eager.recording.rows import copied
+from difflab.eager.tensors.changes import Changes
+from difflab.errors import IndexingError, InputError, ShapeError
 from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
     absolute,
@@ -82,27 +90,18 @@ def _unary(row: Primitive) -> Callable[[Any], Any]:
     return lambda self: apply_one(operation, self)
 
 
-def _in_place(row: Primitive) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> Any:
-        _overwrite(self, record(row, (self, other)), f"in-place {row.name}")
-        return self
-
-    return operator
-
-
-class Operators(Idioms, TapedArray):
+class Operators(Changes, Idioms, TapedArray):
     """Python's operators and NumPy's functions on a tensor."""
 
     __slots__ = ()
     __hash__ = object.__hash__  # `==` compares elements; the hash is by identity
 
-    __add__, __radd__, __iadd__ = _binary(add), _reflected(add), _in_place(add)
-    __sub__, __rsub__, __isub__ = _binary(subtract), _reflected(subtract), _in_place(subtract)
-    __mul__, __rmul__, __imul__ = _binary(multiply), _reflected(multiply), _in_place(multiply)
+    __add__, __radd__ = _binary(add), _reflected(add)
+    __sub__, __rsub__ = _binary(subtract), _reflected(subtract)
+    __mul__, __rmul__ = _binary(multiply), _reflected(multiply)
     __truediv__, __rtruediv__ = _binary(divide), _reflected(divide)
-    __itruediv__ = _in_place(divide)
-    __pow__, __rpow__, __ipow__ = _binary(power), _reflected(power), _in_place(power)
-    __mod__, __rmod__, __imod__ = _binary(mod), _reflected(mod), _in_place(mod)
+    __pow__, __rpow__ = _binary(power), _reflected(power)
+    __mod__, __rmod__ = _binary(mod), _reflected(mod)
     __neg__, __abs__ = _unary(negative), _unary(absolute)
     __lt__, __le__ = _binary(less), _binary(less_equal)
     __gt__, __ge__ = _binary(greater), _binary(greater_equal)
@@ -121,20 +120,22 @@ class Operators(Idioms, TapedArray):
     def filled(self, value: float) -> Any:
         """Return a tensor of this shape and dtype, filled with one number."""
         data = self._data
-        return type(self)(module_of(data).full(data.shape, value, dtype=data.dtype))
+        return self._own(module_of(data).full_like(data, value))
 
     def copy(self) -> Any:
         """Return a copy; derivatives flow through."""
-        if self._step is not None:
-            return self * 1.0
-        return type(self)(module_of(self._data).array(self._data))
+        return record(copied, (self,))
 
     def __getitem__(self, key: Any) -> Any:
         for entry in key if type(key) is tuple else (key,):
             if type(entry) not in _SIMPLE:
                 return picked(self, _plain_key(key))
         shape = self._data.shape
-        return record(index, (self,), {"key": static_key(key, shape), "rank": len(shape)})
+        params = {"key": static_key(key, shape), "rank": len(shape)}
+        made = record(index, (self,), params)
+        if type(key) is tuple and not made._data.shape and ... in key:
+            return self._viewing.without_axes(self, made, params)
+        return made
 
     @property
     def at(self) -> Updates:
@@ -142,12 +143,16 @@ class Operators(Idioms, TapedArray):
         return Updates(self, _plain_key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if getattr(value, "_view", None) is not None and is_part(self, key, value):
+            return  # y[key] += x has changed y when Python assigns the part to itself
+        value = as_elements(value)
         if MODE.enabled and (self._step is not None or getattr(value, "_step", None) is not None):
-            _overwrite(self, _assigned(self, key, value), "item assignment")
-            return
-        changed = module_of(self._data).array(self._data)
-        _assign_part(changed, key, value._data if isinstance(value, TapedArray) else value)
-        _overwrite(self, type(self)(changed), "item assignment")
+            new = _assigned(self, key, value)
+        else:
+            changed = module_of(self._data).array(self._data)
+            _assign_part(changed, key, value._data if isinstance(value, TapedArray) else value)
+            new = self._own(changed)
+        overwrite(self, new, "item assignment", casting="unsafe")
 
     # Series of pandas leave operators to this class, as the arrays of NumPy do.
     __pandas_priority__ = 10_000
@@ -157,12 +162,12 @@ class Operators(Idioms, TapedArray):
             compute = _UFUNCS.get(ufunc) or _ufunc(ufunc)
             if compute is not None:
                 return compute(*inputs)
-        if kwargs.get("out") is not None:
-            raise InputError(
-                f"numpy.{ufunc.__name__} cannot write a tensor into a NumPy array",
-                hint="write a = a + tensor, or convert the tensor with tensor.detach().numpy()",
-            )
         name = ufunc.__name__
+        if method == "at" and isinstance(inputs[0], TapedArray):
+            return changed_at(name, *inputs)
+        if kwargs.get("out") is not None:
+            compute = with_out(getattr(ufunc, method), kwargs, name)
+            return compute(*inputs, **kwargs)
         plain = [_plain(value, name) for value in inputs]
         known = {key: _plain(kwargs[key], name) for key in kwargs}
         return getattr(ufunc, method)(*plain, **known)
@@ -170,10 +175,12 @@ class Operators(Idioms, TapedArray):
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
-        compute = of_function(function, args, kwargs)
-        if compute is not None:
-            return compute(*args, **kwargs)
         name = function.__name__
+        if kwargs.get("out") is not None:
+            return with_out(function, kwargs, name)(*args, **kwargs)
+        compute = of_function(function, args, kwargs)
+        if compute is not None and (name not in FUNCTIONS or isinstance(args[0], TapedArray)):
+            return compute(*args, **kwargs)
         plain = [_plain(value, name) for value in args]
         return function(*plain, **{key: _plain(kwargs[key], name) for key in kwargs})
 
@@ -282,41 +289,3 @@ def _scattered(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
     order = np.zeros(shape, dtype=np.int64)
     order[key] = np.arange(size).reshape(part.shape)
     return arrays.reshape(arrays.take(arrays.reshape(part, -1), order.ravel()), shape)
-
-
-def _overwrite(target: Operators, new: TapedArray, what: str) -> None:
-    """Replace the values and the step of `target` by those of `new`, and count the change."""
-    if new._step is not None and type(target._step) is Accumulation:
-        raise TapeError(
-            f"{what} would change a leaf that requires grad while operations are recorded",
-            hint="update it inside `with dl.no_grad():`, or compute a new value: t = t + 1",
-        )
-    if new._step is not None:
-        guard_of(target, what)
-    data = target._data
-    if new._data.shape != data.shape:
-        raise ShapeError(
-            f"{what} cannot write shape {new._data.shape} to a tensor of shape {data.shape}"
-        )
-    if new._data.dtype != data.dtype:
-        new = record(cast, (new,), {"dtype": data.dtype})
-    storage = storage_of(target)
-    holders = storage.holders(target)
-    if not isinstance(data, np.generic) and data.base is not None:
-        storage = Storage()  # a view: its base array stays unchanged
-        storage.join(*holders)
-    for holder in holders:  # a new array: other references to the old one keep its values
-        holder._data, holder._storage = new._data, storage
-    storage.changes += 1
-    place = user_location()
-    storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"
-    if new._step is not None:
-        _set_step(target, new._step)
-
-
-def _set_step(target: TapedArray, made: Any) -> None:
-    """Set the step of a tensor's new values, and move a retained gradient to that step."""
-    before = target._step
-    target._step = made
-    if isinstance(before, TapeStep) and before.retained is not None and before.retained() is target:
-        made.retained, before.retained = before.retained, None

@@ -18,15 +18,22 @@ from difflab.autodiff.layers import Evaluation, Layer
 from difflab.core.conversions import as_reals, host_reals
 from difflab.core.devices import HOST, JAX, array_module, device_module, module_of
 from difflab.eager.custom import record_custom
-from difflab.eager.recording.mode import MODE, WATCHED
-from difflab.eager.recording.record import FLOAT64, record, require_floating
+from difflab.eager.recording.mode import MODE, WATCHED, no_grad
+from difflab.eager.recording.record import FLOAT64, TapedArray, record, require_floating
 from difflab.eager.recording.rows import cast, sent
-from difflab.eager.recording.tape import Accumulation, Hook, TapeStep, guard_of, storage_of
+from difflab.eager.recording.tape import (
+    Accumulation,
+    Hook,
+    TapeStep,
+    require_recordable,
+    storage_of,
+)
 from difflab.eager.sweep.arrival import arrive, show
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.replay import replayed
 from difflab.eager.sweep.values import Calculator, TensorCalculator
 from difflab.eager.tapes import Tape
+from difflab.eager.tensors.changes import ViewedArray
 from difflab.eager.tensors.conversions import Conversions
 from difflab.eager.tensors.operators import Operators
 from difflab.errors import InputError, ShapeError, TapeError
@@ -97,7 +104,7 @@ class Tensor(Conversions, Operators):
         if wanted:
             require_floating(self._data)
             if not MODE.inference:
-                guard_of(self, "requires_grad")
+                require_recordable(self, "requires_grad")
         self._step = Accumulation(self.dtype, grad) if wanted else None
         if self._step is not None:
             self._step.owner = weakref.ref(self)
@@ -145,6 +152,10 @@ class Tensor(Conversions, Operators):
 
     def detach(self) -> Tensor:
         """Return the same values without the tape; a change in place of one changes both."""
+        view = self._view
+        if view is not None:
+            with no_grad():
+                return view.applied(view.owner.detach())  # type: ignore[no-any-return]
         storage = storage_of(self)
         twin = Tensor(self._data, None, storage)
         storage.join(self, twin)
@@ -328,6 +339,16 @@ class Tensor(Conversions, Operators):
         """Return the values converted to `dtype`; derivatives flow through."""
         found: Tensor = record(cast, (self,), {"dtype": dtype})
         return found
+
+
+class TensorView(ViewedArray, Tensor):
+    """A tensor that is a view of another one."""
+
+    __slots__ = ()
+
+
+TensorView.__name__ = "Tensor"  # messages name the type
+TapedArray._own, TapedArray._viewing = Tensor, TensorView
 
 
 def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:

@@ -7,7 +7,9 @@ import inspect
 import pickle
 import random
 import sys
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -15,10 +17,18 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.graph.pytree import flatten
 from difflab.testing.components.message import ImpureFunction
 from difflab.testing.trees.arguments import Outputs, Point
 
-__all__ = ["cause", "check_repeatable", "pure_values", "remembered", "spread_of"]
+__all__ = [
+    "cause",
+    "changed_argument",
+    "check_repeatable",
+    "pure_values",
+    "remembered",
+    "spread_of",
+]
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
@@ -69,11 +79,36 @@ def _called(f: Callee, point: Point) -> Outputs:
         found = Outputs(f(argument))
     changed = point.changed(argument)
     if changed is not None:
-        raise ImpureFunction(
-            f"f changes its argument: after the call, {changed} has other values\n"
-            "copy it in f before writing to it"
-        )
+        raise changed_argument(f, changed, point.copy)
     return found
+
+
+def changed_argument(f: Callee, changed: str, argument: Callable[[], Any]) -> ImpureFunction:
+    """Return the error for a function that writes to a part of its argument, with the line."""
+    line = _write(f, argument())
+    return ImpureFunction(
+        f"f changes its argument: after the call, {changed} has other values\n"
+        + (f"it is written to in {line}\n" if line else "")
+        + "copy it in f before writing to it"
+    )
+
+
+def _write(f: Callee, tree: Any) -> str:
+    """Return the line at which a call writes to NumPy arrays of its argument, or nothing."""
+    for leaf in flatten(tree)[0]:
+        if isinstance(leaf, np.ndarray):
+            leaf.flags.writeable = False
+    try:
+        with np.errstate(all="ignore"):
+            f(tree)
+    except ValueError as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        if "read-only" in str(error) and frames:
+            frame = frames[-1]
+            return f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}"
+    except Exception:  # the call has succeeded on an array that can be written to
+        pass
+    return ""
 
 
 def cause(f: Callee, argument: Callable[[], Any]) -> str:

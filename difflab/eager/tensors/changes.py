@@ -1,0 +1,175 @@
+"""Changes in place of tensors: how a tensor takes other values, and how it is read as a view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from difflab.core.apply import OtherCarrierError
+from difflab.core.devices import module_of
+from difflab.core.place import at_users_line, user_location
+from difflab.core.primitive import Primitive
+from difflab.core.storage import View
+from difflab.eager.recording.mode import MODE
+from difflab.eager.recording.record import TapedArray
+from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable, storage_of
+from difflab.errors import TapeError
+from difflab.primitives import index
+from difflab.primitives.movement import READ_ONLY
+from difflab.primitives.structure import decoded
+
+__all__ = ["Changes", "ViewedArray"]
+
+
+class Changes(TapedArray):
+    """The protocol of `difflab.arrays.in_place` for a tensor.
+
+    Its array is never written to: a change gives it another one, so that tapes keep old values.
+    """
+
+    __slots__ = ()
+
+    def is_number(self) -> bool:
+        """Whether it is a NumPy number, which Python rebinds where it changes an array."""
+        own = self._view is None and type(self._step) is not Accumulation
+        return own and isinstance(self._data, np.generic)
+
+    def __difflab_renamed__(self, new: Any) -> Any:
+        """Return what a name stands for after an augmented assignment to a number."""
+        step = self._step
+        if isinstance(step, TapeStep) and step.retained is not None and step.retained() is self:
+            new.retain_grad()
+        return new
+
+    def __difflab_as_own__(self, value: Any) -> Any:
+        """Return new elements as a tensor."""
+        if isinstance(value, TapedArray):
+            return value
+        if hasattr(value, "__difflab_apply__"):
+            raise OtherCarrierError(value)
+        return self._own(module_of(self._data).asarray(value))
+
+    def __difflab_writable__(self, what: str) -> None:
+        """Raise `TapeError` for a leaf that requires grad, while operations are recorded."""
+        if MODE.enabled and type(self._step) is Accumulation:
+            raise at_users_line(
+                TapeError,
+                f"{what} would change a leaf that requires grad while operations are recorded",
+                "update it inside `with dl.no_grad():`, or compute a new value: t = t + 1",
+            )
+
+    def __difflab_store__(self, new: Any, what: str) -> None:
+        """Take the values and the step of another tensor, and count the change."""
+        if new._step is not None:
+            require_recordable(self, what)
+        storage, data = storage_of(self), self._data
+        values = _laid_out_as(data, new._data)
+        for holder in storage.holders(self):  # other references to the old array keep it
+            holder._data, holder._storage = values, storage
+        storage.changes += 1
+        place = user_location()
+        storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"
+        if MODE.enabled:
+            _set_step(self, new._step)
+
+
+class ViewedArray(Changes):
+    """A tensor that shares elements with another, of which it is a view.
+
+    `_recorded` is whether derivatives flow from it to the owner: it was made while operations
+    were recorded.
+    """
+
+    __slots__ = ("_recorded", "_view")
+
+    _view: View
+    _recorded: bool
+
+    @classmethod
+    def of(cls, source: TapedArray, row: Primitive, params: Mapping[str, Any]) -> ViewedArray:
+        """Return the view that a row gives of a tensor; its values are set by the caller."""
+        view = source._view
+        owner, steps = (source, None) if view is None else (view.owner, view.steps)
+        made = object.__new__(source._viewing)
+        storage = made._storage = storage_of(owner)
+        fixed = READ_ONLY.get(row) or ("" if view is None else view.fixed)
+        made._view = View(owner, (steps, row, params), storage.changes, fixed)
+        made._recorded = MODE.enabled
+        return made  # type: ignore[no-any-return]
+
+    @classmethod
+    def without_axes(
+        cls, source: TapedArray, number: TapedArray, params: Mapping[str, Any]
+    ) -> ViewedArray:
+        """Return an element as an array without axes: the view ``x[0, ...]``."""
+        made = cls.of(source, index, params)
+        data = source._data[(..., *decoded(params["key"]))]
+        made._data, made._step, made._grad = data, number._step, None
+        return made
+
+    @property
+    def _data(self) -> Any:  # type: ignore[override]
+        view = self._view
+        if view.version != view.owner._storage.changes:
+            self._read()
+        return _DATA.__get__(self)
+
+    @_data.setter
+    def _data(self, value: Any) -> None:
+        _DATA.__set__(self, value)
+
+    @property
+    def _step(self) -> Any:  # type: ignore[override]
+        view = self._view
+        if view.version != view.owner._storage.changes:
+            self._read()
+        return _STEP.__get__(self)
+
+    @_step.setter
+    def _step(self, step: Any) -> None:
+        _STEP.__set__(self, step)
+
+    def _read(self) -> None:
+        """Read the values and the step from the owner, which has changed."""
+        view, before = self._view, MODE.enabled
+        owner = view.owner
+        view.version = owner._storage.changes
+        step = _STEP.__get__(self)
+        MODE.enabled = self._recorded and not MODE.inference
+        try:
+            found = view.applied(self._own(owner._data, owner._step, owner._storage))
+        finally:
+            MODE.enabled = before
+        data = found._data
+        _DATA.__set__(self, np.asarray(data) if isinstance(data, np.generic) else data)
+        if type(step) is not Accumulation:
+            _set_step(self, found._step)
+
+    def __difflab_seen__(self, new: Any) -> None:
+        """Do nothing: the values are read again, in the memory order of a view of the owner."""
+
+
+_DATA: Any = TapedArray.__dict__["_data"]
+_STEP: Any = TapedArray.__dict__["_step"]
+
+
+def _laid_out_as(before: Any, new: Any) -> Any:
+    """Return a new array in the memory order of the one that it replaces."""
+    if not isinstance(before, np.ndarray):
+        return new
+    if isinstance(new, np.ndarray) and new.strides == before.strides:
+        return new
+    made = np.empty_like(before)
+    made[...] = new
+    return made
+
+
+def _set_step(target: Any, made: Any) -> None:
+    """Set the step of a tensor's new values, and move a retained gradient to that step."""
+    before = target._step
+    target._step = made
+    retained = isinstance(before, TapeStep) and before.retained is not None
+    if retained and made is not None and before.retained() is target:
+        made.retained, before.retained = before.retained, None

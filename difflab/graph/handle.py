@@ -1,0 +1,194 @@
+"""`Handle`: what a traced value is beside its operators: changed in place, and a number if known."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from difflab import arrays
+from difflab.arrays.idioms import Idioms
+from difflab.arrays.in_place import INSTEAD
+from difflab.core.place import at_users_line, user_location
+from difflab.errors import IndexingError, ShapeError, TraceError
+from difflab.graph.builder import OPEN_TRACES, Builder
+
+__all__ = ["AssignedError", "Handle"]
+
+BRANCH_INSTEAD = (
+    "write dl.cond(condition, f, g, x) instead of `if`, or numpy.where(condition, a, b) for each"
+    " element, and (a < x) & (x < b) instead of `and` and a < x < b; or run the code on"
+    " difflab.tensor, or under grad or jvp alone, which can branch"
+)
+LOOP_INSTEAD = (
+    "write dl.while_loop(condition, step, x) instead of `while`, or dl.scan and dl.fori_loop for a"
+    " known number of turns; or run the code on difflab.tensor, or under grad or jvp alone, which"
+    " can branch"
+)
+NO_NUMBER = "a traced value has no number yet"
+NO_INTEGER = (
+    "make it a constant of the trace: close over it, or name its position in"
+    " static_argnums of dl.jit; dl.while_loop takes a number of turns that is computed,"
+    " dl.scan the elements of an array"
+)
+
+
+class AssignedError(TraceError):
+    """A traced value was converted to a number, as NumPy does on assignment."""
+
+    def of_an_array(self) -> TraceError:
+        """Return the error for ``z[i] = value`` with a NumPy array ``z``."""
+        where = self.message.removeprefix(NO_NUMBER)
+        message = f"a traced value cannot be assigned to a part of a NumPy array{where}"
+        return TraceError(message, text=self.text, span=self.span, hint=INSTEAD)
+
+
+class Handle(Idioms):
+    """Changes in place of a traced value, and its conversions to Python's numbers.
+
+    A traced value has a number where code is traced for one point, as `grad` does.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        builder: Builder
+        id: int
+        epoch: int
+
+    # Changes in place: the protocol of `difflab.arrays.in_place`.
+
+    def is_number(self) -> bool:
+        """Whether it is a number, which Python rebinds where it changes an array."""
+        return not self.shape and self._view is None
+
+    def __difflab_renamed__(self, new: Any) -> Any:
+        """Return what a name stands for after an augmented assignment to a number."""
+        return new
+
+    def __difflab_writable__(self, what: str) -> None:
+        """Raise `TraceError` unless the handle was made inside of the innermost trace."""
+        traces, builder = OPEN_TRACES.builders, self.builder
+        if not hasattr(builder, "is_open") or (traces and traces[-1] is builder):
+            return
+        outside = builder in traces
+        if outside and self.epoch == builder.epoch:  # made inside of the function
+            return
+        raise at_users_line(
+            TraceError,
+            f"{what} would change a traced value from outside of the function that is traced"
+            if outside
+            else f"{what} would change a value of a trace that has ended",
+            "pass it to the function as an argument and return the new value, or change a copy()",
+        )
+
+    def __difflab_store__(self, new: Any, what: str) -> None:
+        """Take the value of another handle, whose trace may be inside of this one's."""
+        if new.builder is not self.builder:
+            inner = OPEN_TRACES.builders[-1:] == [new.builder]
+            if inner and self.epoch == self.builder.epoch:
+                self.builder, self.id, self.epoch = new.builder, new.id, new.builder.epoch
+                return
+            raise at_users_line(
+                TraceError,
+                f"{what} would store a value of one trace in another",
+                "return traced values from the function instead of storing them elsewhere",
+            )
+        self.id = new.id
+
+    # Numbers.
+
+    def __difflab_value__(self) -> Any:
+        return self.builder.known_value(self.id)
+
+    def _whole(self, what: str, hint: str) -> int:
+        """Return the number toward zero; raise `TraceError` if it is not known."""
+        value = self.builder.known_value(self.id)
+        if value is None:
+            raise at_users_line(TraceError, what, hint)
+        if self.size != 1:
+            raise at_users_line(
+                ShapeError, f"a traced value of shape {self.shape} is not a single number"
+            )
+        number = np.asarray(value).item()
+        if not math.isfinite(number):
+            raise at_users_line(IndexingError, f"{number} is not a whole number")
+        return int(number)
+
+    def __bool__(self) -> bool:
+        value = self.builder.known_value(self.id)
+        if value is None:
+            raise _branch_error()
+        if self.size != 1:
+            raise at_users_line(
+                ShapeError, f"the truth value of a traced value of shape {self.shape} is ambiguous"
+            )
+        return bool(value)
+
+    def __int__(self) -> int:
+        return self._whole(NO_NUMBER, "int() of a traced value is known under grad or jvp alone")
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> int:
+        return int(np.floor(self))
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))
+
+    def __index__(self) -> int:
+        found = self._whole(
+            f"{NO_NUMBER}, so it is neither an index nor a number of turns", NO_INTEGER
+        )
+        if found != self.builder.known_value(self.id):
+            raise at_users_line(
+                IndexingError,
+                f"{self.builder.known_value(self.id)} is not a whole number",
+                "write int(x) for an index or a number of turns",
+            )
+        return found
+
+    def item(self, *args: Any) -> Any:
+        """Return an element as a traced number, whose derivative is kept."""
+        if self.builder.known_value(self.id) is None:
+            self.__float__()
+        if args:
+            flat = arrays.reshape(self, -1)
+            return flat[args[0]] if len(args) == 1 else self[args]
+        if self.size != 1:
+            raise at_users_line(
+                ShapeError, f"item() needs one element, and the shape is {self.shape}"
+            )
+        return arrays.reshape(self, -1)[0]
+
+    def __float__(self) -> NoReturn:
+        raise at_users_line(
+            AssignedError,
+            NO_NUMBER,
+            "use NumPy's functions (np.sin) instead of those of `math`",
+        )
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        value = self.builder.known_value(self.id)
+        return self.__float__() if value is None else format(np.asarray(value)[()], spec)
+
+    __complex__ = __float__
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise at_users_line(
+            TraceError,
+            "a traced value cannot be turned into a NumPy array",
+            INSTEAD,
+        )
+
+
+def _branch_error() -> TraceError:
+    """Return the error for a branch in code that is traced without values."""
+    place = user_location()
+    loop = (place.text or "").startswith("while")
+    hint = LOOP_INSTEAD if loop else BRANCH_INSTEAD
+    return place.error(TraceError, "a branch on a traced value cannot be recorded in a graph", hint)
