@@ -66,6 +66,8 @@ from difflab.execute.jit.unwatched import (
 __all__ = ["ABSENT", "Read", "Search", "content_of"]
 
 ABSENT = object()
+_LONGEST = 200
+"""Characters of a path: what is linked a thousand times over has none to read."""
 _COMPLETE: tuple[Any, ...] = (FunctionType, MethodType, ModuleType, type, *REFERENCES)
 _COMPLETE += (property, staticmethod, classmethod)
 """Types whose attributes were all read by the visit of their own."""
@@ -215,6 +217,7 @@ class Search:
 
     def _visit(self, path: str, value: Any, where: str) -> None:
         kind = type(value)
+        path = path if len(path) <= _LONGEST else f"…{path[-_LONGEST // 2 :]}"
         if self._at.setdefault(path, value) is not value:  # another one of this name
             self._counts[path] = number = self._counts.get(path, 1) + 1
             path = f"{path} ({number})"
