@@ -14,14 +14,12 @@ global generator by another thread during the trace is taken for one of the code
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from random import Random
 from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar
 
@@ -126,7 +124,8 @@ def _generators(function: Callable[..., Any]) -> list[Any]:
     """Return NumPy's global generator and those that the code of a function names."""
     named = list(_named(function))
     numpys = sys.modules.get("numpy.random")  # it is loaded at its first use
-    kinds: tuple[type, ...] = (Random,)
+    pythons = sys.modules.get("random")
+    kinds: tuple[type, ...] = () if pythons is None else (pythons.Random,)
     kinds += () if numpys is None else (numpys.Generator, numpys.RandomState)
     # The type is asked, as `isinstance` believes what an object says of itself.
     found = {id(value): value for value in named if issubclass(type(value), kinds)}
@@ -152,7 +151,9 @@ def _named(function: Any) -> Iterator[Any]:
             yield value.__self__
         elif type(value) is FunctionType and _is_users_file(value.__code__.co_filename):
             near = list(_read_by(value))
-            near += [random._inst for part in near if part is random]
+            pythons = sys.modules.get("random")
+            if pythons is not None and any(part is pythons for part in near):
+                near.append(pythons._inst)
             for part in near:
                 yield from _attributes(part)
             todo += near
@@ -163,6 +164,7 @@ def _read_by(function: FunctionType) -> Iterator[Any]:
     scope, names = function.__globals__, dict.fromkeys(_names(function.__code__))
     if "random" in names:
         import_module("numpy.random")
+        import_module("random")
     yield from (scope[name] for name in names if name in scope)
     yield from (cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell))
 
@@ -207,7 +209,7 @@ def _place_of_draw(run: Callable[[], Any], before: list[_Snapshot]) -> SourceLoc
 
     def watch(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal last, found
-        if not is_users(frame) or frame.f_code.co_filename == random.__file__:
+        if not is_users(frame) or frame.f_globals.get("__name__") == "random":
             return None
         if found is NOWHERE and last is not NOWHERE and any(part.changed() for part in before):
             found = last

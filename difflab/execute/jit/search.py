@@ -16,7 +16,6 @@ from functools import partial
 from io import BytesIO, IOBase, StringIO
 from operator import attrgetter, methodcaller
 from types import (
-    BuiltinFunctionType,
     CellType,
     FunctionType,
     GeneratorType,
@@ -56,24 +55,22 @@ from difflab.execute.jit.tokens import (
     tokener,
 )
 from difflab.execute.jit.unwatched import (
-    FILE,
     IRRELEVANT,
     METHODS,
     OUTSIDE,
-    READERS,
     is_constant,
     position_of,
-    reads_files,
+    why_unwatched,
 )
 
 __all__ = ["ABSENT", "Read", "Search", "content_of"]
 
 ABSENT = object()
+_LONGEST = 200
+"""Characters of a path: what is linked a thousand times over has none to read."""
 _COMPLETE: tuple[Any, ...] = (FunctionType, MethodType, ModuleType, type, *REFERENCES)
 _COMPLETE += (property, staticmethod, classmethod)
 """Types whose attributes were all read by the visit of their own."""
-_READING = (FunctionType, BuiltinFunctionType, type, type(np.sum))
-"""Types of functions that can be looked up among `READERS`, as their hash is their own."""
 _BUILTINS = frozenset(vars(builtins))
 _IMMUTABLE = frozenset({"jax", "jaxlib"})
 """Packages of arrays that never change."""
@@ -201,13 +198,12 @@ class Search:
                 return
         if value is os.getenv:
             self._todo.append(("os.environ", os.environ, chain.where))
-        elif chain.attributes and reads_files(chain.attributes[-1], value):
-            self.unwatched[f"{path}()"] = _note(FILE, chain.where)
-        elif type(value) in _READING and value in READERS:
-            if value is globals and chain.key is not None:
-                self._entry(scope, chain.key, f"global {chain.key}", chain.where)
-            else:
-                self.unwatched[f"{path}()"] = _note(READERS[value], chain.where)
+            return
+        why = why_unwatched(path.rpartition(".")[2], value)
+        if value is globals and chain.key is not None:
+            self._entry(scope, chain.key, f"global {chain.key}", chain.where)
+        elif why:
+            self.unwatched[f"{path}()"] = _note(why, chain.where)
 
     def _root(self, chain: Chain, scope: dict[str, Any], around: dict[str, CellType]) -> Any:
         if chain.kind == "around":
@@ -221,6 +217,7 @@ class Search:
 
     def _visit(self, path: str, value: Any, where: str) -> None:
         kind = type(value)
+        path = path if len(path) <= _LONGEST else f"…{path[-_LONGEST // 2 :]}"
         if self._at.setdefault(path, value) is not value:  # another one of this name
             self._counts[path] = number = self._counts.get(path, 1) + 1
             path = f"{path} ({number})"

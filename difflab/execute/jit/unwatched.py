@@ -7,15 +7,14 @@ import importlib
 import io
 import os
 import re
-import secrets
 import sys
 import time
-import uuid
 from collections.abc import Iterator
 from datetime import date, datetime
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
+    FunctionType,
     GeneratorType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -30,34 +29,35 @@ import numpy as np
 from difflab.execute.jit.code import module_file, owner
 
 __all__ = [
-    "FILE",
     "IRRELEVANT",
     "METHODS",
     "OUTSIDE",
     "READERS",
     "is_constant",
     "position_of",
-    "reads_files",
+    "why_unwatched",
 ]
 
-FILE = "what it reads from a file is not watched"
+_FILE = "what it reads from a file is not watched"
 _TIME = "what it returns is another value at each call"
 _NAMES = "what is reached by a computed name is not watched"
 
-READERS: dict[Any, str] = dict.fromkeys((open, os.open, os.listdir, os.scandir), FILE)
-READERS |= dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), FILE)
-READERS |= dict.fromkeys((os.stat, os.getcwd, os.path.exists, os.path.getmtime), FILE)
+READERS: dict[Any, str] = dict.fromkeys((open, os.open, os.listdir, os.scandir), _FILE)
+READERS |= dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), _FILE)
+READERS |= dict.fromkeys((os.stat, os.getcwd, os.path.exists, os.path.getmtime), _FILE)
 READERS |= dict.fromkeys((time.time, time.time_ns, time.perf_counter, time.perf_counter_ns), _TIME)
 READERS |= dict.fromkeys((time.monotonic, time.monotonic_ns, time.process_time), _TIME)
 READERS |= dict.fromkeys((time.localtime, time.gmtime, time.ctime, time.strftime), _TIME)
 READERS |= dict.fromkeys((datetime.now, datetime.utcnow, datetime.today, date.today), _TIME)
-READERS |= dict.fromkeys((os.urandom, secrets.token_bytes, secrets.randbelow), _TIME)
-READERS |= dict.fromkeys((uuid.uuid1, uuid.uuid4, input), _TIME)
+READERS |= dict.fromkeys((os.urandom, input), _TIME)
 READERS |= dict.fromkeys((globals, vars, eval, exec, builtins.__import__), _NAMES)
 READERS |= dict.fromkeys((importlib.import_module, importlib.reload, sys._getframe), _NAMES)
 """What is not watched, for each function that reads it."""
 
-METHODS = dict.fromkeys(("read_text", "read_bytes", "readline", "readlines", "iterdir"), FILE)
+_RANDOM = ("secrets", "uuid")
+"""Modules whose functions return another value at each call; not loaded here."""
+
+METHODS = dict.fromkeys(("read_text", "read_bytes", "readline", "readlines", "iterdir"), _FILE)
 """The same for names of methods, whose objects are not known before a run."""
 
 IRRELEVANT = frozenset({"_thread", "asyncio", "concurrent", "logging", "threading", "warnings"})
@@ -72,17 +72,34 @@ _CODE: tuple[type, ...] = (BuiltinFunctionType, ClassMethodDescriptorType, GetSe
 _CODE += (MemberDescriptorType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
 
 
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, type, type(np.sum))
+"""Types of functions that can be looked up among `READERS`, as their hash is their own."""
 _LOADERS = re.compile(r"read_\w+|load|loadmat|loadtxt|imread|open_\w+")
 
 
-def reads_files(name: str, value: Any) -> bool:
-    """Whether a function of an installed package reads files, as its name says.
+def why_unwatched(name: str, value: Any) -> str:
+    """Return what a function reads that is not watched; empty if there is nothing.
+
+    Parameters
+    ----------
+    name : str
+        By which the code names it.
+    value : object
 
     Examples
     --------
-    >>> reads_files("loadtxt", np.loadtxt), reads_files("sum", np.sum)
-    (True, False)
+    >>> why_unwatched("open", open), why_unwatched("sum", np.sum)
+    ('what it reads from a file is not watched', '')
     """
+    if type(value) in _FUNCTIONS and value in READERS:
+        return READERS[value]
+    if type(value) in _FUNCTIONS and getattr(value, "__module__", "") in _RANDOM:
+        return _TIME
+    return _FILE if _reads_files(name, value) else ""
+
+
+def _reads_files(name: str, value: Any) -> bool:
+    """Whether a function of an installed package reads files, as its name says."""
     if not _LOADERS.fullmatch(name) or not callable(value):
         return False
     module = sys.modules.get(str(getattr(value, "__module__", "")).partition(".")[0])

@@ -413,6 +413,14 @@ NAMED = {
         "def f(x):\n    from time import perf_counter as now\n    return x + now() * 0",
         "time.perf_counter(): what it returns is another value at each call",
     ),
+    "an identifier": (
+        "import uuid\ndef f(x): return x + uuid.uuid4().int * 0",
+        "uuid.uuid4(): what it returns is another value at each call (users.py, line 2)",
+    ),
+    "a secret": (
+        "def f(x):\n    import secrets\n    return x + secrets.randbelow(5) * 0",
+        "secrets.randbelow(): what it returns is another value at each call (users.py, line 3)",
+    ),
     "the date": (
         "import datetime\ndef f(x): return x * datetime.datetime.now().year",
         "datetime.datetime.now(): what it returns is another value",
