@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
@@ -78,7 +79,8 @@ def check_gradient(
 
     A gradient that `f` declares by `difflab.stop_gradient` or a `difflab.CustomFunction`, such as
     that of a straight-through estimator, passes too: it is that of the graph with these rules,
-    and without them the graph has the derivative.
+    and without them the graph has the derivative. A custom function is named in a warning, for
+    its rule may be wrong: `difflab.testing.check_custom_function` checks that.
 
     With many components the derivative is compared along a few directions, from at most 20
     evaluations of a function that is smooth around the point, and 4 vectors of memory. A wrong
@@ -161,7 +163,11 @@ def check_gradient(
     ...
     """
     __tracebackhide__ = True  # pytest then shows the message and the test, not this function
-    judged_gradient(f, gradient, x, *others, rtol=rtol, atol=atol, unjudged=unjudged, method=method)
+    found = judged_gradient(
+        f, gradient, x, *others, rtol=rtol, atol=atol, unjudged=unjudged, method=method
+    )
+    if found is not None and set(found.rules) != {"stop_gradient"}:
+        warnings.warn(f"{found}; check_custom_function checks a rule", stacklevel=2)
 
 
 def judged_gradient(

@@ -10,6 +10,7 @@ import pytest
 import difflab as dl
 from difflab.errors import InputError, ShapeError, TraceError, UnsupportedError
 from difflab.graph.custom.rows import opened
+from difflab.testing import GradientMismatch, check_custom_function
 
 
 class Swish(dl.CustomFunction):
@@ -361,7 +362,7 @@ def test_the_comparison_has_a_row_for_every_method():
     assert reverse.verdict == "agree"
 
 
-def test_a_wrong_rule_disagrees():
+def test_a_rule_that_differs_is_declared_and_its_check_finds_it():
     class Wrong(Swish):
         @staticmethod
         def backward(ctx, y_bar):
@@ -370,7 +371,10 @@ def test_a_wrong_rule_disagrees():
 
     f = dl.trace(lambda x: Wrong.apply(x), 1.0)
     (row,) = dl.compare(f, at={"x": 0.7}, timing=False, methods=["reverse"]).methods
-    assert row.verdict == "disagree"
+    assert row.verdict == "declared"
+    assert row.message.startswith("differs from the derivative by the rule of Wrong: ")
+    with pytest.raises(GradientMismatch):
+        check_custom_function(Wrong, np.array(0.7))
 
 
 def test_what_the_referee_cannot_evaluate_is_inconclusive_and_says_why():

@@ -57,6 +57,18 @@ def test_a_wrong_gradient_beside_a_rule_fails(f, gradient, x):
         check_gradient(f, gradient, x)
 
 
+class Reversed(dl.CustomFunction):
+    forward = staticmethod(lambda ctx, x: x * x)
+    backward = staticmethod(lambda ctx, y_bar: -y_bar)
+
+
+def test_a_custom_rule_passes_with_a_warning():
+    with pytest.warns(
+        UserWarning, match="by the rule of Reversed: x is -1 where the derivative is"
+    ):
+        check_gradient(lambda x: Reversed.apply(x), None, np.float64(3.0))
+
+
 def test_a_right_gradient_of_a_function_with_a_rule_is_right():
     assert judged_gradient(lambda x: x * dl.stop_gradient(x), lambda x: 2 * x, 3.0) is None
 
