@@ -25,9 +25,7 @@ from difflab.primitives import as_number, floor, not_equal
 
 __all__ = ["Idioms"]
 
-LACKING = (
-    *("choose", "partition", "tolist"),
-)
+LACKING = (*("choose", "partition", "tolist"),)
 """Attributes of NumPy arrays that `Idioms` does not provide."""
 
 

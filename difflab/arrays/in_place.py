@@ -7,7 +7,7 @@ computation of the new value, so changes are differentiated like any other opera
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,18 @@ from difflab.primitives import reshape as reshape_row
 from difflab.primitives.movement import inverse
 from difflab.primitives.structure import decoded
 
-__all__ = ["FUNCTIONS", "INSTEAD", "InPlace", "as_elements", "assigned", "changed_at", "into_out", "is_part", "overwrite", "with_out"]
+__all__ = [
+    "FUNCTIONS",
+    "INSTEAD",
+    "InPlace",
+    "as_elements",
+    "assigned",
+    "changed_at",
+    "into_out",
+    "is_part",
+    "overwrite",
+    "with_out",
+]
 
 INSTEAD = (
     "make the array by np.zeros_like(x), which follows the type of x, and assign to its parts;"

@@ -39,10 +39,7 @@ def sweep_function(
         *_checks(steps, list(leaves), scope),
         *_computation(recorder, results, scope),
         " if not keep:",
-        *(
-            f"  s{index}.edges = None; s{index}.slots = ()"
-            for index in range(len(steps))
-        ),
+        *(f"  s{index}.edges = None; s{index}.slots = ()" for index in range(len(steps))),
         f" return [{', '.join(f'(a{leaf}, {name})' for leaf, name in enumerate(results))}]",
     ]
     code = compile("\n".join(lines), "<difflab.backward>", "exec", dont_inherit=True)

@@ -21,7 +21,13 @@ from difflab.eager.custom import record_custom
 from difflab.eager.recording.mode import MODE, WATCHED, no_grad
 from difflab.eager.recording.record import FLOAT64, TapedArray, record, require_floating
 from difflab.eager.recording.rows import cast, sent
-from difflab.eager.recording.tape import Accumulation, Hook, TapeStep, require_recordable, storage_of
+from difflab.eager.recording.tape import (
+    Accumulation,
+    Hook,
+    TapeStep,
+    require_recordable,
+    storage_of,
+)
 from difflab.eager.sweep.arrival import arrive, show
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.replay import replayed
@@ -339,7 +345,7 @@ class Tensor(Conversions, Operators):
         return found
 
 
-class TensorView(ViewedArray, Tensor):
+class TensorView(ViewedArray, Tensor):  # type: ignore[misc]  # every tensor has `_view`
     """A tensor that is a view of another one."""
 
     __slots__ = ()
