@@ -7,7 +7,7 @@ computation of the new value, so changes are differentiated like any other opera
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np

@@ -59,7 +59,7 @@ class Shaped:
 
     def ravel(self) -> Any:
         """Return all elements in one axis."""
-        return shapes.reshape(self, -1)
+        return shapes.ravel(self)
 
     def reshape(self, *shape: Any) -> Any:
         """Return the same values in another shape."""

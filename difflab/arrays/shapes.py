@@ -33,6 +33,7 @@ __all__ = [
     "diag",
     "diagonal",
     "pad",
+    "ravel",
     "reshape",
     "squeeze",
     "stack",
@@ -70,6 +71,19 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     if new == old:
         return shared(x)
     return apply(rows.reshape, x, shape=new, rank=len(old))
+
+
+def ravel(x: Array) -> Array:
+    """Return the elements in one axis: a view where they follow each other in memory, else a copy.
+
+    Examples
+    --------
+    >>> ravel(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
+    found = reshape(x, -1)
+    in_rows = getattr(x, "__difflab_in_rows__", None)
+    return found if in_rows is None or in_rows() else unchanged(found)
 
 
 def flat_unless(name: str, x: Array, axis: int | None) -> tuple[Array, int]:

@@ -10,8 +10,8 @@ The rule, for every public call:
   result, nor with what difflab keeps. Only read-only memory may be shared.
 * The array of a tensor is never written to: a change in place gives the tensor a new one. Values
   kept for `backward`, checkpoints and values passed to hooks keep their elements. Tensors and
-  traced values are changed together where NumPy's arrays would share memory: a value and its views
-  (`t[1:]`, `t.reshape(…)`; see `difflab.core.storage`), and a tensor and what its `detach` returned.
+  traced values are changed together where NumPy's arrays would share memory, as a value and its
+  views (`t[1:]`, `t.reshape(…)`; see `difflab.core.storage`) do; also a tensor and its `detach()`.
 * An operation that changes nothing (`+t`, `t.sum()` of a scalar) is a new value: of a tensor with
   its own node on the tape. The nodes of a graph are immutable and stay what they are.
 

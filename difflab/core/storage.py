@@ -10,6 +10,7 @@ is read again if they differ.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -84,11 +85,11 @@ class View:
 
     def applied(self, value: Any) -> Any:
         """Return the view of another value of the owner's shape."""
-        steps, step = [], self.steps
+        steps = []
+        step: Any = self.steps
         while step is not None:
-            before, row, params = step
+            step, row, params = step
             steps.append((row, params))
-            step = before  # type: ignore[assignment]
         for row, params in reversed(steps):
             value = row(value, **params)
         return value

@@ -1,4 +1,4 @@
-"""`Handle`: what a traced value is beside its operators: changed in place, and a number if known."""
+"""`Handle`: changes in place of traced values, and their conversions to numbers."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ class Handle(Idioms):
         id: int
         epoch: int
 
+        def _take(self, new: Any) -> None: ...
+
     # Changes in place: the protocol of `difflab.arrays.in_place`.
 
     def is_number(self) -> bool:
@@ -88,14 +90,14 @@ class Handle(Idioms):
         if new.builder is not self.builder:
             inner = OPEN_TRACES.builders[-1:] == [new.builder]
             if inner and self.epoch == self.builder.epoch:
-                self.builder, self.id, self.epoch = new.builder, new.id, new.builder.epoch
+                self._take(new)
                 return
             raise at_users_line(
                 TraceError,
                 f"{what} would store a value of one trace in another",
                 "return traced values from the function instead of storing them elsewhere",
             )
-        self.id = new.id
+        self._take(new)
 
     # Numbers.
 

@@ -78,7 +78,7 @@ def known_key(key: Any) -> Any:
         found = [known_key(entry) for entry in key]
         return found if all(isinstance(entry, int | np.integer) for entry in found) else key
     known = getattr(key, "__difflab_value__", None)
-    value = None if known is None else known()
+    value: Any = None if known is None else known()
     if value is None or not isinstance(value, np.ndarray | np.generic):
         return key
     if value.dtype.kind == "f" and np.all(value == np.rint(value)):

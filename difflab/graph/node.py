@@ -21,7 +21,7 @@ from difflab.core.conversions import as_numbers, as_reals
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.core.storage import View, copies_on_reshape
-from difflab.errors import ShapeError, TraceError
+from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.handle import AssignedError, Handle
 from difflab.graph.ir import Shape
@@ -136,11 +136,19 @@ class Node(Handle):
         builder = self.builder
         return Node(builder, builder.spread(builder.constant(value), self.shape), self.precision)
 
+    def _take(self, new: Node) -> None:
+        """Stand for the value of another handle from now on."""
+        self.builder, self.id, self.epoch = new.builder, new.id, new.builder.epoch
+
     def copy(self) -> Node:
         """Return the same values; changes in place of one do not change the other."""
         return Node(self.builder, self.id, self.precision)
 
     __difflab_unchanged__ = __difflab_alone__ = copy
+
+    def __difflab_in_rows__(self) -> bool:
+        """Whether its elements are in row-major order in memory, as NumPy would place them."""
+        return True
 
     def __difflab_as_own__(self, value: Any) -> Any:
         """Return new elements as a traced value."""
@@ -288,6 +296,9 @@ class ViewNode(Node):
         """Return an array of this shape and order in memory, filled with `value`."""
         return _in_order(super().filled(value), (self,))
 
+    def __difflab_in_rows__(self) -> bool:
+        return bool(_layout(self).flags.c_contiguous)
+
     def __difflab_unchanged__(self) -> Node:
         return _in_order(self.copy(), (self,))
 
@@ -330,8 +341,8 @@ def _in_order(made: Node, operands: Sequence[Any]) -> Node:
     layouts = [_layout(operand) for operand in operands if np.ndim(operand)]
     if all(layout.flags.c_contiguous for layout in layouts):
         return made
-    flags = [["readonly"]] * len(layouts) + [["writeonly", "allocate"]]
-    found = np.nditer([*layouts, None], ["zerosize_ok"], flags).operands[-1]  # type: ignore[list-item, call-overload]
+    flags: Any = [["readonly"]] * len(layouts) + [["writeonly", "allocate"]]
+    found = np.nditer([*layouts, None], ["zerosize_ok"], flags).operands[-1]
     if found.flags.c_contiguous:
         return made
     order = sorted(range(rank), key=lambda axis: -found.strides[axis])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import DifflabError, IndexingError, InputError, ShapeError, TraceError
+from difflab.errors import DifflabError, IndexingError, InputError, ShapeError
 from tests.support.rows import for_each
 
 X, Y = np.random.default_rng(4).normal(size=(2, 3, 4))

@@ -18,6 +18,7 @@ from difflab.arrays.given import (
     normalized_axis,
     shape_of,
 )
+from difflab.arrays.shapes import ravel
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import TraceError
@@ -287,7 +288,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "matrix_transpose": matrix_transpose,
     "moveaxis": move_axis,
     "pad": _pad,
-    "ravel": lambda a: arrays.reshape(a, -1),
+    "ravel": ravel,
     "roll": _roll,
     "rollaxis": _roll_axis,
     "rot90": _rot90,

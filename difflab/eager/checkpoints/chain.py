@@ -8,8 +8,6 @@ from functools import partial
 from math import isqrt
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from difflab.autodiff.control.checkpoints import MOST_NESTED
 from difflab.autodiff.control.rows import is_traced
 from difflab.core.wording import counted

@@ -11,7 +11,7 @@ from difflab.autodiff.control.checkpoints import traced_checkpoint
 from difflab.autodiff.control.rows import is_traced
 from difflab.eager.multi_output import Edge, Recomputed, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, enable_grad, no_grad
-from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable
+from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable, storage_of
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import TapeError
 from difflab.graph.checks import require_callable
@@ -98,14 +98,13 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return traced_checkpoint(function, leaves, structure)
     passed = {}
     for given, tensor, edge in zip(inputs, own, edges, strict=True):
-        changed = tensor._storage is not None and tensor._storage.changes
-        if changed and isinstance(edge, Accumulation):
+        storage = storage_of(tensor)
+        if storage.changes and isinstance(edge, Accumulation):
             raise TapeError(
-                "the checkpointed function changes a leaf that requires grad, by"
-                f" {tensor._storage.last}",
+                f"the checkpointed function changes a leaf that requires grad, by {storage.last}",
                 hint="return a new value instead: t = t + 1",
             )
-        if changed:
+        if storage.changes:
             tensor._step = None  # a result, if it is returned
         else:
             passed[id(tensor)] = given

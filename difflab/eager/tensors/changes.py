@@ -36,6 +36,10 @@ class Changes(TapedArray):
         own = self._view is None and type(self._step) is not Accumulation
         return own and isinstance(self._data, np.generic)
 
+    def __difflab_in_rows__(self) -> bool:
+        """Whether its elements are in row-major order in memory."""
+        return bool(self._data.flags.c_contiguous)
+
     def __difflab_renamed__(self, new: Any) -> Any:
         """Return what a name stands for after an augmented assignment to a number."""
         step = self._step
@@ -110,7 +114,7 @@ class ViewedArray(Changes):
         return made
 
     @property
-    def _data(self) -> Any:  # type: ignore[override]
+    def _data(self) -> Any:
         view = self._view
         if view.version != view.owner._storage.changes:
             self._read()
@@ -121,7 +125,7 @@ class ViewedArray(Changes):
         _DATA.__set__(self, value)
 
     @property
-    def _step(self) -> Any:  # type: ignore[override]
+    def _step(self) -> Any:
         view = self._view
         if view.version != view.owner._storage.changes:
             self._read()

@@ -341,7 +341,7 @@ class Tensor(Conversions, Operators):
         return found
 
 
-class TensorView(ViewedArray, Tensor):
+class TensorView(ViewedArray, Tensor):  # type: ignore[misc]  # every tensor has `_view`
     """A tensor that is a view of another one."""
 
     __slots__ = ()
