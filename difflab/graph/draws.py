@@ -71,13 +71,15 @@ def restored_generators(function: Callable[..., Any]) -> Iterator[list[str]]:
 
     Examples
     --------
+    >>> import random
     >>> random.seed(0)
     >>> with restored_generators(abs) as drawn:
     ...     x = random.random()
     >>> drawn, random.random() == x
     (["Python's random"], True)
     """
-    before = [_Snapshot.of(generator) for generator in (random, *_generators(function))]
+    pythons = [sys.modules["random"]] if "random" in sys.modules else []
+    before = [_Snapshot.of(generator) for generator in (*pythons, *_generators(function))]
     drawn: list[str] = []
     try:
         yield drawn
