@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.conversions import host_numbers
+from difflab.core.conversions import as_numbers, host_numbers
 from difflab.core.devices import JAX, module_of
 from difflab.core.optional import require
 from difflab.errors import PointError
@@ -96,8 +96,10 @@ def _of_one_dtype(values: Sequence[Any]) -> list[Array]:
 
 def _entered(value: Any) -> Any:
     """Return an argument of JAX, or an array of NumPy in the order of bytes of the machine."""
-    if module_of(value).__name__ == JAX:
-        return value
+    if type(value) is float or module_of(value).__name__ == JAX:
+        return value  # numbers of Python have no dtype of their own
+    if isinstance(value, int | complex):
+        return as_numbers(value, ARGUMENT, PointError)
     array = host_numbers(value, ARGUMENT, PointError)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
