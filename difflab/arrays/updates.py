@@ -124,7 +124,8 @@ class Update:
                 InputError,
                 "a key names an element several times, for which only set and add are defined",
             )
-        return replaced(value, places, change(value[key], _fitted(new, places.shape)))
+        old = None if repeated else value[key]  # `set` needs no part
+        return replaced(value, places, change(old, _fitted(new, places.shape)))
 
 
 def _is_computed(key: Any) -> bool:

@@ -83,6 +83,8 @@ def known_key(key: Any) -> Any:
         return key
     if value.dtype.kind == "f" and np.all(value == np.rint(value)):
         value = value.astype(np.int64)
+    if value.dtype.kind == "b":
+        return np.asarray(value)
     return value if value.ndim else value[()]
 
 

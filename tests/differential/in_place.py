@@ -161,12 +161,36 @@ def _of_mask(y: Any, new: Any) -> None:
     y[...] = np.where(mask, y, 0.5 * y)
 
 
+def _of_a_turned_result(y: Any, new: Any) -> None:
+    z = y.T * 0.5
+    flat = z.ravel()
+    flat *= 0.5
+    y[...] = z.T + 0.1 * flat[0]
+
+
+def _through_a_turned_part(y: Any, new: Any) -> None:
+    part = y.T
+    part *= 0.9
+    flat = part.reshape(-1)
+    flat += 0.1
+
+
+def _of_numbers(y: Any, new: Any) -> None:
+    s = np.sum(np.sin(y))
+    t = s
+    t *= 0.5
+    y *= np.cos(s) + 0.1 * t
+
+
 CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "normalise": lambda y, new: _normalise(y),
     "rows": _rows,
     "swapped": _swapped,
     "shifted": _shifted,
     "masks": _of_mask,
+    "numbers": _of_numbers,
+    "turned result": _of_a_turned_result,
+    "turned part": _through_a_turned_part,
     "out": lambda y, new: np.multiply(y, 0.9, out=y),
     "out of another": lambda y, new: np.sin(new, out=y),
     "out of a sum": lambda y, new: np.sum(y, axis=0, out=y[0]),
