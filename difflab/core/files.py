@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,10 +15,10 @@ from typing import BinaryIO
 
 from difflab.errors import InputError
 
-try:
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["check_destination", "locked", "open_regular", "reason", "write_whole"]
 
@@ -48,14 +49,12 @@ def locked(file: IOBase) -> bool:
     The lock ends with the process. Where the file system has no locks the file counts as locked.
     """
     try:
-        if fcntl is not None:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
-            import msvcrt
-
-            file.seek(2**40)  # other bytes stay readable
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        if sys.platform == "win32":
+            file.seek(2**40)  # the bytes that are used stay readable
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
             file.seek(0)
+        else:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
     return True
