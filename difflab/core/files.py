@@ -15,6 +15,11 @@ from typing import BinaryIO
 
 from difflab.errors import InputError
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
 __all__ = ["check_destination", "locked", "open_regular", "reason", "write_whole"]
 
 
@@ -45,14 +50,10 @@ def locked(file: IOBase) -> bool:
     """
     try:
         if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(2**40)  # other bytes stay readable
+            file.seek(2**40)  # the bytes that are used stay readable
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
             file.seek(0)
         else:
-            import fcntl
-
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)

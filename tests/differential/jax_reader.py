@@ -148,7 +148,8 @@ def check(program: Program) -> None:
     generator = np.random.default_rng(program.seed)
     point = tuple(generator.uniform(-1.3, 1.3, (2, 2, 3)))
     dots = tuple(generator.uniform(-1.0, 1.0, (2, 2, 3)))
-    read = dl.from_jax(fun, *point)
+    # The comparison of the reader compiles the program, which takes longer than all else.
+    read = dl.from_jax(fun, *point, verify=program.seed % 8 == 0)
     with JAX.enable_x64(True), JAX.disable_jit():
         given = [tuple(map(JAX.numpy.asarray, pair)) for pair in (point, dots)]
         value, dot = JAX.jvp(fun, *given)

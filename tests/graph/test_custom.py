@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -536,3 +537,26 @@ def test_a_long_loop_is_too_long_to_be_written_out() -> None:
     loop = dl.parse("iterate(y = x; 1000000 times; 4*y*(1 - y))")
     with pytest.raises(UnsupportedError, match="scan takes too many steps"):
         opened(loop)
+
+
+def test_a_batch_is_computed_by_what_was_recorded() -> None:
+    """The code does not run point by point, where it can be recorded."""
+    runs: list[Any] = []
+
+    class Squared(dl.CustomFunction):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            runs.append(x)
+            return np.sum(x * x)
+
+        @staticmethod
+        def backward(ctx: Any, y_bar: Any) -> Any:
+            return np.full(3, 0.5)
+
+    f = dl.trace(lambda x: Squared.apply(x), np.ones(3))
+    before = len(runs)
+    points = np.arange(12.0).reshape(4, 3)
+    assert f(points).tolist() == [5.0, 50.0, 149.0, 302.0]
+    assert len(runs) == before
+    # A reverse rule may return an array that is the same at all points.
+    assert dl.gradient(f)(points).tolist() == [[0.5] * 3] * 4

@@ -288,3 +288,16 @@ def test_bessel_functions_of_the_least_numbers_have_their_first_term(order: int,
             expected *= -1.0 if name == "besselj" and order < 0 and order % 2 else 1.0
             found = float(dl.parse(f"{name}({order}, x)")(x))
             assert found == pytest.approx(expected, rel=1e-15, abs=5e-324), name
+
+
+@pytest.mark.parametrize(("text", "y"), [("xlogy(x, y)", 0.5), ("xlog1py(x, y)", -0.5)])
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_products_with_a_logarithm_are_smooth_where_the_factor_is_zero(
+    text: str, y: float, mode: str
+) -> None:
+    """x ln z has the mixed derivative 1/z, also at x = 0, and z is 0.5 here."""
+    gradient = dl.gradient(dl.parse(text))
+    assert gradient(0.0, y).tolist() == [np.log(0.5), 0.0]
+    second = dl.jacobian(gradient, mode)(0.0, y)
+    assert np.abs(second - [[0.0, 2.0], [2.0, 0.0]]).max() == 0.0
+    assert dl.gradient(dl.parse(text))(0.0, y - 0.5)[1] == 0.0  # both are 0: the convention

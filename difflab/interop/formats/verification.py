@@ -2,8 +2,8 @@
 
 A difference counts if it exceeds the rounding of the computation in the source's dtype. That is
 measured: the graph is computed a few times with every input, constant and result moved by a random
-rounding (Monte Carlo arithmetic, D. S. Parker, UCLA CSD-970002, 1997). Integers that the dtype has
-are exact and are not moved. Values that are not finite on both sides are not compared.
+rounding (Monte Carlo arithmetic, D. S. Parker, UCLA CSD-970002, 1997). Integers of integers are
+exact and are not moved. Values that are not finite on both sides are not compared.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ ULPS = 64.0
 """Roundings of the largest element of a result that are allowed in any case."""
 INACCURATE = 1e-6
 """Relative error that is allowed where a library approximates a special function."""
+_WHOLE = frozenset({"argmax", "argsort", "ceil", "floor", "heaviside", "round", "sign"})
+"""Rows whose result is an integer whatever the rounding of their argument."""
 SMALLEST = 2.0**-100
 """Size below which results are not told apart: libraries may compute without subnormal numbers."""
 SHOWN = 6
@@ -245,24 +247,32 @@ class _Rounding(ArrayInterpreter):
         self._draw = np.random.default_rng(seed)
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the kernel, whose result is moved."""
+        """Return the kernel, whose result is moved; integers of integers are exact."""
         compute = super().operation(primitive)
-        if primitive.boolean:
+        if primitive.boolean or primitive.structural or primitive.name in _WHOLE:
             return compute
-        return lambda *args, **params: self.moved(compute(*args, **params))
+
+        def rounded(*args: Any, **params: Any) -> Any:
+            whole = all(np.array_equal(arg, np.rint(arg)) for arg in args)
+            return self.moved(compute(*args, **params), keep_integers=whole)
+
+        return rounded
 
     def constant(self, value: Number, name: str | None) -> Any:
         """Return the constant, moved."""
         return self.moved(super().constant(value, name))
 
-    def moved(self, value: Any) -> Any:
-        """Return numbers that are moved, unless they are integers of the dtype."""
+    def moved(self, value: Any, *, keep_integers: bool = True) -> Any:
+        """Return numbers that are moved, but integers of the dtype if they are kept."""
         value = np.asarray(value)
         if value.dtype != np.float64:
             return value
         steps = self._draw.choice([-2.0, -1.0, 1.0, 2.0], value.shape)
-        exact = (value == np.rint(value)) & (np.abs(value) * self._eps <= 1.0)
-        return np.where(exact, value, value * (1.0 + self._eps * steps))[()]
+        found = value * (1.0 + self._eps * steps)
+        if keep_integers:
+            exact = (value == np.rint(value)) & (np.abs(value) * self._eps <= 1.0)
+            found = np.where(exact, value, found)
+        return found[()]
 
 
 def _difference(
