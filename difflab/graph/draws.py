@@ -13,7 +13,6 @@ global generator by another thread during the trace is taken for one of the code
 
 from __future__ import annotations
 
-import random as python_random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,13 +70,15 @@ def restored_generators(function: Callable[..., Any]) -> Iterator[list[str]]:
 
     Examples
     --------
-    >>> python_random.seed(0)
+    >>> import random
     >>> with restored_generators(abs) as drawn:
-    ...     x = python_random.random()
-    >>> drawn, python_random.random() == x
+    ...     x = random.random()
+    >>> drawn, random.random() == x
     (['random'], True)
     """
-    standard = _Snapshot(python_random.getstate(), python_random.getstate, python_random.setstate)
+    import random
+
+    standard = _Snapshot(random.getstate(), random.getstate, random.setstate)
     before = [(standard, "random")]
     if "numpy.random" in sys.modules:
         before += [(_Snapshot.of(each), "numpy.random") for each in _generators(function)]

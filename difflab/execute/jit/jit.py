@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from difflab.autodiff.recording import Recording, as_value, record
-from difflab.autodiff.verified import verified
 from difflab.core.place import user_location
 from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
@@ -289,6 +288,8 @@ class Jitted:
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
         if self._verify:
+            from difflab.autodiff.verified import verified
+
             verified(recording, self._fn, run, call.leaves, at_point=False)
         function = replace(recording.function, structure=recording.structure)
         compiled = self._compiled(function, recording)
