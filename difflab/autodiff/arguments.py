@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from difflab.autodiff.recording import Recording, as_real, record
-from difflab.autodiff.verified import verified
 from difflab.core.conversions import as_float64
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable, require_flag
@@ -109,6 +108,8 @@ class ActiveArguments:
         shapes = [value.shape for value in self.values]
         found = record(call, shapes, has_aux, self.values, self.precisions)
         if verify:
+            from difflab.autodiff.verified import verified
+
             verified(found, self.fun, call, self.values, has_aux=has_aux)
         return found
 

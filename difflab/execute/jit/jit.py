@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from difflab.autodiff.recording import Contents, Recording, record
-from difflab.autodiff.verified import verified
 from difflab.core.conversions import as_float64, as_reals
 from difflab.core.place import user_location
 from difflab.core.wording import counted
@@ -349,6 +348,8 @@ class Jitted:
         if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
             return None
         if self._verify:
+            from difflab.autodiff.verified import verified
+
             verified(recording, self._fn, run, call.leaves, at_point=False)
         function = replace(recording.function, structure=recording.structure)
         contents = Contents(function), recording.structure, recording.precisions

@@ -13,6 +13,7 @@ import pytest
 
 from difflab.errors import InputError
 from difflab.lab.domain.compare import compare_domain
+from difflab.lab.domain.judging import VERDICTS
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.record import Expression, Variable
 from difflab.report.domain import data, formats
@@ -71,7 +72,7 @@ def test_verdict_is_the_hue_and_error_the_shade(one: DomainComparison) -> None:
     agree, ulps = judged.verdicts == 0, judged.ulps
     order = np.argsort(ulps[agree])
     assert (np.diff(shades[agree][order].sum(axis=1)) <= 1e-12).all()  # the worse, the darker
-    wrong = shades[judged.verdicts == 3]
+    wrong = shades[judged.verdicts == VERDICTS.index("disagree")]
     assert len(wrong)
     assert (np.abs(wrong - to_rgb(HUES["disagree"])).max(axis=1) < 0.31).all()
 
@@ -92,7 +93,7 @@ def test_parquet_has_the_same_rows(two: DomainComparison, tmp_path: Any) -> None
     path = tmp_path / "points.parquet"
     DomainResult.of(two).save(path)
     found = parquet.read_table(path)
-    assert b'"difflab.domain/1"' in found.schema.metadata[b"difflab"]
+    assert b'"difflab.domain/2"' in found.schema.metadata[b"difflab"]
     DomainResult.of(two).save(tmp_path / "points.csv")
     text = (tmp_path / "points.csv").read_text(encoding="utf-8")
     rows = list(csv_reader.DictReader(io.StringIO(text)))
