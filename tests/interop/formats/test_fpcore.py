@@ -101,6 +101,11 @@ def test_fma_is_rounded_once(precision: str) -> None:
     x[:500], y[:500] = 1 + eps * rng.integers(0, 9, 500), 1 + eps / 2 ** rng.integers(0, 2, 500)
     y[:500] = y[:500].astype(kind)
     z[:500] = rng.choice([-1, 1], 500) * 2.0 ** rng.integers(-120, -40, 500)
+    # The sum is beside a tie, by far less than a last place of what is added to it.
+    signs = rng.choice([-1.0, 1.0], (4, 500))
+    x[500:1000] = (1 + signs[0] * eps) * eps / 2 * signs[1]
+    y[500:1000] = 1 - signs[0] * eps * signs[2]
+    z[500:1000] = 1 + signs[3] * eps * rng.integers(0, 9, 500)
     z = z.astype(kind).astype(float)
     found = np.asarray(function(x, y, z))
     for k in range(len(x)):

@@ -76,16 +76,14 @@ def _sum(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _to_odd(total: Any, error: Any) -> Any:
-    """Return a sum rounded to odd: with an error, the neighbour whose last bit is set.
+    """Return a sum that, with an error, has moved off an even last bit, towards the exact number.
 
-    The last bit is 0 if adding half of a unit in the last place, which is a tie, changes nothing.
+    So no later rounding takes it for a tie. The last bit is 0 if adding half of a unit in the last
+    place, which is a tie, changes nothing.
     """
     size = rows.absolute(total)
     scaled = (2.0**52 + 1) * size
     leading = scaled - (1 - _HALF) * scaled  # the leading bit: S. M. Rump, 2008
     half = rows.stop_gradient(_HALF * leading)
     even = rows.logical_and(rows.not_equal(error, 0), rows.equal(size + half, size))
-    inwards = rows.less(rows.sign(total) * error, 0)
-    below = rows.logical_and(inwards, rows.equal(size, leading))  # where the spacing halves
-    step = rows.where(below, half, 2 * half)
-    return rows.where(even, total + rows.sign(error) * step, total)
+    return rows.where(even, total + rows.sign(error) * (2 * half), total)
