@@ -3,15 +3,13 @@
 This is the one comparison: `difflab.trace`, `grad` and `jit` with ``verify=True``, comparisons,
 checks, studies and explanations of Python code call it.
 
-A difference counts if it exceeds the rounding of the computation. That is measured: the graph is
-computed a few times with every input, constant and result moved by a random rounding (Monte Carlo
-arithmetic, D. S. Parker, UCLA CSD-970002, 1997). Integers are exact and are not moved.
+A difference counts if it exceeds the rounding of the computation, which is measured by random
+roundings (`difflab.graph.random_rounding`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,15 +17,13 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.place import NOWHERE
-from difflab.core.primitive import Primitive
 from difflab.core.quantities import exact, significant
 from difflab.errors import GraphMismatchError
 from difflab.graph.arguments import Arguments
 from difflab.graph.code import Code, Run, quietly
-from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
-from difflab.graph.ir import Number
 from difflab.graph.parting import first_parting
+from difflab.graph.random_rounding import DRAWS, RandomRounding, told_apart
 
 __all__ = [
     "agreeing",
@@ -40,8 +36,6 @@ __all__ = [
 
 Array = NDArray[float64]
 
-DRAWS = 6
-"""Evaluations with random roundings that measure the rounding of a computation."""
 FACTOR = 32.0
 """How far a difference may exceed the largest change that the random roundings make."""
 ULPS = 8.0
@@ -126,7 +120,7 @@ def require_same(
         if not wrong.size:
             return
         output = "" if found.size == 1 else f"element {wrong[0] + 1} of the result is "
-        both = _both(found[wrong[0]], ours[wrong[0]])
+        both = told_apart(found[wrong[0]], ours[wrong[0]])
         said = (
             f"{output}{both[0]} by the code and {both[1]} by the graph"
             if output
@@ -179,39 +173,13 @@ def agreeing(
         same |= np.abs(ours - found) <= ULPS * eps * size
         if same.all():
             return np.asarray(same)
-        moved = np.array([graph.values(x, _Rounding(eps, seed)) for seed in range(DRAWS)])
+        moved = np.array([graph.values(x, RandomRounding(eps, seed)) for seed in range(DRAWS)])
         spread = np.max(np.abs(moved - ours), axis=0)
         same |= np.abs(ours - found) <= FACTOR * spread + ULPS * eps * size
         # Rounding decides whether the value is a number: at the edge of a domain, or of float64.
         unsure = np.isfinite(moved).any(axis=0) & ~np.isfinite(moved).all(axis=0)
         same |= unsure & ~(np.isfinite(ours) & np.isfinite(found))
     return np.asarray(same)
-
-
-class _Rounding(ArrayInterpreter):
-    """Moves every value by at most one rounding, at random."""
-
-    def __init__(self, eps: float, seed: int, xp: ModuleType = np) -> None:
-        super().__init__(xp)
-        self._eps = eps
-        self._draw = np.random.default_rng(seed)
-
-    def operation(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the kernel, whose operands that are inputs and whose result are moved."""
-        compute = super().operation(primitive)
-        if primitive.boolean:
-            return compute
-        return lambda *args, **params: self._moved(compute(*args, **params))
-
-    def constant(self, value: Number, name: str | None) -> Any:
-        """Return the constant, moved."""
-        return self._moved(super().constant(value, name))
-
-    def _moved(self, value: Any) -> Any:
-        if getattr(value, "dtype", None) not in (float64, np.float32):
-            return value
-        factor = 1.0 + self._eps * self._draw.uniform(-1.0, 1.0, np.shape(value))
-        return np.where(value == np.rint(value), value, value * factor)[()]
 
 
 def require_same_slope(
@@ -267,15 +235,6 @@ def require_same_slope(
             " code turns a value into a number that the graph keeps as a constant",
             hint=_HINT,
         )
-
-
-def _both(code: float, graph: float) -> tuple[str, str]:
-    """Return two numbers with as many digits as show that they differ."""
-    for digits in (4, 6, 9, 12):
-        found = significant(code, digits), significant(graph, digits)
-        if found[0] != found[1]:
-            return found
-    return exact(code), exact(graph)
 
 
 def point_text(code: Code, x: Array) -> str:

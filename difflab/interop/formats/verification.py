@@ -1,9 +1,8 @@
 """A reader's proof of its reading: the graph and its source are evaluated at sampled points.
 
-A difference counts if it exceeds the rounding of the computation in the source's dtype. That is
-measured: the graph is computed a few times with every input, constant and result moved by a random
-rounding (Monte Carlo arithmetic, D. S. Parker, UCLA CSD-970002, 1997). Integers of integers are
-exact and are not moved. Values that are not finite on both sides are not compared.
+A difference counts if it exceeds the rounding of the computation in the source's dtype, which is
+measured by random roundings (`difflab.graph.random_rounding`), those of the inputs among them.
+Values that are not finite on both sides are not compared.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
-from difflab.core.quantities import exact, significant
+from difflab.core.quantities import exact
 from difflab.core.wording import counted
 from difflab.errors import DifflabError, GraphMismatchError
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
-from difflab.graph.ir import Number
+from difflab.graph.random_rounding import DRAWS, RandomRounding, told_apart
 from difflab.primitives import (
     airy,
     bessel,
@@ -44,16 +42,12 @@ MOST_OPERATIONS = 200_000
 """Elements of all values of a graph, and its operations, above which nothing is compared."""
 SECONDS = 1.0
 """Time after which no further point is begun."""
-DRAWS = 6
-"""Evaluations with random roundings that measure the rounding of a computation."""
 FACTOR = 64.0
 """How far a difference may exceed the largest change that the random roundings make."""
 ULPS = 64.0
 """Roundings of the largest element of a result that are allowed in any case."""
 INACCURATE = 1e-6
 """Relative error that is allowed where a library approximates a special function."""
-_WHOLE = frozenset({"argmax", "argsort", "ceil", "floor", "heaviside", "round", "sign"})
-"""Rows whose result is an integer whatever the rounding of their argument."""
 SMALLEST = 2.0**-100
 """Size below which results are not told apart: libraries may compute without subnormal numbers."""
 SHOWN = 6
@@ -195,7 +189,7 @@ def _require_same(
             )
     if all(_near(found, known, _room(function, source, found)).all() for _, found, known in pairs):
         return
-    moved = [_computed(function, given, _Rounding(source.eps, seed)) for seed in range(DRAWS)]
+    moved = [_computed(function, given, RandomRounding(source.eps, seed)) for seed in range(DRAWS)]
     for k, found, known in pairs:
         with np.errstate(all="ignore"):
             spread = np.max([np.abs(run[k] - found) for run in moved], axis=0)
@@ -208,7 +202,7 @@ def _require_same(
 def _computed(
     function: Function, values: Sequence[Array], interpreter: ArrayInterpreter | None = None
 ) -> list[Any]:
-    rounding = interpreter if isinstance(interpreter, _Rounding) else None
+    rounding = interpreter if isinstance(interpreter, RandomRounding) else None
     given = values if rounding is None else [rounding.moved(value) for value in values]
     with np.errstate(all="ignore"):
         found = evaluate(function, given, interpreter or ArrayInterpreter())
@@ -238,43 +232,6 @@ def _near(found: Array, known: Array, room: Any) -> Any:
         return ~finite | (np.abs(found - known) <= room)
 
 
-class _Rounding(ArrayInterpreter):
-    """Moves every value by one rounding or two, up or down at random."""
-
-    def __init__(self, eps: float, seed: int) -> None:
-        super().__init__()
-        self._eps = eps
-        self._draw = np.random.default_rng(seed)
-
-    def operation(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the kernel, whose result is moved; integers of integers are exact."""
-        compute = super().operation(primitive)
-        if primitive.boolean or primitive.structural or primitive.name in _WHOLE:
-            return compute
-
-        def rounded(*args: Any, **params: Any) -> Any:
-            whole = all(np.array_equal(arg, np.rint(arg)) for arg in args)
-            return self.moved(compute(*args, **params), keep_integers=whole)
-
-        return rounded
-
-    def constant(self, value: Number, name: str | None) -> Any:
-        """Return the constant, moved."""
-        return self.moved(super().constant(value, name))
-
-    def moved(self, value: Any, *, keep_integers: bool = True) -> Any:
-        """Return numbers that are moved, but integers of the dtype if they are kept."""
-        value = np.asarray(value)
-        if value.dtype != np.float64:
-            return value
-        steps = self._draw.choice([-2.0, -1.0, 1.0, 2.0], value.shape)
-        found = value * (1.0 + self._eps * steps)
-        if keep_integers:
-            exact = (value == np.rint(value)) & (np.abs(value) * self._eps <= 1.0)
-            found = np.where(exact, value, found)
-        return found[()]
-
-
 def _difference(
     function: Function,
     source: Source,
@@ -288,7 +245,7 @@ def _difference(
     index = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0])
     label = function.output_names[output]
     label += f"[{', '.join(map(str, index))}]" if index else ""
-    theirs, ours = _both(float(known[index]), float(found[index]))
+    theirs, ours = told_apart(float(known[index]), float(found[index]))
     point = ", ".join(
         f"{name} = {_shown(value)}"
         for name, value in list(zip(function.inputs, values, strict=True))[:SHOWN]
@@ -299,15 +256,6 @@ def _difference(
         f" {label} = {theirs}, the graph {ours}",
         hint="please report it; verify=False reads it without the comparison",
     )
-
-
-def _both(one: float, other: float) -> tuple[str, str]:
-    """Return two numbers with as many digits as show that they differ."""
-    for digits in (4, 6, 9, 12):
-        found = significant(one, digits), significant(other, digits)
-        if found[0] != found[1]:
-            return found
-    return exact(one), exact(other)
 
 
 def _shown(value: Array) -> str:

@@ -67,10 +67,19 @@ def _value(value: Any) -> Any:
     return np.asarray(value) if plain and not isinstance(value, Node) else value
 
 
+def _widened(value: Any) -> Any:
+    """Return floats of two bytes, which no graph holds, as the same numbers in float64."""
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.itemsize != 2:
+        return value
+    return value.astype(np.float64) if value.dtype.kind in "fV" else value
+
+
 def _applied(step: Any, operands: list[Any]) -> Sequence[Any]:
     """Return the results of one primitive."""
     name, params = step.primitive.name, step.params
     traced = any(isinstance(operand, Node) for operand in operands)
+    if traced:  # the graph computes in float64
+        operands = [_widened(operand) for operand in operands]
     if name in CUSTOM and traced:
         return custom_call(evaluated, step, operands)
     if name in _CALLS:
