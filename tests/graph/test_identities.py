@@ -43,3 +43,27 @@ def test_shapes_that_do_not_fit_are_an_error_of_shapes() -> None:
     zeros = builder.emit(broadcast, (builder.constant(0),), (("rank", 0), ("shape", (2,))))
     with pytest.raises(ShapeError, match="add cannot combine the shapes"):
         builder.emit(add, (x, zeros))
+
+
+SIMPLIFIED: list[Callable[[Any, Any], Any]] = [
+    lambda x, y: (-x) + (-y),
+    lambda x, y: x + (-y),
+    lambda x, y: (-x) + y,
+    lambda x, y: x - (-y),
+    lambda x, y: (-x) - y,
+    lambda x, y: (-x) * (-y),
+    lambda x, y: np.where(np.logical_not(x > y), x, 2.0 * y),
+    lambda x, y: np.where(np.logical_not(np.logical_not(x > y)), x, 2.0 * y),
+    lambda x, y: np.abs(-x) + np.abs(np.abs(y)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(SIMPLIFIED)))
+def test_signs_and_conditions_are_simplified_to_the_same_values(number: int) -> None:
+    code = SIMPLIFIED[number]
+    x, y = np.array([1.0, -2.0, 3.0, 0.5]), np.array([4.0, 1.5, -6.0, 0.5])
+    f = dl.trace(code, x, y)
+    builder = Builder(simplify=True)
+    nodes = [builder.input(name, (4,)) for name in "xy"]
+    g = Function.build(builder, nodes, inline(f, builder, nodes), ["z"])
+    np.testing.assert_array_equal(g(x, y), code(x, y))
