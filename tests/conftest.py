@@ -13,10 +13,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.hypothesis_draws import forget_local_constants
-from tests.tiers import Tiers
+from tests.tiers import pytest_addoption, pytest_configure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
+__all__ = ["pytest_addoption", "pytest_configure"]  # the hooks of the tiers
 
 DATA = Path(__file__).parent / "data"
 
@@ -51,16 +53,6 @@ settings.register_profile(
 )
 settings.load_profile("difflab")
 forget_local_constants()
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("difflab")
-    group.addoption("--full", action="store_true", help="run every test, not the quick tier")
-    group.addoption("--measure", metavar="FILE", help="write the CPU time of each test to FILE")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Tiers(config), "difflab-tiers")
 
 
 def pytest_report_header() -> str:

@@ -31,6 +31,18 @@ BUDGET = 240.0
 SCALED = "full"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the tiers."""
+    group = parser.getgroup("difflab")
+    group.addoption("--full", action="store_true", help="run every test, not the quick tier")
+    group.addoption("--measure", metavar="FILE", help="write the CPU time of each test to FILE")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the tiers for the whole suite, docstring examples included."""
+    config.pluginmanager.register(Tiers(config), "difflab-tiers")
+
+
 class Tiers:
     """Selects the tests of a tier; records the CPU time of each test if `measure` names a file."""
 
