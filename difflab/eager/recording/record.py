@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 from weakref import ref
@@ -100,25 +101,19 @@ class TapedArray:
     def __difflab_noted__(self, note: Callable[[], None]) -> Callable[[], None]:
         """Call `note` when the values are read next; return a function that ends this.
 
-        The array is taken out of its slot until then, so that reads cost nothing elsewhere.
+        The tensor has another class until then, so that reads cost nothing elsewhere.
         """
-        data = self._data
-        _NOTED[id(self)] = data, note
-        _SLOT.__delete__(self)
+        self._data  # noqa: B018  # a run that notes it already has read it
+        kind = type(self)
+        _NOTED[id(self)] = note
+        self.__class__ = _noting(kind)
 
         def end() -> None:
-            if _NOTED.get(id(self), (None, None))[1] is note:
-                _put_back(self)
+            if _NOTED.get(id(self)) is note:
+                self.__class__ = kind
+                _NOTED.pop(id(self), None)
 
         return end
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_data" and id(self) in _NOTED:
-            data, note = _put_back(self)
-            note()
-            return data
-        kind = type(self).__name__
-        raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __difflab_captured__(self) -> Any:
         # A trace that reads the tensor goes on after the trial of a checkpoint inside it.
@@ -138,17 +133,23 @@ class TapedArray:
         return self.__difflab_shared__().__difflab_alone__()
 
 
-_SLOT: Any = TapedArray.__dict__["_data"]
-_NOTED: dict[int, tuple[Any, Callable[[], None]]] = {}
-"""The arrays of tensors whose next read is noted, by the id of the tensor."""
+_NOTED: dict[int, Callable[[], None]] = {}
+"""What to call when a tensor is read next, by its id."""
 
 
-def _put_back(tensor: TapedArray) -> tuple[Any, Callable[[], None]]:
-    """Return the array of a tensor to its slot, before another thread misses it."""
-    found = _NOTED[id(tensor)]
-    _SLOT.__set__(tensor, found[0])
-    _NOTED.pop(id(tensor), None)
-    return found
+@lru_cache
+def _noting(kind: type[Any]) -> type[Any]:
+    """Return the class of the tensors of a class while their next read is noted."""
+    slot = kind._data
+
+    def read(tensor: Any) -> Any:
+        tensor.__class__ = kind
+        note = _NOTED.pop(id(tensor), None)
+        if note is not None:  # else another thread was faster
+            note()
+        return slot.__get__(tensor)
+
+    return type(kind.__name__, (kind,), {"__slots__": (), "_data": property(read, slot.__set__)})
 
 
 class TapeOperation:
