@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,7 @@ KINDS = frozenset("fiub")
 """NumPy's dtype kinds of real numbers."""
 SCALARS = frozenset({float, bool, complex, np.float64, np.float32, np.bool_})
 """Types of numbers that are exact in float64 or complex128."""
+LISTS = frozenset({list, tuple})
 RANGE = 2**1024 - 2**970
 """Integers from this magnitude on round to infinity."""
 EXACT = 2**53
@@ -319,8 +321,11 @@ def _exact_integers(array: Any) -> bool:
 
 def _of_sequence(value: Sequence[Any], what: str, kind: type[DifflabError]) -> Any:
     """Return a list of numbers, of arrays and of lists of them as an array."""
-    if set(map(type, value)) <= SCALARS:
+    kinds: set[Any] = set(map(type, value))
+    if kinds <= SCALARS:
         return np.asarray(value)
+    if kinds <= LISTS and set(map(type, chain.from_iterable(value))) <= SCALARS:
+        return _rows(value, what, kind)  # a matrix
     own: list[Any] = []
     pending: list[tuple[list[Any], Sequence[Any]]] = [(own, value)]
     plain = True
@@ -337,8 +342,13 @@ def _of_sequence(value: Sequence[Any], what: str, kind: type[DifflabError]) -> A
             number = as_numbers(entry, f"an element of {what}", kind)
             plain &= module_of(number) is np
             found.append(number)
+    return _rows(own if plain else value, what, kind)
+
+
+def _rows(value: Sequence[Any], what: str, kind: type[DifflabError]) -> Any:
+    """Return a list of numbers and of lists of numbers as an array."""
     try:
-        return np.asarray(own if plain else value)
+        return np.asarray(value)
     except ValueError:
         why = Refusal(
             "a list with rows of different lengths", "rows of an array have equal lengths"

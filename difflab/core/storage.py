@@ -17,6 +17,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.place import NOWHERE, FramePosition
+
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
 
@@ -33,7 +35,8 @@ class Storage:
     """
 
     changes = 0
-    last = ""
+    last: tuple[str, FramePosition | None] = "", None
+    """The last change and the user's line, whose text is read when it is asked for."""
     inference = False
     """Whether the array was made under `inference_mode`, so that no tape may keep it."""
     twins: WeakValueDictionary[int, Any] | None = None
@@ -44,6 +47,12 @@ class Storage:
         if self.twins is None:
             self.twins = WeakValueDictionary()
         self.twins.update({id(tensor): tensor for tensor in tensors})
+
+    def last_change(self) -> str:
+        """Return the last change with the user's line, for messages."""
+        what, position = self.last
+        place = NOWHERE if position is None else position.read()
+        return f"{what} ({place.where}: {place.text})" if place.where else what
 
     def holders(self, tensor: Any) -> list[Any]:
         """Return the tensors that hold the array of `tensor`, itself included."""

@@ -75,7 +75,8 @@ def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
             made = _result(
                 builder, builder.emit(primitive, (self.id, other.id)), primitive, (self, other)
             )
-            return _in_order(made, (self, other))
+            # A view has put the result in order itself.
+            return made if self.__class__ is ViewNode else _in_order(made, (self, other))
         else:
             return self.__difflab_apply__(primitive, (self, other), {})
         return _result(builder, builder.emit(primitive, ids), primitive, (self, other))
@@ -172,8 +173,10 @@ class Node(Handle):
         made = _result(builder, node, primitive, args)
         if primitive in VIEWS:
             return _viewed(made, args[0], primitive, params)
-        if primitive.shape is None and ViewNode in [arg.__class__ for arg in args]:
-            return _in_order(made, args)
+        if primitive.shape is None:
+            for arg in args:
+                if arg.__class__ is ViewNode:
+                    return _in_order(made, args)
         return made
 
     __add__, __radd__ = _operators(add)
@@ -207,7 +210,10 @@ class Node(Handle):
             if len(shape) == 1 and -shape[0] <= key < shape[0]:
                 element = self.builder.element(self.id, key % shape[0])
                 return Node(self.builder, element, self.precision)
-        chosen: Node = picked(self, key if type(key) is slice else known_key(key))
+        if type(key) is slice:
+            part: Node = picked(self, key)
+            return part
+        chosen: Node = picked(self, known_key(key))
         if chosen.shape:
             return chosen
         entries = key if isinstance(key, tuple) else (key,)
@@ -305,7 +311,15 @@ class ViewNode(Node):
 
 def _ordered(method: Callable[..., Node]) -> Callable[..., Node]:
     """Return an operator whose result has the order in memory of its operands."""
-    return lambda *operands: _in_order(method(*operands), operands)
+
+    def ordered(self: Node, *others: Any) -> Node:
+        made = method(self, *others)
+        builder = made.builder
+        if len(builder.shape(made.id)) < 2:  # fast path: there is one order only
+            return made
+        return _in_order(made, (self, *others))
+
+    return ordered
 
 
 ViewNode.__name__ = "Node"  # messages name the type
@@ -319,7 +333,7 @@ for _name in (
 def _viewed(made: Node, source: Node, row: Primitive, params: Mapping[str, Any]) -> Node:
     """Return the result of a row that moves elements as a view, where NumPy's is one."""
     if row is index:
-        if not made.shape:
+        if not made.builder.shape(made.id):
             return made
     elif source.is_number():
         return made
@@ -374,7 +388,9 @@ def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]
     """Return the node of an operation with its dtype; truth values have no part in others'."""
     first = operands[0]
     # Fast path: no precision is larger, and most operations are of float64.
-    wide = first.__class__ is Node and first.precision is DOUBLE and row is not float32
+    kind = first.__class__
+    known = kind is Node or kind is ViewNode
+    wide = known and first.precision is DOUBLE and row is not float32
     precision = DOUBLE if wide else joint(row, operands)
     if precision is DOUBLE:
         builder.in_double = True

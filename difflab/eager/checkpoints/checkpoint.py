@@ -101,7 +101,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         storage = storage_of(tensor)
         if storage.changes and isinstance(edge, Accumulation):
             raise TapeError(
-                f"the checkpointed function changes a leaf that requires grad, by {storage.last}",
+                "the checkpointed function changes a leaf that requires grad, by"
+                f" {storage.last_change()}",
                 hint="return a new value instead: t = t + 1",
             )
         if storage.changes:

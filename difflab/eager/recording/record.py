@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 from weakref import ref
@@ -16,7 +17,7 @@ from difflab.core.conversions import as_numbers, as_reals, require_range
 from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
-from difflab.core.storage import Storage, View
+from difflab.core.storage import Step, Storage, View
 from difflab.eager.recording.mode import MODE, WATCHED, enable_grad
 from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
 from difflab.eager.recording.tape import (
@@ -39,6 +40,7 @@ __all__ = [
     "is_floating",
     "record",
     "require_floating",
+    "view_of",
 ]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -84,6 +86,10 @@ class TapedArray:
         except OtherCarrierError as other:
             return other.carrier.__difflab_apply__(primitive, args, params)
 
+    def __difflab_view__(self, row: Primitive, params: Mapping[str, Any], data: Any) -> Any:
+        """Return the view of this tensor that a row gives; the caller sets its step."""
+        return view_of(self, (None, row, params), data)
+
     def __difflab_value__(self) -> Any:
         return self._data
 
@@ -100,25 +106,19 @@ class TapedArray:
     def __difflab_noted__(self, note: Callable[[], None]) -> Callable[[], None]:
         """Call `note` when the values are read next; return a function that ends this.
 
-        The array is taken out of its slot until then, so that reads cost nothing elsewhere.
+        The tensor has another class until then, so that reads cost nothing elsewhere.
         """
-        data = self._data
-        _NOTED[id(self)] = data, note
-        _SLOT.__delete__(self)
+        self._data  # noqa: B018  # a run that notes it already has read it
+        kind: Any = type(self)
+        _NOTED[id(self)] = note
+        self.__class__ = _noting(kind)
 
         def end() -> None:
-            if _NOTED.get(id(self), (None, None))[1] is note:
-                _put_back(self)
+            if _NOTED.get(id(self)) is note:
+                self.__class__ = kind
+                _NOTED.pop(id(self), None)
 
         return end
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_data" and id(self) in _NOTED:
-            data, note = _put_back(self)
-            note()
-            return data
-        kind = type(self).__name__
-        raise AttributeError(f"{kind!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __difflab_captured__(self) -> Any:
         # A trace that reads the tensor goes on after the trial of a checkpoint inside it.
@@ -138,17 +138,23 @@ class TapedArray:
         return self.__difflab_shared__().__difflab_alone__()
 
 
-_SLOT: Any = TapedArray.__dict__["_data"]
-_NOTED: dict[int, tuple[Any, Callable[[], None]]] = {}
-"""The arrays of tensors whose next read is noted, by the id of the tensor."""
+_NOTED: dict[int, Callable[[], None]] = {}
+"""What to call when a tensor is read next, by its id."""
 
 
-def _put_back(tensor: TapedArray) -> tuple[Any, Callable[[], None]]:
-    """Return the array of a tensor to its slot, before another thread misses it."""
-    found = _NOTED[id(tensor)]
-    _SLOT.__set__(tensor, found[0])
-    _NOTED.pop(id(tensor), None)
-    return found
+@lru_cache
+def _noting(kind: type[Any]) -> type[Any]:
+    """Return the class of the tensors of a class while their next read is noted."""
+    slot = kind._data
+
+    def read(tensor: Any) -> Any:
+        tensor.__class__ = kind
+        note = _NOTED.pop(id(tensor), None)
+        if note is not None:  # else another thread was faster
+            note()
+        return slot.__get__(tensor)
+
+    return type(kind.__name__, (kind,), {"__slots__": (), "_data": property(read, slot.__set__)})
 
 
 class TapeOperation:
@@ -234,15 +240,12 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
     except (TypeError, ValueError, OverflowError) as error:
         y = _retried(operation, (x,), error)
         plans = operation.plans_of(y.dtype)
-    if operation.moves and operation.row is index and not y.shape:
-        y = y[()]  # a number, which is no view
-    if operation.moves and y.base is not None and (y.base is x or y.base is x.base):
-        made = a._viewing.of(a, operation.row, operation.params)
+    if operation.moves:
+        made = _moved(operation, a, x, y)
     else:
         made = _new(a._own)
-        made._storage = a._storage if operation.moves and is_inference(a) else None
-    made._data = y
-    made._grad = made._step = None
+        made._data = y
+        made._grad = made._step = made._storage = None
     if edge is None or operation.nondifferentiable or not MODE.enabled:
         return _unrecorded(made, edge is not None)
     key = (1, x.shape)
@@ -252,6 +255,31 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
         _keep(step, plan, (a, made), (x,))
     if WATCHED and MODE.watch is not None:
         MODE.watch.note(operation.row, (a,), operation.params, step)
+    return made
+
+
+def _moved(operation: TapeOperation, a: TapedArray, x: Any, y: Any) -> Any:
+    """Return the result `y` of a row that moves the elements `x` of a tensor: a view, or a copy."""
+    row, base = operation.row, y.base
+    if row is index and not y.shape:
+        y = y[()]  # a number, which is no view
+    elif base is not None and (base is x or base is x.base):
+        return a.__difflab_view__(row, operation.params, y)
+    made = a._own(y)
+    if is_inference(a):
+        made._storage = a._storage
+    return made
+
+
+def view_of(owner: TapedArray, steps: Step, data: Any) -> Any:
+    """Return a view of the tensor that owns the elements, without a step on the tape."""
+    made = _new(owner._viewing)
+    made._owner, made._steps, made._values = owner, steps, data
+    storage = owner._storage
+    if storage is None:
+        storage = owner._storage = Storage()
+    made._storage, made._seen, made._recorded = storage, storage.changes, MODE.enabled
+    made._edge = made._grad = None
     return made
 
 

@@ -9,16 +9,14 @@ import numpy as np
 
 from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import module_of
-from difflab.core.place import at_users_line, user_location
+from difflab.core.place import at_users_line, user_position
 from difflab.core.primitive import Primitive
-from difflab.core.storage import View
+from difflab.core.storage import Step, Storage, View
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.record import TapedArray
+from difflab.eager.recording.record import TapedArray, view_of
 from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable, storage_of
 from difflab.errors import TapeError
-from difflab.primitives import index
 from difflab.primitives.movement import READ_ONLY
-from difflab.primitives.structure import decoded
 
 __all__ = ["Changes", "ViewedArray"]
 
@@ -73,8 +71,7 @@ class Changes(TapedArray):
         for holder in storage.holders(self):  # other references to the old array keep it
             holder._data, holder._storage = values, storage
         storage.changes += 1
-        place = user_location()
-        storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"
+        storage.last = what, user_position()
         if MODE.enabled:
             _set_step(self, new._step)
 
@@ -82,81 +79,70 @@ class Changes(TapedArray):
 class ViewedArray(Changes):
     """A tensor that shares elements with another, of which it is a view.
 
-    `_recorded` is whether derivatives flow from it to the owner: it was made while operations
-    were recorded.
+    `_seen` is the number of changes of the owner, whose storage it has, that were made when the
+    values were read, and `_recorded` whether derivatives flow from it to the owner: it was made
+    while operations were recorded.
     """
 
-    __slots__ = ("_recorded", "_view")
+    __slots__ = ("_edge", "_owner", "_recorded", "_seen", "_steps", "_values")
 
-    _view: View
+    _owner: TapedArray
+    _steps: Step
+    _storage: Storage
+    _seen: int
     _recorded: bool
+    _values: Any
+    _edge: Any
 
-    @classmethod
-    def of(cls, source: TapedArray, row: Primitive, params: Mapping[str, Any]) -> ViewedArray:
-        """Return the view that a row gives of a tensor; its values are set by the caller."""
-        view = source._view
-        owner, steps = (source, None) if view is None else (view.owner, view.steps)
-        made = object.__new__(source._viewing)
-        storage = made._storage = storage_of(owner)
-        fixed = READ_ONLY.get(row) or ("" if view is None else view.fixed)
-        made._view = View(owner, (steps, row, params), storage.changes, fixed)
-        made._recorded = MODE.enabled
-        return made  # type: ignore[no-any-return]
+    def __difflab_view__(self, row: Primitive, params: Mapping[str, Any], data: Any) -> Any:
+        return view_of(self._owner, (self._steps, row, params), data)
 
-    @classmethod
-    def without_axes(
-        cls, source: TapedArray, number: TapedArray, params: Mapping[str, Any]
-    ) -> ViewedArray:
-        """Return an element as an array without axes: the view ``x[0, ...]``."""
-        made = cls.of(source, index, params)
-        data = source._data[(..., *decoded(params["key"]))]
-        made._data, made._step, made._grad = data, number._step, None
-        return made
+    @property
+    def _view(self) -> View:  # type: ignore[override]  # is never set
+        """How it is read from its owner: most views are never written to."""
+        fixed, step = "", self._steps  # type: tuple[str, Step | None]
+        while step is not None and not fixed:
+            step, row, _ = step
+            fixed = READ_ONLY.get(row, "")
+        return View(self._owner, self._steps, self._seen, fixed)
 
     @property
     def _data(self) -> Any:
-        view = self._view
-        if view.version != view.owner._storage.changes:
+        if self._seen != self._storage.changes:
             self._read()
-        return _DATA.__get__(self)
+        return self._values
 
     @_data.setter
     def _data(self, value: Any) -> None:
-        _DATA.__set__(self, value)
+        self._values = value
 
     @property
     def _step(self) -> Any:
-        view = self._view
-        if view.version != view.owner._storage.changes:
+        if self._seen != self._storage.changes:
             self._read()
-        return _STEP.__get__(self)
+        return self._edge
 
     @_step.setter
     def _step(self, step: Any) -> None:
-        _STEP.__set__(self, step)
+        self._edge = step
 
     def _read(self) -> None:
         """Read the values and the step from the owner, which has changed."""
-        view, before = self._view, MODE.enabled
-        owner = view.owner
-        view.version = owner._storage.changes
-        step = _STEP.__get__(self)
+        before, owner = MODE.enabled, self._owner
+        self._seen = self._storage.changes
+        step = self._edge
         MODE.enabled = self._recorded and not MODE.inference
         try:
-            found = view.applied(self._own(owner._data, owner._step, owner._storage))
+            found = self._view.applied(self._own(owner._data, owner._step, owner._storage))
         finally:
             MODE.enabled = before
         data = found._data
-        _DATA.__set__(self, np.asarray(data) if isinstance(data, np.generic) else data)
+        self._values = np.asarray(data) if isinstance(data, np.generic) else data
         if type(step) is not Accumulation:
             _set_step(self, found._step)
 
     def __difflab_seen__(self, new: Any) -> None:
         """Do nothing: the values are read again, in the memory order of a view of the owner."""
-
-
-_DATA: Any = TapedArray.__dict__["_data"]
-_STEP: Any = TapedArray.__dict__["_step"]
 
 
 def _laid_out_as(before: Any, new: Any) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from difflab.core.conversions import as_reals
 from difflab.core.devices import JAX, module_of
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.record import is_floating, require_floating
+from difflab.eager.recording.record import FLOAT64, is_floating, require_floating
 from difflab.eager.recording.tape import Accumulation, mark_inference
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
@@ -54,15 +54,21 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
     (3.0, 8.0)
     """
     source = data._data if isinstance(data, Tensor) else data
-    if not (type(source) is float or is_floating(source) or isinstance(data, Tensor)):
-        source = as_reals(source, "the data of a tensor")
-    home = module_of(source)
-    if home.__name__ == JAX:
+    kind, home = type(source), np  # type: tuple[type, Any]
+    make = np.array  # type: Any
+    if kind is list:
+        source, make = as_reals(source, "the data of a tensor"), np.asarray  # a new array
+    elif not (kind is float or (kind is np.ndarray and source.dtype is FLOAT64)):
+        if not (is_floating(source) or isinstance(data, Tensor)):
+            source = as_reals(source, "the data of a tensor")
+        home = module_of(source)
+        make = home.array
+    if home is not np and home.__name__ == JAX:
         raise InputError(
             "a tensor holds an array of NumPy or CuPy, not of JAX", hint="pass np.asarray(array)"
         )
     try:
-        array: Any = home.array(source, dtype=dtype)
+        array: Any = make(source, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise InputError(f"the elements of a tensor must be numbers: {error}") from None
     if dtype is None and array.dtype.kind in "iu":

@@ -7,7 +7,7 @@ composition of rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import EllipsisType
 from typing import Any
 
@@ -62,6 +62,7 @@ from difflab.primitives import (
     subtract,
     where,
 )
+from difflab.primitives.structure import decoded
 
 __all__ = ["Operators"]
 
@@ -134,7 +135,7 @@ class Operators(Changes, Idioms, TapedArray):
         params = {"key": static_key(key, shape), "rank": len(shape)}
         made = record(index, (self,), params)
         if type(key) is tuple and not made._data.shape and ... in key:
-            return self._viewing.without_axes(self, made, params)
+            return _without_axes(self, made, params)
         return made
 
     @property
@@ -276,6 +277,14 @@ def _plain_key(key: Any) -> Any:
         and np.all(data == np.rint(data))
     )
     return data.astype(np.int64) if whole else data
+
+
+def _without_axes(source: TapedArray, number: TapedArray, params: Mapping[str, Any]) -> Any:
+    """Return an element as an array without axes: the view ``x[0, ...]``."""
+    data = source._data[(..., *decoded(params["key"]))]
+    made = source.__difflab_view__(index, params, data)
+    made._step = number._step
+    return made
 
 
 def _scattered(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
