@@ -31,6 +31,8 @@ def _outcome(door: Door, value: Any) -> tuple[Any, DifflabError | None]:
     """Return the result of a door, or its error; a warning is no error of difflab's."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # `jit` says so of every table, whose values it compares.
+        warnings.filterwarnings("ignore", ".*the labels of a table are not watched")
         try:
             return door.enter(value), None
         except DifflabError as error:

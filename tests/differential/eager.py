@@ -174,6 +174,7 @@ class OurRun:
         seed = dl.tensor(np.ones(last.shape, last.dtype))
         last.backward(seed, create_graph=True)
         tensors = [seed, *[leaf.grad for leaf in self.leaves if leaf.grad is not None]]
+        tensors = [tensor for tensor in tensors if tensor.shape]  # names of numbers are bound again
         before = [_array(tensor) for tensor in tensors]
         with dl.no_grad():
             for tensor in tensors:

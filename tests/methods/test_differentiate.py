@@ -123,10 +123,10 @@ def test_exceptions_beside_the_point_are_the_edge_of_the_domain(
     [
         (lambda x: math.log(x), -1.0, "f raised ValueError at the point"),
         (lambda x: {}["no"], 1.0, "f raised KeyError"),
-        (lambda x: "text", 1.0, "real numbers"),
+        (lambda x: "text", 1.0, "the value of f is not a number, but text"),
         (lambda x: x * 1j, 1.0, "real numbers"),
         (lambda x: [], 1.0, "empty"),
-        (lambda x: [[1.0], [1.0, 2.0]], 1.0, "at the point"),
+        (lambda x: [[1.0], [1.0, 2.0]], 1.0, "a list with rows of different lengths"),
         ("x^2", 1.0, "parse"),
         (lambda x: np.ones(2 if x == 1.0 else 3), 1.0, "near"),
         (lambda x: x if x == 1.0 else {}["no"], 1.0, "KeyError"),

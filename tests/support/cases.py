@@ -96,6 +96,7 @@ CASES: dict[str, Case] = {
     ),
     "transpose": Case(lambda x: arrays.transpose(x, (2, 0, 1)), (RNG.normal(size=(2, 3, 4)),)),
     "reshape": Case(lambda x: arrays.reshape(x, (2, 6)), (A,)),
+    "ravel": Case(lambda x: arrays.ravel(x), (A,)),
     "broadcast_to": Case(lambda x: arrays.broadcast_to(x, (4, 3)), (V,)),
     "concatenate": Case(lambda *x: arrays.concatenate(x, 1), (A, RNG.normal(size=(4, 2)))),
     "stack": Case(lambda *x: arrays.stack(x, 1), (A, B)),

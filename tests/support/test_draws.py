@@ -13,8 +13,8 @@ from tests.support.draws import generator
 
 TESTS = Path(__file__).parents[1]
 MAKERS = ("default_rng", "RandomState", "Random")
-# Its functions name a generator of the module on purpose: that is an error in a trace.
-REFUSED = {"arrays/test_random.py"}
+# Their functions name a generator of the module on purpose: that is an error in a trace.
+REFUSED = {"arrays/test_random.py", "graph/test_draws.py"}
 
 
 def shared(source: str) -> set[str]:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from difflab.errors import DifflabError, DomainError, PointError
-from difflab.testing import GradientMismatch, check_gradient
+from difflab.testing import GradientMismatch, ImpureFunction, check_gradient
 
 Array = NDArray[np.float64]
 F = Callable[[Any], Any]
@@ -342,7 +342,10 @@ def test_the_users_arrays_are_left_alone() -> None:
         point *= 2.0
         return point
 
-    check_gradient(f, gradient, x)
+    with pytest.raises(ImpureFunction, match="f changes its argument: after the call, x has other"):
+        check_gradient(f, gradient, x)
+    assert x.tolist() == [1.0, 2.0]
+    check_gradient(lambda point: np.sum(point**2), gradient, x)
     assert x.tolist() == [1.0, 2.0]
 
 

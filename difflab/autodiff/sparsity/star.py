@@ -51,6 +51,7 @@ def color_star(pattern: Pattern, order: Colors, *, bipartite: bool = False) -> C
 
     Examples
     --------
+    >>> from scipy import sparse
     >>> path = sparse.diags_array([1, 1], offsets=[-1, 1], shape=(6, 6), dtype=bool)
     >>> color_star(path.tocsr(), np.arange(6)).tolist()
     [0, 1, 0, 2, 0, 1]

@@ -361,7 +361,7 @@ class Search:
         package, whose = str(kind.__module__).partition(".")[0], owner(file_of(kind))
         if whose == "difflab" and not defines(kind, "__difflab_holder__"):
             self._of_difflab(path, value, where)
-        elif whose == "standard" and package in OUTSIDE:
+        elif whose == "standard" and package in OUTSIDE and not known:
             self.unwatched[path] = _note(f"what a {kind.__name__} reads is not watched", where)
         elif known or not self._foreign(path, value, package, where):
             if whose == "standard" and package in IRRELEVANT and kind.__module__ != "unittest.mock":
