@@ -16,7 +16,6 @@ from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import TapedArray, view_of
 from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable, storage_of
 from difflab.errors import TapeError
-from difflab.primitives.movement import READ_ONLY
 
 __all__ = ["Changes", "ViewedArray"]
 
@@ -100,11 +99,7 @@ class ViewedArray(Changes):
     @property
     def _view(self) -> View:  # type: ignore[override]  # is never set
         """How it is read from its owner: most views are never written to."""
-        fixed, step = "", self._steps  # type: tuple[str, Step | None]
-        while step is not None and not fixed:
-            step, row, _ = step
-            fixed = READ_ONLY.get(row, "")
-        return View(self._owner, self._steps, self._seen, fixed)
+        return View(self._owner, self._steps)
 
     @property
     def _data(self) -> Any:
