@@ -20,7 +20,7 @@ from difflab.core.storage import View
 from difflab.errors import InputError, TraceError
 from difflab.primitives import index, scatter, transpose, where
 from difflab.primitives import reshape as reshape_row
-from difflab.primitives.movement import inverse
+from difflab.primitives.movement import inverse, read_only
 from difflab.primitives.structure import decoded
 
 __all__ = [
@@ -67,10 +67,11 @@ def overwrite(target: Any, new: Any, what: str, *, casting: Any = "same_kind") -
     """
     view: View | None = target._view
     owner = target if view is None else view.owner
-    if view is not None and view.fixed:
+    fixed = "" if view is None else read_only(view.steps)
+    if fixed:
         raise at_users_line(
             InputError,
-            f"{what} would change {view.fixed}, which is read-only, as in NumPy",
+            f"{what} would change {fixed}, which is read-only, as in NumPy",
             "change the array itself, or a copy()",
         )
     owner.__difflab_writable__(what)

@@ -70,27 +70,21 @@ class View:
         The handle that owns the elements.
     steps : Step
         The rows that lead from the owner to the view, the last one first.
-    version : object
-        The version of the owner that the view has read.
-    fixed : str
-        Why the view is read-only, as NumPy's; empty if it can be written to.
 
     Examples
     --------
     >>> from difflab.primitives import index
     >>> x = np.arange(4.0)
-    >>> view = View(x, (None, index, {"key": ((1, 3, 1),), "rank": 1}), 0)
+    >>> view = View(x, (None, index, {"key": ((1, 3, 1),), "rank": 1}))
     >>> view.applied(x).tolist(), view.places((4,)).tolist()
     ([1.0, 2.0], [1, 2])
     """
 
-    __slots__ = ("fixed", "owner", "steps", "version")
+    __slots__ = ("owner", "steps")
 
-    def __init__(self, owner: Any, steps: Step, version: object, fixed: str = "") -> None:
+    def __init__(self, owner: Any, steps: Step) -> None:
         self.owner = owner
         self.steps = steps
-        self.version = version
-        self.fixed = fixed
 
     def applied(self, value: Any) -> Any:
         """Return the view of another value of the owner's shape."""
@@ -123,7 +117,7 @@ def copies_on_reshape(view: View, owner: tuple[int, ...], shape: tuple[int, ...]
     Examples
     --------
     >>> from difflab.primitives import transpose
-    >>> turned = View(None, (None, transpose, {"axes": (-1, -2)}), 0)
+    >>> turned = View(None, (None, transpose, {"axes": (-1, -2)}))
     >>> copies_on_reshape(turned, (2, 3), (6,)), copies_on_reshape(turned, (1, 6), (6,))
     (True, False)
     """

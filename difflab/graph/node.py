@@ -20,7 +20,7 @@ from difflab.core.apply import OtherCarrierError
 from difflab.core.conversions import as_numbers, as_reals
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
-from difflab.core.storage import View, copies_on_reshape
+from difflab.core.storage import Step, View, copies_on_reshape
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.handle import AssignedError, Handle
@@ -51,7 +51,7 @@ from difflab.primitives import (
     transpose,
     where,
 )
-from difflab.primitives.movement import READ_ONLY, VIEWS, inverse
+from difflab.primitives.movement import VIEWS, inverse
 
 __all__ = ["AssignedError", "Node", "innermost_trace"]
 
@@ -267,36 +267,41 @@ class Node(Handle):
 class ViewNode(Node):
     """A traced value that shares elements with another, of which it is a view.
 
-    `_id` is its node in the builder `_of`, read from the owner at the view's version.
+    `_id` is its node in the builder `_of`, read from the owner when that was the node `_seen`.
     """
 
-    __slots__ = ("_id", "_of", "_view")
+    __slots__ = ("_id", "_of", "_owner", "_seen", "_steps")
 
-    _view: View
     _id: int
     _of: Builder
+    _owner: Node
+    _seen: int
+    _steps: Step
+
+    @property
+    def _view(self) -> View:  # type: ignore[override]  # is never set
+        """How it is read from its owner: most views are never written to."""
+        return View(self._owner, self._steps)
 
     @property
     def builder(self) -> Builder:  # type: ignore[override]
         """The builder of the owner."""
-        found: Builder = self._view.owner.builder
-        return found
+        return self._owner.builder
 
     @property
     def id(self) -> int:  # type: ignore[override]
         """The node of the value; of the new one if the owner was changed in place."""
-        view = self._view
-        owner = view.owner
-        if owner.id != view.version or owner.builder is not self._of:
-            found = view.applied(owner.copy())
-            self._id, self._of, view.version = found.id, owner.builder, owner.id
+        owner = self._owner
+        if owner.id != self._seen or owner.builder is not self._of:
+            found = self._view.applied(owner.copy())
+            self._id, self._of, self._seen = found.id, owner.builder, owner.id
         return self._id
 
     def __difflab_seen__(self, new: Node) -> None:
         """Take new elements that were written to the owner."""
-        owner = self._view.owner
+        owner = self._owner
         if new.builder is owner.builder:  # else it is read again
-            self._id, self._of, self._view.version = new.id, owner.builder, owner.id
+            self._id, self._of, self._seen = new.id, owner.builder, owner.id
 
     def filled(self, value: float) -> Node:
         """Return an array of this shape and order in memory, filled with `value`."""
@@ -335,12 +340,12 @@ def _viewed(made: Node, source: Node, row: Primitive, params: Mapping[str, Any])
     if row is index:
         if not made.builder.shape(made.id):
             return made
-    elif source.is_number():
+    elif source.is_number() or (
+        row is reshape
+        and isinstance(source, ViewNode)
+        and copies_on_reshape(source._view, source._owner.shape, made.shape)
+    ):
         return made
-    elif row is reshape and source._view is not None:
-        view: View = source._view
-        if copies_on_reshape(view, view.owner.shape, made.shape):
-            return made
     return _view_of(made, source, row, params)
 
 
@@ -375,12 +380,13 @@ def _layout(operand: Any) -> Any:
 
 def _view_of(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) -> Node:
     """Return the result of a row as a view of its operand."""
-    view: View | None = source._view
-    owner, steps = (source, None) if view is None else (view.owner, view.steps)
-    fixed = READ_ONLY.get(row) or ("" if view is None else view.fixed)
     found: ViewNode = _new(ViewNode)
     found._id, found._of, found.precision = made.id, made.builder, made.precision
-    found._view = View(owner, (steps, row, params), owner.id, fixed)
+    if isinstance(source, ViewNode):
+        owner, found._steps = source._owner, (source._steps, row, params)
+    else:
+        owner, found._steps = source, (None, row, params)
+    found._owner, found._seen = owner, owner.id
     return found
 
 

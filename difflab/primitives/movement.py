@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
+from difflab.core.storage import Step
 from difflab.primitives.structure import broadcast, index, placed, reshape
 
 __all__ = [
@@ -217,3 +218,18 @@ VIEWS = frozenset({broadcast, diagonal, index, reshape, transpose})
 """Rows whose result is a view of their argument; a reshape of a transposed view copies."""
 READ_ONLY = {broadcast: "an array that repeats elements", diagonal: "a diagonal"}
 """Those whose views NumPy does not write to."""
+
+
+def read_only(steps: Step | None) -> str:
+    """Return why a view is read-only, as NumPy's; empty if it can be written to.
+
+    Examples
+    --------
+    >>> read_only((None, diagonal, {})), read_only((None, reshape, {}))
+    ('a diagonal', '')
+    """
+    why = ""
+    while steps is not None and not why:
+        steps, row, _ = steps
+        why = READ_ONLY.get(row, "")
+    return why

@@ -17,7 +17,7 @@ from difflab.core.conversions import as_numbers, as_reals, require_range
 from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
-from difflab.core.storage import Step, Storage, View
+from difflab.core.storage import Storage, View
 from difflab.eager.recording.mode import MODE, WATCHED, enable_grad
 from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
 from difflab.eager.recording.tape import (
@@ -85,10 +85,6 @@ class TapedArray:
             return record(primitive, args, params)
         except OtherCarrierError as other:
             return other.carrier.__difflab_apply__(primitive, args, params)
-
-    def __difflab_view__(self, row: Primitive, params: Mapping[str, Any], data: Any) -> Any:
-        """Return the view of this tensor that a row gives; the caller sets its step."""
-        return view_of(self, (None, row, params), data)
 
     def __difflab_value__(self) -> Any:
         return self._data
@@ -264,17 +260,21 @@ def _moved(operation: TapeOperation, a: TapedArray, x: Any, y: Any) -> Any:
     if row is index and not y.shape:
         y = y[()]  # a number, which is no view
     elif base is not None and (base is x or base is x.base):
-        return a.__difflab_view__(row, operation.params, y)
+        return view_of(a, row, operation.params, y)
     made = a._own(y)
     if is_inference(a):
         made._storage = a._storage
     return made
 
 
-def view_of(owner: TapedArray, steps: Step, data: Any) -> Any:
-    """Return a view of the tensor that owns the elements, without a step on the tape."""
-    made = _new(owner._viewing)
-    made._owner, made._steps, made._values = owner, steps, data
+def view_of(source: Any, row: Primitive, params: Mapping[str, Any], data: Any) -> Any:
+    """Return the view of a tensor that a row gives; the caller sets its step on the tape."""
+    viewing = source._viewing
+    owner, steps = source, None
+    if isinstance(source, viewing):
+        owner, steps = source._owner, source._steps
+    made = _new(viewing)
+    made._owner, made._steps, made._values = owner, (steps, row, params), data
     storage = owner._storage
     if storage is None:
         storage = owner._storage = Storage()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,11 @@ import numpy as np
 from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, user_position
-from difflab.core.primitive import Primitive
 from difflab.core.storage import Step, Storage, View
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.record import TapedArray, view_of
+from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable, storage_of
 from difflab.errors import TapeError
-from difflab.primitives.movement import READ_ONLY
 
 __all__ = ["Changes", "ViewedArray"]
 
@@ -94,17 +91,15 @@ class ViewedArray(Changes):
     _values: Any
     _edge: Any
 
-    def __difflab_view__(self, row: Primitive, params: Mapping[str, Any], data: Any) -> Any:
-        return view_of(self._owner, (self._steps, row, params), data)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes, which no change in place alters."""
+        return self._values.shape  # type: ignore[no-any-return]
 
     @property
     def _view(self) -> View:  # type: ignore[override]  # is never set
         """How it is read from its owner: most views are never written to."""
-        fixed, step = "", self._steps  # type: tuple[str, Step | None]
-        while step is not None and not fixed:
-            step, row, _ = step
-            fixed = READ_ONLY.get(row, "")
-        return View(self._owner, self._steps, self._seen, fixed)
+        return View(self._owner, self._steps)
 
     @property
     def _data(self) -> Any:

@@ -53,9 +53,9 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
     >>> x.grad.item(), y.grad.item()
     (3.0, 8.0)
     """
-    source = data._data if isinstance(data, Tensor) else data
-    kind, home = type(source), np  # type: tuple[type, Any]
-    make = np.array  # type: Any
+    source: Any = data._data if isinstance(data, Tensor) else data
+    kind: type = type(source)
+    home, make = np, np.array  # type: Any, Any
     if kind is list:
         source, make = as_reals(source, "the data of a tensor"), np.asarray  # a new array
     elif not (kind is float or (kind is np.ndarray and source.dtype is FLOAT64)):

@@ -37,6 +37,7 @@ from difflab.eager.recording.record import (
     apply_one,
     apply_two,
     record,
+    view_of,
 )
 from difflab.eager.recording.rows import copied
 from difflab.eager.tensors.changes import Changes
@@ -282,7 +283,7 @@ def _plain_key(key: Any) -> Any:
 def _without_axes(source: TapedArray, number: TapedArray, params: Mapping[str, Any]) -> Any:
     """Return an element as an array without axes: the view ``x[0, ...]``."""
     data = source._data[(..., *decoded(params["key"]))]
-    made = source.__difflab_view__(index, params, data)
+    made = view_of(source, index, params, data)
     made._step = number._step
     return made
 
