@@ -67,6 +67,7 @@ class Value:
     def __init__(self, tensor: Any, changeable: bool = True) -> None:
         self.tensor = tensor
         self.changeable = changeable
+        self.viewed = False
 
     @property
     def numbers(self) -> np.ndarray[Any, Any]:
@@ -183,7 +184,12 @@ class OurRun:
             assert bits(_array(tensor)) == bits(4 * numbers), "gradients are one tensor"
 
     def make(self, tensor: Any) -> None:
-        self.values.append(Value(tensor))
+        """Add a value; views and what they show are changed by the programs of `in_place`."""
+        view = tensor._view is not None
+        for value in self.values:
+            if view and value.tensor is tensor._owner:
+                value.viewed, value.changeable = True, False
+        self.values.append(Value(tensor, changeable=not view))
 
     def unary(self, a: int, name: str) -> None:
         self.make(OURS[name](self.values[a].tensor))
@@ -230,10 +236,10 @@ class OurRun:
         self.make(getattr(np, name)([self.values[a].tensor, self.values[b].tensor]))
 
     def change(self, a: int, name: str, number: float) -> None:
-        in_place(name, self.values[a].tensor, number)
+        self.values[a].tensor = in_place(name, self.values[a].tensor, number)
 
     def change_by(self, a: int, b: int, name: str) -> None:
-        in_place(name, self.values[a].tensor, self.values[b].tensor)
+        self.values[a].tensor = in_place(name, self.values[a].tensor, self.values[b].tensor)
 
     def assign(self, a: int, key: Any, number: float) -> None:
         self.values[a].tensor[key] = number
@@ -285,8 +291,8 @@ def with_number(name: str, x: Any, number: float) -> Any:
     return x / number if name == "divide" else number / x
 
 
-def in_place(name: str, x: Any, other: Any) -> None:
-    """Change a tensor in place."""
+def in_place(name: str, x: Any, other: Any) -> Any:
+    """Change a tensor in place; a number is bound again, as NumPy's are."""
     if name == "multiply":
         x *= other
     elif name == "add":
@@ -295,6 +301,7 @@ def in_place(name: str, x: Any, other: Any) -> None:
         x -= other
     else:
         x /= other
+    return x
 
 
 def gradient_of(tensor: Any) -> Any:

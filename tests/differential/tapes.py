@@ -271,7 +271,8 @@ class Decoder:
         """Change a leaf in place, outside of the tape; seldom, for what needs it is refused."""
         if self.bytes.below(3):
             return None
-        return "update", self.bytes.below(len(self.leaves)), self.bytes.of((0.5, 1.25, -1.0))
+        leaf, factor = self.bytes.below(len(self.leaves)), self.bytes.of((0.5, 1.25, -1.0))
+        return None if values[leaf].viewed else ("update", leaf, factor)
 
     def hook(self, values: list[Any]) -> Action:
         return "hook", self.value(values), self.bytes.of(("watch", "double"))
