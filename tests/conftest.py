@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.hypothesis_draws import forget_local_constants
-from tests.tiers import pytest_addoption, pytest_configure
+from tests.tiers import pytest_addoption, pytest_cmdline_main, pytest_configure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-__all__ = ["pytest_addoption", "pytest_configure"]  # the hooks of the tiers
+__all__ = ["pytest_addoption", "pytest_cmdline_main", "pytest_configure"]  # the hooks of the tiers
 
 DATA = Path(__file__).parent / "data"
 

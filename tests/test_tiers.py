@@ -76,7 +76,7 @@ def suite(tmp_path):
     folder = tmp_path / "tests"
     folder.mkdir()
     shutil.copy(tiers.__file__, folder)
-    hooks = "from tests.tiers import pytest_addoption, pytest_configure\n"
+    hooks = "from tests.tiers import pytest_addoption, pytest_cmdline_main, pytest_configure\n"
     (folder / "conftest.py").write_text(hooks, encoding="utf-8")
     for name in ("test_one.py", "test_two.py"):
         (folder / name).write_text(SUITE, encoding="utf-8")
@@ -85,9 +85,11 @@ def suite(tmp_path):
         "[pytest]\ntestpaths = tests\naddopts = --import-mode=importlib\n"
     )
 
-    def count(*arguments: str) -> str:
+    def count(*arguments: str, whole: bool = False) -> str:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        if whole:
+            return done.stdout
         return (done.stdout or done.stderr).splitlines()[-1].partition(" in ")[0]
 
     return count
@@ -98,6 +100,14 @@ def test_the_quick_tier_leaves_out_what_is_listed(suite, processes):
     pytest.importorskip("xdist", reason="needs pytest-xdist: pip install 'difflab[test]'")
     assert suite("-n", processes).startswith("1 passed")
     assert suite("-n", processes, "--full") == "6 passed"
+
+
+def test_the_whole_suite_has_a_process_for_each_core(suite, monkeypatch):
+    pytest.importorskip("xdist", reason="needs pytest-xdist: pip install 'difflab[test]'")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-rA -v")
+    if tiers.cores() > 1:
+        assert "[gw1]" in suite("--full", whole=True)
+    assert "[gw0]" not in suite("tests/test_one.py", whole=True)
 
 
 def test_files_that_are_named_run_whole(suite):

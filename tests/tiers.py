@@ -38,6 +38,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--measure", metavar="FILE", help="write the CPU time of each test to FILE")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the whole suite in one process per core, unless ``-n`` says otherwise."""
+    worker = hasattr(config, "workerinput")
+    unset = getattr(config.option, "numprocesses", 0) is None
+    if is_whole_suite(config) and unset and not worker:
+        alone = config.option.usepdb or config.option.collectonly
+        config.option.numprocesses = 0 if alone else cores()
+        config.option.dist = "no" if alone else "worksteal"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the tiers for the whole suite, docstring examples included."""
     config.pluginmanager.register(Tiers(config), "difflab-tiers")
@@ -47,22 +58,12 @@ class Tiers:
     """Selects the tests of a tier; records the CPU time of each test if `measure` names a file."""
 
     def __init__(self, config: pytest.Config) -> None:
-        given = getattr(config, "workerinput", {})  # of a process that pytest-xdist started
-        named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
-        self.whole_suite: bool = given.get("whole_suite", not named)
+        self.whole_suite = is_whole_suite(config)
         self.quick = self.whole_suite and not config.getoption("full")
         self.full_only = frozenset(full_only()) if self.quick else frozenset()
         self.measure: str | None = config.getoption("measure")
         self.seconds: dict[str, float] = defaultdict(float)
         self.scaled: set[str] = set()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_cmdline_main(self, config: pytest.Config) -> None:
-        """Run the whole suite in one process per core, unless ``-n`` says otherwise."""
-        if self.whole_suite and getattr(config.option, "numprocesses", 0) is None:
-            alone = config.option.usepdb or config.option.collectonly
-            config.option.numprocesses = 0 if alone else len(os.sched_getaffinity(0))
-            config.option.dist = "no" if alone else "worksteal"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -126,6 +127,20 @@ class Tiers:
 
 
 _STARTED = pytest.StashKey[float]()
+
+
+def is_whole_suite(config: pytest.Config) -> bool:
+    """Return whether no files or tests are named on the command line."""
+    given = getattr(config, "workerinput", {})  # of a process that pytest-xdist started
+    by_default = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    return bool(given.get("whole_suite", by_default))
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def cpu_seconds() -> float:
