@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis.internal.conjecture import providers
+try:
+    from hypothesis.internal.conjecture import providers
+except ImportError:  # Hypothesis before 6.124, which reads no constants
+    providers = None  # type: ignore[assignment]
 
 __all__ = ["forget_local_constants"]
 
@@ -14,7 +17,7 @@ def forget_local_constants() -> None:
     gives would depend on the tests that ran before in the same process, and a thousand files would
     be parsed for it.
     """
-    if not hasattr(providers, "_get_local_constants"):  # Hypothesis before 6.131
+    if not hasattr(providers, "_get_local_constants"):  # nor does Hypothesis before 6.131
         return
     none = providers.Constants()
     providers._get_local_constants = lambda: none
