@@ -76,11 +76,15 @@ class Tiers:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(self, file_path: Path) -> Generator[None, list[Any], list[Any]]:
-        """Look for docstring examples only in files that have some."""
+        """Look for docstring examples only in files that have some.
+
+        Packages are always collected: pytest would import a module that comes before its package
+        a second time, beside the one that the package imports.
+        """
         collectors = yield
-        return [
-            c for c in collectors if not isinstance(c, DoctestModule) or has_examples(file_path)
-        ]
+        if file_path.name == "__init__.py" or has_examples(file_path):
+            return collectors
+        return [found for found in collectors if not isinstance(found, DoctestModule)]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
