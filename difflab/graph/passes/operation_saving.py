@@ -145,10 +145,10 @@ class _Scaling:
 
     def _product(self, a: Scaled, b: Scaled) -> Scaled:
         """Multiply; what is multiplied by a power of two is not, but takes it along."""
-        for (factor, _), (node, exponent) in ((a, b), (b, a)):
+        for (factor, held), (node, exponent) in ((a, b), (b, a)):
             more = self._exponent(factor)
             if more:
-                return node, exponent + more
+                return node, exponent + held + more
         return self.builder.emit(multiply, (a[0], b[0])), a[1] + b[1]
 
     def _exponent(self, node: int) -> int:

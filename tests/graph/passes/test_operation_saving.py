@@ -45,6 +45,13 @@ def test_powers_of_two_go_last(text: str, expected: str) -> None:
     assert doubled_last(dl.parse(text)) == dl.parse(expected)
 
 
+@for_each("text", ["-x + 2*2*x", "2*2*2*x + 8*y", "(2*4)*x - 2*y", "x*(2*(2*2)) + 4*y"])
+def test_products_of_constants_keep_every_factor(text: str) -> None:
+    function = dl.parse(text)
+    values = [0.7, 0.3][: function.n]
+    np.testing.assert_array_equal(doubled_last(function)(*values), function(*values))
+
+
 def test_what_comes_before_the_first_node_stays() -> None:
     function = dl.parse("2*x + 2*y")
     assert doubled_last(function, len(function.graph)) is function
