@@ -15,8 +15,8 @@ from tests.support.documents import (
     ROOT,
     links,
     matches,
+    printed,
     python_failures,
-    run,
     sessions,
     write_files,
 )
@@ -45,7 +45,7 @@ def test_python_examples_say_the_truth():
 
 @pytest.mark.parametrize("session", sessions(README), ids=lambda s: f"line {s.line}: {s.command}")
 def test_commands_print_what_is_shown(session, workshop):
-    actual = run(session.command, workshop)
+    actual = printed(session, workshop)
     assert matches(session.output, actual), actual
 
 

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from tests.support.documents import ROOT, links, matches, python_failures, run, sessions
+from tests.support.documents import ROOT, links, matches, printed, python_failures, sessions
 
 FOLDER = ROOT / "docs" / "examples"
 INDEX = "index"
@@ -36,7 +36,7 @@ def test_page_says_the_truth(page: str, folder: Path) -> None:
     plt.close("all")
     assert not failures, failures
     for session in sessions(text):
-        actual = run(session.command, folder)
+        actual = printed(session, folder)
         assert matches(session.output, actual), actual
     for picture in folder.glob("*.svg"):
         assert f"../../reports/gallery/{picture.name}" in links(text)

@@ -29,8 +29,8 @@ from tests.support.documents import (
     Session,
     links,
     matches,
+    printed,
     python_failures,
-    run,
     sessions,
     write_files,
 )
@@ -98,7 +98,7 @@ def test_python_examples_say_the_truth(page: str, folder: Path) -> None:
 @pytest.mark.parametrize(("page", "session"), SESSIONS)
 def test_commands_print_what_is_shown(page: str, session: Session, folder: Path) -> None:
     write_files(text_of(page), folder)
-    actual = run(session.command, folder)
+    actual = printed(session, folder)
     assert matches(session.output, actual), actual
 
 

@@ -19,7 +19,7 @@ from tests.support.documents import (
     blocks,
     failures,
     matches,
-    run,
+    printed,
     sessions,
     write_files,
 )
@@ -59,7 +59,7 @@ def test_the_page_says_the_truth(page: str, folder: Path) -> None:
             found = wrong(block, page, names)
             assert not found, found
         for session in sessions(f"```{block.language}\n{block.text}```\n"):
-            actual = run(session.command, folder)
+            actual = printed(session, folder)
             assert matches(session.output, actual), f"$ {session.command}\n{actual}"
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "failures",
     "links",
     "matches",
+    "printed",
     "python_failures",
     "run",
     "sessions",
@@ -175,6 +176,19 @@ def masked(text: str) -> str:
 def matches(expected: str, actual: str) -> bool:
     pattern = re.escape(f" {masked(expected)} ").replace(r"\ \.\.\.\ ", " .* ")
     return re.fullmatch(pattern, f" {masked(actual)} ") is not None
+
+
+def printed(session: Session, where: Path) -> str:
+    """Return what the command of a session prints.
+
+    A recommendation rests on measured times, which another process can change: a command that
+    prints something else than is shown has two tries more.
+    """
+    for _ in range(3):
+        actual = run(session.command, where)
+        if matches(session.output, actual):
+            break
+    return actual
 
 
 def run(command: str, where: Path) -> str:
