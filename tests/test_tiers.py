@@ -112,3 +112,10 @@ def test_the_whole_suite_has_a_process_for_each_core(suite, monkeypatch):
 def test_files_that_are_named_run_whole(suite):
     assert suite("tests/test_one.py", "tests/test_two.py") == "6 passed"
     assert suite("tests/test_two.py") == "3 passed"
+
+
+def test_a_process_that_crashes_is_a_failure_and_the_rest_goes_on(suite, tmp_path):
+    pytest.importorskip("xdist", reason="needs pytest-xdist: pip install 'difflab[test]'")
+    crash = "import os\n\n\ndef test_crash():\n    os._exit(1)\n\n\ndef test_after():\n    pass\n"
+    (tmp_path / "tests" / "test_crash.py").write_text(crash, encoding="utf-8")
+    assert suite("-n", "1", "--full") == "1 failed, 7 passed"

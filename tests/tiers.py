@@ -120,8 +120,9 @@ class Tiers:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += report.cpu_seconds  # type: ignore[attr-defined]
-        if report.scaled:  # type: ignore[attr-defined]
+        # pytest-xdist writes the report of a process that crashed itself, without these two.
+        self.seconds[report.nodeid] += getattr(report, "cpu_seconds", 0.0)
+        if getattr(report, "scaled", False):
             self.scaled.add(report.nodeid)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

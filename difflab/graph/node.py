@@ -319,8 +319,9 @@ def _ordered(method: Callable[..., Node]) -> Callable[..., Node]:
 
     def ordered(self: Node, *others: Any) -> Node:
         made = method(self, *others)
-        builder = made.builder
-        if len(builder.shape(made.id)) < 2:  # fast path: there is one order only
+        if not isinstance(made, Node):  # a complex array, or NotImplemented
+            return made
+        if len(made.builder.shape(made.id)) < 2:  # fast path: there is one order only
             return made
         return _in_order(made, (self, *others))
 

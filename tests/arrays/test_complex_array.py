@@ -102,3 +102,18 @@ def test_it_is_counted_and_iterated_over_as_numpys_arrays_are() -> None:
     np.testing.assert_allclose(np.asarray(z.T.ravel()), plain.T.ravel())
     with pytest.raises(TypeError, match="no length"):
         len(z[0, 0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.abs(x.reshape(3, 2) + 1j * x.T).sum(),
+        lambda x: np.abs(x.T - 1j * x.T).sum(),
+        lambda x: ((x * 1.0) / (1j * x + 1.0)).real.sum(),
+        lambda x: (x[::-1].T * (1j * x.T)).imag.sum(),
+    ],
+    ids=["add", "sub", "truediv", "mul"],
+)
+def test_a_view_and_a_complex_array_have_a_complex_result(function: Callable[[Any], Any]) -> None:
+    point = np.arange(1.0, 7.0).reshape(2, 3)
+    np.testing.assert_allclose(dl.trace(function, point)(point), function(point), rtol=1e-14)
