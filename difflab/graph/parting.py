@@ -131,7 +131,7 @@ def _is_users_code(frame: FrameType) -> bool:
 def is_users_file(file: str) -> bool:
     """Whether a file is the user's, not one of a package or of the standard library."""
     path = Path(file)
-    if file.startswith("<string"):  # generated code, such as the constructor of a dataclass
+    if file.startswith(("<string", "<frozen")):  # a dataclass's constructor, the standard library
         return False
     return not (path.is_relative_to(_STANDARD) or "site-packages" in path.parts)
 

@@ -220,6 +220,8 @@ def power(xp: ModuleType, x: Array, p: Array) -> Array:
     nan at -∞ and -0 at -0, where the power is ∞ and 0.
     """
     known = isinstance(p, PYTHON_NUMBERS)
+    if known and p == 2:
+        return xp.multiply(x, x)  # NumPy before 2.3 errs by a unit where it writes into an array
     if known and p != 0.5:
         return xp.power(x, p)
     if not (xp.iscomplexobj(x) or xp.iscomplexobj(p)):

@@ -14,6 +14,16 @@ from tests.differential.search import drawn
 PROGRAMS = FAMILY.fixed + FAMILY.fresh
 
 
+def is_found(first: int) -> bool:
+    """Whether the programs of one of a few seeds fail: versions of Hypothesis draw differently."""
+    for seed in range(first, first + 5):
+        try:
+            drawn(FAMILY.programs, FAMILY.check, PROGRAMS, seed)
+        except (AssertionError, ExceptionGroup):
+            return True
+    return False
+
+
 # Seeds under which few programs are needed.
 @pytest.mark.parametrize(
     ("guard", "first"),
@@ -38,8 +48,7 @@ def test_a_guard_that_is_left_out_is_found(
         adopt(self, search)
 
     monkeypatch.setattr(Reads, "_adopt", forgetful)
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        drawn(FAMILY.programs, FAMILY.check, PROGRAMS, first)
+    assert is_found(first)
 
 
 def test_a_read_of_a_tensor_that_is_not_noted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,5 +56,4 @@ def test_a_read_of_a_tensor_that_is_not_noted_is_found(monkeypatch: pytest.Monke
         return lambda: None
 
     monkeypatch.setattr(TapedArray, "__difflab_noted__", unnoted)
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        drawn(FAMILY.programs, FAMILY.check, PROGRAMS, 2)
+    assert is_found(2)

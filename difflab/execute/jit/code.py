@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ _LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _CALLS = ("CALL", "CALL_FUNCTION")
 _SILENT = ("PRECALL", "CACHE", "PUSH_NULL", "RESUME", "EXTENDED_ARG", "NOT_TAKEN")
+_OF_TWO = re.compile(r"((?:LOAD|STORE)_FAST(?:_BORROW)?)_((?:LOAD|STORE)_FAST(?:_BORROW)?)")
 _Start = tuple[str, str, tuple[str, ...]]
 
 
@@ -103,6 +105,20 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         todo += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
 
 
+def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
+    """Iterate over the instructions of code, one for each local variable.
+
+    From Python 3.13 one instruction loads or stores two: ``STORE_FAST_LOAD_FAST`` of ``(a, b)``.
+    """
+    for instruction in dis.get_instructions(code):
+        pair = _OF_TWO.fullmatch(instruction.opname)
+        if pair is None:
+            yield instruction
+        else:
+            for name, local in zip(pair.groups(), instruction.argval, strict=True):
+                yield instruction._replace(opname=name, argval=local)
+
+
 def _line(file: str, instruction: dis.Instruction) -> str:
     line = instruction.positions.lineno if instruction.positions else None
     return f"{file}, line {line}" if line else file
@@ -114,7 +130,7 @@ def lines(code: CodeType) -> dict[str, str]:
     file = Path(code.co_filename).name
     found: dict[str, str] = {}
     for part in _codes(code):
-        for instruction in dis.get_instructions(part):
+        for instruction in _instructions(part):
             if isinstance(instruction.argval, str) and instruction.opname.startswith("LOAD_"):
                 found.setdefault(instruction.argval, _line(file, instruction))
     return found
@@ -126,7 +142,7 @@ def global_names(code: CodeType) -> dict[str, str]:
     found = {
         instruction.argval
         for part in _codes(code)
-        for instruction in dis.get_instructions(part)
+        for instruction in _instructions(part)
         if instruction.opname in _LOADS_GLOBAL
     }
     known = lines(code)
@@ -151,7 +167,7 @@ def attribute_count(code: CodeType, name: str) -> int:
     return sum(
         instruction.argval == name and instruction.opname in (*_ATTRIBUTES, "LOAD_CONST")
         for part in _codes(code)
-        for instruction in dis.get_instructions(part)
+        for instruction in _instructions(part)
         if isinstance(instruction.argval, str)
     )
 
@@ -173,7 +189,7 @@ def _chains(code: CodeType, package: str | None) -> Iterator[Chain]:
     """Yield the chains of one code object: runs of instructions that load attributes."""
     file = Path(code.co_filename).name
     imported: dict[str, _Start] = {}
-    instructions = [one for one in dis.get_instructions(code) if one.opname not in _SILENT]
+    instructions = [one for one in _instructions(code) if one.opname not in _SILENT]
     level, chosen, module = 0, None, ""
     for number, instruction in enumerate(instructions):
         name, argument, where = instruction.opname, instruction.argval, _line(file, instruction)

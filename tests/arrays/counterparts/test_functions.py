@@ -93,6 +93,7 @@ def test_derivatives_of_tensors_are_those_of_traced_code(name: str) -> None:
             np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")  # NumPy 2.5
 @for_each("name", OF_DIFFERENCES)
 def test_derivatives_are_differences_of_numpys_values(name: str) -> None:
     code, args = OF_DIFFERENCES[name]
