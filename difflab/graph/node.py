@@ -314,10 +314,10 @@ class ViewNode(Node):
         return _in_order(self.copy(), (self,))
 
 
-def _ordered(method: Callable[..., Node]) -> Callable[..., Node]:
+def _ordered(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator whose result has the order in memory of its operands."""
 
-    def ordered(self: Node, *others: Any) -> Node:
+    def ordered(self: Node, *others: Any) -> Any:
         made = method(self, *others)
         if not isinstance(made, Node):  # a complex array, or NotImplemented
             return made
