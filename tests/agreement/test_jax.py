@@ -79,6 +79,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "einsum of stacks": lambda *x: jnp.einsum("bij,bkj->bik", *x),
     "transpose": lambda x: x.transpose(2, 0, 1),
     "reshape": lambda x: x.reshape(2, 6),
+    "ravel": jnp.ravel,
     "broadcast_to": lambda x: jnp.broadcast_to(x, (4, 3)),
     "concatenate": lambda *x: jnp.concatenate(x, 1),
     "stack": lambda *x: jnp.stack(x, 1),

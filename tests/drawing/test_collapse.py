@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.drawing import BoxKind, Diagram, diagram, svg
+from difflab.drawing import BoxKind, Diagram, diagram, dot, svg
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -93,3 +93,9 @@ def test_many_outputs_are_one_box() -> None:
 def test_every_edge_points_to_a_later_box() -> None:
     for function in (tree(256), chain(1000)):
         assert all(edge.source < edge.target for edge in diagram(function).edges)
+
+
+def test_an_arrow_of_many_is_thick_in_dot() -> None:
+    widths = re.findall(r"penwidth=([\d.]+)", dot(diagram(tree(1024))))
+    assert max(map(float, widths)) == pytest.approx(1 + np.log10(1024) / 2, abs=0.01)
+    assert min(map(float, widths)) == 1.0

@@ -98,3 +98,9 @@ def test_a_point_is_chosen_where_none_is_given() -> None:
     assert "page of ln(x)" in repr(parse("ln(x)").explore())
     with pytest.raises(InputError, match="up to 4 rows, not 5"):
         parse("A: [5, 5]; det(A)").explore()
+
+
+def test_a_page_that_is_too_large_is_refused() -> None:
+    terms = "+".join(f"{1 / (k + 3)!r}*sin(x[{7 * k % 50}] + {k + 1 / 7!r})" for k in range(3_200))
+    with pytest.raises(InputError, match=f"bytes, more than {LARGEST_PAGE:,}"):
+        parse(f"x: [50]; {terms}").explore({"x": [0.5] * 50}).html()

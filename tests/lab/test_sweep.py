@@ -307,3 +307,11 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(InputError, match="cannot write") as raised:
         run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)])
     assert "No space left on device" in str(raised.value)
+
+
+def test_a_table_of_another_layout_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "roots.csv"
+    run(path, LAYOUT, [Counting().task(4)])
+    other = SweepLayout({"name": str, "n": int, "limit": float, "cube": float}, key=("name", "n"))
+    with pytest.raises(InputError, match="not a table with the columns name, n, limit, cube"):
+        load(path, other)
