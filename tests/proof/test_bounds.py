@@ -12,6 +12,7 @@ import pytest
 import difflab as dl
 from difflab.balls.enclosing import enclosed
 from difflab.errors import InputError, PointError
+from difflab.proof.difference import bounded
 from tests.balls.truth import check_contains, check_tight
 
 FORMULAS = (
@@ -227,3 +228,11 @@ except dl.DifflabError as error:
     )
     assert ran.stdout.startswith("[6.]")
     assert message in ran.stdout
+
+
+def test_the_difference_is_that_of_the_worst_component() -> None:
+    f = dl.parse("sin(x) + y^2")
+    wrong = dl.parse("[1.5*cos(x), 2*y]")
+    found = bounded(f, wrong, [(0.0, 0.5), (1.0, 1.5)])
+    assert found.smooth
+    assert 0.5 <= found.difference <= 0.6  # half a cosine, which is at most 1
