@@ -93,4 +93,4 @@ def _programs(draw: Draw) -> Program:
     return Program(program, draw(st.sampled_from(LIBRARIES)), draw(st.sampled_from(KINDS)))
 
 
-FAMILY = Family("libraries", _programs(), check, fixed=400, fresh=60)
+FAMILY = Family("libraries", _programs(), check, fixed=250, fresh=60)

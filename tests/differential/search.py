@@ -20,17 +20,17 @@ from tests.support.hypothesis_draws import forget_local_constants
 __all__ = ["CHUNK", "FAMILIES", "Family", "drawn", "family", "search", "share"]
 
 FAMILIES = {
-    "scalar": 5,
-    "printed": 5,
+    "scalar": 3,
+    "printed": 2,
     "languages": 1,
     "texts": 1,
-    "arrays": 3,
-    "eager": 6,
-    "numpy_calls": 3,
+    "arrays": 2,
+    "eager": 3,
+    "numpy_calls": 2,
     "transforms": 1,
     "series": 1,
     "sparsity": 1,
-    "loops": 4,
+    "loops": 2,
     "numeric": 1,
     "jit": 1,
     "dtypes": 1,

@@ -32,4 +32,4 @@ def check(program: Program) -> None:
             assert bits(found) == bits(right), f"{found} for {right} of\n{written}"
 
 
-FAMILY = Family("texts", programs(), check, fixed=500, fresh=100)
+FAMILY = Family("texts", programs(), check, fixed=300, fresh=100)

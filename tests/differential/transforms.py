@@ -277,4 +277,4 @@ def check(program: Program) -> None:
     same(found, expected, float(max(sizes, default=1.0)))
 
 
-FAMILY = Family("transforms", PROGRAMS, check, fixed=300, fresh=40)
+FAMILY = Family("transforms", PROGRAMS, check, fixed=200, fresh=40)
