@@ -84,6 +84,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "einsum of stacks": lambda *x: torch.einsum("bij,bkj->bik", *x),
     "transpose": lambda x: x.permute(2, 0, 1),
     "reshape": lambda x: x.reshape(2, 6),
+    "ravel": lambda x: x.ravel(),
     "broadcast_to": lambda x: x.broadcast_to(4, 3),
     "concatenate": lambda *x: torch.concatenate(x, 1),
     "stack": lambda *x: torch.stack(x, 1),

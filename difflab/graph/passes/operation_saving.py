@@ -159,20 +159,22 @@ class _Scaling:
     def _aligned(self, parts: list[Scaled]) -> tuple[list[int], int]:
         """Return two operands under the same power of two; a constant takes any."""
         constants = self.builder.constants
-        largest = max(exponent for _, exponent in parts)
-        if any(node in constants for node, _ in parts):
+        other = [exponent for node, exponent in parts if node not in constants]
+        if len(other) < len(parts):
+            common = max(other, default=0)
             operands = [
-                self.builder.constant(_divided(constants[node][0], largest))
+                self.builder.constant(_divided(constants[node][0], common - exponent))
                 if node in constants
                 else node
-                for node, _ in parts
+                for node, exponent in parts
             ]
-            return operands, largest
+            return operands, common
         least = min(exponent for _, exponent in parts)
         return [self.whole((node, exponent - least)) for node, exponent in parts], least
 
 
 def _divided(value: float, exponent: int) -> float:
     """Return value / 2^exponent, an integer where it is one."""
-    found = value / (1 << exponent)
+    with np.errstate(over="ignore"):  # a value that is too large is infinite, as a product is
+        found = float(np.ldexp(float(value), -exponent))
     return int(found) if isinstance(value, int) and found.is_integer() else found

@@ -45,7 +45,13 @@ def test_powers_of_two_go_last(text: str, expected: str) -> None:
     assert doubled_last(dl.parse(text)) == dl.parse(expected)
 
 
-@for_each("text", ["-x + 2*2*x", "2*2*2*x + 8*y", "(2*4)*x - 2*y", "x*(2*(2*2)) + 4*y"])
+@for_each(
+    "text",
+    [
+        *("-x + 2*2*x", "2*2*2*x + 8*y", "(2*4)*x - 2*y", "x*(2*(2*2)) + 4*y"),
+        *("-x + 0.5*2.0*2.0", "0.25*2*2*2 - 4*x", "4*0.25*2 - 2*x", "3*2*2 + 2*2*5", "2*x + 3*2"),
+    ],
+)
 def test_products_of_constants_keep_every_factor(text: str) -> None:
     function = dl.parse(text)
     values = [0.7, 0.3][: function.n]
