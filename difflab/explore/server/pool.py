@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from difflab.core.quantities import bytes_text
-from difflab.methods.process.worker import limit_memory
+from difflab.core.worker import limit_memory
 
 __all__ = ["Pool"]
 
