@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -182,10 +183,23 @@ def handlers(report: ReportProgress) -> Handlers:
     """Return the handlers of the process."""
 
     def perform(task: Callable[..., Any], function: bytes, arguments: Any, timeout: float) -> Any:
-        with time_limit(timeout, report):
+        with time_limit(timeout, report), _alarm(timeout + 2 * GRACE):
             return task(_unpickled(function), *arguments)
 
     return {"perform": perform}
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """End this process after so many seconds: if the parent is gone, nobody else stops FLINT."""
+    if not hasattr(signal, "setitimer"):  # Windows
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @lru_cache(maxsize=4)
