@@ -137,14 +137,17 @@ def test_a_process_whose_owner_left_while_it_started_is_stopped(
 
 
 def test_work_is_stopped_when_nobody_listens() -> None:
+    found: list[dict[str, Any]] = []
+
     async def left() -> bool:
-        return True
+        return bool(found)
 
-    async def main() -> list[dict[str, Any]]:
-        found = Pool(1, 600.0, GIGABYTE).results(sleeping, 600.0, left)
-        return [message async for message in found]
+    async def main() -> None:
+        async for message in Pool(1, 600.0, GIGABYTE).results(sleeping, 600.0, left):
+            found.append(message)  # noqa: PERF401 - `left` reads it
 
-    (message,) = asyncio.run(main())
+    asyncio.run(main())
+    (message,) = found
     with pytest.raises(ProcessLookupError):
         os.kill(message["asleep"], 0)
 
