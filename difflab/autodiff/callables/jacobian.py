@@ -311,7 +311,8 @@ def hessian(
 ) -> AnyCallable:
     """Return the matrix of second derivatives, forward over reverse.
 
-    Of a callable this is ``jacfwd(jacrev(fun))``, shaped as in JAX. Of a Function it is the
+    Of a callable this is ``jacfwd(jacrev(fun))``, shaped as in JAX; ``jacrev(jacrev(fun))`` where a
+    custom function has no forward rule. Of a Function it is the
     matrix ``H = ∂(∇f)/∂x`` of all inputs flattened, unless `argnums` is given.
 
     Parameters
@@ -351,6 +352,5 @@ def hessian(
     if isinstance(fun, Function) and argnums is None and not has_aux:
         return transforms.hessian(fun, wrt)
     chosen = 0 if argnums is None else argnums
-    if isinstance(fun, Function):
-        return jacfwd(jacrev(fun, chosen, has_aux), chosen)
-    return jacfwd(jacrev(fun, chosen, has_aux), chosen, has_aux)
+    slope, aux = jacrev(fun, chosen, has_aux), has_aux and not isinstance(fun, Function)
+    return _jacobian_of(slope, chosen, aux, "jacfwd", forward=None)
