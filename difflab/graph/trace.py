@@ -202,9 +202,10 @@ class TraceBuilder(Builder):
             return None
         if isinstance(value, Node):
             around = value.builder
-            if not (
-                isinstance(around, TraceBuilder) and around.is_open and around.depth < self.depth
-            ):
+            # A derivative rule that traces a branch or a step has values of its sweep's builder.
+            if isinstance(around, TraceBuilder) and not around.is_open:
+                return None
+            if around.depth >= self.depth:
                 return None
             return self._captured((id(around), value.id), value.copy(), value)
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
