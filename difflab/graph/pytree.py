@@ -136,7 +136,7 @@ def _opened(value: Any) -> tuple[Token, Iterable[Any]]:
             keys = tuple(sorted(value))
         except TypeError:
             keys = tuple(value)
-        kept = (tuple(value),) if type(value) is OrderedDict else ()
+        kept: tuple[Any, ...] = (tuple(value),) if type(value) is OrderedDict else ()
         if type(value) is defaultdict:
             kept = (value.default_factory,)
         return (type(value), keys, *kept), [value[key] for key in keys]
@@ -200,11 +200,11 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
         elif kind is dict:
             built.append({key: built.pop() for key in token[1]})
         elif kind in _DICTS:
-            children = {key: built.pop() for key in token[1]}
+            items = {key: built.pop() for key in token[1]}
             if kind is OrderedDict:  # in its own order
-                built.append(OrderedDict((key, children[key]) for key in token[2]))
+                built.append(OrderedDict((key, items[key]) for key in token[2]))
             else:
-                built.append(defaultdict(token[2], children))
+                built.append(defaultdict(token[2], items))
         elif isinstance(token[1], int):
             children = [built.pop() for _ in range(token[1])]
             named = hasattr(kind, "_fields")
