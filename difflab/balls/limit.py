@@ -147,7 +147,7 @@ def in_time(task: Callable[..., Any], function: Function, *arguments: Any, timeo
     >>> import difflab as dl
     >>> from difflab.balls.evaluation import evaluated
     >>> in_time(evaluated, dl.parse("1 + 1"), [], 80, timeout=5.0)[0]
-    Jet(2.00000000000000, None, None, None)
+    Jet(2.00000000000000, {}, None, None)
     """
     if not _may_hang(function) or math.isinf(timeout):
         with time_limit(timeout):

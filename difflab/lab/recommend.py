@@ -98,10 +98,11 @@ def recommend(comparison: Comparison) -> str:
 
 def _value(row: MethodRow) -> str:
     """Return the first elements of a method's derivative."""
-    numbers = [f"{number + 0.0:.6g}" for number in np.ravel(row.jacobian)[:SHOWN].tolist()]
-    if np.size(row.jacobian) == 1:
+    found = np.ravel([] if row.jacobian is None else row.jacobian)
+    numbers = [f"{number + 0.0:.6g}" for number in found[:SHOWN].tolist()]
+    if found.size == 1:
         return numbers[0]
-    return f"({', '.join(numbers)}{', …' * (np.size(row.jacobian) > SHOWN)})"
+    return f"({', '.join(numbers)}{', …' * (found.size > SHOWN)})"
 
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
