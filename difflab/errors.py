@@ -47,6 +47,7 @@ __all__ = [
     "TraceError",
     "UnsizedError",
     "UnsupportedError",
+    "described",
     "printable",
 ]
 
@@ -63,6 +64,21 @@ def printable(text: str) -> str:
         character if unicodedata.category(character)[0] != "C" else _escape(character)
         for character in text
     )
+
+
+def described(error: BaseException) -> str:
+    r"""Return the type and the message of an exception of any package, in one line.
+
+    Examples
+    --------
+    >>> described(OSError("no such\nlibrary")), described(SystemExit())
+    ('OSError: no such library', 'SystemExit')
+    """
+    try:
+        text = " ".join(str(error).split())
+    except Exception as failure:
+        text = f"its message cannot be printed ({type(failure).__name__})"
+    return printable(f"{type(error).__name__}: {text}".rstrip(": "))
 
 
 def _escape(character: str) -> str:
@@ -257,4 +273,12 @@ class ConsistencyError(DifflabError):
 
 
 class MethodTimeout(DifflabError):
-    """A method exceeded its time or memory limit; the message says how far it got."""
+    """A method exceeded its time or memory limit; the message says how far it got.
+
+    Attributes
+    ----------
+    progress : str
+        The last progress that the method's process reported.
+    """
+
+    progress: str = ""

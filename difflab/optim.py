@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ class Optimizer:
 
     Parameters
     ----------
-    params : iterable of Tensor
+    params : iterable of Tensor, or of dict
+        A dict is a group: its tensors under ``"params"``, and settings of its own.
 
     Raises
     ------
@@ -64,12 +66,18 @@ class Optimizer:
 
     __difflab_holder__ = True  # `dl.jit` watches its attributes, as those of the user's objects
 
-    params: Iterable[Tensor]
+    params: Iterable[Any]
 
     def __post_init__(self) -> None:
         name, settings = type(self).__name__, vars(self).copy()
         given = settings.pop("params")
+        self._groups: list[Optimizer] = []
+        self._memories: list[dict[str, Any]] = []
         self.params = found = list(given) if isinstance(given, Iterable) else []
+        if found and all(isinstance(group, dict) for group in found):
+            self._groups = [self._grouped(group) for group in found]
+            self.params = [parameter for group in self._groups for parameter in group.params]
+            return
         usable = [isinstance(p, Tensor) and p.requires_grad and p.is_leaf for p in found]
         if not usable or not all(usable):
             wanted = f"{name} takes tensors made with requires_grad=True"
@@ -78,25 +86,93 @@ class Optimizer:
             for number in value if isinstance(value, tuple | list) else (value,):
                 if not isinstance(number, int | float | np.number) or not number >= 0:
                     raise InputError(f"{setting} of {name} is a number from 0, not {value!r}")
-        self._memories: list[dict[str, Any]] = [{} for _ in found]
+        self._memories = [{} for _ in found]
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings by name."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)[1:]}
+
+    def _grouped(self, group: dict[str, Any]) -> Optimizer:
+        """Return the optimizer of one group, with the settings here where it has none."""
+        settings = self._settings()
+        unknown = group.keys() - settings.keys() - {"params"}
+        if unknown or "params" not in group:
+            raise InputError(
+                f"a group of {type(self).__name__} has the keys {', '.join(map(repr, group))}",
+                hint=f"give 'params' and any of {', '.join(settings)}",
+            )
+        given = group["params"]
+        params = [given] if isinstance(given, Tensor) else given
+        return type(self)(**{**settings, **group, "params": params})
+
+    @property
+    def _each(self) -> list[Optimizer]:
+        return self._groups or [self]
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        """The parameters and settings by name, in one group; changes there are changes here."""
-        return [vars(self)]
+        """Parameters and settings of each group by name; changes there are changes here."""
+        return [vars(group) for group in self._each]
 
-    def zero_grad(self) -> None:
-        """Reset the gradients of the parameters."""
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters."""
+        added = self._grouped(param_group)
+        if not self._groups:
+            first = self._grouped({"params": self.params})
+            first._memories = self._memories
+            self._groups = [first]
+        self._groups.append(added)
+        self.params = [*self.params, *added.params]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the gradients of the parameters to None, or else to zeros."""
         for parameter in self.params:
-            parameter.zero_grad()
+            parameter.zero_grad(set_to_none)
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
         with no_grad():
-            for parameter, memory in zip(self.params, self._memories, strict=True):
-                if parameter.grad is not None:
-                    gradient, value = parameter.grad.array(), parameter.detach().array()
-                    parameter[...] = self.update(value, gradient, memory)
+            for group in self._each:
+                for parameter, memory in zip(group.params, group._memories, strict=True):
+                    if parameter.grad is not None:
+                        gradient, value = parameter.grad.array(), parameter.detach().array()
+                        parameter[...] = group.update(value, gradient, memory)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of the state: what is kept of each parameter, and the settings.
+
+        Parameters are numbered through all groups, as in PyTorch.
+        """
+        memories = [memory for group in self._each for memory in group._memories]
+        groups, start = [], 0
+        for group in self._each:
+            stop = start + len(group._memories)
+            groups.append({**group._settings(), "params": list(range(start, stop))})
+            start = stop
+        return {
+            "state": {index: deepcopy(memory) for index, memory in enumerate(memories) if memory},
+            "param_groups": groups,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` returned for an optimizer of as many parameters.
+
+        Raises
+        ------
+        InputError
+            It has other groups.
+        """
+        sizes = [len(group["params"]) for group in state_dict["param_groups"]]
+        own = [len(group._memories) for group in self._each]
+        if sizes != own:
+            raise InputError(
+                f"the state is of groups of {sizes} parameters, and this optimizer has {own}"
+            )
+        for group, stated in zip(self._each, state_dict["param_groups"], strict=True):
+            for name in group._settings().keys() & stated.keys():
+                setattr(group, name, stated[name])
+            states = (state_dict["state"].get(index, {}) for index in stated["params"])
+            group._memories = [deepcopy(state) for state in states]
 
     def update(self, value: Any, gradient: Any, memory: dict[str, Any]) -> Any:
         """Return the new value of one parameter; `memory` is kept from step to step."""
@@ -123,9 +199,9 @@ class SGD(Optimizer):
             gradient = gradient + self.weight_decay * value
         if self.momentum:
             kept = gradient
-            if "buffer" in memory:
-                kept = self.momentum * memory["buffer"] + (1 - self.dampening) * gradient
-            memory["buffer"] = kept
+            if "momentum_buffer" in memory:
+                kept = self.momentum * memory["momentum_buffer"] + (1 - self.dampening) * gradient
+            memory["momentum_buffer"] = kept
             gradient = gradient + self.momentum * kept if self.nesterov else kept
         return value - self.lr * gradient
 
@@ -148,9 +224,10 @@ class Adam(Optimizer):
             value = value * (1 - self.lr * self.weight_decay)
         elif self.weight_decay:
             gradient = gradient + self.weight_decay * value
-        count = memory["count"] = memory.get("count", 0) + 1
-        mean = memory["mean"] = first * memory.get("mean", 0.0) + (1 - first) * gradient
-        square = memory["square"] = second * memory.get("square", 0.0) + (1 - second) * gradient**2
+        count = memory["step"] = memory.get("step", 0) + 1
+        mean = first * memory.get("exp_avg", 0.0) + (1 - first) * gradient
+        square = second * memory.get("exp_avg_sq", 0.0) + (1 - second) * gradient**2
+        memory["exp_avg"], memory["exp_avg_sq"] = mean, square
         deviation = square**0.5 / math.sqrt(1 - second**count) + self.eps
         return value - self.lr / (1 - first**count) * mean / deviation
 

@@ -14,6 +14,7 @@ The signatures and, for float64 and `jax_threefry_partitionable`, the numbers ar
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from difflab import primitives as rows
 from difflab.arrays.given import Array, as_array, as_integer, as_integers, brief_repr, mismatch
 from difflab.arrays.given import shape_of as _shape_of
-from difflab.arrays.shapes import fits
+from difflab.arrays.shapes import fits, reshape
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.errors import InputError
@@ -82,17 +83,18 @@ def _as_shape(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
     return found
 
 
-def split(key: Array, num: int = 2) -> Array:
+def split(key: Array, num: int | Sequence[int] = 2) -> Array:
     """Return `num` new keys, whose numbers are independent of each other and of those of `key`.
 
     Parameters
     ----------
     key : (2,) array
-    num : int
+    num : int or sequence of int
+        How many, or the shape of an array of keys, which are the same in row-major order.
 
     Returns
     -------
-    (num, 2) array
+    (num, 2) array, or num + (2,) for a shape
         One key in each row.
 
     Examples
@@ -101,10 +103,13 @@ def split(key: Array, num: int = 2) -> Array:
     >>> key1.tolist()
     [1797259609.0, 2579123966.0]
     """
-    count = as_integer("split", "num", num, 1)
+    shape = tuple(num) if isinstance(num, tuple | list) else (num,)
+    shape = tuple([as_integer("split", "num", entry, 1) for entry in shape])
+    count = math.prod(shape)
     if count > MOST:
         raise mismatch(f"split makes at most {MOST} keys, not {count}")
-    return apply(rows.random_keys, _as_key("split", key), count=count)
+    keys = apply(rows.random_keys, _as_key("split", key), count=count)
+    return keys if len(shape) == 1 else reshape(keys, (*shape, 2))
 
 
 def uniform(

@@ -10,6 +10,7 @@ from typing import Any
 from difflab.balls.elementary import analytic, erfc, exp, log, log1p, power
 from difflab.balls.jets import TERMS, Jet, jet
 from difflab.balls.library import Ball, arb, arb_series
+from difflab.balls.series import hull
 from difflab.balls.special import erfcinv, with_order
 
 __all__ = [
@@ -80,13 +81,22 @@ def ndtri(x: Any) -> Jet:
 
 
 def _zeta(s: Ball) -> Callable[[Any], Jet]:
-    """Return ζ(s, q), of which the Taylor coefficients are those of Σ (n + q)⁻ˢ."""
+    """Return ζ(s, q), of which the Taylor coefficients are those of Σ (n + q)⁻ˢ.
+
+    Each is monotonic for s > 1 and q > 0, where FLINT takes minutes for a wide ball.
+    """
+
+    def at(k: int, q: Ball) -> Ball:
+        order = s + k
+        if s > 1 and q > 0 and not q.is_exact():
+            return hull([order.zeta(q.lower()), order.zeta(q.upper())])
+        return order.zeta(q)
 
     def series(q: Any) -> Any:
-        found = [(-1) ** k * s.rising(k) * (s + k).zeta(q[0]) / factorial(k) for k in range(TERMS)]
+        found = [(-1) ** k * s.rising(k) * at(k, q[0]) / factorial(k) for k in range(TERMS)]
         return arb_series(found, TERMS)
 
-    return analytic(series, s.zeta, "zeta", "edge", "q > 0")
+    return analytic(series, partial(at, 0), "zeta", "edge", "q > 0")
 
 
 zeta = with_order("zeta", _zeta)
@@ -107,13 +117,34 @@ def _of_two_orders(
 
 
 def _betainc(a: Ball, b: Ball) -> Callable[[Any], Jet]:
-    return analytic(
-        lambda s: arb_series.beta_lower(a, b, s, regularized=1),
-        lambda v: v.beta_lower(a, b, regularized=1),
-        "betainc",
-        "edge",
-        "0 < x < 1",
-    )
+    """Return the regularised incomplete beta function, whose slope is the density.
+
+    It increases, so that the values at both ends bound it on a ball. Above the mean it is 1 less
+    the value at 1 - x: FLINT takes minutes on the other side.
+    """
+
+    def at(x: Ball) -> Ball:
+        if x * (a + b) > a:
+            return 1 - (1 - x).beta_lower(b, a, regularized=1)
+        return x.beta_lower(a, b, regularized=1)
+
+    def inside(x: Ball) -> bool:
+        return bool(x > 0 and x < 1 and a > 0 and b > 0)
+
+    def value(x: Ball) -> Ball:
+        if not inside(x):
+            return x.beta_lower(a, b, regularized=1)
+        return at(x) if x.is_exact() else hull([at(x.lower()), at(x.upper())])
+
+    def series(s: Any) -> Any:
+        if not inside(s[0]):
+            return arb_series.beta_lower(a, b, s, regularized=1)
+        constant = (a + b).lgamma() - a.lgamma() - b.lgamma()
+        density = (s.log() * (a - 1) + (1 - s).log() * (b - 1) + constant).exp()
+        slopes = density.integral()
+        return arb_series([value(s[0]), *(slopes[k] for k in range(1, TERMS))], TERMS)
+
+    return analytic(series, value, "betainc", "edge", "0 < x < 1")
 
 
 def _beta_density(a: Ball, b: Ball) -> Callable[[Any], Jet]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.balls.enclosure import Enclosure, Interval, Obstacle
-from difflab.balls.evaluation import PRECISIONS, evaluated, fault_nodes
+from difflab.balls.evaluation import PRECISIONS, FaultNode, evaluated, fault_nodes
 from difflab.balls.jets import Jet
 from difflab.balls.library import Ball, arb, below, between, precision, upward
+from difflab.balls.limit import reached
+from difflab.errors import MethodTimeout
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
 
-__all__ = ["enclosed"]
+__all__ = ["enclosed", "unbounded"]
 
 Array = NDArray[np.float64]
 Box = Sequence[tuple[float, float]]
@@ -60,6 +63,7 @@ def enclosed(function: Function, box: Box, order: int = 1, width: float | None =
     Returns
     -------
     Enclosure
+        What is proved when the time limit of `difflab.balls.limit` is reached, if it is.
 
     Examples
     --------
@@ -70,9 +74,15 @@ def enclosed(function: Function, box: Box, order: int = 1, width: float | None =
     >>> enclosed(dl.parse("abs(x)"), [(-1.0, 1.0)]).obstacles[0].kind
     'kink'
     """
+    try:
+        return _enclosed(function, box, order, width)
+    except MethodTimeout as error:
+        return unbounded(function, order, str(error))
+
+
+def _enclosed(function: Function, box: Box, order: int, width: float | None) -> Enclosure:
     if all(low == high for low, high in box):
-        found, sharp = _at_point(function, [low for low, _ in box], order)
-        return _enclosure(function, box, order, found, sharp=sharp)
+        return _at_point(function, box, order)
     with precision(BOX_BITS):
         found = _on_box(function, box, order)
         if width is not None:
@@ -85,21 +95,36 @@ def enclosed(function: Function, box: Box, order: int = 1, width: float | None =
 # --- a point ----------------------------------------------------------------------------------
 
 
-def _at_point(function: Function, x: Sequence[float], order: int) -> tuple[_Flat, bool]:
+def _at_point(function: Function, box: Box, order: int) -> Enclosure:
     """Raise the precision until the bounds are adjacent."""
-    balls = [arb(number) for number in x]
-    for bits in PRECISIONS:
-        found = _flat(function, evaluated(function, balls, bits, order), order, bits)
-        if _adjacent(found):
-            return found, True
-    return found, False
+    balls = [arb(low) for low, _ in box]
+    found: _Flat | None = None
+    stopped = ""
+    try:
+        for bits in PRECISIONS:
+            known = (
+                None
+                if found is None
+                else partial(_enclosure, function, box, order, found, sharp=False)
+            )
+            reached(f"at {bits} bits", known)
+            found = _flat(function, evaluated(function, balls, bits, order), order, bits)
+            if _adjacent(found):
+                return _enclosure(function, box, order, found, sharp=True)
+    except MethodTimeout as error:
+        if found is None:
+            raise
+        stopped = str(error)
+    assert found is not None
+    return _enclosure(function, box, order, found, sharp=False, stopped=stopped)
 
 
 def _adjacent(found: _Flat) -> bool:
     """Whether nothing is undecided, and each bound is a number beside the exact one."""
     if any(output.fault and not output.fault.certain for output in found.outputs):
         return False
-    above = np.nextafter(np.nextafter(found.lower, np.inf), np.inf)
+    with np.errstate(over="ignore"):
+        above = np.nextafter(np.nextafter(found.lower, np.inf), np.inf)
     return bool(np.all((found.upper <= above) | np.isnan(found.upper)))
 
 
@@ -190,17 +215,28 @@ def _divided(
     """Divide the pieces whose bounds exceed by more than `width` what the function takes on."""
     pieces = [_piece(function, list(box), order, whole)]
     wide = _too_wide(pieces, box, width)
+    stopped = ""
     while wide and len(pieces) + len(wide) <= most:
+        reached(f"with {len(pieces)} pieces")
         halves = [half for index in wide for half in _halves(pieces[index])]
-        pieces += [_piece(function, half, order, _on_box(function, half, order)) for half in halves]
+        try:
+            parts = [
+                _piece(function, half, order, _on_box(function, half, order)) for half in halves
+            ]
+        except MethodTimeout as error:
+            stopped = str(error)
+            break
         dropped = set(wide)
-        pieces = [piece for index, piece in enumerate(pieces) if index not in dropped]
+        pieces = [piece for index, piece in enumerate(pieces) if index not in dropped] + parts
         wide = _too_wide(pieces, box, width)
     lower = np.min([piece.found.lower for piece in pieces], axis=0)
     upper = np.max([piece.found.upper for piece in pieces], axis=0)
     worst = max(pieces, key=_informative)
     found = replace(worst.found, lower=lower, upper=upper)
-    return _enclosure(function, worst.box, order, found, sharp=not wide, pieces=len(pieces))
+    count = len(pieces)
+    return _enclosure(
+        function, worst.box, order, found, sharp=not wide, pieces=count, stopped=stopped
+    )
 
 
 def _informative(piece: _Piece) -> int:
@@ -263,11 +299,45 @@ def _divisible(piece: _Piece, box: Box, width: float) -> bool:
 
 
 def _enclosure(
-    function: Function, box: Box, order: int, found: _Flat, *, sharp: bool, pieces: int = 1
+    function: Function,
+    box: Box,
+    order: int,
+    found: _Flat,
+    *,
+    sharp: bool,
+    pieces: int = 1,
+    stopped: str = "",
 ) -> Enclosure:
+    return Enclosure(
+        *_parts(function, order, found.lower, found.upper),
+        obstacles=_obstacles(function, box, order, found),
+        bits=found.bits,
+        pieces=pieces,
+        sharp=sharp,
+        stopped=stopped,
+    )
+
+
+def unbounded(function: Function, order: int, stopped: str) -> Enclosure:
+    """Return that nothing is proved, and why."""
+    n = function.n
+    nothing = np.full((function.m, (1, 1 + n, 1 + n + n**2)[order]), math.nan)
+    names = element_names(function.output_names, function.output_shapes)
+    nodes = np.repeat(function.outputs, [math.prod(shape) for shape in function.output_shapes])
+    obstacles = tuple(
+        Obstacle(name, "undecided", stopped, node, function.graph.place(node), False)
+        for name, node in zip(names, nodes.tolist(), strict=True)
+    )
+    parts = _parts(function, order, nothing, nothing)
+    return Enclosure(*parts, obstacles, bits=0, pieces=1, sharp=False, stopped=stopped)
+
+
+def _parts(
+    function: Function, order: int, lower: Array, upper: Array
+) -> tuple[Interval, Interval | None, Interval | None]:
+    """Return the bounds of value, Jacobian and Hessian."""
     n, m = function.n, function.m
     single = len(function.outputs) == 1
-    lower, upper = found.lower, found.upper
     blocks = [(slice(0, 1), function.output_shapes[0] if single else (m,))]
     blocks.append((slice(1, 1 + n), (m, n)))
     blocks.append((slice(1 + n, None), (n, n) if m == 1 else (m, n, n)))
@@ -275,15 +345,7 @@ def _enclosure(
         Interval(lower[:, cut].reshape(shape), upper[:, cut].reshape(shape))
         for cut, shape in blocks[: order + 1]
     ]
-    return Enclosure(
-        value=parts[0],
-        jacobian=parts[1] if order >= 1 else None,
-        hessian=parts[2] if order == 2 else None,
-        obstacles=_obstacles(function, box, order, found),
-        bits=found.bits,
-        pieces=pieces,
-        sharp=sharp,
-    )
+    return parts[0], parts[1] if order >= 1 else None, parts[2] if order == 2 else None
 
 
 def _obstacles(function: Function, box: Box, order: int, found: _Flat) -> tuple[Obstacle, ...]:
@@ -291,7 +353,15 @@ def _obstacles(function: Function, box: Box, order: int, found: _Flat) -> tuple[
     if all(output.fault is None for output in found.outputs):
         return ()
     balls = [between(low, high) for low, high in box]
-    nodes = fault_nodes(function, balls, found.bits, order)
+    nodes: Sequence[FaultNode | None]
+    try:
+        nodes = fault_nodes(function, balls, found.bits, order)
+    except MethodTimeout:  # the operation is known, its position is not
+        ends = np.repeat(function.outputs, [math.prod(shape) for shape in function.output_shapes])
+        nodes = [
+            None if output.fault is None else FaultNode(output.fault, node)
+            for output, node in zip(found.outputs, ends.tolist(), strict=True)
+        ]
     names = element_names(function.output_names, function.output_shapes)
     return tuple(
         Obstacle(

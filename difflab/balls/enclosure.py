@@ -100,6 +100,8 @@ class Enclosure:
     sharp : bool
         Whether the bounds are as close as requested: at a point, the numbers beside the exact
         value; on a box, within `width` of the range.
+    stopped : str
+        How far the computation came if the time limit ended it; else empty.
     """
 
     value: Interval
@@ -109,6 +111,7 @@ class Enclosure:
     bits: int
     pieces: int
     sharp: bool
+    stopped: str = ""
 
     @property
     def smooth(self) -> bool:
@@ -118,7 +121,8 @@ class Enclosure:
     def __str__(self) -> str:
         named = (("value", self.value), ("jacobian", self.jacobian), ("hessian", self.hessian))
         lines = [f"{name} {_text(part)}" for name, part in named if part is not None]
-        return "\n".join([*lines, *map(str, self.obstacles)])
+        stopped = [self.stopped] if self.stopped and not self.obstacles else []
+        return "\n".join([*lines, *map(str, self.obstacles), *stopped])
 
 
 def _text(part: Interval) -> str:

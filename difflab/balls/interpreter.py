@@ -24,6 +24,7 @@ from difflab.balls import (
 )
 from difflab.balls.jets import Jet, Undecided, constant, jet
 from difflab.balls.library import arb, exactly
+from difflab.balls.limit import within
 from difflab.core.primitive import Custom, Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.expansion import expansion_value, prepared_expansion
@@ -89,18 +90,14 @@ class BallInterpreter(ElementInterpreter):
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive is constant_array:
             return partial(_constants, self)
-        form = _form(primitive)
-        if form is not None:
-            return form
         # NumPy's arrays of arrays of one number would be arrays of arrays.
         own: dict[Primitive, Callable[..., Any]] = {pack: _packed, scatter: _scattered}
-        return own.get(primitive) or super()._whole(primitive)
+        form = _form(primitive) or own.get(primitive)
+        return within(form or super()._whole(primitive))
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         form = _form(primitive)
-        if form is None:
-            return prepared_expansion(primitive, self)
-        return form
+        return within(form or prepared_expansion(primitive, self))
 
 
 def _form(primitive: Primitive) -> Callable[..., Any] | None:

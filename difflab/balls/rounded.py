@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from difflab.balls.evaluation import PRECISIONS, evaluated, evaluator, fault_nodes
 from difflab.balls.jets import Jet
 from difflab.balls.library import Ball, arb, nearest, precision, upward
+from difflab.balls.limit import TIMEOUT, in_time, reached
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
@@ -22,7 +23,9 @@ Read = Callable[[Function, Sequence[Jet]], list[float] | None]
 """Returns the numbers of expansions, rounded; None if a ball does not round to one number."""
 
 
-def rounded_values(function: Function, points: Iterable[Sequence[float]]) -> Array:
+def rounded_values(
+    function: Function, points: Iterable[Sequence[float]], timeout: float = TIMEOUT
+) -> Array:
     """Return the flattened outputs at points, each rounded to the nearest float64.
 
     Parameters
@@ -31,6 +34,8 @@ def rounded_values(function: Function, points: Iterable[Sequence[float]]) -> Arr
         The function, such as a derivative, which is evaluated as it is.
     points : iterable of sequences of float
         The flattened inputs.
+    timeout : float
+        Seconds for each point.
 
     Returns
     -------
@@ -42,6 +47,8 @@ def rounded_values(function: Function, points: Iterable[Sequence[float]]) -> Arr
     UnsupportedError
         A result cannot be decided: it may be halfway between two numbers, or the function
         undefined.
+    MethodTimeout
+        A point takes longer; the message states it and the precision.
 
     Examples
     --------
@@ -49,14 +56,25 @@ def rounded_values(function: Function, points: Iterable[Sequence[float]]) -> Arr
     >>> rounded_values(dl.parse("x/3*3 - x"), [[1.0], [0.1]]).tolist()
     [[0.0], [0.0]]
     """
-    found = []
+    rows = [in_time(_at_point, function, point, timeout=timeout) for point in points]
+    return np.array(rows, dtype=np.float64).reshape(-1, function.m)
+
+
+def _at_point(function: Function, point: Sequence[float]) -> list[float]:
     with precision(PRECISIONS[0]):
-        compute = evaluator(function, PRECISIONS[0], 0)
-        for point in points:
-            balls = [arb(number) for number in point]
-            row = _values(function, compute(balls))
-            found.append(_raised(function, balls, 0, _values) if row is None else row)
-    return np.array(found, dtype=np.float64).reshape(-1, function.m)
+        reached(_stage(point, PRECISIONS[0]))
+        balls = [arb(number) for number in point]
+        row = _values(function, evaluator(function, PRECISIONS[0], 0)(balls))
+        return _raised(function, balls, 0, _values) if row is None else row
+
+
+def _stage(point: Sequence[float], bits: int) -> str:
+    return f"the inputs are {_shown(point)}; at {bits} bits"
+
+
+def _shown(point: Sequence[float]) -> str:
+    """Return the first inputs of a point."""
+    return ", ".join(f"{float(number):.6g}" for number in point[:6])
 
 
 def rounded_derivative(function: Function, x: Sequence[float], order: int) -> Array:
@@ -102,6 +120,7 @@ def _raised(function: Function, balls: Sequence[Ball], order: int, read: Read) -
     """Return the numbers at the least precision that decides them."""
     outputs: list[Jet] = []
     for bits in PRECISIONS[1:]:
+        reached(_stage(balls, bits))
         outputs = evaluated(function, balls, bits, order)
         with precision(bits):
             row = read(function, outputs)
@@ -114,7 +133,7 @@ def _raised(function: Function, balls: Sequence[Ball], order: int, read: Read) -
 
 def _refusal(function: Function, balls: Sequence[Ball], order: int) -> str:
     """Return why a result cannot be rounded."""
-    point = ", ".join(f"{float(ball):.6g}" for ball in balls[:6])
+    point = _shown(balls)
     bits = PRECISIONS[-1]
     nodes = fault_nodes(function, balls, bits, order)
     names = element_names(function.output_names, function.output_shapes)

@@ -12,7 +12,7 @@ from typing import Any
 
 from difflab.balls.elementary import analytic, exp, power
 from difflab.balls.jets import TERMS, Fault, Jet, ObstacleKind, jet
-from difflab.balls.library import Ball, arb, arb_series, shown
+from difflab.balls.library import Ball, arb, arb_series, shown, whole
 from difflab.balls.series import FEW, Series, hull
 
 __all__ = [
@@ -63,7 +63,15 @@ def with_order(name: str, make: Callable[[Ball], Callable[[Any], Jet]]) -> Funct
 
 def _bessel(name: str, other: int, sign: int = 1, domain: str = "") -> Function:
     """Return a Bessel function, of which 2f'ₙ is `sign` (fₙ₋₁ + `other` fₙ₊₁)."""
-    value = getattr(arb, f"bessel_{name}")
+    exact = getattr(arb, f"bessel_{name}")
+
+    def value(v: Ball, order: Ball) -> Ball:
+        if v.rel_accuracy_bits() > FEW:
+            return exact(v, order)
+        if domain and not v > 0:
+            return arb.nan()
+        ends = _extremes(name, v, order)
+        return hull([exact(end, order) for end in ends]) if ends else exact(v, order)
 
     def make(order: Ball) -> Callable[[Any], Jet]:
         def derivative(at: Ball, k: int) -> Ball:
@@ -80,27 +88,51 @@ def _bessel(name: str, other: int, sign: int = 1, domain: str = "") -> Function:
     return with_order(f"bessel{name}", make)
 
 
+def _extremes(name: str, v: Ball, order: Ball) -> list[Ball]:
+    """Return points at which a Bessel function has its extreme values on a ball, if they are known.
+
+    I and K are monotonic for x > 0, I for order 0 or more. That of a whole order is even or odd.
+    FLINT takes minutes for these on wide balls.
+    """
+    if name in ("j", "y") or not v.is_finite():
+        return []
+    ends = [v.lower(), v.upper()]
+    if v > 0:
+        return ends if name == "k" or whole(order) is not None or order >= 0 else []
+    if name == "i" and whole(order) is not None:
+        return [*ends, arb(0)] if v.contains(0) else ends
+    return []
+
+
 def _incomplete(name: str, part: str, sign: int) -> Function:
     """Return a regularised incomplete gamma function, `sign` that of its derivative.
 
-    On a wide ball the value is bounded by those at both ends, since it is monotonic, and the
-    derivatives are those of Q: FLINT takes a second for P there.
+    For a, x > 0 it is monotonic, so that the values at both ends bound it on a ball, and its slope
+    is the density. Where P is not small it is 1 - Q: FLINT's series of P loses all digits for a
+    large `a`, or takes minutes.
     """
 
     def make(a: Ball) -> Callable[[Any], Jet]:
         on_series, on_number = getattr(arb_series, part), getattr(arb, part)
 
-        def is_wide(v: Ball) -> bool:
-            return bool(v.rel_accuracy_bits() <= FEW and v > 0 and a > 0)
+        def at(v: Ball) -> Ball:
+            found = v.gamma_upper(a, regularized=1)
+            if sign == -1:
+                return found
+            if 2 * v > a:
+                return 1 - found
+            lower = on_number(v, a, regularized=1)
+            return lower.intersection(1 - found) if lower.is_finite() else 1 - found
 
         def value(v: Ball) -> Ball:
-            ends = (v.lower(), v.upper()) if is_wide(v) else (v,)
-            return hull([on_number(end, a, regularized=1) for end in ends])
+            if not (v > 0 and a > 0):
+                return on_number(v, a, regularized=1)
+            return at(v) if v.is_exact() else hull([at(v.lower()), at(v.upper())])
 
         def series(s: Any) -> Any:
-            if not is_wide(s[0]):
+            if not (s[0] > 0 and a > 0):
                 return on_series(a, s, regularized=1)
-            slopes = arb_series.gamma_upper(a, s, regularized=1) * -sign
+            slopes = ((s.log() * (a - 1) - s - a.lgamma()).exp() * sign).integral()
             return arb_series([value(s[0]), *(slopes[k] for k in range(1, TERMS))], TERMS)
 
         return analytic(series, value, name, "edge", "x > 0")

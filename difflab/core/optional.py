@@ -14,9 +14,9 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from types import ModuleType
 
-from difflab.errors import MissingDependencyError, printable
+from difflab.errors import MissingDependencyError, described
 
-__all__ = ["Package", "conflict", "described", "fault", "installed", "load", "repair", "require"]
+__all__ = ["Package", "conflict", "fault", "installed", "load", "repair", "require"]
 
 
 @dataclass(frozen=True)
@@ -149,15 +149,3 @@ def require(name: str, extra: str = "", distribution: str = "") -> ModuleType:
         fault = "" if found.reason == "missing" else found.reason
         raise MissingDependencyError(package, extra=extra, fault=fault)
     return found.module
-
-
-def described(error: BaseException) -> str:
-    r"""Return the type and message of an exception in one line.
-
-    Examples
-    --------
-    >>> described(OSError("no such\nlibrary")), described(SystemExit())
-    ('OSError: no such library', 'SystemExit')
-    """
-    text = printable(" ".join(str(error).split()))
-    return f"{type(error).__name__}: {text}".rstrip(": ")[:300]

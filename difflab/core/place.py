@@ -19,6 +19,7 @@ __all__ = [
     "at_users_line",
     "frame_position",
     "is_users",
+    "not_through_scipy",
     "python_frame",
     "user_location",
     "user_position",
@@ -28,6 +29,13 @@ Error = TypeVar("Error", bound=InputError)
 
 OWN = "difflab"
 LANGUAGE = "difflab.language"
+SCIPY_INSTEAD = (
+    "call it in the forward of a difflab.CustomFunction, whose backward states the derivative (of a"
+    " root z of g(z, a) = 0 it is -(dg/dz)^-1 dg/da); or write the solver with NumPy: Newton's"
+    " steps in dl.while_loop, a quadrature as a weighted sum, the steps of an ODE in dl.scan"
+)
+_WRAPPERS = ("inner", "wrapper")
+"""Names of functions that SciPy's decorators make."""
 MODULES = 4096
 """Size of the cache that maps modules to their owners."""
 
@@ -135,6 +143,37 @@ def user_location() -> SourceLocation:
     """Return the location of `user_position`."""
     spot = user_position()
     return NOWHERE if spot is None else spot.read()
+
+
+def in_scipy() -> tuple[str, SourceLocation] | None:
+    """Return the SciPy function that runs, and the line that called it; None outside of SciPy."""
+    frame, name = python_frame(), ""
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("scipy."):
+        called = frame.f_code.co_name
+        name = name if name and called in _WRAPPERS else called
+        frame = frame.f_back
+        while frame is not None and _owner(frame.f_globals.get("__name__", "")) is not None:
+            frame = frame.f_back
+    if not name:
+        return None
+    return name, NOWHERE if frame is None else frame_position(frame).read()
+
+
+def not_through_scipy(kind: type[Error]) -> Error | None:
+    """Return the error for a value whose derivative would be lost inside of SciPy, if it runs.
+
+    Examples
+    --------
+    >>> from difflab.errors import TraceError
+    >>> not_through_scipy(TraceError) is None
+    True
+    """
+    found = in_scipy()
+    if found is None:
+        return None
+    name, place = found
+    message = f"derivatives do not flow through SciPy's solvers: {name} computes with numbers only"
+    return place.error(kind, message, SCIPY_INSTEAD)
 
 
 def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> Error:

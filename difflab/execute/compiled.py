@@ -44,6 +44,7 @@ def compile(
     threads: int | None = None,
     packed: bool = False,
     dtype: DTypeLike = np.float64,
+    timeout: float | None = None,
 ) -> Compiled:
     r"""Compile a function for fast calls.
 
@@ -68,6 +69,9 @@ def compile(
     dtype : {float64, float32}
         The dtype in which inputs are taken, values computed and results returned. The targets
         ``"numpy"``, ``"native"`` and ``"auto"`` compute in float32; batches take half the memory.
+    timeout : float, optional
+        With the target ``"exact"``, the seconds for each point, 60 if None; a call that takes
+        longer raises `MethodTimeout`, which says how far it came.
 
     Returns
     -------
@@ -79,8 +83,8 @@ def compile(
     Raises
     ------
     InputError
-        `f` is not a Function, the target is unknown, `threads` is not a positive integer, or
-        `dtype` is neither float64 nor float32.
+        `f` is not a Function, the target is unknown, `threads` is not a positive integer,
+        `dtype` is neither float64 nor float32, or `timeout` is no time limit of this target.
     UnsupportedError
         The target cannot compute this function.
     MissingDependencyError
@@ -147,7 +151,10 @@ def compile(
             f"the target 'python' computes with scalars, and {arrays}: use target 'numpy'"
         )
     kind = PackedCompiled if packed else Compiled
-    return kind(f, target, threads, schedule, program, arrays, real).specialised()
+    found = kind(f, target, threads, schedule, program, arrays, real)
+    if timeout is not None:
+        found.limit(timeout)
+    return found.specialised()
 
 
 def check_dtype(name: str, dtype: Any) -> np.dtype[Any]:
@@ -308,7 +315,10 @@ class Compiled(TargetDispatch):
         return self.function.returned(self._computed(values, batch, 0))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return compile, (self.function, self.target, self.threads, self.packed, self.dtype)
+        exact = self._choice.exact
+        timeout = None if exact is None else exact.timeout
+        given = (self.function, self.target, self.threads, self.packed, self.dtype, timeout)
+        return compile, given
 
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}: {self.reason}>"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.errors import UnsupportedError
+from difflab.balls.limit import check_timeout
+from difflab.errors import InputError, UnsupportedError
 from difflab.execute.call_arguments import plain_number, real
 from difflab.execute.choice import Choice, choose
 from difflab.execute.lower.arrays.point import PointTarget
@@ -89,6 +90,21 @@ class TargetDispatch:
             self.target, self._schedule, self._program, self._why_arrays, workers, self.dtype
         )
         self._native = self._choice.native
+
+    def limit(self, timeout: float) -> None:
+        """Limit the seconds for each point.
+
+        Raises
+        ------
+        InputError
+            It is no time limit, or the target is not ``"exact"``.
+        """
+        if self._choice.exact is None:
+            raise InputError(
+                f"timeout is of the target 'exact'; a call of '{self.target}' cannot be stopped"
+            )
+        check_timeout(timeout)
+        self._choice.exact.timeout = float(timeout)
 
     def _chosen(self, points: int) -> str:
         """Return the target for n points; a different one if llvmlite turns out to be broken.

@@ -10,7 +10,7 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.in_place import INSTEAD
-from difflab.core.place import at_users_line, user_location
+from difflab.core.place import at_users_line, not_through_scipy, user_location
 from difflab.errors import IndexingError, ShapeError, TraceError
 from difflab.graph.builder import OPEN_TRACES, Builder
 
@@ -165,7 +165,16 @@ class Handle(Idioms):
             )
         return arrays.reshape(self, -1)[0]
 
+    def _require_no_scipy(self) -> None:
+        """Raise `TraceError` if SciPy asks for numbers; some of its solvers drop the error."""
+        error = not_through_scipy(TraceError)
+        if error is not None:
+            if hasattr(self.builder, "dropped"):
+                self.builder.dropped = error
+            raise error
+
     def __float__(self) -> NoReturn:
+        self._require_no_scipy()
         raise at_users_line(
             AssignedError,
             NO_NUMBER,
@@ -181,6 +190,7 @@ class Handle(Idioms):
     __complex__ = __float__
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._require_no_scipy()
         raise at_users_line(
             TraceError,
             "a traced value cannot be turned into a NumPy array",
@@ -190,6 +200,9 @@ class Handle(Idioms):
 
 def _branch_error() -> TraceError:
     """Return the error for a branch in code that is traced without values."""
+    through_scipy = not_through_scipy(TraceError)
+    if through_scipy is not None:
+        return through_scipy
     place = user_location()
     loop = (place.text or "").startswith("while")
     hint = LOOP_INSTEAD if loop else BRANCH_INSTEAD

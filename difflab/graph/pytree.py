@@ -5,6 +5,7 @@ Nothing here recurses: a structure is its tokens in depth-first order.
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -50,13 +51,16 @@ LEAF = Structure((_LEAF,))
 """The structure of a tree that is one leaf."""
 
 
+_DICTS = (dict, OrderedDict, defaultdict)
+
+
 def is_container(value: Any) -> bool:
     """Whether `value` is an inner vertex: a tuple, list, dict, dataclass or None."""
     kind = type(value)
     return (
         value is None
         or isinstance(value, tuple | list)
-        or kind is dict
+        or kind in _DICTS
         or _is_users_dataclass(kind)
     )
 
@@ -79,8 +83,9 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     Parameters
     ----------
     tree : Any
-        Tuples (also named ones), lists, dicts, instances of dataclasses and None around leaves
-        of any other kind.
+        Tuples (also named ones), lists, dicts (also ``OrderedDict`` and ``defaultdict``, which are
+        equal to a tree of their own type only), instances of dataclasses and None around leaves of
+        any other kind.
 
     Returns
     -------
@@ -131,7 +136,10 @@ def _opened(value: Any) -> tuple[Token, Iterable[Any]]:
             keys = tuple(sorted(value))
         except TypeError:
             keys = tuple(value)
-        return (dict, keys), [value[key] for key in keys]
+        kept: tuple[Any, ...] = (tuple(value),) if type(value) is OrderedDict else ()
+        if type(value) is defaultdict:
+            kept = (value.default_factory,)
+        return (type(value), keys, *kept), [value[key] for key in keys]
     if isinstance(value, tuple | list):
         return (type(value), len(value)), value
     names = tuple(field.name for field in fields(value))
@@ -191,6 +199,12 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
             built.append(None)
         elif kind is dict:
             built.append({key: built.pop() for key in token[1]})
+        elif kind in _DICTS:
+            items = {key: built.pop() for key in token[1]}
+            if kind is OrderedDict:  # in its own order
+                built.append(OrderedDict((key, items[key]) for key in token[2]))
+            else:
+                built.append(defaultdict(token[2], items))
         elif isinstance(token[1], int):
             children = [built.pop() for _ in range(token[1])]
             named = hasattr(kind, "_fields")

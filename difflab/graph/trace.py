@@ -17,7 +17,7 @@ import numpy as np
 from difflab.core.conversions import as_float64, as_reals
 from difflab.core.devices import module_of
 from difflab.core.ownership import unchanged
-from difflab.errors import InputError, TraceError
+from difflab.errors import DifflabError, InputError, TraceError
 from difflab.graph.arguments import Arguments
 from difflab.graph.builder import OPEN_TRACES, Builder, Span
 from difflab.graph.calls import Calls
@@ -159,6 +159,7 @@ class TraceBuilder(Builder):
         self.captured: dict[int, Any] = {}
         self.values: PointValues | None = None
         self.is_open = True
+        self.dropped: TraceError | None = None
         self._epochs: list[int] = []
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
 
@@ -188,6 +189,8 @@ class TraceBuilder(Builder):
         for builder, epoch in zip(around, self._epochs, strict=True):
             builder.epoch = epoch
         self.is_open, self.calls = False, None
+        if self.dropped is not None and error is not None and not isinstance(error, DifflabError):
+            raise self.dropped from error  # a solver of SciPy reported another one
         cause = error.__cause__ if isinstance(error, ValueError) else None
         if isinstance(cause, AssignedError):  # raised by NumPy's conversion to a number
             raise cause.of_an_array() from None
@@ -202,9 +205,10 @@ class TraceBuilder(Builder):
             return None
         if isinstance(value, Node):
             around = value.builder
-            if not (
-                isinstance(around, TraceBuilder) and around.is_open and around.depth < self.depth
-            ):
+            # A derivative rule that traces a branch or a step has values of its sweep's builder.
+            if isinstance(around, TraceBuilder) and not around.is_open:
+                return None
+            if around.depth >= self.depth:
                 return None
             return self._captured((id(around), value.id), value.copy(), value)
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":

@@ -522,8 +522,8 @@ class Judge:
         self._reason = ""
         try:
             self._reference = self._refer()
-        except (DifflabError, ArithmeticError, ValueError, MemoryError) as error:
-            self._reason = f"the referee gave up: {error}"
+        except Exception as error:  # mpmath, FLINT and the user's own values may raise anything
+            self._reason = f"the referee gave up: {outcome(error).message}"
             if isinstance(error, MethodTimeout) and self.function is not None:
                 lost = lost_value(values_of(self.function), self.x)
                 self._reason += f"; {lost}" if lost else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, described
 from difflab.lab.record import Status
 from difflab.lab.sweep import Cell
 
@@ -36,7 +36,7 @@ def outcome(error: BaseException) -> Outcome:
         status = Status.UNSUPPORTED
     if isinstance(error, DifflabError):
         return Outcome(status, str(error))
-    return Outcome(status, printable(f"{type(error).__name__}: {error}"))
+    return Outcome(status, described(error))
 
 
 def attempted(

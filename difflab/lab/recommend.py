@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from difflab.core.quantities import error, rounded, seconds
 from difflab.core.wording import counted
 from difflab.lab.record import Comparison, MethodRow, Status
@@ -18,6 +20,8 @@ from difflab.lab.sampling import quartiles
 
 __all__ = ["recommend"]
 
+SHOWN = 4
+"""Elements of a derivative that the sentence states at a kink."""
 EXACT = "exact"
 """The method whose every result is correctly rounded, about a thousand times as slow."""
 
@@ -76,7 +80,7 @@ def recommend(comparison: Comparison) -> str:
     opening = "Use {} here: "
     if not right:
         right = [row for row in judged if row.verdict == "convention"]
-        opening = "The derivative does not exist here; for the usual convention use {}: "
+        opening = "The derivative does not exist here; {} gives "
     if not right:
         right = [row for row in judged if row.verdict == "declared"]
         opening = "For the derivative that this function declares, which is not its own, use {}: "
@@ -84,9 +88,21 @@ def recommend(comparison: Comparison) -> str:
         return _nothing(comparison, judged)
     accurate = _accurate(_affordable(right))
     best, *others = _tied(accurate)
-    sentence = opening.format(best.name) + ", ".join(_reasons(best))
+    sentence = opening.format(best.name)
+    if best.verdict == "convention":
+        sentence += f"{_value(best)}, between the one-sided derivatives: "
+    sentence += ", ".join(_reasons(best))
     sentence += _tie(best, others) + _crossover(best, accurate) + _sharper(best, right)
     return sentence + _declared(judged, best) + _warning(judged) + "."
+
+
+def _value(row: MethodRow) -> str:
+    """Return the first elements of a method's derivative."""
+    found = np.ravel([] if row.jacobian is None else row.jacobian)
+    numbers = [f"{number + 0.0:.6g}" for number in found[:SHOWN].tolist()]
+    if found.size == 1:
+        return numbers[0]
+    return f"({', '.join(numbers)}{', …' * (found.size > SHOWN)})"
 
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:

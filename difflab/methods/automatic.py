@@ -14,7 +14,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.devices import on_host
-from difflab.errors import InputError, MethodTimeout, UnsupportedError, printable
+from difflab.errors import InputError, MethodTimeout, UnsupportedError, described
 from difflab.methods.deadline import PATIENCE
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 
@@ -177,7 +177,7 @@ def _traced(problem: Problem) -> Function:
         text = f"the Python code cannot be traced: {error.message}{hint}"
         raise UnsupportedError(text) from error
     except Exception as error:  # the user's code may raise anything on traced values
-        text = printable(f"{type(error).__name__}: {error}")
+        text = described(error)
         raise UnsupportedError(f"the Python code cannot be traced: {text}") from error
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
-from difflab.core.optional import described
-from difflab.errors import UnsupportedError
+from difflab.errors import UnsupportedError, described
 from difflab.methods.protocol import Family, Method, Prepared, Problem
 
 __all__ = ["Broken", "Description", "describe", "load"]

@@ -12,13 +12,13 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.worker import Handlers, ReportProgress
 from difflab.errors import UnsupportedError
 from difflab.execute.long_loops import values_of
 from difflab.methods import registry
 from difflab.methods.plugged import Description, describe, load
 from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.session import DerivativeSession
-from difflab.methods.process.worker import Handlers, ReportProgress
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem, Size
 
 __all__ = ["MethodSession", "handlers"]

@@ -201,17 +201,25 @@ class Sequential(Module):
 class MSELoss(Module):
     """The mean squared difference, see `functional.mse_loss`."""
 
-    loss = staticmethod(functional.mse_loss)
-
     def __init__(self, reduction: str = "mean") -> None:
         self.reduction = reduction
 
     def forward(self, input: Array, target: Array) -> Array:
         """Return the loss."""
-        return self.loss(input, target, self.reduction)
+        return functional.mse_loss(input, target, self.reduction)
 
 
-class CrossEntropyLoss(MSELoss):
+class CrossEntropyLoss(Module):
     """−log softmax of the target, see `functional.cross_entropy`."""
 
-    loss = staticmethod(functional.cross_entropy)
+    def __init__(
+        self, weight: Array | None = None, *, ignore_index: int = -100, reduction: str = "mean"
+    ) -> None:
+        self.weight = weight
+        self.ignore_index = ignore_index
+        self.reduction = reduction
+
+    def forward(self, input: Array, target: Array) -> Array:
+        """Return the loss."""
+        more: dict[str, Any] = {"ignore_index": self.ignore_index, "reduction": self.reduction}
+        return functional.cross_entropy(input, target, self.weight, **more)

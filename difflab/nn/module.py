@@ -135,10 +135,10 @@ class Module:
         """Set the mode in which `Dropout` does nothing and running statistics are used."""
         return self.train(False)
 
-    def zero_grad(self) -> None:
-        """Reset the gradients of all parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the gradients of all parameters to None, or else to zeros."""
         for parameter in self.parameters():
-            parameter.zero_grad()
+            parameter.zero_grad(set_to_none)
 
     def double(self) -> Module:
         """Return the module: its numbers are float64."""

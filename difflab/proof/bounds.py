@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.balls.limit import TIMEOUT, check_timeout, in_time
 from difflab.core.machine import require_memory
 from difflab.diagnose.point_check import checked_point, packed
-from difflab.errors import InputError, PointError
+from difflab.errors import InputError, MethodTimeout, PointError
 from difflab.graph.function import Function
 from difflab.language import given_names, parse
 
@@ -28,6 +30,7 @@ def enclose(
     *,
     order: int = 1,
     width: float | None = None,
+    timeout: float = TIMEOUT,
 ) -> Enclosure:
     """Return proved bounds of a function's value and derivatives at a point or over a box.
 
@@ -48,6 +51,8 @@ def enclose(
     width : float, optional
         The box is divided until no bound exceeds the range by more than this, or until 4096
         pieces are reached, or only neighbourhoods of obstacles are left.
+    timeout : float
+        Seconds after which the bounds are returned that are proved until then.
 
     Returns
     -------
@@ -55,12 +60,13 @@ def enclose(
         With ``value``, ``jacobian`` of shape ``(m, n)`` and ``hessian`` of shape ``(n, n)``, each
         with ``lower`` and ``upper``, rounded outward. Where a kink, a jump, a pole or the edge of
         the domain is on the box, or cannot be excluded, ``smooth`` is false, ``obstacles`` says
-        which operation it is, and the bounds of the derivatives are nan.
+        which operation it is, and the bounds of the derivatives are nan. ``stopped`` says how far
+        the computation came if the time limit ended it.
 
     Raises
     ------
     InputError
-        The formula, the point, the order or the width is invalid.
+        The formula, the point, the order, the width or the time limit is invalid.
     UnsupportedError
         A custom function cannot be recorded, or python-flint is missing.
 
@@ -90,12 +96,20 @@ def enclose(
         raise InputError(f"order must be 0, 1 or 2, not {order!r}")
     if width is not None and not (isinstance(width, int | float) and 0 < width < math.inf):
         raise InputError(f"width must be a positive number, not {width!r}")
+    check_timeout(timeout)
     size = 16 * function.m * (1 + function.n if order < 2 else 1 + function.n + function.n**2)
     require_memory(size, "the bounds of the derivatives")
     box = box_of(function, at)
-    from difflab.balls.enclosing import enclosed
+    from difflab.balls.enclosing import enclosed, unbounded
 
-    return enclosed(function, box, order, width)
+    try:
+        found: Enclosure = in_time(enclosed, function, box, order, width, timeout=timeout)
+    except MethodTimeout as error:  # a call of FLINT did not return
+        partial: Enclosure | None = getattr(error.progress, "found", None)
+        if partial is not None:
+            return replace(partial, stopped=str(error))
+        return unbounded(function, order, str(error))
+    return found
 
 
 def as_function(f: str | Function, at: object = None) -> Function:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Any, Literal
 
 from difflab.autodiff.functions.transforms import jacobian
-from difflab.errors import DifflabError, InputError, UnsupportedError
+from difflab.balls.limit import TIMEOUT, check_timeout, in_time, reached
+from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.language import parse
 from difflab.proof.bounds import as_function, box_of
@@ -30,6 +32,7 @@ def prove(
     *,
     width: float = 1e-3,
     mode: Literal["auto", "forward", "reverse"] = "auto",
+    timeout: float = TIMEOUT,
 ) -> Certificate:
     """Prove that difflab's derivative graph of a function is right everywhere on a box.
 
@@ -48,6 +51,8 @@ def prove(
         The allowed difference of each component.
     mode : {"auto", "forward", "reverse"}
         The mode of the derivative graph, as for `jacobian`.
+    timeout : float
+        Seconds after which the verdict is ``"undecided"``, and ``reason`` says how far it came.
 
     Returns
     -------
@@ -59,7 +64,7 @@ def prove(
     Raises
     ------
     InputError
-        The formula, the box or the width is invalid.
+        The formula, the box, the width or the time limit is invalid.
     UnsupportedError
         The function cannot be written as a formula, or python-flint is missing.
 
@@ -79,14 +84,16 @@ def prove(
     function = as_function(f, box)
     if not (isinstance(width, int | float) and 0 < width < math.inf):
         raise InputError(f"width must be a positive number, not {width!r}")
+    check_timeout(timeout)
+    until = perf_counter() + timeout
     written = _written(function)
     given = (str(written.text), box_of(function, box), float(width), mode)
-    found = _certificate(function, *given)
+    found = _in_time(function, *given, timeout=timeout)
     if written == function or found.verdict == "undecided":
         return found
     # The numbers are those of the text, because the text is what is checked again.
-    stated = _certificate(written, *given)
-    if stated.verdict != found.verdict:
+    stated = _in_time(written, *given, timeout=max(until - perf_counter(), 0.0))
+    if stated.verdict != found.verdict and perf_counter() < until:
         raise UnsupportedError(f"{_UNWRITTEN}: it is {found}; read from its text, {stated}")
     return stated
 
@@ -100,6 +107,16 @@ def _written(function: Function) -> Function:
     if (written.input_shapes, written.m) != (function.input_shapes, function.m):
         raise UnsupportedError(f"{_UNWRITTEN}: its text has other inputs or outputs")
     return written
+
+
+def _in_time(function: Function, *given: Any, timeout: float) -> Certificate:
+    """Return the certificate; an undecided one if a call of FLINT does not return."""
+    try:
+        found: Certificate = in_time(_certificate, function, *given, timeout=timeout)
+    except MethodTimeout as error:
+        text, box, width, mode = given
+        return _undecided(text, box, width, mode, str(error))
+    return found
 
 
 def _certificate(
@@ -118,9 +135,10 @@ def _certificate(
     waiting = [("", box)]
     verdict: Verdict = "proved"
     point: list[float] = []
-    reason, difference = "", 0.0
+    difference = 0.0
     while waiting:
         path, part = waiting.pop()
+        reached(f"{len(proved)} pieces are proved, and {len(waiting) + 1} are not yet")
         found = bounded(function, derivative, part)
         if found.smooth and found.difference <= width:
             proved[path] = found
@@ -132,8 +150,8 @@ def _certificate(
             break
         axis = _longest(part, box)
         if axis is None or len(splits) + 2 > MOST_PIECES:
-            verdict, reason = "undecided", _reason(function, part, found.smooth, found.difference)
-            break
+            reason = _reason(function, part, found.smooth, found.difference)
+            return _undecided(text, box, width, mode, reason, difference)
         splits[path] = axis
         halves = list(leaves(part, {"": axis}))
         waiting += [(path + digit, half) for digit, half in reversed(halves)]
@@ -148,6 +166,28 @@ def _certificate(
         splits=splits if done else {},
         pieces=[_piece(proved[path]) for path in paths],
         point=point,
+        difference=difference,
+        reason="",
+        bits=BITS,
+        versions=versions(),
+    )
+
+
+def _undecided(
+    text: str, box: Box, width: float, mode: str, reason: str, difference: float = 0.0
+) -> Certificate:
+    """Return a certificate that proves nothing, with the reason."""
+    from difflab.proof.difference import BITS
+
+    return Certificate(
+        verdict="undecided",
+        text=text,
+        mode=mode,
+        box=box,
+        width=width,
+        splits={},
+        pieces=[],
+        point=[],
         difference=difference,
         reason=reason,
         bits=BITS,
@@ -175,5 +215,5 @@ def _reason(function: Function, part: Box, smooth: bool, difference: float) -> s
 
     if smooth:
         return f"on {part} the graph may differ by {difference:.3g}"
-    obstacles = enclosed(function, part).obstacles
+    obstacles = enclosed(function, part).obstacles  # it stops at the time limit, too
     return str(obstacles[0]) if obstacles else f"the function may not be smooth on {part}"

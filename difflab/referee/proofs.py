@@ -19,6 +19,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.balls.limit import in_time
 from difflab.errors import DifflabError
 from difflab.graph.counts import operation_count
 from difflab.referee.limits import Regularity, worst
@@ -126,6 +127,16 @@ def prove(function: Function, point: Sequence[float], order: int, seconds: float
     together = INPUTS if order == 1 else max(n, 1)  # a pair of inputs is in one block
     if OPERATION * operation_count(function) * min(n, together) ** order > seconds:
         return proof
+    with suppress(DifflabError):  # a call of FLINT did not return, or there is no FLINT
+        proof = in_time(_proved, function, point, order, seconds, timeout=seconds)
+    return proof
+
+
+def _proved(function: Function, point: Sequence[float], order: int, seconds: float) -> Proof:
+    """Raise the precision until every derivative is sharp, or the time is over."""
+    n = len(point)
+    proof = Proof.blank((function.m, n) if order == 1 else (n, n))
+    together = INPUTS if order == 1 else max(n, 1)
     until = perf_counter() + seconds
     pending = [range(n)[start : start + together] for start in range(0, n, together)]
     with suppress(DifflabError):

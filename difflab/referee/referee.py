@@ -22,8 +22,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.errors import MethodTimeout
-from difflab.referee.differences import LADDER, BudgetSpent, PointSampler, Stage
+from difflab.errors import DifflabError, MethodTimeout, described
+from difflab.referee.differences import LADDER, PointSampler, Stage
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.proofs import combined, prove
 from difflab.referee.refine import EntryKey, Refinement
@@ -202,14 +202,11 @@ class Referee:
             self._spent += perf_counter() - began
         sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
         work = Refinement(sampler, self._order)
-        with _stirling():
-            work.run()
+        failure = self._refined(work)
         if not work.value:
-            about = graph.seconds() if graph else 0.0
-            needed = f", about {about:.0f} s" if about > self._timeout else ""
-            raise MethodTimeout(
-                f"one evaluation takes longer than the time limit of {self._timeout:g} s{needed}"
-            )
+            if graph is None or proof is None or not proof.proved.all():
+                raise failure
+            work.without_values(graph.function.values(np.array(self._point)).tolist())
         self._level = work.level
         sizes = [abs(nearest(value)) for value in work.value]
         magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
@@ -221,6 +218,24 @@ class Referee:
         found = _collected(work, magnitude, rounded_in)
         return found if proof is None else combined(found, proof)
 
+    def _refined(self, work: Refinement) -> DifflabError:
+        """Resolve elements by differences; return why none could be, if there is no value.
+
+        What is resolved before an evaluation fails remains.
+        """
+        try:
+            with _stirling():
+                work.run()
+        except DifflabError:
+            raise
+        except Exception as error:  # mpmath, or the caller's values, may raise anything
+            work.ended = True
+            return DifflabError(f"values fail: {described(error)}")
+        about = self._values.seconds() if isinstance(self._values, ExactValues) else 0.0
+        needed = f", about {about:.0f} s" if about > self._timeout else ""
+        limit = f"the time limit of {self._timeout:g} s"
+        return MethodTimeout(f"one evaluation takes longer than {limit}{needed}")
+
     def sensitivity(self, entries: Iterable[EntryKey]) -> dict[EntryKey, float]:
         """Return how far elements change when every input changes by half an ULP.
 
@@ -228,11 +243,11 @@ class Referee:
         in every input, with the function's decimal literals changed likewise. The largest change
         is returned; it is infinite if a neighbour has no derivative. Digits and steps are those
         that `reference` needed. All calls together take at most the time limit once more; elements
-        for which there was no time are omitted.
+        for which there was no time, or no value, are omitted.
         """
         keys = sorted(set(entries))
         began = perf_counter()
-        with suppress(BudgetSpent), _stirling():
+        with suppress(Exception), _stirling():  # of time, or anything that mpmath raises
             for key in keys:
                 if key not in self._changes:
                     self._changes[key] = self._largest_change(key)

@@ -94,7 +94,13 @@ class Refinement:
 
     def defined(self, row: int) -> bool:
         """Return whether an output has a value at the point."""
-        return bool(self.mp.isfinite(self._stage(0).base[row]))
+        return bool(self.mp.isfinite(self.value[row]))
+
+    def without_values(self, rounded: Sequence[float]) -> None:
+        """Go without differences, with rounded outputs as values."""
+        self.ended = True
+        self.value = [self.mp.mpf(value) for value in rounded]
+        self.linear = [False] * len(rounded)
 
     def _stage(self, level: int) -> Stage:
         if level not in self._stages:

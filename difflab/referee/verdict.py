@@ -323,7 +323,10 @@ class _Entries:
             if gap <= allowed or (math.isnan(value) and math.isinf(bar)):
                 return Verdict.INCONCLUSIVE, "its error bar is too wide for this derivative"
         elif gap <= RTOL[Family.NUMERIC] * abs(truth):
-            return Verdict.INCONCLUSIVE, f"rounding: relative error {gap / abs(truth):.1e}"
+            return Verdict.INCONCLUSIVE, (
+                f"relative error {gap / abs(truth):.1e}, between 2⁻²⁶ and 1e-6: too large for the"
+                " rounding of float64, too small for a wrong rule"
+            )
         return Verdict.DISAGREE, f"{value:.17g} where the derivative is {truth:.17g}"
 
     def _between(self, index: EntryIndex, regularity: Regularity) -> tuple[Verdict, str]:

@@ -257,3 +257,39 @@ def test_the_gradient_of_a_product_takes_a_constant_times_its_size() -> None:
         dl.count(dl.gradient(dl.parse(f"x: [{size}]; prod(x)"))).operations for size in (8, 1024)
     )
     assert large - small <= 4 * 7
+
+
+@pytest.mark.parametrize(
+    ("ours", "numpys"),
+    [
+        (np.prod, np.prod),
+        (np.linalg.norm, np.linalg.norm),
+        (arrays.logsumexp, lambda x, **more: np.log(np.sum(np.exp(x), **more))),
+    ],
+)
+@pytest.mark.parametrize(
+    ("shape", "more"),
+    [
+        ((0,), {}),
+        ((0, 3), {"axis": 0}),
+        ((2, 0), {"axis": 1}),
+        ((2, 0), {"axis": 1, "keepdims": True}),
+    ],
+)
+def test_reductions_of_nothing(ours: Any, numpys: Any, shape: Any, more: Any) -> None:
+    x = np.zeros(shape)
+
+    def f(x: Any) -> Any:
+        return ours(x, **more)
+
+    with np.errstate(divide="ignore"):
+        expected = numpys(x, **more)
+    for found in (dl.trace(f, x)(x), dl.compile(dl.trace(f, x))(x), dl.jit(f)(x)):
+        assert np.array_equal(found, expected)
+        assert np.shape(found) == np.shape(expected)
+    value, slope = dl.value_and_grad(lambda x: np.sum(f(x)))(x)
+    assert value == np.sum(expected)
+    assert slope.shape == shape
+    tensor = dl.tensor(x, requires_grad=True)
+    np.sum(f(tensor)).backward()
+    assert tensor.grad.shape == shape

@@ -317,3 +317,14 @@ def test_a_seeded_generator_of_the_codes_own_is_a_constant() -> None:
         return x * np.random.default_rng(3).normal(size=3)
 
     assert np.array_equal(dl.trace(code, np.ones(3))(np.ones(3)), code(np.ones(3)))
+
+
+def test_keys_of_a_shape_are_those_in_row_major_order() -> None:
+    key = dl.random.key(7)
+    flat = dl.random.split(key, 6)
+    assert np.array_equal(dl.random.split(key, (2, 3)), flat.reshape(2, 3, 2))
+    assert np.array_equal(dl.random.split(key, [6]), flat)
+    assert dl.trace(lambda k: dl.random.split(k, (2, 3)), key)(key).shape == (2, 3, 2)
+    for wrong in ((2, 0), (2, 1.5), "ab"):
+        with pytest.raises(ShapeError, match="num of split"):
+            dl.random.split(key, wrong)  # type: ignore[arg-type]

@@ -45,7 +45,7 @@ def run(tmp_path: Path):
 
 
 COMPARED = """
-import difflab.methods.process.worker as process
+import difflab.core.worker as process
 process.STARTING = {starting}
 from difflab.cli import main
 main(["compare", "x^2", "--at", "x=3", "--methods", "reverse,{name}", "--format", "csv",

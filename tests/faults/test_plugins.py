@@ -128,7 +128,7 @@ def test_one_that_hangs_is_stopped(plug, body: str) -> None:
 
 
 def test_one_that_hangs_when_it_is_imported(plug, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("difflab.methods.process.worker.STARTING", 0.5)
+    monkeypatch.setattr("difflab.core.worker.STARTING", 0.5)
     plug("asleep", "import time; time.sleep(1000)\n" + method("pass"))
     found = row(compared("asleep"), "asleep")
     assert found.status == "unsupported"
@@ -170,6 +170,24 @@ def test_one_that_hangs_only_when_it_is_measured(plug) -> None:
             ),
             "failed",
             "Odd: ",
+        ),
+        (
+            method(
+                "class Mute(Exception):\n    def __str__(self): raise self\n"
+                "def __call__(self, x):\n    raise self.Mute"
+            ),
+            "failed",
+            "Mute: its message cannot be printed (Mute)",
+        ),
+        (
+            method("class Base(BaseException): pass\ndef __call__(self, x):\n    raise self.Base"),
+            "failed",
+            "its process ended",
+        ),
+        (
+            method("def __call__(self, x):\n    raise KeyboardInterrupt"),
+            "failed",
+            "its process ended",
         ),
     ],
 )

@@ -560,3 +560,99 @@ def test_a_batch_is_computed_by_what_was_recorded() -> None:
     assert len(runs) == before
     # A reverse rule may return an array that is the same at all points.
     assert dl.gradient(f)(points).tolist() == [[0.5] * 3] * 4
+
+
+# --- second derivatives without a forward rule ---------------------------------------------------
+
+
+class Cube(dl.CustomFunction):
+    """x³ with a reverse rule only."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return y_bar * 3 * x**2
+
+
+def cubes(x: Any) -> Any:
+    return np.sum(Cube.apply(x) * x) + Cube.apply(x[0] * x[1])
+
+
+def test_hessians_with_a_reverse_rule_only() -> None:
+    # of x⁴ + y⁴ + x³y³
+    x, y = point = np.array([1.5, -2.0])
+    mixed = 9 * x**2 * y**2
+    expected = [[12 * x**2 + 6 * x * y**3, mixed], [mixed, 12 * y**2 + 6 * x**3 * y]]
+    direction = np.array([1.0, -0.5])
+    for f in (cubes, dl.trace(cubes, point)):
+        np.testing.assert_allclose(dl.hessian(f)(point), expected, rtol=1e-14)
+    np.testing.assert_allclose(dl.hessian(dl.trace(cubes, point), 0)(point), expected, rtol=1e-14)
+    product = dl.hvp(cubes, (point,), (direction,))
+    np.testing.assert_allclose(product, expected @ direction, rtol=1e-14)
+    function = dl.hvp(dl.trace(cubes, point))
+    assert function.inputs == ("x", "x_dot")
+    np.testing.assert_allclose(function(point, direction), expected @ direction, rtol=1e-14)
+
+
+def test_products_with_hessians_of_two_arguments_and_trees() -> None:
+    def f(a: Any, tree: Any) -> Any:
+        return np.sum(Cube.apply(a * tree["b"][0]))
+
+    a, b = np.array([1.0, 2.0]), np.array([3.0, -1.0])
+    found, tree = dl.hvp(f, (a, {"b": (b,)}), (np.ones(2), {"b": (np.zeros(2),)}))
+    np.testing.assert_allclose(found, 6 * a * b**3, rtol=1e-14)
+    np.testing.assert_allclose(tree["b"][0], 9 * a**2 * b**2, rtol=1e-14)
+    with pytest.raises(InputError, match="the tangents of hvp"):
+        dl.hvp(f, (a, {"b": (b,)}), (np.ones(3), {"b": (np.zeros(2),)}))
+    with pytest.raises(UnsupportedError, match="Cube has no forward rule"):
+        dl.jvp(cubes, (a,), (a,))
+    function = dl.hvp(dl.trace(lambda a, b: np.sum(Cube.apply(a * b)), a, b))
+    assert function.inputs == ("a", "b", "a_dot", "b_dot")
+    expected = [*(6 * a * b**3), *(9 * a**2 * b**2)]
+    np.testing.assert_allclose(function(a, b, np.ones(2), np.zeros(2)), expected, rtol=1e-14)
+
+
+def in_a_branch(x: Any, bar: Any) -> Any:
+    return dl.cond(np.sum(x) > 0, lambda g: 3 * g * x**2, lambda g: 3 * x**2 * g, bar)
+
+
+def in_a_scan(x: Any, bar: Any) -> Any:
+    return dl.scan(lambda c, k: (c * x * k, None), 3 * bar, np.ones(2))[0]
+
+
+def in_a_counted_loop(x: Any, bar: Any) -> Any:
+    return dl.fori_loop(0, 2, lambda i, c: c * x, 3 * bar)
+
+
+def in_a_while_loop(x: Any, bar: Any) -> Any:
+    return dl.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1] * x), (0.0, 3 * bar))[1]
+
+
+@pytest.mark.parametrize("rule", [in_a_branch, in_a_scan, in_a_counted_loop, in_a_while_loop])
+@pytest.mark.parametrize("forward", [False, True])
+def test_rules_whose_loops_close_over_saved_values(rule: Any, forward: bool) -> None:
+    class Closing(Cube):
+        @staticmethod
+        def backward(ctx: Any, y_bar: Any) -> Any:
+            return rule(ctx.saved_tensors[0], y_bar)
+
+    if forward:
+        Closing.jvp = Closing.backward  # type: ignore[attr-defined]
+
+    def f(x: Any) -> Any:
+        return np.sum(Closing.apply(x) * x)
+
+    x = np.array([1.0, -2.0, 2.5])
+    slope, curve = 4 * x**3, np.diag(12 * x**2)
+    np.testing.assert_allclose(dl.grad(f)(x), slope, rtol=1e-14)
+    np.testing.assert_allclose(dl.jit(dl.grad(f))(x), slope, rtol=1e-14)
+    np.testing.assert_allclose(dl.hessian(f)(x), curve, rtol=1e-14)
+    np.testing.assert_allclose(dl.hessian(dl.trace(f, x))(x), curve, rtol=1e-14)
+    np.testing.assert_allclose(dl.vmap(dl.grad(f))(np.stack([x, -x])), [slope, -slope], rtol=1e-14)
+    if forward:
+        np.testing.assert_allclose(dl.jvp(f, (x,), (np.ones(3),))[1], np.sum(slope), rtol=1e-14)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import difflab as dl
 from difflab.errors import InputError
 from difflab.graph.pytree import flatten, unflatten
 
@@ -69,3 +72,29 @@ def test_a_shared_container_is_no_cycle_but_a_cycle_is() -> None:
     loop.append((loop,))
     with pytest.raises(InputError, match="contains itself"):
         flatten(loop)
+
+
+def test_ordered_and_default_dicts_are_trees() -> None:
+    def f(p: Any) -> Any:
+        return np.sum(p["b"]) * p["a"] + p["c"][0]
+
+    plain = {"b": np.ones(2), "a": np.array(3.0), "c": [np.array(1.0)]}
+    for tree in (OrderedDict(plain), defaultdict(list, plain)):
+        found = dl.grad(f)(tree)
+        assert type(found) is type(tree)
+        assert list(found) == (list(tree) if isinstance(tree, OrderedDict) else sorted(tree))
+        assert found["b"].tolist() == [3.0, 3.0]
+        assert (float(found["a"]), float(found["c"][0])) == (2.0, 1.0)
+        assert dl.jit(dl.grad(f))(tree)["b"].tolist() == [3.0, 3.0]
+        assert float(dl.jvp(f, (tree,), (tree,))[1]) == 13.0
+        assert dl.hessian(f)(tree)["a"]["b"].tolist() == [1.0, 1.0]
+        assert float(dl.trace(f, tree)(tree)) == 7.0
+        stacked = tree.copy()
+        stacked["a"] = np.array([3.0, 4.0])
+        axes = {"a": 0, "b": None, "c": None}
+        assert dl.vmap(f, (axes,))(stacked).tolist() == [7.0, 9.0]
+    made = unflatten(flatten(defaultdict(list, {"x": 1.0}))[1], [2.0])
+    made["new"].append(1)
+    assert made == {"x": 2.0, "new": [1]}
+    order = OrderedDict(z=1.0, a=2.0)
+    assert unflatten(*reversed(flatten(order))) == order

@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any, get_type_hints
 
 import jsonschema
@@ -265,7 +266,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, *plugins: Any, **settings: Any) ->
         (raising(MethodTimeout("1 of 2")), Status.TIMEOUT, "1 of 2"),
         (raising(ZeroDivisionError("oh\x1b[31m")), Status.FAILED, r"ZeroDivisionError: oh\x1b[31m"),
         (raising(RecursionError("deep")), Status.FAILED, "RecursionError: deep"),
-        (raising(MemoryError()), Status.FAILED, "MemoryError: "),
+        (raising(MemoryError()), Status.FAILED, "MemoryError"),
         (raising(SystemExit(3)), Status.FAILED, "SystemExit: 3"),
         (lambda _: None, Status.FAILED, "TypeError: 'NoneType' object is not callable"),
         (lambda _: Given([1.0, 2.0]), Status.FAILED, "shape (2,) instead of (1, 1)"),
@@ -412,3 +413,55 @@ def test_code_traced_in_float32_is_compared_in_float64_and_that_is_said() -> Non
     assert "float32" in found.to_dict()["environment"]["dtype"]
     other = compare("sin(x)", at={"x": 0.5}, methods=["reverse"], timing=False)
     assert "dtype" not in other.to_dict()["environment"]
+
+
+# --- whatever is raised is a row ----------------------------------------------------------------
+
+
+class MuteError(Exception):
+    """An exception of another package, whose message cannot be printed."""
+
+    def __str__(self) -> str:
+        raise MuteError
+
+
+@pytest.mark.parametrize("error", [MuteError(), AttributeError("x"), SystemExit(3), KeyError(1)])
+def test_what_a_method_here_raises_is_its_row(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def prepare(self: Any, problem: Problem) -> Any:
+        raise error
+
+    monkeypatch.setattr(type(REVERSE), "prepare", prepare)
+    found = compare("x^2", {"x": 3.0}, methods=["reverse", "finite-central"], timing=False)
+    assert [row.status for row in found.methods] == [Status.FAILED, Status.OK]
+    assert found.methods[0].message.startswith(type(error).__name__)
+    assert found.methods[1].verdict == "agree"
+
+
+@pytest.mark.parametrize("error", [MuteError(), AttributeError("x"), RecursionError(), OSError(5)])
+@pytest.mark.parametrize("where", ["prove", "Refinement"])
+def test_what_the_referee_raises_is_its_row(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, where: str
+) -> None:
+    def fail(*args: Any, **kwargs: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(f"difflab.referee.referee.{where}", fail)
+    found = compare("x^2", {"x": 3.0}, methods=["reverse"], timing=False)
+    (row,) = found.methods
+    assert (row.status, row.verdict) == (Status.OK, "inconclusive")
+    assert f"the referee gave up: {type(error).__name__}" in found.reference.status
+    assert row.message == found.reference.status
+    assert row.jacobian is not None
+    assert row.jacobian.tolist() == [[6.0]]
+
+
+def test_a_function_of_mpmath_that_does_not_converge() -> None:
+    found = compare("betainc(1e5, 1e5, x)", {"x": 0.5}, methods=["reverse"], timing=False)
+    (row,) = found.methods
+    assert row.status == Status.OK
+    if find_spec("flint"):
+        assert (row.verdict, found.reference.proved) == ("agree", True)
+    else:
+        assert (row.verdict, "NoConvergence" in row.message) == ("inconclusive", True)

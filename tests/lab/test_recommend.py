@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflab.lab.compare import compare
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
 from difflab.methods.protocol import Family
@@ -140,3 +141,21 @@ def test_a_slow_start_that_pays_is_mentioned() -> None:
     sentence = advice(row("quick", 1.0, 0.0, 1.01e-4), row("late", 1.0, 1.0, 1e-6))
     assert sentence.startswith("Use quick here")
     assert "from about 10,000 calls on, late costs less (1.00 µs a call)" in sentence
+
+
+@pytest.mark.parametrize(("at", "shown"), [(0.0, "0"), (-1.0, "-1")])
+def test_at_a_kink_the_value_is_stated(at: float, shown: str) -> None:
+    found = compare("abs(x)", {"x": 0.0}, methods=["reverse"], timing=False)
+    (row,) = found.methods
+    other = replace(found, methods=(replace(row, jacobian=np.array([[at]])),))
+    sentence = recommend(other)
+    assert sentence.startswith(
+        f"The derivative does not exist here; reverse gives {shown}, between the one-sided"
+        " derivatives: "
+    )
+
+
+def test_of_many_elements_at_a_kink_the_first_are_stated() -> None:
+    text = "x: [6]; sum(abs(x))"
+    found = compare(text, {"x": np.zeros(6)}, methods=["reverse"], timing=False)
+    assert "reverse gives (0, 0, 0, 0, …), between" in recommend(found)

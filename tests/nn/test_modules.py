@@ -171,9 +171,13 @@ def test_cross_entropy_of_traced_classes_is_that_of_known_ones(rng: np.random.Ge
     for target in (TARGETS, dl.tensor(TARGETS), TARGETS.tolist()):
         assert float(F.cross_entropy(logits, target)) == float(expected)
     for reduction, factor in (("mean", 1), ("sum", 6)):
-        traced = dl.trace(lambda x, y, r=reduction: F.cross_entropy(x, y, r), logits, TARGETS)
+
+        def loss(x: Any, y: Any, reduction: str = reduction) -> Any:
+            return F.cross_entropy(x, y, reduction=reduction)
+
+        traced = dl.trace(loss, logits, TARGETS)
         np.testing.assert_allclose(traced(logits, TARGETS), factor * expected, rtol=1e-14)
-        known = F.cross_entropy(logits, TARGETS, reduction)
+        known = F.cross_entropy(logits, TARGETS, reduction=reduction)
         np.testing.assert_allclose(known, factor * expected, rtol=1e-14)
     assert float(F.mse_loss(logits, 0 * logits, "sum")) == pytest.approx(np.sum(logits**2))
 
@@ -182,7 +186,7 @@ def test_cross_entropy_of_traced_classes_is_that_of_known_ones(rng: np.random.Ge
     ("call", "said"),
     [
         (lambda: F.mse_loss(X, X[:, 0]), "arrays of one shape"),
-        (lambda: F.mse_loss(X, X, "none"), "'mean' or 'sum', not 'none'"),
+        (lambda: F.mse_loss(X, X, "all"), "'mean', 'sum' or 'none', not 'all'"),
         (lambda: nn.Module()(X), "Module has no method forward"),
         (lambda: dl.optim.SGD([]), "pass model.parameters"),
         (lambda: dl.optim.SGD([X]), "tensors made with requires_grad=True"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.lab.problems import FAMILIES, helmholtz
 from difflab.methods.protocol import Estimate, Family
 from difflab.referee.referee import Referee, Reference, refer
@@ -383,3 +383,47 @@ def test_sensitivity_to_half_an_ulp_of_inputs_and_literals() -> None:
     assert Referee.of(dl.parse("sqrt(x)"), [0.0]).sensitivity([(0, 0)]) == {(0, 0): math.inf}
     cubic = Referee.of(dl.parse("x^3"), [1.25], order=2).sensitivity([(0, 0)])
     assert cubic[0, 0] == pytest.approx(6 * ulp / 2)
+
+
+# --- values that cannot be computed -------------------------------------------------------------
+
+
+class OddError(Exception):
+    """An exception whose message cannot be printed."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no message")
+
+
+@pytest.mark.parametrize("error", [OddError(), KeyError("x"), ZeroDivisionError(), OSError(5)])
+def test_whatever_values_raise_is_a_reason(error: Exception) -> None:
+    def values(x: list[Any]) -> list[Any]:
+        raise error
+
+    with pytest.raises(DifflabError, match=f"values fail: {type(error).__name__}"):
+        Referee(values, [1.0]).reference()
+
+
+def test_elements_before_a_failure_are_kept() -> None:
+    calls: list[Any] = []
+
+    def values(x: list[Any]) -> list[Any]:
+        calls.append(x)
+        if len(calls) > 40:
+            raise OddError
+        return [sum(number * number for number in x)]
+
+    found = Referee(values, [1.0, 2.0]).reference()
+    assert found.regularity.shape == (1, 2)
+    calls[:] = []
+    Referee(values, [3.0]).sensitivity([(0, 0)])  # and then it fails
+
+
+def test_where_mpmath_fails_the_proof_remains() -> None:
+    pytest.importorskip("flint")
+    found = judged("betainc(1e5, 1e5, x)", 0.5)  # NoConvergence
+    assert found.proved.all()
+    # The density of a binomial at its middle, which is a quotient of factorials.
+    with mpmath.workdps(40):
+        truth = mpmath.mpf(0.5) ** (2 * 10**5 - 2) / mpmath.beta(10**5, 10**5)
+        assert abs(found.exact[0, 0] - truth) < abs(truth) * mpmath.mpf(10) ** -30

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 import difflab as dl
 from difflab.methods.protocol import Estimate, Family, Problem
 from difflab.methods.registry import installed
-from difflab.referee.referee import Referee
+from difflab.referee.referee import Referee, refer
 from difflab.referee.verdict import Judgement, Verdict, judge
 from tests.support.rows import for_each
 
@@ -199,3 +201,19 @@ def test_a_point_of_definition_alone_says_nothing() -> None:
 def test_ill_conditioning_is_found_at_the_digits_that_the_derivative_needs() -> None:
     """sin(1e230·x) needs 230 digits before its phase means anything."""
     assert judged("sin(1e230*x)", [1.9], 6e229).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("relative", "verdict"),
+    [(2.0**-27, "agree"), (2.0**-25, "inconclusive"), (9e-7, "inconclusive"), (2e-6, "disagree")],
+)
+def test_the_thresholds_are_those_of_the_documentation(relative: float, verdict: str) -> None:
+    page = (Path(__file__).parents[2] / "docs/explanation/methods.md").read_text(encoding="utf-8")
+    assert "up to 2⁻²⁶ ≈ 1.5e-8" in page
+    assert "between 2⁻²⁶ and 1e-6" in page
+    truth = refer(dl.parse("2*x"), [1.0])
+    found = judge(Estimate(np.array([[2.0 * (1 + relative)]]), None, 0), truth, Family.SYMBOLIC)
+    assert found.verdict == verdict
+    if verdict == "inconclusive":
+        assert "between 2⁻²⁶ and 1e-6: too large for the rounding of float64" in found.reason
+        assert "ill-conditioned" not in found.reason

@@ -271,14 +271,25 @@ def _blocks(run: Recording, values: list[Any], count: int, *, forward: bool) -> 
     return [blocks[o, i] for o in outputs for i in sources]
 
 
+def _largest_stacked(one: Function) -> int:
+    """Return the most elements of a value that depends on the seed, the last input."""
+    known: int | None = one.derived_cache.get("largest stacked")
+    if known is None:
+        graph = one.graph
+        sizes = np.array([math.prod(shape) for shape in graph.shape_table])[graph.shape_ids]
+        depends = np.frombuffer(graph.reached_from([one.input_nodes[-1]]), dtype=np.bool_)
+        known = int(sizes[depends].max())
+        one.derived_cache["largest stacked"] = known
+    return known
+
+
 def _on_unit_seeds(one: Function, values: list[Any]) -> list[Any]:
     """Evaluate a sweep for every unit seed, in stacks of limited size."""
     if len(one.inputs) == len(values):
         return computed(one, values)
     shape, xp = one.input_shapes[-1], array_module(values, "a Jacobian")
     size = math.prod(shape)
-    largest = max(map(math.prod, one.graph.shape_table))
-    step = max(1, STACKED_ELEMENTS // max(largest, 1))
+    step = max(1, STACKED_ELEMENTS // max(_largest_stacked(one), 1))
     pieces = []
     for start in range(0, max(size, 1), step):
         count = min(step, size - start)
@@ -311,7 +322,8 @@ def hessian(
 ) -> AnyCallable:
     """Return the matrix of second derivatives, forward over reverse.
 
-    Of a callable this is ``jacfwd(jacrev(fun))``, shaped as in JAX. Of a Function it is the
+    Of a callable this is ``jacfwd(jacrev(fun))``, shaped as in JAX; ``jacrev(jacrev(fun))`` where a
+    custom function has no forward rule. Of a Function it is the
     matrix ``H = ∂(∇f)/∂x`` of all inputs flattened, unless `argnums` is given.
 
     Parameters
@@ -351,6 +363,5 @@ def hessian(
     if isinstance(fun, Function) and argnums is None and not has_aux:
         return transforms.hessian(fun, wrt)
     chosen = 0 if argnums is None else argnums
-    if isinstance(fun, Function):
-        return jacfwd(jacrev(fun, chosen, has_aux), chosen)
-    return jacfwd(jacrev(fun, chosen, has_aux), chosen, has_aux)
+    slope, aux = jacrev(fun, chosen, has_aux), has_aux and not isinstance(fun, Function)
+    return _jacobian_of(slope, chosen, aux, "jacfwd", forward=None)

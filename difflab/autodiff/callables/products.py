@@ -8,6 +8,7 @@ from typing import Any, overload
 from difflab.autodiff.arguments import ActiveArguments, all_arguments, vectors
 from difflab.autodiff.callables.grad import grad
 from difflab.autodiff.engine.argnums import pulled, pushed, split
+from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.functions import transforms
 from difflab.autodiff.recording import Recording, computed
 from difflab.errors import InputError
@@ -70,8 +71,12 @@ def jvp(
     if primals is None or tangents is None:
         return transforms.jvp(_alone(fun, "jvp"))
     chosen = all_arguments(fun, primals, "jvp")
+    return _jvp(chosen, chosen.record(has_aux), tangents, has_aux)
+
+
+def _jvp(chosen: ActiveArguments, run: Recording, tangents: Vectors, has_aux: bool) -> Any:
+    """Return the result and its tangent."""
     directions = vectors(tangents, chosen.structure, chosen.values, "the tangents of jvp")
-    run = chosen.record(has_aux)
     push = run.derived(pushed, *_selection(chosen, run))
     parts = computed(push, [*chosen.values, *run.captured, *directions])
     outputs = run.typed(parts[: len(run.function.outputs)])
@@ -203,7 +208,8 @@ def hvp(fun: AnyCallable, primals: Vectors, tangents: Vectors) -> Any: ...
 def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | None = None) -> Any:
     """Return the product H ẋ of the Hessian with a direction, without the Hessian.
 
-    Forward over reverse: the tangent of the gradient (Pearlmutter, 1994).
+    Forward over reverse: the tangent of the gradient (Pearlmutter, 1994). Where a custom function
+    has no forward rule it is reverse over reverse, ``Hᵀ ẋ``.
 
     Parameters
     ----------
@@ -241,7 +247,14 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
     require_callable(fun, "hvp")
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     slope: AnyCallable = grad(lambda *args: fun(*args), argnums)
-    return jvp(slope, primals, tangents)[1]
+    chosen = all_arguments(slope, primals, "jvp")
+    run = chosen.record(False)
+    if goes_forward(run.function):
+        return _jvp(chosen, run, tangents, False)[1]
+    vectors(tangents, chosen.structure, chosen.values, "the tangents of hvp")
+    _, pull = vjp(slope, *primals)
+    found = pull(tangents[0] if len(primals) == 1 else tuple(tangents))
+    return found[0] if len(primals) == 1 else found
 
 
 def _alone(fun: AnyCallable, what: str) -> Function:

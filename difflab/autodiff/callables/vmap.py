@@ -142,7 +142,7 @@ def _axes(axes: Any, structure: Structure, what: str) -> list[int | None]:
 
 def _entries(entry: Any, token: tuple[Any, ...], what: str) -> list[Any]:
     """Return the parts of a tree of axes that belong to the parts of a container."""
-    if token[0] is dict:
+    if isinstance(token[0], type) and issubclass(token[0], dict):
         if isinstance(entry, dict) and entry.keys() == set(token[1]):
             return [entry[key] for key in token[1]]
     elif isinstance(entry, tuple | list):

@@ -6,16 +6,18 @@ import math
 from dataclasses import replace
 
 from difflab.autodiff.engine.argnums import pulled, pushed
+from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode, derived, entries
 from difflab.autodiff.functions.chosen import Names, derivative_by
 from difflab.core.machine import require_memory
 from difflab.errors import InputError
+from difflab.graph.builder import Builder
 from difflab.graph.checks import require_function
-from difflab.graph.function import Function
+from difflab.graph.function import Function, inline
 from difflab.graph.node import Node
 from difflab.graph.repetition import LARGE, rolled
 from difflab.graph.rewritten import selected
-from difflab.primitives import reshape
+from difflab.primitives import pack, reshape
 
 __all__ = [
     "gradient",
@@ -293,7 +295,8 @@ def vjp(function: Function) -> Function:
 def hvp(function: Function) -> Function:
     """Return the product H ẋ of the Hessian with a direction, without the Hessian.
 
-    Forward over reverse: the tangent of the gradient (Pearlmutter, 1994).
+    Forward over reverse: the tangent of the gradient (Pearlmutter, 1994). Where a custom function
+    has no forward rule it is reverse over reverse, ``Hᵀ ẋ``.
 
     Parameters
     ----------
@@ -317,8 +320,27 @@ def hvp(function: Function) -> Function:
     >>> hvp(dl.parse("x^2*y"))(3.0, 5.0, 1.0, 0.0).tolist()
     [10.0, 6.0]
     """
-    pushed = jvp(gradient(function))
+    slope = gradient(function)
+    if not goes_forward(slope):
+        return _reverse_over_reverse(slope)
+    pushed = jvp(slope)
     return selected(pushed, pushed.outputs[1:2], ["hvp"])
+
+
+def _reverse_over_reverse(slope: Function) -> Function:
+    """Return ``Hᵀ ẋ``, the gradient of ``ẋ·∇f``."""
+    pulled_back = vjp(slope)
+    builder = Builder()
+    pairs = list(zip(slope.inputs, slope.input_shapes, strict=True))
+    nodes = [Node(builder, builder.input(name, shape)) for name, shape in pairs]
+    dots = [Node(builder, builder.input(f"{name}_dot", shape)) for name, shape in pairs]
+    direction = pack(*dots, ranks=tuple([len(shape) for _, shape in pairs]))
+    ids = [node.id for node in (*nodes, direction)]
+    parts = inline(pulled_back, builder, ids)[len(slope.outputs) :]
+    bars = [Node(builder, part) for part in parts]
+    whole = pack(*bars, ranks=tuple([len(bar.shape) for bar in bars]))
+    every = [node.id for node in (*nodes, *dots)]
+    return Function.build(builder, every, [whole.id], ["hvp"])
 
 
 def require_scalar(function: Function, transform: str, instead: str) -> None:

@@ -13,8 +13,7 @@ from difflab.bench.graders.corpus import DTYPES, PLANTED, RIGHT, GradientCase, c
 from difflab.bench.graders.drawing import draw
 from difflab.bench.graders.faults import FAULTS
 from difflab.bench.graders.graders import GRADERS, Grader, Judgement
-from difflab.core.optional import described
-from difflab.errors import InputError
+from difflab.errors import InputError, described
 from difflab.lab import provenance
 from difflab.lab.outcomes import attempted
 from difflab.lab.record import Status

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from difflab.core.conversions import MASKED, refused
 from difflab.core.devices import module_of, on_host
-from difflab.core.place import at_users_line
+from difflab.core.place import at_users_line, not_through_scipy
 from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import DeviceError, ShapeError, TapeError
@@ -60,7 +60,7 @@ class Conversions(TapedArray):
             The tensor requires grad: NumPy's operations on the array would not be recorded.
         """
         if self._step is not None:
-            raise at_users_line(
+            raise not_through_scipy(TapeError) or at_users_line(
                 TapeError,
                 "a tensor that requires grad is not converted to a NumPy array implicitly, because"
                 " no derivative would flow back from the array",
@@ -90,7 +90,7 @@ class Conversions(TapedArray):
 
     def _number(self, convert: Callable[[Any], Any]) -> Any:
         if self._step is not None:
-            raise at_users_line(
+            raise not_through_scipy(TapeError) or at_users_line(
                 TapeError,
                 f"{convert.__name__}() of a tensor that requires grad would lose its derivative",
                 "read the number with tensor.item(), or use NumPy's functions (np.sin) instead of"

@@ -144,9 +144,11 @@ class Tensor(Conversions, Operators):
         else:
             self._grad = value
 
-    def zero_grad(self) -> None:
-        """Reset the accumulated gradient: `grad` is None again."""
-        self.grad = None
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the accumulated gradient: `grad` is None again, or else an array of zeros."""
+        grad = self.grad
+        zeros: Any = None if set_to_none or grad is None else np.zeros_like(grad.detach())
+        self.grad = zeros
 
     # Copies without the tape.
 

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ __all__ = ["Settings", "application", "serve"]
 
 MEMORY = 3 << 30
 PROCESSES = 2 * (os.cpu_count() or 1)
+CLOSING = 2
+"""Seconds for which requests may still run after Ctrl-C."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -86,7 +89,13 @@ def serve(settings: Settings, host: str, port: int, ready: Any) -> None:
             f"cannot listen on {host}:{port}: {reason}", hint="choose another --port"
         ) from error
     ready(f"http://{host}:{listening.getsockname()[1]}/")
-    config = uvicorn.Config(app, log_level="warning", server_header=False, lifespan="off")
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=CLOSING,
+    )
     uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -112,15 +121,18 @@ def application(settings: Settings) -> Starlette:
         return Request(text, at, settings.read_point)
 
     async def shown(http: Any) -> Any:
-        async for message in pool.results(page_of, asked(http)):
-            if "page" in message:
-                return HTMLResponse(message["page"], message["status"], HEADERS)
-            return HTMLResponse(refused(f"difflab: {message['stopped']}", "", POLICY), 503, HEADERS)
+        async with aclosing(pool.results(page_of, asked(http), http.is_disconnected)) as found:
+            async for message in found:
+                if "page" in message:
+                    return HTMLResponse(message["page"], message["status"], HEADERS)
+                stopped = refused(f"difflab: {message['stopped']}", "", POLICY)
+                return HTMLResponse(stopped, 503, HEADERS)
         return HTMLResponse(refused("difflab: the request failed", "", POLICY), 500, HEADERS)
 
     async def lines(request: Request) -> AsyncIterator[str]:
-        async for message in pool.results(rows_of, request):
-            yield json.dumps(message, allow_nan=False) + "\n"
+        async with aclosing(pool.results(rows_of, request)) as found:
+            async for message in found:
+                yield json.dumps(message, allow_nan=False) + "\n"
 
     async def rows(http: Any) -> Any:
         return StreamingResponse(lines(asked(http)), 200, HEADERS, "application/x-ndjson")

@@ -6,23 +6,27 @@ import asyncio
 import multiprocessing
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
 from multiprocessing.connection import Connection
+from threading import Lock
 from time import monotonic
 from typing import Any
 
 from difflab.core.quantities import bytes_text
-from difflab.methods.process.worker import limit_memory
+from difflab.core.worker import limit_memory
 
-__all__ = ["Pool"]
+__all__ = ["OwnedProcess", "Pool"]
 
 WAITING = 400
 """Most requests that wait for a process."""
 LOOK = 0.25
 """Seconds between two looks at a process that says nothing."""
+ALONE = 10.0
+"""Seconds after its time limit at which a process ends itself."""
 
 Work = Callable[[Any, Callable[[dict[str, Any]], None]], None]
+Left = Callable[[], Awaitable[bool]]
 
 
 class Pool:
@@ -49,8 +53,18 @@ class Pool:
         self._places = asyncio.Semaphore(processes)
         self._waiting = 0
 
-    async def results(self, work: Work, request: Any) -> AsyncIterator[dict[str, Any]]:
-        """Yield what `work` sends; ``{"stopped": …}`` says why it was stopped."""
+    async def results(
+        self, work: Work, request: Any, left: Left | None = None
+    ) -> AsyncGenerator[dict[str, Any]]:
+        """Yield what `work` sends; ``{"stopped": …}`` says why it was stopped.
+
+        Parameters
+        ----------
+        work, request
+            What is run, and its argument.
+        left : callable, optional
+            Awaited now and then; the work is stopped when it returns true.
+        """
         if self._waiting >= WAITING:
             yield {"stopped": "the server is busy; try again in a moment"}
             return
@@ -59,45 +73,87 @@ class Pool:
             await self._places.acquire()
         finally:
             self._waiting -= 1
+        owned = OwnedProcess(self._context, work, request, self.memory, self.seconds)
         try:
-            async for message in self._run(work, request):
-                yield message
+            await asyncio.to_thread(owned.start)
+            async with aclosing(self._messages(owned.receiver, left)) as messages:
+                async for message in messages:
+                    yield message
         finally:
+            owned.end()  # at once: after a cancellation nothing can be awaited
             self._places.release()
 
-    async def _run(self, work: Work, request: Any) -> AsyncIterator[dict[str, Any]]:
-        receiver, sender = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_perform, args=(sender, work, request, self.memory))
-        await asyncio.to_thread(process.start)
-        sender.close()
+    async def _messages(
+        self, receiver: Connection, left: Left | None
+    ) -> AsyncGenerator[dict[str, Any]]:
         end = monotonic() + self.seconds
+        while True:
+            while not await asyncio.to_thread(receiver.poll, LOOK):
+                if monotonic() > end:
+                    yield {"stopped": f"this takes longer than {self.seconds:g} s"}
+                    return
+                if left is not None and await left():
+                    return
+            try:
+                message = receiver.recv()
+            except (EOFError, OSError):
+                yield {"stopped": _out_of_memory(self.memory)}
+                return
+            if message is None:
+                return
+            yield message
+
+
+class OwnedProcess:
+    """A process that ends with its owner, also if that ends while a thread starts the process.
+
+    Parameters
+    ----------
+    context : multiprocessing context
+    work, request, memory, seconds
+        What is run, its argument, the bytes that it may allocate, and its time.
+    """
+
+    def __init__(self, context: Any, work: Work, request: Any, memory: int, seconds: float) -> None:
+        self.receiver, self._sender = context.Pipe(duplex=False)
+        arguments = self._sender, work, request, memory, seconds
+        # The interpreter ends a daemon at its own exit; others it waits for.
+        self._process = context.Process(target=_perform, args=arguments, daemon=True)
+        self._lock = Lock()
+        self._started = self._ended = False
+
+    def start(self) -> None:
+        """Start the process; if `end` was called meanwhile, stop it again."""
         try:
-            while True:
-                while not await asyncio.to_thread(receiver.poll, LOOK):
-                    if monotonic() > end:
-                        yield {"stopped": f"this takes longer than {self.seconds:g} s"}
-                        return
-                try:
-                    message = receiver.recv()
-                except (EOFError, OSError):
-                    yield {"stopped": _out_of_memory(self.memory)}
-                    return
-                if message is None:
-                    return
-                yield message
+            self._process.start()
         finally:
-            _stop(process)  # at once: after a cancellation nothing can be awaited
-            receiver.close()
+            self._sender.close()
+        with self._lock:
+            self._started = True
+            if not self._ended:
+                return
+        _stop(self._process)
+
+    def end(self) -> None:
+        """Stop the process, or let the thread do so that is about to start it."""
+        self.receiver.close()
+        with self._lock:
+            self._ended = True
+            if not self._started:
+                return
+        _stop(self._process)
 
 
 def _out_of_memory(memory: int) -> str:
     return f"this needs more than {bytes_text(memory)} of memory"
 
 
-def _perform(sender: Connection, work: Work, request: Any, memory: int) -> None:
+def _perform(sender: Connection, work: Work, request: Any, memory: int, seconds: float) -> None:
     """Do the work in this process and those that it starts, which end together."""
     if hasattr(os, "setsid"):
         os.setsid()
+    if hasattr(signal, "setitimer"):  # in case that the server is killed
+        signal.setitimer(signal.ITIMER_REAL, seconds + ALONE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     limit_memory(memory)
     with suppress(BrokenPipeError):  # the server has stopped

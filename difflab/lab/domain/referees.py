@@ -11,11 +11,11 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.worker import Handlers, ReportProgress, UnsentError, Worker
 from difflab.graph.function import Function
 from difflab.lab.domain.answers import Answers
 from difflab.lab.domain.judging import Judged, Values, judged, truths
 from difflab.lab.environment import environment
-from difflab.methods.process.worker import Handlers, ReportProgress, UnsentError, Worker
 from difflab.methods.protocol import Problem
 
 __all__ = ["RefereeSession", "Referees", "handlers"]

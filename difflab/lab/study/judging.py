@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from difflab.core.strict_json import strict
-from difflab.errors import DifflabError
 from difflab.lab.compare import compare
 from difflab.lab.environment import now
 from difflab.lab.measure import FIRST_CALL
@@ -84,7 +83,7 @@ def judged(case: Case, names: Sequence[str]) -> Judged:
                 target=case.target,
             )
         )
-    except (DifflabError, ArithmeticError, ValueError, MemoryError) as error:
+    except Exception as error:  # packages and problems of others may raise anything
         return Judged(None, outcome(error))
 
 

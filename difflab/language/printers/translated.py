@@ -71,6 +71,8 @@ class TranslatedPrinter(PackedPrinter):
     def definitions(self) -> list[str]:
         """Return the functions that the templates call."""
         called = [text for form in self.forms.values() for text in form.parts if type(text) is str]
+        if any(row.boolean for row in self.forms):  # which may be an output, thus a number
+            called.append(self.template(as_number))
         return list(helpers.used(called, self.notation.defined).values())
 
     def template(self, row: Primitive) -> str:

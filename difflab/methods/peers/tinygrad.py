@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.core.optional import described
-from difflab.errors import UnsupportedError
+from difflab.errors import UnsupportedError, described
 from difflab.methods.peers.array_peer import ArrayPeer, by_rows
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.spelling import (

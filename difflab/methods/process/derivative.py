@@ -11,7 +11,7 @@ from typing import Any
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.methods.process.worker import Worker
+from difflab.core.worker import Worker
 from difflab.methods.protocol import Estimate, Problem, Size
 
 __all__ = ["MethodProcess", "PreparedFacts", "ProcessDerivative"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from difflab.core.optional import installed, load
+from difflab.core.worker import Handlers, ReportProgress, Worker
 from difflab.errors import DifflabError, MissingDependencyError
-from difflab.methods.process.worker import Handlers, ReportProgress, Worker
 
 __all__ = ["faults", "handlers"]
 

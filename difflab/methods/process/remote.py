@@ -6,10 +6,10 @@ their arguments, or print. They share nothing with this process, and are timed i
 
 from __future__ import annotations
 
+from difflab.core.worker import STARTING, UnsentError
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.methods.plugged import Broken, Description
 from difflab.methods.process.derivative import MethodProcess, ProcessDerivative
-from difflab.methods.process.worker import STARTING, UnsentError
 from difflab.methods.protocol import Family, Method, Prepared, Problem
 
 __all__ = ["Remote"]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.worker import Handlers
 from difflab.methods.process.derivative import PreparedFacts
-from difflab.methods.process.worker import Handlers
 from difflab.methods.protocol import Estimate, Problem, stacked
 from difflab.methods.timer import elapsed, peak_of
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
 from difflab.core.primitive import Primitive
+from difflab.core.worker import Handlers, ReportProgress, limit_memory
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
@@ -25,7 +26,6 @@ from difflab.graph.ir import Number
 from difflab.methods.expressions import expressions
 from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.session import DerivativeSession
-from difflab.methods.process.worker import Handlers, ReportProgress, limit_memory
 from difflab.methods.protocol import Estimate, Problem
 from difflab.methods.symbolic.facts import Sizes
 from difflab.methods.symbolic.size import distinct, sizes

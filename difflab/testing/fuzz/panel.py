@@ -10,8 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.optional import described
-from difflab.errors import DifflabError
+from difflab.errors import DifflabError, described
 from difflab.graph.function import Function
 from difflab.language import parse
 from difflab.methods.protocol import Family, Method, Problem

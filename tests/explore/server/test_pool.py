@@ -1,16 +1,19 @@
 """Processes with limits: work that is slow, greedy or broken is stopped, with the reason."""
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Callable
+from threading import Event, Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
 from difflab.explore.server import pool
-from difflab.explore.server.pool import Pool
+from difflab.explore.server.pool import OwnedProcess, Pool
 
 Send = Callable[[dict[str, Any]], None]
 GIGABYTE = 1 << 30
@@ -83,3 +86,78 @@ def test_what_waits_gets_its_turn() -> None:
         return await asyncio.gather(*(collected(two, counting, 2) for _ in range(6)))
 
     assert asyncio.run(main()) == [[{"number": 0}, {"number": 1}]] * 6
+
+
+# --- every process has an owner ------------------------------------------------------------------
+
+
+def test_whoever_leaves_leaves_nothing(rng: np.random.Generator) -> None:
+    delays = rng.uniform(0.0, 0.4, 60).tolist()
+    delays[:10] = [0.0] * 10
+    places = Pool(3, 600.0, GIGABYTE)
+
+    async def left(delay: float) -> None:
+        task = asyncio.create_task(collected(places, sleeping, 600.0))
+        await asyncio.sleep(delay)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    async def main() -> list[dict[str, Any]]:
+        await asyncio.gather(*map(left, delays))
+        return await collected(places, counting, 1)  # all have released their place
+
+    assert asyncio.run(main()) == [{"number": 0}]
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_whose_owner_left_while_it_started_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    owned = OwnedProcess(context, sleeping, 600.0, GIGABYTE, 600.0)
+    process = owned._process
+    start, begun, go = type(process).start, Event(), Event()
+
+    def slow(process: Any) -> None:
+        begun.set()
+        go.wait()
+        start(process)
+
+    monkeypatch.setattr(type(process), "start", slow)
+    thread = Thread(target=owned.start)
+    thread.start()
+    begun.wait()
+    owned.end()
+    go.set()
+    thread.join()
+    assert multiprocessing.active_children() == []
+    with pytest.raises(ValueError, match="closed"):
+        process.is_alive()
+
+
+def test_work_is_stopped_when_nobody_listens() -> None:
+    found: list[dict[str, Any]] = []
+
+    async def left() -> bool:
+        return bool(found)
+
+    async def main() -> None:
+        async for message in Pool(1, 600.0, GIGABYTE).results(sleeping, 600.0, left):
+            found.append(message)  # noqa: PERF401 - `left` reads it
+
+    asyncio.run(main())
+    (message,) = found
+    with pytest.raises(ProcessLookupError):
+        os.kill(message["asleep"], 0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no alarm on this system")
+def test_a_process_ends_itself_after_its_time() -> None:
+    context = multiprocessing.get_context("spawn")
+    owned = OwnedProcess(context, sleeping, 600.0, GIGABYTE, 1.0 - pool.ALONE)
+    owned.start()
+    process = owned._process
+    process.join(300)
+    assert process.exitcode == -signal.SIGALRM
+    owned.end()

@@ -1,6 +1,8 @@
 """The server, started by the command: its pages, its limits, many clients, a browser."""
 
 import json
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 
 from tests.support.browser import chromium, new_page
@@ -174,3 +178,71 @@ def test_a_port_in_use_is_named(address: str) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+
+
+# --- clients that leave --------------------------------------------------------------------------
+
+LEAVING = 24
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Return the processes below one, with their command lines."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError):
+            stat = (folder / "stat").read_text().rpartition(")")[2].split()
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            parents[int(folder.name)] = int(stat[1]), command
+    found: dict[int, str] = {}
+    level = {pid}
+    while level:
+        level = {child for child, (parent, _) in parents.items() if parent in level}
+        found |= {child: parents[child][1] for child in level}
+    return found
+
+
+def leave(address: str, path: str, delay: float) -> None:
+    """Ask, and leave after some seconds, whatever the server does."""
+    host, _, port = address.partition(":")
+    with suppress(OSError), socket.create_connection((host, int(port)), timeout=60) as client:
+        query = urlencode({"f": "x: [60]; det(reshape(x, 6, 10) @ reshape(x, 10, 6))"})
+        request = f"GET {path}?{query} HTTP/1.1\r\nHost: {address}\r\n\r\n"
+        client.sendall(request.encode())
+        sleep(delay)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are counted in /proc")
+def test_clients_that_leave_at_any_moment_leave_nothing(rng: np.random.Generator) -> None:
+    left_alone(LEAVING, rng)
+
+
+def left_alone(clients: int, rng: np.random.Generator) -> None:
+    """Check that nothing remains of clients that leave, and that Ctrl-C ends the server."""
+    command = [sys.executable, "-m", "difflab", "serve", "--port", "0", "--timeout", "600"]
+    server = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip().removeprefix("http://").rstrip("/")
+        assert get(address)[0] == 200
+        idle = descendants(server.pid)  # multiprocessing's own two
+        delays = rng.exponential(0.4, clients).tolist()
+        paths = rng.choice(["/", "/rows"], clients).tolist()
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(leave, [address] * clients, paths, delays))
+        end = monotonic() + 300
+        while (left := descendants(server.pid).keys() - idle.keys()) and monotonic() < end:
+            sleep(0.5)
+        assert not left
+        assert get(address)[0] == 200
+        leave(address, "/rows", 0.3)
+    finally:
+        server.send_signal(signal.SIGINT)
+        try:
+            _, errors = server.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            raise
+    assert "Traceback" not in errors, errors
+    assert not descendants(server.pid)

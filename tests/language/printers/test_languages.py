@@ -26,7 +26,16 @@ from tests.language.printers.test_code import functions, in_python, point_of, re
 from tests.language.printers.test_javascript import POINTS, ULPS, assert_close, formulas
 from tests.language.printers.test_statements import derived, start
 from tests.primitives.test_spellings import SPELLED, assert_spelled, points
-from tests.support.languages import LANGUAGES, STAN, Language, OnDevice, Printer
+from tests.support.languages import (
+    JAVASCRIPT,
+    LANGUAGES,
+    LIBRARIES,
+    STAN,
+    C,
+    Language,
+    OnDevice,
+    Printer,
+)
 from tests.support.special_rows import UNSPELLED
 
 RUN = [*LANGUAGES, STAN]
@@ -87,6 +96,44 @@ def test_programs_arrays_loops_and_derivatives_agree(runs: Language, tmp_path: P
         np.testing.assert_allclose(
             values[0], function.values(point), rtol=1e-11, atol=1e-13, err_msg=message
         )
+
+
+TRUTHS = (
+    *("x > y", "x <= y", "x == y", "x != y", "[x > y, x*y, x < y]", "where(x > y, x < 0, y < 0)"),
+    *("a: [3]; a > x", "a: [2,2]; [a == transpose(a), a > 0]"),
+)
+"""Functions whose outputs are truth values, at the points below."""
+TRUTH_POINTS = np.array([0.5, -0.5, 0.5, 2.0, -0.5, 1.0]), np.array([0.25, 0.25, 1, -1, -1, 0.25])
+
+
+def truths() -> list[Function]:
+    def compared(x: np.ndarray, y: float) -> tuple[np.ndarray, np.ndarray, bool]:
+        return np.logical_and(x > y, x < 1), np.logical_not(x == y), np.sum(x) > y
+
+    return [*map(parse, TRUTHS), dl.trace(compared, np.ones(3), 1.0)]
+
+
+ALSO = pytest.mark.parametrize(
+    "language", [C, *RUN, JAVASCRIPT, *LIBRARIES], ids=lambda language: language.name
+)
+
+
+@ALSO
+def test_truth_values_are_outputs(runs: Language, tmp_path: Path) -> None:
+    programs = [function for function in truths() for _ in TRUTH_POINTS]
+    at = [point[: function.n] for function in truths() for point in TRUTH_POINTS]
+    found = runs.values(programs, at, tmp_path)
+    for function, point, values in zip(programs, at, found, strict=True):
+        assert values[0].tolist() == function.values(point).tolist(), str(function)
+
+
+@ALSO
+@pytest.mark.parametrize("text", ["x > y", "a: [3]; a > x"])
+def test_the_code_of_one_comparison_is_complete(runs: Language, tmp_path: Path, text: str) -> None:
+    function = parse(text)  # alone: nothing else defines what it calls
+    point = TRUTH_POINTS[1][: function.n]
+    (found,) = runs.values([function], [point], tmp_path)
+    assert found[0].tolist() == function.values(point).tolist()
 
 
 @EACH

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 import sympy
 
+from difflab.core.worker import Worker, WorkerDied
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.language import parse
 from difflab.methods.expressions import TREE_LIMIT
-from difflab.methods.process.worker import Worker, WorkerDied
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic.method import Symbolic, SymbolicDerivative
 from difflab.methods.symbolic.size import dag_size, tree_size

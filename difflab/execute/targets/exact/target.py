@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.balls.limit import TIMEOUT
 from difflab.balls.rounded import rounded_values
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
@@ -26,8 +27,9 @@ class ExactTarget:
     [1.0]
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, timeout: float | None = None) -> None:
         self.function = function
+        self.timeout = TIMEOUT if timeout is None else timeout
 
     def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Return every output for one value per input, of shape batch + output shape."""
@@ -38,11 +40,11 @@ class ExactTarget:
             for value, shape in zip(values, function.input_shapes, strict=True)
         ]
         points = np.concatenate(columns, axis=1) if columns else np.zeros((count, 0))
-        return self._outputs(rounded_values(function, points.tolist()), batch)
+        return self._outputs(rounded_values(function, points.tolist(), self.timeout), batch)
 
     def point(self, numbers: Sequence[float]) -> list[Any]:
         """Return every output at one point of all inputs, flattened."""
-        return self._outputs(rounded_values(self.function, [numbers]), ())
+        return self._outputs(rounded_values(self.function, [numbers], self.timeout), ())
 
     def _outputs(self, rows: NDArray[np.float64], batch: Shape) -> list[Any]:
         """Divide flattened outputs; those of comparisons are truth values."""

@@ -15,8 +15,8 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-from difflab.core.optional import described, installed, require
-from difflab.errors import MissingDependencyError
+from difflab.core.optional import installed, require
+from difflab.errors import MissingDependencyError, described
 from difflab.execute.targets.llvm import fourier
 
 __all__ = ["SCIPY", "Host", "address", "available", "fault", "host", "llvm", "works"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.optional import described, require
-from difflab.errors import InputError, PointError
+from difflab.core.optional import require
+from difflab.errors import InputError, PointError, described
 from difflab.interop.large.formats.columns import chosen_columns
 
 __all__ = ["ParquetPieces", "ParquetPoints"]

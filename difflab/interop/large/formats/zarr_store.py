@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.optional import described, require
-from difflab.errors import InputError
+from difflab.core.optional import require
+from difflab.errors import InputError, described
 from difflab.interop.large.formats.protocol import (
     ResultLayout,
     check_points,

@@ -23,7 +23,7 @@ from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from time import monotonic
 from typing import Any, BinaryIO, Protocol
 
-from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, described
 
 __all__ = [
     "Handlers",
@@ -187,7 +187,9 @@ class Worker:
             try:
                 kind, content = self._replies.get(timeout=max(deadline - monotonic(), 0.0))
             except Empty:
-                raise MethodTimeout(_with_progress(verdict, progress)) from None
+                stopped = MethodTimeout(_with_progress(verdict, progress))
+                stopped.progress = progress
+                raise stopped from None
             if kind == "done":
                 return content
             if kind == "progress":
@@ -308,7 +310,7 @@ def _answer_all(
 
 
 def _describe(error: BaseException) -> str:
-    return printable(f"{type(error).__name__}: {error}")[:500]
+    return described(error)[:500]
 
 
 def limit_memory(allowance: int) -> None:
