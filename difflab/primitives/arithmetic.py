@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+from difflab.core.apply import constant
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.exponential import log
@@ -222,7 +223,7 @@ cbrt: Primitive = Primitive(
 dcbrt: Primitive = Primitive(
     name="dcbrt",
     kernel=kernels.cbrt_derivative,
-    rule=elementwise(lambda t, y, x: t * (y * (-2 / 3) / x)),
+    rule=elementwise(lambda t, y, x: t * (y * (constant(-2, x) / 3) / x)),
     c="(1.0 / (3.0 * (cbrt({0}) * cbrt({0}))))",
     glyph="cbrt′",
     samples=(POSITIVE,),
