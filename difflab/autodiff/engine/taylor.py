@@ -314,7 +314,7 @@ class _SeriesExpansion:
             return self.applied(row, series.params, operands)
         if isinstance(row.rule, Elementwise):
             found = template(entry, len(args))
-            constants = (self._constant(self.builder.constant(c)) for c in found.constants)
+            constants = (self._constant(self.builder.constant(*pair)) for pair in found.constants)
             slots = [dot, series, *args, *constants]
             for primitive, positions in found.steps:
                 slots.append(self.applied(primitive, (), [slots[k] for k in positions]))
