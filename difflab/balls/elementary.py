@@ -25,10 +25,6 @@ from difflab.balls.library import LONGEST, Ball, arb, arb_series, shown, whole
 from difflab.balls.series import Series, expanded, hull, on_ball
 
 __all__ = [
-    "xlogy",
-    "xlog1py",
-    "within",
-    "entr",
     "acos",
     "acosh",
     "asin",
@@ -44,6 +40,7 @@ __all__ = [
     "digamma",
     "dpower",
     "dpower_exponent",
+    "entr",
     "erf",
     "erfc",
     "exp",
@@ -67,6 +64,9 @@ __all__ = [
     "sqrt",
     "tan",
     "tanh",
+    "within",
+    "xlog1py",
+    "xlogy",
 ]
 
 mpf = jet
@@ -317,8 +317,8 @@ def _times_logarithm(name: str, logarithm: Callable[[Any], Jet]) -> Callable[[An
 
     def product(factor: Any, argument: Any) -> Jet:
         x, z = jet(factor), jet(argument)
-        found = x * logarithm(z)
-        if found.value.is_finite() or not x.value == 0 or arb(z.value).is_nan():
+        found, is_zero = x * logarithm(z), x.value == 0
+        if found.value.is_finite() or not is_zero or arb(z.value).is_nan():
             return found
         reason = f"the slope of {name} is a logarithm, whose argument is {shown(arb(z.value))}"
         return Jet(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import accumulate, permutations
 
 from difflab.autodiff.engine.jacobian_entries import elements
 from difflab.autodiff.functions.elements import element_index
@@ -88,13 +89,10 @@ def mixed_derivative(function: Function, columns: Sequence[int]) -> Function:
 
 def _owner(function: Function, column: int) -> tuple[str, int, int]:
     """Return the input that an element belongs to, its first element and its size."""
-    first = 0
-    for name, shape in zip(function.inputs, function.input_shapes, strict=True):
-        size = math.prod(shape)
-        if column < first + size:
-            break
-        first += size
-    return name, first, size
+    sizes = list(map(math.prod, function.input_shapes))
+    ends = list(accumulate(sizes))
+    number = bisect_right(ends, column)
+    return function.inputs[number], ends[number] - sizes[number], sizes[number]
 
 
 def partial_derivative(function: Function, column: int, order: int = 1) -> Function:
