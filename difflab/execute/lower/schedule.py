@@ -1,8 +1,9 @@
 """The schedule: the operations of a function in order, independent of the target.
 
 Every target implements the same schedule: operations in order, with constant subexpressions
-folded, small integer powers as products, and the steps that loops have in common taken once; and
-the same as scalar operations, if the arrays of a graph only collect scalars.
+folded, small integer powers as products, powers to exponents that would be rounded as quotients,
+and the steps that loops have in common taken once; and the same as scalar operations, if the
+arrays of a graph only collect scalars.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape, packed_slices
+from difflab.graph.passes.exponents import precise_powers
 from difflab.graph.passes.shared_steps import steps_once
 from difflab.primitives import constant_array, divide, multiply, power
 
@@ -83,7 +85,7 @@ class Schedule:
     @classmethod
     def of(cls, function: Function) -> Schedule:
         """Schedule `function`."""
-        schedule = cls(steps_once(function))
+        schedule = cls(steps_once(precise_powers(function)))
         with np.errstate(all="ignore"):
             _Scheduler(schedule).fill()
         return schedule
