@@ -23,7 +23,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
 from difflab.graph.passes.exact import fold
-from difflab.graph.passes.exponents import precise_powers
 from difflab.primitives import broadcast, power
 
 __all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Numbers", "Recipe", "recipe", "recipe_of"]
@@ -134,7 +133,7 @@ def _names(arity: int) -> list[str]:
 
 def recipe_of(function: Function, output: int = 0) -> Recipe:
     """Return an output of a recorded function as a recipe over the function's inputs."""
-    function = fold(precise_powers(function))
+    function = fold(function.in_floats)
     graph = function.graph
     result = function.outputs[output]
     arguments = {node: _narrowest(graph, node) for node in range(len(graph))}

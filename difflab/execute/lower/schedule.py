@@ -21,7 +21,6 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape, packed_slices
-from difflab.graph.passes.exponents import precise_powers
 from difflab.graph.passes.shared_steps import steps_once
 from difflab.primitives import constant_array, divide, multiply, power
 
@@ -85,7 +84,7 @@ class Schedule:
     @classmethod
     def of(cls, function: Function) -> Schedule:
         """Schedule `function`."""
-        schedule = cls(steps_once(precise_powers(function)))
+        schedule = cls(steps_once(function.in_floats))
         with np.errstate(all="ignore"):
             _Scheduler(schedule).fill()
         return schedule

@@ -11,45 +11,37 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Params
+from difflab.graph.ir import FIRST_ROW, Graph, Params
 from difflab.graph.rewrite import Args
-from difflab.graph.rewritten import rewritten
 from difflab.primitives import absolute, add, divide, equal, power, subtract, where
 
-__all__ = ["precise_powers"]
+__all__ = ["has_rounded_exponents", "quotient"]
 
 MOST_QUOTIENTS = 4
 """The most divisions by x that replace a rounded exponent."""
 
 
-def precise_powers(function: Function) -> Function:
-    """Write x^(c - k) as x^c/x^k where c - k is negative and no float64.
-
-    At 0 and at infinity, where that is nan, it is 1/|x|^k.
+def has_rounded_exponents(graph: Graph) -> bool:
+    """Whether the exponent of a power is a difference.
 
     Examples
     --------
     >>> import difflab as dl
-    >>> f = dl.parse("x^(0.1 - 1)")
-    >>> f(1e300), precise_powers(f)(1e300)
-    (1.0000000000000331e-270, 9.999999999999999e-271)
-    >>> precise_powers(f)(0.0)
-    inf
+    >>> has_rounded_exponents(dl.parse("x^(0.1 - 1)").graph)
+    True
     """
-    graph = function.graph
     if power not in graph.primitives or subtract not in graph.primitives:
-        return function
+        return False
     starts = graph.starts[:-1][graph.opcode == graph.primitives.index(power) + FIRST_ROW]
     exponents = graph.opcode[graph.args[starts + 1]]
-    if not np.any(exponents == graph.primitives.index(subtract) + FIRST_ROW):
-        return function
-    return rewritten(function, _quotient)
+    return bool(np.any(exponents == graph.primitives.index(subtract) + FIRST_ROW))
 
 
-def _quotient(
-    builder: Builder, node: int, row: Primitive, args: Args, params: Params
-) -> int | None:
+def quotient(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
+    """Write x^(c - k) as x^c/|x|^k where c - k is negative and no float64; a rule of `rewrite`.
+
+    At 0 and at infinity, where that is nan, it is 1/|x|^k.
+    """
     if row is not power or builder.primitive(args[1]) is not subtract:
         return None
     parts = _parts(*map(builder.number, builder.arguments(args[1])))
