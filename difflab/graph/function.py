@@ -23,11 +23,11 @@ from difflab.graph.arguments import Arguments, by_input
 from difflab.graph.builder import Builder
 from difflab.graph.derived import DerivedCache
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
+from difflab.graph.exponents import has_rounded_exponents, quotient
 from difflab.graph.interpreters import interpreter_for
 from difflab.graph.ir import Graph, Shape, packed_slices
 from difflab.graph.names import missing_values, shortened
 from difflab.graph.node import Node, innermost_trace
-from difflab.graph.passes.exponents import has_rounded_exponents, quotient
 from difflab.graph.pytree import Structure, unflatten
 from difflab.graph.rewrite import rewrite
 from difflab.graph.values import are_numbers, checked_value, first_carrier, in_dtype_of
