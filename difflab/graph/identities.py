@@ -32,6 +32,7 @@ from difflab.primitives import (
     expm1,
     floor,
     index,
+    log,
     log1p,
     logical_and,
     logical_not,
@@ -85,6 +86,10 @@ def simplified(
 
 def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
     """Fold an operation on constants whose result is exact; None if it would be rounded."""
+    if primitive is log and len(args) == 1:
+        value, name = builder.constants.get(args[0], (0, None))
+        if name == "e" or value == 1:
+            return builder.constant(1 if name else 0)
     numbers = []
     for node in args:
         number = builder.number(node)
