@@ -318,7 +318,7 @@ def _times_logarithm(name: str, logarithm: Callable[[Any], Jet]) -> Callable[[An
     def product(factor: Any, argument: Any) -> Jet:
         x, z = jet(factor), jet(argument)
         found, is_zero = x * logarithm(z), x.value == 0
-        if found.value.is_finite() or not is_zero or arb(z.value).is_nan():
+        if arb(found.value).is_finite() or not is_zero or arb(z.value).is_nan():
             return found
         reason = f"the slope of {name} is a logarithm, whose argument is {shown(arb(z.value))}"
         return Jet(
