@@ -43,7 +43,6 @@ def test_recorded_and_eager_powers_keep_their_digits() -> None:
     x = dl.tensor(1e300, requires_grad=True)
     (x**0.1).backward()
     assert _ulps(x.grad, 0.1, 1e300, 1) < 4
-    assert _ulps(dl.partial(dl.parse("x^p"), "x")(x=1e300, p=0.1), 0.1, 1e300, 1) < 4
 
 
 def test_the_slope_has_its_limits_at_zero_and_infinity() -> None:
