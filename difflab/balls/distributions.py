@@ -7,7 +7,17 @@ from functools import partial
 from math import factorial
 from typing import Any
 
-from difflab.balls.elementary import analytic, erfc, exp, log, log1p, power
+from difflab.balls.elementary import (
+    analytic,
+    erfc,
+    exp,
+    gamma,
+    log,
+    log1p,
+    loggamma,
+    power,
+    within,
+)
 from difflab.balls.jets import TERMS, Jet, jet
 from difflab.balls.library import Ball, arb, arb_series
 from difflab.balls.series import hull
@@ -18,7 +28,9 @@ __all__ = [
     "airyaiprime",
     "airybi",
     "airybiprime",
+    "beta",
     "betainc",
+    "betaln",
     "dbetainc",
     "derfcx",
     "derfi",
@@ -99,7 +111,7 @@ def _zeta(s: Ball) -> Callable[[Any], Jet]:
     return analytic(series, partial(at, 0), "zeta", "edge", "q > 0")
 
 
-zeta = with_order("zeta", _zeta)
+zeta = within(with_order("zeta", _zeta), lambda s, q: s <= 1 or q <= 0, "zeta", "s > 1 and q > 0")
 
 
 def _of_two_orders(
@@ -153,5 +165,26 @@ def _beta_density(a: Ball, b: Ball) -> Callable[[Any], Jet]:
     return lambda x: power(x, a - 1) * power(1 - jet(x), b - 1) * Jet(constant)
 
 
-betainc = _of_two_orders("betainc", _betainc)
+def _beta(one: Any, two: Any) -> Jet:
+    a, b = jet(one), jet(two)
+    return gamma(a) * gamma(b) / gamma(a + b)
+
+
+def _betaln(one: Any, two: Any) -> Jet:
+    a, b = jet(one), jet(two)
+    return loggamma(a) + loggamma(b) - loggamma(a + b)
+
+
+def _not_positive(a: Ball, b: Ball) -> bool:
+    return bool(a <= 0 or b <= 0)
+
+
+beta = within(_beta, _not_positive, "beta", "a > 0 and b > 0")
+betaln = within(_betaln, _not_positive, "betaln", "a > 0 and b > 0")
+betainc = within(
+    _of_two_orders("betainc", _betainc),
+    lambda a, b, x: _not_positive(a, b) or x < 0 or x > 1,
+    "betainc",
+    "a, b > 0 and 0 ≤ x ≤ 1",
+)
 dbetainc = _of_two_orders("dbetainc", _beta_density)

@@ -40,6 +40,7 @@ __all__ = [
     "digamma",
     "dpower",
     "dpower_exponent",
+    "entr",
     "erf",
     "erfc",
     "exp",
@@ -63,6 +64,9 @@ __all__ = [
     "sqrt",
     "tan",
     "tanh",
+    "within",
+    "xlog1py",
+    "xlogy",
 ]
 
 mpf = jet
@@ -268,6 +272,64 @@ def logaddexp(one: Any, two: Any) -> Jet:
     if arb(a.value).mid() < arb(b.value).mid():
         a, b = b, a
     return a + softplus(b - a)
+
+
+def within(
+    function: Callable[..., Jet], outside: Callable[..., bool], name: str, domain: str
+) -> Callable[..., Jet]:
+    """Return a function that is nan outside of its domain, where FLINT's is continued.
+
+    Parameters
+    ----------
+    function : callable
+        The function of expansions.
+    outside : callable
+        Whether balls of the arguments are outside of the domain for certain.
+    name, domain : str
+        For messages.
+    """
+
+    def guarded(*arguments: Any) -> Jet:
+        jets = [jet(argument) for argument in arguments]
+        balls = [arb(argument.value) for argument in jets]
+        if not outside(*balls):
+            return function(*arguments)
+        at = ", ".join(map(shown, balls))
+        fault: Fault | None = Fault("edge", f"{name} is defined for {domain}, not for {at}", True)
+        for argument in jets:
+            fault = worse(argument.fault, fault)
+        return Jet(arb.nan(), fault=fault)
+
+    return guarded
+
+
+def entr(argument: Any) -> Jet:
+    """Return -x log x, 0 at x = 0, where its slope is infinite."""
+    x = jet(argument)
+    if x.value == 0:
+        fault = Fault("edge", "entr has an infinite slope at 0", True)
+        return Jet(arb(0), fault=worse(x.fault, fault) if x.varies else x.fault)
+    return -x * natural(x)
+
+
+def _times_logarithm(name: str, logarithm: Callable[[Any], Jet]) -> Callable[[Any, Any], Jet]:
+    """Return x·log z, 0 where x is 0."""
+
+    def product(factor: Any, argument: Any) -> Jet:
+        x, z = jet(factor), jet(argument)
+        found, is_zero = x * logarithm(z), x.value == 0
+        if arb(found.value).is_finite() or not is_zero or arb(z.value).is_nan():
+            return found
+        reason = f"the slope of {name} is a logarithm, whose argument is {shown(arb(z.value))}"
+        return Jet(
+            arb(0), fault=worse(found.fault, Fault("edge", reason, True)) if x.varies else x.fault
+        )
+
+    return product
+
+
+xlogy = _times_logarithm("xlogy", natural)
+xlog1py = _times_logarithm("xlog1py", log1p)
 
 
 def polygamma(order: Any, x: Any) -> Jet:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import comb, factorial
 from typing import Any
 
-from difflab.balls.elementary import analytic, exp, power
+from difflab.balls.elementary import analytic, exp, power, within
 from difflab.balls.jets import TERMS, Fault, Jet, ObstacleKind, jet
 from difflab.balls.library import Ball, arb, arb_series, shown, whole
 from difflab.balls.series import FEW, Series, hull
@@ -137,7 +137,7 @@ def _incomplete(name: str, part: str, sign: int) -> Function:
 
         return analytic(series, value, name, "edge", "x > 0")
 
-    return with_order(name, make)
+    return within(with_order(name, make), lambda a, x: a <= 0 or x < 0, name, "a > 0 and x ≥ 0")
 
 
 def _density(a: Ball) -> Callable[[Any], Jet]:

@@ -16,7 +16,7 @@ from difflab.errors import DifflabError, InputError, ShapeError, TraceError
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
 
-__all__ = ["OtherCarrierError", "apply"]
+__all__ = ["OtherCarrierError", "apply", "constant"]
 
 
 class OtherCarrierError(TraceError):
@@ -63,6 +63,29 @@ def apply(primitive: Primitive, *args: Any, **params: Any) -> Any:
         if isinstance(error, DifflabError):
             raise
         raise computation_error(primitive.name, args, error) from error
+
+
+def constant(number: float, like: Any, name: str | None = None) -> Any:
+    """Return a number whose functions a carrier records, as in ``log(constant(10, x))``.
+
+    A derivative rule that called a function of a Python number would hold its rounded value.
+
+    Parameters
+    ----------
+    number : int or float
+        The number.
+    like : carrier, number or array
+        An operand of the rule; where it is no carrier, the number itself is returned.
+    name : {"pi", "e"}, optional
+        The constant that `number` is rounded from.
+
+    Examples
+    --------
+    >>> constant(10, 2.0)
+    10
+    """
+    make = getattr(like, "__difflab_constant__", None)
+    return number if make is None else make(number, name)
 
 
 def computation_error(name: str, args: tuple[Any, ...], error: Exception) -> DifflabError:

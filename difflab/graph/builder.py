@@ -20,7 +20,7 @@ from difflab.core.conversions import TOO_LARGE, refused
 from difflab.core.place import SourceLocation, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
-from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
+from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, REDUCIBLE_OF_CONSTANTS, simplified
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape
 from difflab.graph.source import NOWHERE, SourceMap, packed
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
@@ -28,6 +28,9 @@ from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 __all__ = ["OPEN_TRACES", "Builder"]
 
 Span = tuple[int, int]
+
+LONGEST_FIXED = 16
+"""The most nodes of an expression of constants that identities look at."""
 
 
 class _OpenTraces(threading.local):
@@ -71,7 +74,7 @@ class Builder:
     Attributes
     ----------
     folds : bool
-        Whether operations on constants are folded, with rounding, when it simplifies.
+        Whether operations on constants are folded where that is exact, when it simplifies.
     annihilates : bool
         Whether a factor that is the constant 0 makes a product 0, whatever the other factor is.
     commutes : bool
@@ -199,12 +202,14 @@ class Builder:
         args = tuple(args)
         if primitive.truths or (self.has_truths and self._any_truth(args)):
             args = self._as_truths(primitive, self._as_numbers(primitive, args))
+        of_constants = False
         if self.simplify and (
             primitive in ALWAYS_TRIED or 1 in map(self.reducible.__getitem__, args)
         ):
             node = simplified(self, primitive, args, params)
             if node is not None:
                 return node
+            of_constants = primitive in REDUCIBLE_OF_CONSTANTS and all(map(self.fixed, args))
         shape = 0
         if primitive.shape is not None:
             shape = self._shape_id(primitive.shape(self._shapes(args), **dict(params)))
@@ -226,6 +231,8 @@ class Builder:
             node = self.index[key] = self._append(opcode, args, shape, span)
             if params:
                 self.param_ids[node] = self._param_id(params)
+            if of_constants:
+                self.reducible[node] = 1
         return node
 
     def emit_simplified(
@@ -277,6 +284,22 @@ class Builder:
         while self.primitive(node) is broadcast or self.primitive(node) is reshape:
             node = self.args[self.starts[node]]
         return self.constants[node][0] if node in self.constants else None
+
+    def named(self, node: int) -> bool:
+        """Whether a node is pi or e, whose number is rounded."""
+        return node in self.constants and self.constants[node][1] is not None
+
+    def fixed(self, node: int) -> bool:
+        """Whether a node is a constant, or a short scalar operation on constants, as 1/7 is."""
+        pending, left = [node], LONGEST_FIXED
+        while pending and left:
+            node, left = pending.pop(), left - 1
+            if node in self.constants:
+                continue
+            if node in self.shape_ids or self.opcode[node] < FIRST_ROW:
+                return False
+            pending += self.args[self.starts[node] : self.starts[node + 1]]
+        return not pending
 
     def graph(self) -> Graph:
         """Return all nodes as a graph; its columns are views, to be released before appending."""
@@ -388,11 +411,18 @@ class Builder:
         ids = [self.shape_ids.get(node, 0) for node in args]
         if len(set(ids)) > 1:
             return args
-        numbers = [
-            self.constant(number) if (number := self.number(node)) is not None else node
-            for node in args
-        ]
+        numbers = list(map(self._scalar, args))
         return args if self.constants.keys() >= set(numbers) else tuple(numbers)
+
+    def _scalar(self, node: int) -> int:
+        """Return the number of which a node is an array; else the node."""
+        number = self.number(node)
+        if number is not None:
+            return self.constant(number)
+        source = node
+        while self.primitive(source) is broadcast:
+            source = self.args[self.starts[source]]
+        return source if source != node and self.fixed(source) else node
 
     def spread(self, node: int, shape: Shape) -> int:
         """Return `node` broadcast to `shape`; a truth value becomes a number."""

@@ -23,6 +23,7 @@ from difflab.graph.arguments import Arguments, by_input
 from difflab.graph.builder import Builder
 from difflab.graph.derived import DerivedCache
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
+from difflab.graph.exponents import has_rounded_exponents, quotient
 from difflab.graph.interpreters import interpreter_for
 from difflab.graph.ir import Graph, Shape, packed_slices
 from difflab.graph.names import missing_values, shortened
@@ -162,6 +163,25 @@ class Function(Views):
     def _holds_custom_rows(self) -> bool:
         """Whether a row has rules for all arguments at once, such as a loop."""
         return any(isinstance(row.rule, Custom) for row in self.graph.primitives)
+
+    @cached_property
+    def in_floats(self) -> Function:
+        """The function for float64: powers to exponents that would be rounded are quotients.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> print(dl.parse("x^(0.1 - 1)").in_floats.graph.primitives[-1])
+        <primitive divide>
+        """
+        if not has_rounded_exponents(self.graph):
+            return self
+        builder = Builder(self.graph.source)
+        copied = rewrite(self.graph, builder, quotient)
+        inputs = [copied[node] for node in self.input_nodes]
+        outputs = [copied[node] for node in self.outputs]
+        names, structure = self.output_names, self.structure
+        return Function.build(builder, inputs, outputs, names, structure, arguments=self.arguments)
 
     def on_arrays(self, values: Sequence[Any]) -> list[Any]:
         """Return every output for one array per input, of shape batch + output shape."""
@@ -363,12 +383,14 @@ def evaluate(
             raise PointError(missing_values(missing))
         values = [values[name] for name in function.inputs]
     given = _in_order(function, values, enter=interpreter is None)
+    chosen = interpreter or interpreter_for(given)
+    if isinstance(chosen, ArrayInterpreter) and not any(map(np.iscomplexobj, given)):
+        function = function.in_floats
     environment = dict(zip(function.input_nodes, given, strict=True))
     traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
     if interpreter is None and traced is not None:
         builder, nodes = traced
         return in_dtype_of(given, [Node(builder, k) for k in inline(function, builder, nodes)])
-    chosen = interpreter or interpreter_for(given)
     with nullcontext() if interpreter else device_context(given):
         return fold(function.graph, environment, function.outputs, chosen)
 

@@ -2,36 +2,58 @@
 
 Every one is exact in floating point (up to the sign of a zero), except that a factor that is
 the constant 0 annihilates, unless the builder says otherwise: in a derivative it stands for "no
-dependence". Constants fold to
-the value that NumPy computes.
+dependence". Operations on constants fold where that is exact: 2·3, but neither 1/7 nor 0.1 - 1,
+which a target rounds, as precisely as it computes, before its first call.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.primitives import (
+    absolute,
     add,
     as_number,
     broadcast,
+    ceil,
     constant_array,
+    cos,
+    cosh,
     divide,
     dpower,
+    exp,
+    expm1,
+    floor,
     index,
+    log,
+    log1p,
     logical_and,
     logical_not,
     logical_or,
+    maximum,
+    minimum,
     multiply,
     negative,
     power,
+    relu,
     reshape,
+    round_,
+    sech,
+    sign,
+    sin,
+    sinh,
+    sqrt,
     subtract,
     sum_,
+    tan,
+    tanh,
     transpose,
     where,
 )
@@ -39,7 +61,7 @@ from difflab.primitives import (
 if TYPE_CHECKING:
     from difflab.graph.builder import Builder
 
-__all__ = ["ALWAYS_TRIED", "REDUCIBLE", "folded", "simplified"]
+__all__ = ["ALWAYS_TRIED", "REDUCIBLE", "REDUCIBLE_OF_CONSTANTS", "folded", "simplified"]
 
 Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
 
@@ -59,11 +81,43 @@ def simplified(
         node = identity(builder, args)
         if node is not None:
             return _whole(builder, node, args)
-    return None if params or not builder.folds else folded(builder, primitive, args)
+    return None if params or not builder.folds else _exactly(builder, primitive, args)
+
+
+def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
+    """Fold an operation on constants whose result is exact; None if it would be rounded."""
+    if primitive is log and len(args) == 1:
+        value, name = builder.constants.get(args[0], (0, None))
+        if name == "e" or value == 1:
+            return builder.constant(1 if name else 0)
+    numbers = []
+    for node in args:
+        number = builder.number(node)
+        if number is None or builder.named(node) or not math.isfinite(number):
+            return None
+        numbers.append(number)
+    operation = _RATIONAL.get(primitive)
+    if operation is not None:
+        try:
+            value = operation(*map(Fraction, numbers))
+            if value.denominator & (value.denominator - 1) or Fraction(float(value)) != value:
+                return None
+        except (ArithmeticError, ValueError):
+            return None
+    elif primitive not in _EXACT and not (any(numbers) is False and primitive in _EXACT_AT_ZERO):
+        return None
+    return folded(builder, primitive, args)
+
+
+def _whole_power(base: Fraction, exponent: Fraction) -> Fraction:
+    """Return a power with a small whole exponent; others are not rational, or large."""
+    if exponent.denominator != 1 or abs(exponent) > LARGEST_POWER:
+        raise ValueError
+    return base**exponent.numerator
 
 
 def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
-    """Fold an operation on constants; None if the result is not finite."""
+    """Fold an operation on constants, with rounding; None if the result is not finite."""
     if primitive.boolean or primitive is as_number or primitive.shape is not None:
         return None
     numbers = []
@@ -178,6 +232,11 @@ def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
     if builder.number(a) == 0:
         return builder.emit(negative, (b,))
     minus_a, minus_b = _negated(builder, a), _negated(builder, b)
+    if builder.primitive(a) is subtract and builder.fixed(a) and b in builder.constants:
+        first, second = builder.arguments(a)
+        total = _exactly(builder, add, (second, b))
+        if first in builder.constants and total is not None:
+            return builder.emit(subtract, (first, total))
     if minus_b is not None:
         return builder.emit(add, (a, minus_b))
     if minus_a is not None:
@@ -199,6 +258,10 @@ def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
             scaled = _scaled(builder, factor, other)
             if scaled is not None:
                 return scaled
+        elif builder.fixed(factor) and builder.primitive(factor) is divide:
+            one, divisor = builder.arguments(factor)
+            if builder.number(one) == 1:
+                return builder.emit(divide, (other, divisor))
         positive = _negated(builder, factor)
         if positive is not None:
             product = builder.emit(multiply, (positive, other))
@@ -226,7 +289,7 @@ def _scaled(builder: Builder, constant: int, node: int) -> int | None:
     for factor, other in (args := builder.arguments(node), args[::-1]):
         scale = builder.number(factor)
         if scale is not None and scale > 1 and exponent_of(scale):
-            product = _number(builder, float(number) * scale)
+            product = _exactly(builder, multiply, (constant, factor))
             return None if product is None else builder.emit(multiply, (product, other))
     return None
 
@@ -270,12 +333,13 @@ def _dpower(builder: Builder, args: tuple[int, ...]) -> int | None:
     """p·xᵖ⁻¹ in basic operations if p is constant."""
     base, exponent = args
     number = builder.number(exponent)
-    if number is None:
+    if number is None and not builder.fixed(exponent):
         return None
     if number == 0:
         return builder.constant(0)
-    lowered = builder.emit(power, (base, builder.constant(number - 1)))
-    return builder.emit(multiply, (builder.constant(number), lowered))
+    one = builder.constant(1)
+    lowered = builder.emit(power, (base, builder.emit(subtract, (exponent, one))))
+    return builder.emit(multiply, (exponent, lowered))
 
 
 def _where(builder: Builder, args: tuple[int, ...]) -> int | None:
@@ -311,8 +375,30 @@ _IDENTITIES: dict[Primitive, Identity] = {
     logical_not: _not,
 }
 
+LARGEST_POWER = 64
+"""The largest whole exponent with which a constant is folded."""
+
+_RATIONAL: dict[Primitive, Callable[..., Fraction]] = {
+    add: operator.add,
+    subtract: operator.sub,
+    multiply: operator.mul,
+    divide: operator.truediv,
+    negative: operator.neg,
+    power: _whole_power,
+}
+"""Operations on constants that fold where the rational result is a float64."""
+
+_EXACT = frozenset({absolute, ceil, floor, maximum, minimum, relu, round_, sign, where})
+"""Rows whose result is one of the arguments, or a whole number that is not rounded."""
+
+_EXACT_AT_ZERO = frozenset({cos, cosh, exp, expm1, log1p, sech, sin, sinh, sqrt, tan, tanh})
+"""Rows whose result at 0 is 0 or 1."""
+
 REDUCIBLE = frozenset({negative, subtract, broadcast, constant_array, logical_not})
 """Rows whose result, like a constant, as an argument can make an identity apply."""
+
+REDUCIBLE_OF_CONSTANTS = frozenset({divide, subtract})
+"""Rows of which the same holds where they operate on constants, as in 1/7."""
 
 ALWAYS_TRIED = frozenset({where, logical_and, logical_or, reshape, sum_, transpose})
 """Rows whose identities look at more than whether an argument is reducible."""

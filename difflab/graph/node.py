@@ -137,6 +137,10 @@ class Node(Handle):
         builder = self.builder
         return Node(builder, builder.spread(builder.constant(value), self.shape), self.precision)
 
+    def __difflab_constant__(self, number: float, name: str | None) -> Node:
+        """Return a constant, on which operations are recorded."""
+        return Node(self.builder, self.builder.constant(number, name), precision_of(number))
+
     def _take(self, new: Node) -> None:
         """Stand for the value of another handle from now on."""
         self.builder, self.id, self.epoch = new.builder, new.id, new.builder.epoch

@@ -20,8 +20,8 @@ _OPEN, _BRACKET = int(TokenKind.OPEN), int(TokenKind.BRACKET)
 class ListParser(ExpressionParser):
     """Parser of expressions with lists.
 
-    A bracket where an operand is expected lists the elements of an array, ``[x, 2*x]``; directly
-    among the arguments of an array function that takes some it lists integers, ``sum(x, [0])``.
+    A bracket where an operand is expected lists the elements of an array, ``[x, 2*x]``; after the
+    first argument of an array function that takes some it lists integers, ``sum(x, [0])``.
     """
 
     def __init__(self, text: str, variables: Iterable[str] = ()) -> None:
@@ -49,7 +49,8 @@ class ListParser(ExpressionParser):
         """Open an array, or read the integers in brackets after the arguments of a call."""
         row = self.frames[-1].row if self.frames else None
         inside = self.operators[-1] == _OPEN and row is not ITERATE
-        if not isinstance(row, ArrayCall) or not row.lists or not inside:
+        first = bool(self.frames) and len(self.nodes) == self.frames[-1].base
+        if not isinstance(row, ArrayCall) or not row.lists or not inside or first:
             self.frames.append(Frame(LIST, len(self.nodes), start, start))
             self.prefix(_BRACKET, start, end)
             return

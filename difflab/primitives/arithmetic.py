@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+from difflab.core.apply import constant
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.exponential import log
@@ -41,10 +42,10 @@ REAL = (-3.0, 3.0)
 POSITIVE = (0.2, 4.0)
 
 
-def _logarithms(k: int, x: Terms) -> list[Term]:
-    """Return the derivatives of ln x up to order k."""
+def _logarithms(k: int, x: Terms, like: Term) -> list[Term]:
+    """Return the derivatives of ln x up to order k, recorded as operations on `like` are."""
     assert log.taylor is not None
-    found = [log(x[0])]
+    found = [log(constant(x[0], like) if isinstance(x[0], int | float) else x[0])]
     for i in range(1, k + 1):
         found.append(log.taylor(i, found, x))
     return found
@@ -55,7 +56,7 @@ def _powers(k: int, x: Terms, p: Terms) -> list[Term]:
     first = power(x[0], p[0])
     if all(c is None for c in p[1 : k + 1]):
         return powers(k, first, x, p[0])
-    return exponentials(k, first, products(k, p, _logarithms(k, x)))
+    return exponentials(k, first, products(k, p, _logarithms(k, x, p[0])))
 
 
 def _dpower_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:
@@ -189,7 +190,7 @@ dpower_exponent: Primitive = Primitive(
     c="({0} == 0.0 && {1} > 0.0 ? 0.0 : pow({0}, {1}) * log({0}))",
     python="(0.0 if {0} == 0.0 and {1} > 0.0 else pow({0}, {1}) * log({0}))",
     glyph="∂xʸ/∂y",
-    taylor=lambda k, y, x, p: leibniz(k, _powers(k, x, p), _logarithms(k, x)),
+    taylor=lambda k, y, x, p: leibniz(k, _powers(k, x, p), _logarithms(k, x, p[0])),
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: power(x, p) * log(x),
 )
@@ -222,7 +223,7 @@ cbrt: Primitive = Primitive(
 dcbrt: Primitive = Primitive(
     name="dcbrt",
     kernel=kernels.cbrt_derivative,
-    rule=elementwise(lambda t, y, x: t * (y * (-2 / 3) / x)),
+    rule=elementwise(lambda t, y, x: t * (y * (constant(-2, x) / 3) / x)),
     c="(1.0 / (3.0 * (cbrt({0}) * cbrt({0}))))",
     glyph="cbrt′",
     samples=(POSITIVE,),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+from difflab.core.apply import constant
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.recurrences import logarithm, reciprocal
@@ -36,7 +35,7 @@ exp: Primitive = Primitive(
 )
 exp2: Primitive = Primitive(
     name="exp2",
-    rule=elementwise(lambda t, y, x: t * (y * math.log(2))),
+    rule=elementwise(lambda t, y, x: t * (y * log(constant(2, x)))),
     sympy=lambda sympy, x: 2**x,
     mpmath=lambda mp, x: mp.mpf(2) ** x,
     flint=lambda fl, x: fl.power(2, x),
@@ -79,7 +78,7 @@ dlog: Primitive = Primitive(
 )
 log2: Primitive = Primitive(
     name="log2",
-    rule=elementwise(lambda t, y, x: t * (dlog(x) * (1 / math.log(2)))),
+    rule=elementwise(lambda t, y, x: t * (dlog(x) / log(constant(2, x)))),
     sympy=lambda sympy, x: sympy.log(x) / sympy.log(2),
     mpmath=lambda mp, x: mp.log(x, 2),
     latex="\\log_2\\left({0}\\right)",
@@ -88,7 +87,7 @@ log2: Primitive = Primitive(
 )
 log10: Primitive = Primitive(
     name="log10",
-    rule=elementwise(lambda t, y, x: t * (dlog(x) * (1 / math.log(10)))),
+    rule=elementwise(lambda t, y, x: t * (dlog(x) / log(constant(10, x)))),
     sympy=lambda sympy, x: sympy.log(x) / sympy.log(10),
     mpmath="log10",
     latex="\\log_{{10}}\\left({0}\\right)",

@@ -30,6 +30,7 @@ FAMILIES = {
     "transforms": 1,
     "series": 1,
     "sparsity": 1,
+    "constants": 1,
     "loops": 2,
     "numeric": 1,
     "jit": 1,

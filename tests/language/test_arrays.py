@@ -364,8 +364,9 @@ def test_an_array_can_be_listed_inside_a_call() -> None:
     assert parse("det([[a, b], [c, d]])")(2.0, 3.0, 4.0, 7.0) == pytest.approx(2.0)
     y = parse("solve([[2, 0], [0, s]], [s, 2*s])")(0.5)
     assert y.tolist() == [0.25, 2.0]
-    with pytest.raises(ParseError, match="declare the array as an input"):
-        parse("norm([[a, b]])")  # its brackets are axes
+    assert parse("norm([[a, b]])")(3.0, 4.0) == 5.0
+    assert parse("max([x, y, z]) + sum([x, y])")(1.0, 2.0, 3.0) == 6.0
+    assert parse("sum([[x, y], [1, 2]], [0])")(3.0, 4.0).tolist() == [4.0, 6.0]
 
 
 @pytest.mark.parametrize(

@@ -252,9 +252,9 @@ class _SeriesExpansion:
         return spread(self.sweep.constant(0), self._shape(series))
 
     def _number(self, series: Series) -> Node | float | None:
-        """Return the value, of a constant as a number."""
+        """Return the value, of a whole constant as a number: Python would round others."""
         known = None if series.terms[0] is None else self.builder.number(series.terms[0])
-        return self._clean(series, 0) if known is None else known
+        return known if known is not None and float(known).is_integer() else self._clean(series, 0)
 
     def _shape(self, series: Series) -> Shape:
         while series.terms[0] is None:  # only derivatives have a first term of zero
@@ -314,7 +314,7 @@ class _SeriesExpansion:
             return self.applied(row, series.params, operands)
         if isinstance(row.rule, Elementwise):
             found = template(entry, len(args))
-            constants = (self._constant(self.builder.constant(c)) for c in found.constants)
+            constants = (self._constant(self.builder.constant(*pair)) for pair in found.constants)
             slots = [dot, series, *args, *constants]
             for primitive, positions in found.steps:
                 slots.append(self.applied(primitive, (), [slots[k] for k in positions]))

@@ -14,6 +14,7 @@ from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.ir import Number
 from difflab.graph.node import Node
 
 __all__ = ["Template", "template"]
@@ -23,7 +24,8 @@ __all__ = ["Template", "template"]
 class Template:
     """The steps of one map ``(t, y, *args) -> t · ∂y/∂arg``."""
 
-    constants: tuple[float | int, ...]
+    constants: tuple[tuple[Number, str | None], ...]
+    """Values and names."""
     steps: tuple[tuple[Primitive, tuple[int, ...]], ...]
     result: int
     taken: frozenset[int]
@@ -31,7 +33,7 @@ class Template:
 
     def stamp(self, builder: Builder, t: int, y: int, args: list[int]) -> int:
         """Append the steps for the cotangent or tangent `t` of node `y`; return the result."""
-        slots = [t, y, *args, *map(builder.constant, self.constants)]
+        slots = [t, y, *args, *(builder.constant(*pair) for pair in self.constants)]
         for primitive, operands in self.steps:
             slots.append(builder.emit(primitive, [slots[operand] for operand in operands]))
         return slots[self.result]
@@ -46,9 +48,9 @@ def template(rule_map: Callable[..., Any], arity: int) -> Template:
     placeholders = [Node(builder, node) for node in slot_of]
     result = rule_map(*placeholders)
     numbers = []
-    for node, (value, _) in builder.constants.items():
+    for node, pair in builder.constants.items():
         slot_of[node] = len(slot_of)
-        numbers.append(value)
+        numbers.append(pair)
     steps = []
     for node in range(len(builder)):
         row = builder.primitive(node)

@@ -86,7 +86,7 @@ class Zeros:
         if part.mask is None:
             return Masked(value)
         slots = [part.value, y, *args]
-        numbers = [*map(self.builder.number, slots), *found.constants]
+        numbers = [*map(self.builder.number, slots), *(value for value, _ in found.constants)]
         if self._value(part.mask) is None:
             known = [numbers[slot] for slot in found.taken]
             finite = all(number is not None and math.isfinite(number) for number in known)

@@ -22,6 +22,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
+from difflab.graph.passes.exact import fold
 from difflab.primitives import broadcast, power
 
 __all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Numbers", "Recipe", "recipe", "recipe_of"]
@@ -132,6 +133,7 @@ def _names(arity: int) -> list[str]:
 
 def recipe_of(function: Function, output: int = 0) -> Recipe:
     """Return an output of a recorded function as a recipe over the function's inputs."""
+    function = fold(function.in_floats)
     graph = function.graph
     result = function.outputs[output]
     arguments = {node: _narrowest(graph, node) for node in range(len(graph))}

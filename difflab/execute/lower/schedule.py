@@ -1,8 +1,9 @@
 """The schedule: the operations of a function in order, independent of the target.
 
 Every target implements the same schedule: operations in order, with constant subexpressions
-folded, small integer powers as products, and the steps that loops have in common taken once; and
-the same as scalar operations, if the arrays of a graph only collect scalars.
+folded, small integer powers as products, powers to exponents that would be rounded as quotients,
+and the steps that loops have in common taken once; and the same as scalar operations, if the
+arrays of a graph only collect scalars.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Schedule:
     @classmethod
     def of(cls, function: Function) -> Schedule:
         """Schedule `function`."""
-        schedule = cls(steps_once(function))
+        schedule = cls(steps_once(function.in_floats))
         with np.errstate(all="ignore"):
             _Scheduler(schedule).fill()
         return schedule
