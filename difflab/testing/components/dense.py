@@ -201,6 +201,7 @@ def report(
     values: Array,
     unjudged: str,
     explain: Callable[[], str] = str,
+    eps: float = 2.0**-52,
 ) -> None:
     """Raise an error or emit a warning about the components that did not pass.
 
@@ -209,7 +210,7 @@ def report(
     __tracebackhide__ = True
     if not (verdicts.wrong.any() or verdicts.unjudged.any()):
         return
-    wrong, open_ = (_components(yours, truth, mask, names, values) for mask in verdicts)
+    wrong, open_ = (_components(yours, truth, mask, names, values, eps) for mask in verdicts)
     hint = ""
     if wrong:
         hint = _misplaced(yours, truth, verdicts.wrong, names) or diagnose(
@@ -260,6 +261,7 @@ def _components(
     chosen: NDArray[np.bool_],
     names: ComponentNames,
     values: Array,
+    eps: float,
 ) -> tuple[Component, ...]:
     return tuple(
         Component(
@@ -272,6 +274,7 @@ def _components(
             noise=float(truth.noise[i])
             if truth.noise[i] > _REPORTED_NOISE * abs(values[i])
             else 0.0,
+            eps=eps,
         )
         for i, j in np.argwhere(chosen)
     )

@@ -48,6 +48,8 @@ class Component:
         The one-sided derivatives; they differ at a kink.
     noise : float
         The error of the function's values, if it is larger than rounding; otherwise 0.
+    eps : float
+        The spacing at 1 of the dtype, whose ULPs are counted.
     """
 
     name: str
@@ -57,13 +59,16 @@ class Component:
     left: float
     right: float
     noise: float = 0.0
+    eps: float = 2.0**-52
 
     @classmethod
-    def along(cls, name: str, yours: float, error: Slope, output: int = 0) -> Component:
+    def along(
+        cls, name: str, yours: float, error: Slope, output: int = 0, eps: float = 2.0**-52
+    ) -> Component:
         """Return the component from the slope of its error, numeric minus `yours`."""
         numeric, jump = yours + float(error.value[output]), float(error.half_jump[output])
         bar = float(error.bar[output])
-        return cls(name, yours, numeric, bar, numeric - jump, numeric + jump)
+        return cls(name, yours, numeric, bar, numeric - jump, numeric + jump, eps=eps)
 
     @property
     def kink(self) -> bool:
@@ -81,8 +86,16 @@ class Component:
             numeric,
             f"{self.bar:.1e}",
             f"{relative:.1e}",
-            f"{ulp_distance(self.yours, self.numeric):.1e}",
+            f"{self.ulps:.1e}",
         )
+
+    @property
+    def ulps(self) -> float:
+        """The error in ULPs of the dtype."""
+        if self.eps <= 2.0**-52:
+            return float(ulp_distance(self.yours, self.numeric))
+        size = np.ldexp(1.0, int(np.frexp(self.numeric)[1]) - 1) if self.numeric else np.inf
+        return float(abs(self.yours - self.numeric) / (self.eps * size))
 
 
 def describe(

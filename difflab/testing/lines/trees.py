@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ _COARSE = 100
 """The same in other dtypes, where each component costs 8 evaluations or some more."""
 _ELEMENTS = 1 << 16
 """Elements of a Jacobian up to which it is checked element by element."""
+_TRACED = 20_000
+"""Elements of a wrong Jacobian up to which the mistake is searched for in the graph."""
 _ROUNDINGS = 8.0
 _NEIGHBOURS = 2
 
@@ -135,7 +138,31 @@ class GradientCheck:
             moving = slope if self.gradient is None or callable(self.gradient) else yours
             here = point.numbers()
             truth, verdicts = decided(packed, moving, yours, here, values, allowed, method)
-        report(yours, truth, verdicts, allowed, TreeNames(self), values, unjudged)
+        explain = partial(self.explained, yours)
+        report(yours, truth, verdicts, allowed, TreeNames(self), values, unjudged, explain)
+
+    def explained(self, yours: Array) -> str:
+        """Return the mistake in one operation that gives a wrong Jacobian ``(m, n)``.
+
+        Empty if none does, or the function is too large or cannot be traced.
+        """
+        if self.point.libraries - {"numpy", ""} or any(leaf.complex for leaf in self.point.leaves):
+            return ""
+        if yours.shape != (self.probe.center.size, self.point.n) or yours.size > _TRACED:
+            return ""
+        # A right gradient needs no graph, and graphs take longer to import than to check many.
+        from difflab.graph.trace import trace
+        from difflab.testing.components.wrong_operation import mistake_in
+
+        point = self.point
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                function = trace(lambda *leaves: self.f(point.rebuilt(leaves)), *point.copies())
+                alike = max(1e-6, _ROUNDINGS**2 * self.probe.eps)
+                return mistake_in(function, point.numbers(), yours, alike)
+        except Exception:  # user code may raise anything on a traced value
+            return ""
 
     def by_coordinates(self, allowed: Tolerance, unjudged: str) -> None:
         """Check every component in a coarser dtype; what noise hides is left to directions."""
@@ -153,7 +180,9 @@ class GradientCheck:
             wrong = judged(yours, truth, allowed, noise).wrong
             wrong = confirmed(self.probe, yours, truth, wrong)
         verdicts = Verdicts(wrong, np.zeros_like(wrong))
-        report(yours, truth, verdicts, allowed, TreeNames(self), self.probe.center, unjudged)
+        names, values = TreeNames(self), self.probe.center
+        explain = partial(self.explained, yours)
+        report(yours, truth, verdicts, allowed, names, values, unjudged, explain, self.probe.eps)
 
     def by_directions(self, unjudged: str) -> None:
         """Check along a few directions, and find the component that is wrong."""
