@@ -129,6 +129,7 @@ def value_of(f: Callee, point: Array) -> Array:
 
 def jacobian_of(gradient: Callee | ArrayLike, point: Array, values: Array) -> Array:
     """Return the gradient under test as an ``(m, n)`` Jacobian."""
+    __tracebackhide__ = True
     result = gradient(argument(point)) if callable(gradient) else gradient
     array = real_array(result, "the gradient is not an array of real numbers", GradientMismatch)
     m, n = values.size, point.size
@@ -150,6 +151,7 @@ def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
 
     Imaginary parts of 0 are no part of the value; all others are.
     """
+    __tracebackhide__ = True
     try:
         found = host_numbers(value, "it")
         if found.dtype.kind == "c" and not found.imag.any():
@@ -285,19 +287,15 @@ class Names(NamedTuple):
 
     into: tuple[int, ...]
     out: tuple[int, ...]
-
-    @property
-    def root(self) -> str:
-        """The name of the array."""
-        return "x"
+    root: str = "x"
 
     def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
         """Return the only array, if it has axes."""
-        return [("x", 0, self.into, False)] if self.into else []
+        return [(self.root, 0, self.into, False)] if self.into else []
 
     def of(self, row: int, column: int) -> str:
         """Return the name of one element of the Jacobian."""
-        x = "x" + subscript(column, self.into)
+        x = self.root + subscript(column, self.into)
         return f"dy{subscript(row, self.out)}/d{x}" if self.out else x
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.core.table import Column, Table
 from difflab.errors import DifflabError
+from difflab.testing.components.mistakes import COARSE, coarse_dtype, precision_text
 from difflab.referee.ulp import ulp_distance
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
 _SHOWN = 10
 _ALIKE = 1e-6
 _ROUGH = 0.01  # the most that an error bar adds to that
+_OF_ERROR = 0.05
 _NEAR = 0.05
 
 
@@ -189,20 +191,23 @@ def diagnose(
         return ""
     room = np.broadcast_to(bars, yours.shape)
     rough = room[wrong]
-    if _alike(bad, -good, rough):
+    off = np.abs(bad - good)
+    if _alike(bad, -good, rough, off):
         return "likely a sign error: in these components yours is minus the numeric value"
-    if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T, room):
+    whole = np.abs(yours - numeric)
+    if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T, room, whole.max()):
         return "likely transposed: rows must be outputs, columns must be inputs"
-    if bad.size > 1 and _alike(np.sort(bad), np.sort(good), rough.max()):
+    dtype = coarse_dtype(bad)
+    if dtype and bool(np.all(off <= COARSE[dtype] * np.abs(good) + rough)):
+        return precision_text(dtype)
+    if bad.size > 1 and _alike(np.sort(bad), np.sort(good), rough.max(), off.min()):
         return "likely permuted: the wrong components have each other's values"
-    if (
-        bad.size > 1
-        and np.all(good != 0)
-        and bad[0] != 0
-        and _alike(bad / good, bad[0] / good[0], 2 * np.max(np.abs(rough * bad) / good**2))
-    ):
-        return f"likely a wrong factor: yours is {bad[0] / good[0]:.6g} times the numeric value"
-    if np.all(np.abs(bad - good) <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
+    if bad.size > 1 and np.all(good != 0) and bad.any():
+        ratio = float(np.median(bad / good))
+        if _alike(bad, ratio * good, (1 + abs(ratio)) * rough, off):
+            return f"likely a wrong factor: yours is {_factor(ratio, rough / np.abs(good))} times " \
+                "the numeric value"
+    if np.all(off <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
         return (
             "the errors are small: if f iterates to a tolerance or chooses its own steps, "
             "allow for its error with rtol or atol"
@@ -210,12 +215,34 @@ def diagnose(
     return ""
 
 
+def _factor(ratio: float, room: NDArray[float64]) -> str:
+    """Return a factor with the digits that the error bars leave, and that tell it from 1."""
+    least = max(float(np.min(room)), 1e-9)
+    for digits in range(2, 10):
+        near = float(f"{ratio:.{digits}g}")
+        if abs(near - ratio) <= least * abs(ratio) and near != 1.0:
+            return f"{near:.{digits}g}"
+    return f"{ratio:.10g}"
+
+
 def _alike(
-    a: NDArray[float64], b: NDArray[float64] | float, room: NDArray[float64] | float
+    yours: NDArray[float64],
+    explained: NDArray[float64],
+    room: NDArray[float64] | float,
+    off: NDArray[float64] | float,
 ) -> bool:
-    """Whether values are the same within their error bars, which must not hide them."""
-    near = np.abs(a - b) <= np.maximum(_ALIKE * np.abs(a), np.minimum(room, _ROUGH * np.abs(a)))
-    return bool(np.all(near)) and bool(np.any(a != 0))
+    """Whether a mistake, applied to the reference, reproduces the values under test.
+
+    It may leave the error bars, which must not hide the values, and a small share of the errors.
+    """
+    size = np.abs(explained)
+    left = np.abs(yours - explained)
+    near = left <= np.maximum(
+        np.minimum(_ALIKE * size, _OF_ERROR * off), np.minimum(room, _ROUGH * size)
+    )
+    # An error bar as large as the error explains nothing.
+    near &= left <= 0.5 * np.asarray(off) + 0.0 * left
+    return bool(np.all(near)) and bool(np.any(yours != 0))
 
 
 class GradientMismatch(DifflabError, AssertionError):

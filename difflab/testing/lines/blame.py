@@ -17,7 +17,13 @@ from difflab.testing.components.message import (
     GradientUnjudged,
     table_of,
 )
-from difflab.testing.components.mistakes import factor_text, guesses
+from difflab.testing.components.mistakes import (
+    COARSE,
+    coarse_dtype,
+    factor_text,
+    guesses,
+    precision_text,
+)
 from difflab.testing.lines.directions import Directional, at_random, judged_along
 from difflab.testing.lines.locate import WrongPart, located
 from difflab.testing.slopes.window import sampled
@@ -77,6 +83,8 @@ def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
         if not part.single:
             parts = parts or [part]
             hint = hint or _hint(check, gradient, found, part.start)
+            break
+        if seen.along[part.start] == 0.0:  # named before: what remains is in no other component
             break
         along = seen.along.copy()
         along[part.start] = 0.0
@@ -234,6 +242,10 @@ def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int)
     stop = start + leaf.size
     part = gradient[start:stop]
     name = point.path(point.positions[which])
+    coarser = coarse_dtype(part)
+    off = abs(found.off) / max(found.size, abs(found.yours))
+    if coarser and check.probe.eps < 1e-12 and off <= COARSE[coarser]:
+        return precision_text(coarser, name)
     sides, slopes, noise = [], [], 0.0
     rounding = check.probe.rounding_of(check.cotangent)
     for seed in (11, 12):

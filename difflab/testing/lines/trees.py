@@ -78,6 +78,7 @@ class GradientCheck:
     @cached_property
     def gradient_there(self) -> Array:
         """The gradient under test at the point, of the weighted sum of the values."""
+        __tracebackhide__ = True
         return self.weighted(self.point)
 
     @property
@@ -100,6 +101,7 @@ class GradientCheck:
 
     def rows(self, point: Point) -> Array:
         """Return the Jacobian under test ``(m, n)`` at a point."""
+        __tracebackhide__ = True
         outputs = self.probe.outputs
         if self.gradient is None:
             units = np.eye(outputs.m)
@@ -114,6 +116,7 @@ class GradientCheck:
 
     def weighted(self, point: Point) -> Array:
         """Return the gradient under test ``(n,)`` of the weighted sum of the values."""
+        __tracebackhide__ = True
         cotangent = self.cotangent
         if self.gradient is None:
             weights = np.ones(1) if cotangent is None else cotangent
@@ -131,6 +134,7 @@ class GradientCheck:
             return self.probe(point.at(np.asarray(x, dtype=float64).reshape(point.n)))
 
         def slope(x: Any) -> Any:
+            __tracebackhide__ = True
             return self.rows(Point(point.at(np.asarray(x, dtype=float64)), point.root))
 
         with np.errstate(all="ignore"):
