@@ -78,14 +78,18 @@ def decided(
     values: Array,
     allowed: Tolerance,
     method: str,
+    graph: Callable[[], Function | None] | None = None,
 ) -> tuple[NumericJacobian, Verdicts]:
-    """Return the verdicts: by a numeric method, then the referee, then scans of the values."""
+    """Return the verdicts: by a numeric method, then the referee, then scans of the values.
+
+    `graph` returns the graph of `f` that the referee evaluates; by default `f` is traced.
+    """
     truth = estimated(f, point, values, method)
     verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
     coarse = ~(truth.bar <= allowed.rtol * np.abs(truth.value))
     if not (verdicts.wrong | verdicts.unjudged | coarse).any():
         return truth, verdicts
-    function = traced(f, point, values)
+    function = traced(f, point, values) if graph is None else graph()
     exact = None if function is None else refereed(function, f, point, truth)
     if function is None or exact is None:
         noise = _sensitivity(gradient, None, point, values)

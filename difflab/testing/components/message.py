@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from difflab.core.table import Column, Table
 from difflab.errors import DifflabError
-from difflab.testing.components.mistakes import COARSE, coarse_dtype, precision_text
 from difflab.referee.ulp import ulp_distance
+from difflab.testing.components.mistakes import COARSE, coarse_dtype, precision_text
 
 if TYPE_CHECKING:
     from difflab.testing.components.verdict import Tolerance
@@ -205,8 +205,10 @@ def diagnose(
     if bad.size > 1 and np.all(good != 0) and bad.any():
         ratio = float(np.median(bad / good))
         if _alike(bad, ratio * good, (1 + abs(ratio)) * rough, off):
-            return f"likely a wrong factor: yours is {_factor(ratio, rough / np.abs(good))} times " \
+            return (
+                f"likely a wrong factor: yours is {_factor(ratio, rough / np.abs(good))} times "
                 "the numeric value"
+            )
     if np.all(off <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
         return (
             "the errors are small: if f iterates to a tolerance or chooses its own steps, "
@@ -241,7 +243,7 @@ def _alike(
         np.minimum(_ALIKE * size, _OF_ERROR * off), np.minimum(room, _ROUGH * size)
     )
     # An error bar as large as the error explains nothing.
-    near &= left <= 0.5 * np.asarray(off) + 0.0 * left
+    near &= left <= 0.5 * off
     return bool(np.all(near)) and bool(np.any(yours != 0))
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "estimated",
     "refereed",
     "rounds",
+    "small",
     "traced",
 ]
 
@@ -125,15 +126,20 @@ def estimated(f: Callee, point: Array, values: Array, method: str) -> NumericJac
 
 def traced(f: Callee, point: Array, values: Array) -> Function | None:
     """Return the graph of `f`; None if it cannot be traced or is too large."""
-    from difflab.graph.counts import count
     from difflab.graph.trace import trace
 
     try:
         function = trace(f, argument(point))
-        small = count(function).operations * point.size <= _LARGEST
     except Exception:  # user code may raise anything on a traced value
         return None
-    return function if small and function.m == values.size else None
+    return function if small(function, point.size) and function.m == values.size else None
+
+
+def small(function: Function, n: int) -> bool:
+    """Return whether the referee evaluates a function of `n` inputs in reasonable time."""
+    from difflab.graph.counts import count
+
+    return count(function).operations * n <= _LARGEST
 
 
 def refereed(

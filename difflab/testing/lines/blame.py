@@ -47,6 +47,7 @@ _ALIKE = 1e-3
 _OF_ERROR = 0.05
 """Share of the error that a named mistake may leave unexplained."""
 _CLEARER = 20.0
+_MISSING = "likely a missing or detached part"
 
 
 def report_directional(
@@ -161,7 +162,8 @@ def _mismatch(
         f"along a direction, the derivative is {numeric} ± {found.room:.1g};"
         f" by the gradient it is {yours}"
     )
-    hint = hint or check.explained(gradient[None]) or _hint_of_one(components)
+    if not hint or hint.startswith(_MISSING):
+        hint = check.explained(gradient[None]) or hint or _hint_of_one(components)
     if hint:
         lines.append(hint)
     count = check.probe.count
@@ -192,7 +194,7 @@ def _hint_of_one(components: tuple[Component, ...]) -> str:
         return ""
     found = components[0]
     if found.yours == 0.0:
-        return f"likely a missing or detached part: yours is zero at {found.name}"
+        return f"{_MISSING}: yours is zero at {found.name}"
     ratio = found.yours / found.numeric
     near = Fraction(ratio).limit_denominator(16)
     if not near or abs(ratio - near) > min(_ALIKE, max(1e-6, found.bar / abs(found.numeric))):
@@ -261,7 +263,7 @@ def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int)
     if not np.isfinite(actual).all() or not (np.abs(actual - yours) > _CLEARER * noise).any():
         return ""
     if not part.any():
-        return f"likely a missing or detached part: all of the gradient of {name} is zero"
+        return f"{_MISSING}: all of the gradient of {name} is zero"
     for text, right in guesses(part, leaf.shape, complex_=leaf.complex):
         there = np.array([float(right @ side) for side in sides])
         if (np.abs(there - actual) <= room).all() and (np.abs(there - yours) > 2 * room).any():

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import DifflabError
 from difflab.testing.components.dense import decided, report
+from difflab.testing.components.truth import small
 from difflab.testing.components.verdict import Tolerance, Verdicts, judged
 from difflab.testing.lines.blame import report_directional
 from difflab.testing.lines.coordinates import confirmed, coordinate_truth
@@ -29,6 +31,9 @@ from difflab.testing.trees.own import pulled
 from difflab.testing.trees.probe import Probe
 from difflab.testing.trees.purity import check_repeatable
 from difflab.testing.trees.several import OfSeveral
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
 
 __all__ = ["GradientCheck", "check_tree"]
 
@@ -74,12 +79,16 @@ class GradientCheck:
     gradient: Any
     point: Point
     probe: Probe
+    kept: dict[str, Array] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def gradient_there(self) -> Array:
         """The gradient under test at the point, of the weighted sum of the values."""
+        # A cached property would leave a frame of its own in tracebacks of the user's faults.
         __tracebackhide__ = True
-        return self.weighted(self.point)
+        if "gradient" not in self.kept:
+            self.kept["gradient"] = self.weighted(self.point)
+        return self.kept["gradient"]
 
     @property
     def dense(self) -> bool:
@@ -141,31 +150,46 @@ class GradientCheck:
             yours = self.rows(point)
             moving = slope if self.gradient is None or callable(self.gradient) else yours
             here = point.numbers()
-            truth, verdicts = decided(packed, moving, yours, here, values, allowed, method)
+            truth, verdicts = decided(
+                packed, moving, yours, here, values, allowed, method, self._small_graph
+            )
         explain = partial(self.explained, yours)
         report(yours, truth, verdicts, allowed, TreeNames(self), values, unjudged, explain)
+
+    @cached_property
+    def graph(self) -> Function | None:
+        """The graph of the function of the arguments' arrays; None if it cannot be traced."""
+        if self.point.libraries - {"numpy", ""} or any(leaf.complex for leaf in self.point.leaves):
+            return None
+        # A right gradient needs no graph, and graphs take longer to import than to check many.
+        from difflab.graph.trace import trace
+
+        point = self.point
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                found = trace(lambda *leaves: self.f(point.rebuilt(leaves)), *point.copies())
+        except Exception:  # user code may raise anything on a traced value
+            return None
+        return found if found.m == self.probe.center.size else None
+
+    def _small_graph(self) -> Function | None:
+        return self.graph if self.graph is not None and small(self.graph, self.point.n) else None
 
     def explained(self, yours: Array) -> str:
         """Return the mistake in one operation that gives a wrong Jacobian ``(m, n)``.
 
         Empty if none does, or the function is too large or cannot be traced.
         """
-        if self.point.libraries - {"numpy", ""} or any(leaf.complex for leaf in self.point.leaves):
+        if yours.size > _TRACED or self.graph is None or len(yours) != self.graph.m:
             return ""
-        if yours.shape != (self.probe.center.size, self.point.n) or yours.size > _TRACED:
-            return ""
-        # A right gradient needs no graph, and graphs take longer to import than to check many.
-        from difflab.graph.trace import trace
         from difflab.testing.components.wrong_operation import mistake_in
 
-        point = self.point
+        alike = max(1e-6, _ROUNDINGS**2 * self.probe.eps)
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                function = trace(lambda *leaves: self.f(point.rebuilt(leaves)), *point.copies())
-                alike = max(1e-6, _ROUNDINGS**2 * self.probe.eps)
-                return mistake_in(function, point.numbers(), yours, alike)
-        except Exception:  # user code may raise anything on a traced value
+            with np.errstate(all="ignore"):
+                return mistake_in(self.graph, self.point.numbers(), yours, alike)
+        except DifflabError:  # an operation without a derivative
             return ""
 
     def by_coordinates(self, allowed: Tolerance, unjudged: str) -> None:

@@ -313,7 +313,6 @@ class Point(_Vector):
         return f"the gradient has the structure {structure}; that of {name} is {self.structure}"
 
 
-
 def _absent(path: str, theirs: Sequence[str]) -> bool:
     """Whether a gradient lacks a leaf, rather than having something else in its stead."""
     return not any(
