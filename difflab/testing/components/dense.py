@@ -23,9 +23,11 @@ from difflab.testing.components.message import (
 from difflab.testing.components.mistakes import guesses
 from difflab.testing.components.observed import observed
 from difflab.testing.components.truth import (
+    MOST_OWN,
     NumericJacobian,
     argument,
     estimated,
+    own_rounding,
     refereed,
     rounds,
     traced,
@@ -195,7 +197,9 @@ def _sensitivity(
     for _ in range(_NEIGHBOURS):
         moved = point + draw.choice((-1, 1), point.shape) * step
         widest = np.fmax(widest, np.abs(judged(moved) - here))
-    return 2 * widest
+    direction = draw.choice((-1.0, 1.0), point.shape) * point
+    own = own_rounding(lambda t: judged(point + t * direction))
+    return np.fmax(2 * widest, np.fmin(own, MOST_OWN * np.abs(here)))
 
 
 def report(

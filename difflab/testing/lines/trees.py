@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import DifflabError
 from difflab.testing.components.dense import decided, report
-from difflab.testing.components.truth import small
+from difflab.testing.components.truth import MOST_OWN, own_rounding, small
 from difflab.testing.components.verdict import Tolerance, Verdicts, judged
 from difflab.testing.lines.blame import report_directional
 from difflab.testing.lines.coordinates import confirmed, coordinate_truth
@@ -252,7 +252,22 @@ class GradientCheck:
         if self.gradient is not None and not callable(self.gradient):
             return lambda along: 0.0
         near = [self.weighted(point) for point in self._neighbours()]
-        return lambda along: 2.0 * max(abs(float((each - gradient) @ along)) for each in near)
+        point = self.point
+        line = at_random(point, 41)
+
+        def along_line(t: float) -> Array:
+            tree, _ = point.displaced(line, t, np.zeros((0, point.n)))
+            return self.weighted(Point(tree, point.root))
+
+        def sensitivity(along: Array) -> float:
+            changed = 2.0 * max(abs(float((each - gradient) @ along)) for each in near)
+            if self.probe.eps > 1e-12:
+                return changed
+            own = own_rounding(lambda t: np.array([[along_line(t) @ along]]))
+            terms = float(np.linalg.norm(gradient * along))  # a jump at a kink is no rounding
+            return max(changed, min(float(own[0, 0]), MOST_OWN * terms))
+
+        return sensitivity
 
     def _neighbours(self) -> list[Point]:
         if self.gradient is not None and not callable(self.gradient):

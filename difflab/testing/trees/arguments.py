@@ -303,7 +303,12 @@ class Point(_Vector):
         none = structure.tokens.count(("none",))
         missing = [path for path in ours if path not in theirs]
         extra = [path for path in theirs if path not in ours]
-        if missing and not none and all(_absent(path, theirs) for path in missing):
+        if (
+            missing
+            and len(missing) < len(ours)
+            and not none
+            and all(_absent(path, theirs) for path in missing)
+        ):
             verb = "is" if len(missing) == 1 else "are"
             return f"{_listed(missing)} {verb} missing in the gradient"
         if extra and not missing:
