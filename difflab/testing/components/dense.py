@@ -27,6 +27,7 @@ from difflab.testing.components.truth import (
     NumericJacobian,
     argument,
     estimated,
+    most_own,
     own_rounding,
     refereed,
     rounds,
@@ -199,7 +200,7 @@ def _sensitivity(
         widest = np.fmax(widest, np.abs(judged(moved) - here))
     direction = draw.choice((-1.0, 1.0), point.shape) * point
     own = own_rounding(lambda t: judged(point + t * direction))
-    return np.fmax(2 * widest, np.fmin(own, MOST_OWN * np.abs(here)))
+    return np.fmax(2 * widest, np.fmin(own, np.fmin(MOST_OWN * np.abs(here), most_own(here))))
 
 
 def report(

@@ -24,6 +24,7 @@ __all__ = [
     "NumericJacobian",
     "argument",
     "estimated",
+    "most_own",
     "own_rounding",
     "refereed",
     "rounds",
@@ -40,6 +41,7 @@ TRUSTED = 0.1
 
 MOST_OWN = 1e-5
 """Share of a gradient up to which differences along a line count as its own rounding."""
+_TERMS = 16.0  # roundings of terms that cancel
 _OWN = 4.0  # the largest error of a rounded value, relative to the noise of neighbours
 _LARGEST = 20_000  # operations times inputs up to which the referee is called
 _TIMEOUT = 5.0  # seconds for the referee
@@ -227,6 +229,14 @@ def own_rounding(gradient: Callable[[float], Array]) -> Array:
         found.append(np.max(each, axis=0) / np.linalg.norm(binomial))
     smaller: Array = np.fmin(*found)
     return _OWN * np.nan_to_num(smaller)
+
+
+def most_own(gradient: Array) -> float:
+    """Return the largest rounding that cancellation of terms of the size 1 leaves.
+
+    If a component is larger, terms have its size. That of a coarser dtype is larger.
+    """
+    return _TERMS * 2.0**-52 * max(1.0, float(np.max(np.abs(gradient))))
 
 
 def rounds(function: Function) -> bool:

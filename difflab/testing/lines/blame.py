@@ -181,7 +181,7 @@ def apart(one: float, other: float) -> tuple[str, str]:
     Examples
     --------
     >>> apart(794862.35, 794862.355)
-    ('794862.3500', '794862.3550')
+    ('794862.350000', '794862.355000')
     """
     gap = abs(one - other) / max(abs(one), abs(other), 5e-324)
     digits = 6 if not 0.0 < gap < np.inf else min(17, max(6, 3 - int(np.floor(np.log10(gap)))))

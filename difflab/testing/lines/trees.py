@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import DifflabError
 from difflab.testing.components.dense import decided, report
-from difflab.testing.components.truth import MOST_OWN, own_rounding, small
+from difflab.testing.components.truth import MOST_OWN, most_own, own_rounding, small
 from difflab.testing.components.verdict import Tolerance, Verdicts, judged
 from difflab.testing.lines.blame import report_directional
 from difflab.testing.lines.coordinates import confirmed, coordinate_truth
@@ -265,7 +265,8 @@ class GradientCheck:
                 return changed
             own = own_rounding(lambda t: np.array([[along_line(t) @ along]]))
             terms = float(np.linalg.norm(gradient * along))  # a jump at a kink is no rounding
-            return max(changed, min(float(own[0, 0]), MOST_OWN * terms))
+            most = min(MOST_OWN * terms, most_own(gradient) * float(np.linalg.norm(along)))
+            return max(changed, min(float(own[0, 0]), most))
 
         return sensitivity
 
