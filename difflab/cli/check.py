@@ -20,12 +20,9 @@ from difflab.cli.output import deliver, emit
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
-
     from difflab.graph.ir import Shape
 
-__all__ = ["EXAMPLES", "GradientOption", "PackedGradient", "PointOption", "check"]
+__all__ = ["EXAMPLES", "GradientOption", "PointOption", "UserGradient", "check"]
 
 EXAMPLES = """\b
 difflab check model:loss_and_gradient --at "w=[0.5,1]"
@@ -91,7 +88,7 @@ def check(
         slope = None
         if gradient is not None:
             slope = load_function(gradient if ":" in gradient else f"{module}:{gradient}")
-        pair = PackedGradient.of(target, function, slope, point, seed)
+        pair = UserGradient.of(target, function, slope, point, seed)
     with user_code(target, pair.described):
         outcome = _checked(target, gradient, pair, rtol, atol)
     deliver(outcome.written(form), destination)
@@ -99,18 +96,20 @@ def check(
 
 
 def _checked(
-    target: str, gradient: str | None, pair: PackedGradient, rtol: float, atol: float
+    target: str, gradient: str | None, pair: UserGradient, rtol: float, atol: float
 ) -> CheckOutcome:
     """Compare the gradient with numeric differentiation."""
     from difflab.testing.gradient import GradientMismatch, judged_gradient
 
     mismatch, declared = None, None
     try:
-        declared = judged_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
+        declared = judged_gradient(
+            pair.named(pair.value), pair.named(pair.gradient), *pair.arguments, rtol=rtol, atol=atol
+        )
     except GradientMismatch as found:
         mismatch = found
     return CheckOutcome(
-        target, gradient, pair.point, pair.described, pair.legend, rtol, atol, mismatch, declared
+        target, gradient, pair.point, pair.described, rtol, atol, mismatch, declared
     )
 
 
@@ -125,8 +124,8 @@ def _check_certificate(path: Path) -> int:
 
 
 @dataclass(frozen=True)
-class PackedGradient:
-    """The user's value and gradient as functions of one packed point."""
+class UserGradient:
+    """The user's value and gradient as functions of the parameters that have a value."""
 
     function: Callable[..., Any]
     slope: Callable[..., Any] | None
@@ -141,7 +140,7 @@ class PackedGradient:
         slope: Callable[..., Any] | None,
         point: Mapping[str, Any] | None,
         seed: int,
-    ) -> PackedGradient:
+    ) -> UserGradient:
         """Match the point with the function's parameters; choose a point if there is none."""
         from random import Random
 
@@ -159,6 +158,19 @@ class PackedGradient:
         return len(self.point) == 1
 
     @property
+    def by_position(self) -> bool:
+        """Whether the functions take the parameters, in order, by position."""
+        import inspect
+
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for function in (self.function, self.slope or self.function):
+            parameters = list(inspect.signature(function).parameters.values())
+            named = [each.name for each in parameters if each.kind in kinds]
+            if named[: len(self.point)] != list(self.point):
+                return False
+        return True
+
+    @property
     def shapes(self) -> list[Shape]:
         """The shape of every argument."""
         return [getattr(value, "shape", ()) for value in self.point.values()]
@@ -171,59 +183,54 @@ class PackedGradient:
         return point_text(self.point)
 
     @property
-    def legend(self) -> str:
-        """Which parameter each component of the packed point belongs to."""
-        if self.single:
-            return ""
-        start, parts = 0, []
-        for name, shape in zip(self.point, self.shapes, strict=True):
-            size = prod(shape)
-            span = f"x[{start}]" if size == 1 else f"x[{start}] … x[{start + size - 1}]"
-            parts.append(f"{span} is {name}")
-            start += size
-        return f"where {', '.join(parts)}"
-
-    def packed(self) -> NDArray[float64]:
-        """Return the point as one array: flattened, unless there is only one parameter."""
+    def arguments(self) -> list[Any]:
+        """The values of the parameters: floats and arrays of float64."""
         import numpy as np
 
-        values = [np.asarray(value, dtype=np.float64) for value in self.point.values()]
-        return values[0] if self.single else np.concatenate([value.ravel() for value in values])
+        return [
+            np.asarray(value, dtype=np.float64) if hasattr(value, "shape") else float(value)
+            for value in self.point.values()
+        ]
 
-    def value(self, x: Any) -> Any:
-        """Return the user's value at a packed point."""
-        result = self.called(self.function, x)
+    def named(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of the arguments, whose parameters have the user's names."""
+        import inspect
+
+        def call(*arguments: Any) -> Any:
+            return function(*arguments)
+
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind) for name in self.point]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__wrapped__ = self.function  # type: ignore[attr-defined]  # its state is watched
+        return call
+
+    def value(self, *arguments: Any) -> Any:
+        """Return the user's value."""
+        result = self.called(self.function, *arguments)
         return result if self.slope is not None else self._split(result)[0]
 
-    def gradient(self, x: Any) -> Any:
-        """Return the user's gradient at a packed point, flattened as the point is."""
+    def gradient(self, *arguments: Any) -> Any:
+        """Return the user's gradient: a part for each argument, or one for the only argument."""
         import numpy as np
 
         if self.slope is not None:
-            result = self.called(self.slope, x)
+            result = self.called(self.slope, *arguments)
         else:
-            result = self._split(self.called(self.function, x))[1]
-        if self.single or not isinstance(result, tuple | list):
+            result = self._split(self.called(self.function, *arguments))[1]
+        if self.single or not hasattr(result, "shape"):
             return result
-        m = np.size(self.value(x))
-        if len(result) != len(self.shapes):
-            raise InputError(
-                f"the gradient has {len(result)} parts for {len(self.shapes)} parameters"
-            )
-        parts = [np.reshape(np.asarray(part, dtype=np.float64), (m, -1)) for part in result]
-        return np.hstack(parts)
+        # One array for several parameters: the parts one after the other, along its last axis.
+        sizes = [prod(shape) for shape in self.shapes]
+        if not result.shape or result.shape[-1] != sum(sizes):
+            return result
+        parts = np.split(result, np.cumsum(sizes)[:-1], axis=-1)
+        ahead = result.shape[:-1]
+        return [part.reshape(ahead + s) for part, s in zip(parts, self.shapes, strict=True)]
 
-    def called(self, function: Callable[..., Any], x: Any) -> Any:
-        """Return what a function of the user returns at a packed point."""
-        if self.single:
-            parts = [x]
-        else:
-            parts, start = [], 0
-            for shape in self.shapes:
-                size = prod(shape)
-                parts.append(x[start] if shape == () else x[start : start + size].reshape(shape))
-                start += size
-        named = dict(zip(self.point, parts, strict=True))
+    def called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function of the user returns."""
+        named = dict(zip(self.point, arguments, strict=True))
         positional = [named.pop(name) for name in self.positional if name in named]
         return function(*positional, **named)
 

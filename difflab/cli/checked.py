@@ -35,8 +35,8 @@ class CheckOutcome:
         The names of the user's functions; the gradient's is None if `target` returns both.
     point : mapping of str to array or number
         The value of each parameter.
-    described, legend : str
-        The point, and which components belong to which parameter, in one line each.
+    described : str
+        The point in one line.
     rtol, atol : float
         The tolerances beyond the error bars.
     mismatch : GradientMismatch or None
@@ -49,7 +49,6 @@ class CheckOutcome:
     gradient: str | None
     point: Mapping[str, Any]
     described: str
-    legend: str
     rtol: float
     atol: float
     mismatch: GradientMismatch | None
@@ -64,9 +63,9 @@ class CheckOutcome:
     def message(self) -> str:
         """The result of the check, for the terminal."""
         if self.mismatch is not None:
-            return f"{self.mismatch}\n{self.legend}".rstrip()
+            return str(self.mismatch)
         if self.declared is not None:
-            return f"{self.declared}\n{self.legend}".rstrip()
+            return str(self.declared)
         noun = "component agrees" if self.size == 1 else "components agree"
         return f"the gradient is right: {self.size} {noun}"
 

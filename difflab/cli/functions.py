@@ -247,6 +247,11 @@ def load_function(target: str) -> Callable[..., Any]:
     try:
         module = import_module(name)
     except ModuleNotFoundError as error:
+        if name.endswith(".py"):
+            module_name = name.removesuffix(".py").replace("/", ".").replace("\\", ".")
+            raise InputError(
+                f"{target!r} names a file, not a module", hint=f"write {module_name}:{attribute}"
+            ) from error
         raise InputError(
             f"no module named {error.name!r} in the current directory or the installed packages",
             hint=f"run difflab in the folder of {name.split('.')[0]}.py",

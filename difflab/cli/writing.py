@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.check import GradientOption, PackedGradient, PointOption
+from difflab.cli.check import GradientOption, PointOption, UserGradient
 from difflab.cli.functions import load_function, user_code
 from difflab.cli.options import OutputOption, parse_point
 from difflab.cli.output import deliver, say
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
-
     from difflab.testing.suites.written import WrittenTest
 
 __all__ = ["EXAMPLES", "write_test"]
@@ -68,7 +65,7 @@ class _Subject:
     target: str
     gradient_name: str
     paired: bool
-    pair: PackedGradient
+    pair: UserGradient
 
     @classmethod
     def of(cls, target: str, gradient: str | None, at: Sequence[str], seed: int) -> _Subject:
@@ -79,12 +76,12 @@ class _Subject:
                 if ":" not in gradient:
                     gradient = f"{target.partition(':')[0]}:{gradient}"
                 slope = load_function(gradient)
-            pair = PackedGradient.of(target, function, slope, parse_point(at), seed)
-            result = pair.called(function, pair.packed())
+            pair = UserGradient.of(target, function, slope, parse_point(at), seed)
+            result = pair.called(function, *pair.arguments)
             paired = slope is None and isinstance(result, tuple) and len(result) == 2
         if slope is None and not paired:
             # Any second function makes `value` return what the first does.
-            pair = PackedGradient(function, function, pair.point, pair.positional)
+            pair = UserGradient(function, function, pair.point, pair.positional)
         return cls(target, gradient or "", paired, pair)
 
     @property
@@ -92,7 +89,7 @@ class _Subject:
         """Whether the value is one number."""
         import numpy as np
 
-        return int(np.size(self.pair.value(self.pair.packed()))) == 1
+        return int(np.size(self.pair.value(*self.pair.arguments))) == 1
 
     @property
     def gradient(self) -> Callable[..., Any]:
@@ -102,40 +99,47 @@ class _Subject:
         import difflab
 
         transform: Callable[..., Any] = difflab.grad if self.scalar else difflab.jacrev
-        derivative: Callable[..., Any] = transform(self.pair.value)
+        count = len(self.pair.point)
+        argnums = 0 if count == 1 else tuple(range(count))
+        derivative: Callable[..., Any] = transform(self.pair.value, argnums=argnums)
         return derivative
 
-    def points(self, wanted: int, seed: int) -> list[NDArray[float64]]:
+    def points(self, wanted: int, seed: int) -> list[list[Any]]:
         """Return the point and others around it at which the value is finite."""
         import numpy as np
 
-        draw, first = np.random.default_rng(seed), self.pair.packed()
+        draw, first = np.random.default_rng(seed), self.pair.arguments
         found = [first]
         for _ in range(_TRIES * wanted):
             if len(found) == wanted:
                 return found
-            moved = np.round(first * draw.uniform(0.6, 1.4, first.shape), 3)
+            moved = [np.round(x * draw.uniform(0.6, 1.4, np.shape(x)), 3) for x in first]
+            moved = [x if np.ndim(x) else float(x) for x in moved]
             with np.errstate(all="ignore"):
-                if np.isfinite(np.asarray(self.pair.value(moved), dtype=float)).all():
+                if np.isfinite(np.asarray(self.pair.value(*moved), dtype=float)).all():
                     found.append(moved)
         raise InputError(
             f"the function is finite at {len(found)} of {_TRIES * wanted} points around the first",
             hint="give a point inside its domain with --at",
         )
 
-    def mismatch(self, points: Sequence[NDArray[float64]]) -> str:
+    def mismatch(self, points: Sequence[list[Any]]) -> str:
         """Return the first point at which the check fails, and why; empty if there is none."""
+        from difflab.report.heading import point_text
         from difflab.testing import GradientMismatch, check_gradient
 
         for point in points:
             try:
-                check_gradient(self.pair.value, self.gradient, point)
+                value = self.pair.named(self.pair.value)
+                check_gradient(value, self.pair.named(self.gradient), *point)
             except GradientMismatch as error:
-                return f"{point.tolist()}: {error}"
+                return f"{point_text(dict(zip(self.pair.point, point, strict=True)))}: {error}"
         return ""
 
-    def written(self, points: Sequence[NDArray[float64]]) -> WrittenTest:
+    def written(self, points: Sequence[list[Any]]) -> WrittenTest:
         """Return the file."""
+        import numpy as np
+
         from difflab.testing.suites.written import WrittenTest
 
         module, _, function = self.target.partition(":")
@@ -146,6 +150,7 @@ class _Subject:
             paired=self.paired,
             parameters=dict(zip(self.pair.point, self.pair.shapes, strict=True)),
             positional=self.pair.positional,
-            points=[point.tolist() for point in points],
+            by_position=self.pair.by_position,
+            points=[[np.asarray(value).tolist() for value in point] for point in points],
             scalar=self.scalar,
         )

@@ -22,9 +22,15 @@ from difflab.testing.components.truth import argument, traced
 from difflab.testing.components.verdict import Tolerance
 from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
 from difflab.testing.lines.trees import check_tree
-from difflab.testing.trees.arguments import Point, is_module, is_tree, prepared
+from difflab.testing.trees.arguments import (
+    Point,
+    is_module,
+    is_tree,
+    parameter_name,
+    prepared,
+)
 from difflab.testing.trees.purity import changed_argument, check_repeatable, remembered, spread_of
-from difflab.testing.trees.several import named_arguments, of_several
+from difflab.testing.trees.several import named_arguments, of_chosen, of_several
 
 __all__ = [
     "GradientMismatch",
@@ -47,6 +53,7 @@ def check_gradient(
     gradient: Callee | Any | None = None,
     x: Any = None,
     *others: Any,
+    argnums: int | Sequence[int] | None = None,
     rtol: float = 1e-8,
     atol: float = 0.0,
     unjudged: Literal["fail", "warn"] = "fail",
@@ -104,7 +111,11 @@ def check_gradient(
         a list of numbers, and otherwise with what was given. Integers and strings are settings.
     *others : array_like or tree
         Further arguments of `f` and `gradient`. The gradient then is a tuple or list of one part
-        for each argument, in order; None for an argument on which `f` does not depend.
+        for each argument, in order: zeros for an argument on which `f` does not depend.
+    argnums : int or sequence of int, optional
+        The arguments that the gradient is by, as for `difflab.grad`: with a number, `gradient`
+        returns the derivative by that argument alone, and with a sequence one part for each. It
+        is called with all arguments, and the others are not moved. By default it is by all.
     rtol : float
         Relative tolerance, added to the error bar.
     atol : float
@@ -146,6 +157,10 @@ def check_gradient(
     ...     return np.sum(width * height)
     >>> check_gradient(area, lambda width, height: (height, width), np.ones(3), np.arange(3.0))
 
+    The gradient by one of them:
+
+    >>> check_gradient(area, lambda w, h: h, np.ones(3), np.arange(3.0), argnums=0)
+
     A tree, and the component that is wrong in it:
 
     >>> def loss(params):
@@ -164,7 +179,15 @@ def check_gradient(
     """
     __tracebackhide__ = True  # pytest then shows the message and the test, not this function
     found = judged_gradient(
-        f, gradient, x, *others, rtol=rtol, atol=atol, unjudged=unjudged, method=method
+        f,
+        gradient,
+        x,
+        *others,
+        argnums=argnums,
+        rtol=rtol,
+        atol=atol,
+        unjudged=unjudged,
+        method=method,
     )
     if found is not None and set(found.rules) != {"stop_gradient"}:
         warnings.warn(f"{found}; check_custom_function checks a rule", stacklevel=2)
@@ -175,6 +198,7 @@ def judged_gradient(
     gradient: Callee | Any | None = None,
     x: Any = None,
     *others: Any,
+    argnums: int | Sequence[int] | None = None,
     rtol: float = 1e-8,
     atol: float = 0.0,
     unjudged: Literal["fail", "warn"] = "fail",
@@ -202,7 +226,9 @@ def judged_gradient(
     if x is None:
         raise InputError("the point is missing", hint="check_gradient(f, gradient, x)")
     allowed = Tolerance(rtol, atol)
-    arguments = (x, *others)
+    arguments: tuple[Any, ...] = (x, *others)
+    if argnums is not None:
+        f, gradient, arguments = of_chosen(f, gradient, arguments, argnums)
 
     def check(slope: Any) -> None:
         __tracebackhide__ = True
@@ -286,13 +312,13 @@ def _checked(
         return check_tree(f, gradient, tree, allowed, unjudged, method)
     if np.size(x) > _LARGEST:
         large = x if isinstance(x, np.ndarray) and x.dtype == float64 else point_of(x)
-        return check_tree(f, gradient, Point(large, "x"), allowed, unjudged, method)
+        return check_tree(f, gradient, Point(large, parameter_name(f)), allowed, unjudged, method)
     point = point_of(x)
     values = value_of(f, point)
     given = argument(point)
     again = value_of(lambda _: f(given), point)
     if not np.array_equal(given, point, equal_nan=True):
-        raise changed_argument(f, "x", partial(argument, point))
+        raise changed_argument(f, parameter_name(f), partial(argument, point))
     spread_of(f, values.ravel(), again.ravel(), _EPS, lambda: argument(point))
     if gradient is None:
         from difflab.autodiff import jacrev
@@ -301,7 +327,7 @@ def _checked(
     with np.errstate(all="ignore"):
         yours = jacobian_of(gradient, point, values)
         truth, verdicts = decided(f, gradient, yours, point, values, allowed, method)
-    names = Names(point.shape, values.shape)
+    names = Names(point.shape, values.shape, parameter_name(f))
     explain = partial(_explained, f, gradient, point, values, yours)
     report(yours, truth, verdicts, allowed, names, values.ravel(), unjudged, explain)
     if callable(gradient):

@@ -22,6 +22,7 @@ from difflab.testing.trees.arguments import (
     Point,
     derivative_leaf,
     is_tree,
+    parameter_name,
     prepared,
     real_numbers,
 )
@@ -37,7 +38,7 @@ _ROUNDINGS = 64.0
 
 
 def check_hessian(
-    f: Callee, hessian: Callee | Any, x: Any, *, gradient: Callee | None = None
+    f: Callee, hessian: Callee | Any | None = None, x: Any = None, *, gradient: Callee | None = None
 ) -> None:
     r"""Raise `GradientMismatch` unless `hessian` is the Hessian of a scalar `f` at `x`.
 
@@ -47,8 +48,9 @@ def check_hessian(
     ----------
     f : callable
         Function of an array that returns a scalar.
-    hessian : callable, array or SciPy sparse array
+    hessian : callable, array or SciPy sparse array, optional
         The Hessian, or a function of `x` that returns it: ``(n, n)``, or the shape of `x` twice.
+        Without it, that of the framework is checked.
     x : array_like
         The point.
     gradient : callable, optional
@@ -71,7 +73,13 @@ def check_hessian(
     difflab.testing.gradient.GradientMismatch: the Hessian is not symmetric: ...
     """
     __tracebackhide__ = True
-    point = Point(x if is_tree(x) else point_of(x), "x")
+    _require_point(x)
+    point = Point(x if is_tree(x) else point_of(x), parameter_name(f))
+    if hessian is None:
+        slope = gradient_of(f, point) if gradient is None else gradient
+        check_gradient(f, gradient, x)
+        check_jacobian(slope, None, x)
+        return
     given = hessian(point.copy()) if callable(hessian) else hessian
     _check_symmetric(given, point)
     if gradient is not None:
@@ -149,7 +157,11 @@ def _check_by_values(f: Callee, given: Array, point: Point) -> None:
 
 
 def check_hvp(
-    f: Callee, hvp: Callable[[Any, Any], Any], x: Any, *, gradient: Callee | None = None
+    f: Callee,
+    hvp: Callable[[Any, Any], Any] | None = None,
+    x: Any = None,
+    *,
+    gradient: Callee | None = None,
 ) -> None:
     r"""Raise `GradientMismatch` unless `hvp` is the product :math:`H v` of a scalar `f` at `x`.
 
@@ -160,8 +172,9 @@ def check_hvp(
     ----------
     f : callable
         Function of `x` that returns a scalar.
-    hvp : callable
-        ``hvp(x, v)``, which returns a tree of the structure of `x`.
+    hvp : callable, optional
+        ``hvp(x, v)``, which returns a tree of the structure of `x`. Without it, that of the
+        framework is checked.
     x : array or tree
         The point, as for `check_gradient`.
     gradient : callable, optional
@@ -178,8 +191,11 @@ def check_hvp(
     >>> check_hvp(lambda x: np.sum(x**3), lambda x, v: 6 * x * v, x)
     """
     __tracebackhide__ = True
+    _require_point(x)
     point = prepared(f, x)[1]
     slope = gradient_of(f, point) if gradient is None else gradient
+    if hvp is None:
+        hvp = _product(slope, point)
     v, w = (at_random(point, seed, floor=True) for seed in (21, 22))
     one = Outputs(1.0)
     forth, back = (point.rows(hvp(point.copy(), like(point, along)), one)[0] for along in (v, w))
@@ -190,6 +206,23 @@ def check_hvp(
         text = str(error).replace("the jvp is", "the product Hv is", 1)
         text = text.replace("jvp and vjp contradict each other", "the products are not symmetric")
         raise type(error)(text, error.components, error.unjudged) from None
+
+
+def _product(slope: Callee, point: Point) -> Callable[[Any, Any], Any]:
+    """Return the product of the Jacobian of a gradient with a tangent, by the framework."""
+    outputs = Outputs(slope(point.copy()))
+
+    def product(tree: Any, v: Any) -> Any:
+        at, along = Point(tree, point.root), Point(v, "v").numbers()
+        return like(outputs, pushed(slope, at, outputs, along))
+
+    return product
+
+
+def _require_point(x: Any) -> None:
+    __tracebackhide__ = True
+    if x is None:
+        raise InputError("the point is missing", hint="pass it as the third argument, x")
 
 
 def check_derivatives(f: Callee, x: Any, *, order: int = 2) -> None:

@@ -74,9 +74,19 @@ def test_the_files_pass_when_run(write: Any, tmp_path: Path) -> None:
 def test_a_wrong_gradient_is_reported_and_its_test_fails(write: Any, tmp_path: Path) -> None:
     done = write("value", "--gradient", "forgotten", "--at", "a=1,b=2", "--points", "1")
     assert done.code == 1
-    assert "the test fails at [1.0, 2.0]: the gradient is wrong in 1 of 2" in done.err
+    assert "the test fails at a = 1, b = 2: the gradient is wrong in 1 of 2" in done.err
     (tmp_path / "test_it.py").write_text(done.out)
     assert "1 failed" in passed(tmp_path)
+
+
+def test_the_file_has_the_functions_and_the_names_of_their_parameters(write: Any) -> None:
+    text = write("value", "--gradient", "slope", "--at", "a=1,b=2", "--points", "1").out
+    assert '@pytest.mark.parametrize("a, b", POINTS)' in text
+    assert "(1.0, 2.0)," in text
+    assert "check_gradient(written_model.value, written_model.slope, a, b)" in text
+    text = write("layers", "--at", "W=[[1,2],[3,4.5]],b=[.1,.2]", "--points", "1").out
+    assert "difflab.grad(written_model.layers, argnums=(0, 1))" in text
+    assert "np.array(W, dtype=float)" in text
 
 
 def test_a_function_that_is_defined_at_one_point_is_refused(write: Any) -> None:

@@ -59,6 +59,41 @@ def test_a_suite_of_somebody_elses_fails_with_the_message(tmp_path: Path) -> Non
     assert "likely a sign error" in shown
 
 
+STRUCTURES = """
+import numpy as np
+
+X = {"w": np.ones(2), "b": 1.0}
+
+def loss(p):
+    return np.sum(p["w"]) * p["b"]
+
+def test_missing(check_gradient):
+    check_gradient(loss, lambda p: {"w": p["b"] * np.ones(2)}, X)
+
+def test_none(check_gradient):
+    check_gradient(loss, lambda p: {"w": p["b"] * np.ones(2), "b": None}, X)
+
+def test_shape(check_gradient):
+    check_gradient(loss, lambda p: {"w": np.ones(3), "b": 2.0}, X)
+
+def test_parts(check_gradient):
+    check_gradient(lambda a, b: a * b, lambda a, b: b, 1.0, 2.0)
+
+def test_array(check_gradient):
+    check_gradient(np.sum, lambda x: np.ones(3), np.ones(2))
+"""
+
+
+def test_faults_of_the_structure_show_no_frames_of_the_checker(tmp_path: Path) -> None:
+    (tmp_path / "test_structures.py").write_text(STRUCTURES)
+    shown = outside(tmp_path)
+    assert "5 failed" in shown
+    assert 'p["b"] is missing in the gradient' in shown
+    assert "cached_property" not in shown
+    assert "raise GradientMismatch" not in shown
+    assert "__tracebackhide__" not in shown
+
+
 MARKED = """
 import numpy as np
 import pytest
@@ -115,7 +150,7 @@ def test_a_marker_at_fault_is_refused_with_its_place(
     (tmp_path / "test_bad.py").write_text("import pytest\n" + test)
     shown = outside(tmp_path)
     assert complaint in shown
-    assert "test_bad.py::test" in shown
+    assert "test_bad.py:2: test" in shown
 
 
 REGRESSION = """

@@ -29,7 +29,7 @@ def test_right_gradients_pass():
     check_gradient(
         lambda p, b: np.sum(p["w"]) * b, lambda p, b: ({"w": b}, p["w"]), {"w": 2.0}, 3.0
     )
-    check_gradient(lambda a, b: np.sum(a), lambda a, b: (np.ones(3), None), A, B)
+    check_gradient(lambda a, b: np.sum(a), lambda a, b: (np.ones(3), np.zeros(3)), A, B)
 
 
 def test_a_wrong_component_has_the_name_of_its_argument():

@@ -23,9 +23,12 @@ from difflab.testing.components.message import (
 from difflab.testing.components.mistakes import guesses
 from difflab.testing.components.observed import observed
 from difflab.testing.components.truth import (
+    MOST_OWN,
     NumericJacobian,
     argument,
     estimated,
+    most_own,
+    own_rounding,
     refereed,
     rounds,
     traced,
@@ -78,14 +81,18 @@ def decided(
     values: Array,
     allowed: Tolerance,
     method: str,
+    graph: Callable[[], Function | None] | None = None,
 ) -> tuple[NumericJacobian, Verdicts]:
-    """Return the verdicts: by a numeric method, then the referee, then scans of the values."""
+    """Return the verdicts: by a numeric method, then the referee, then scans of the values.
+
+    `graph` returns the graph of `f` that the referee evaluates; by default `f` is traced.
+    """
     truth = estimated(f, point, values, method)
     verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
     coarse = ~(truth.bar <= allowed.rtol * np.abs(truth.value))
     if not (verdicts.wrong | verdicts.unjudged | coarse).any():
         return truth, verdicts
-    function = traced(f, point, values)
+    function = traced(f, point, values) if graph is None else graph()
     exact = None if function is None else refereed(function, f, point, truth)
     if function is None or exact is None:
         noise = _sensitivity(gradient, None, point, values)
@@ -129,6 +136,7 @@ def value_of(f: Callee, point: Array) -> Array:
 
 def jacobian_of(gradient: Callee | ArrayLike, point: Array, values: Array) -> Array:
     """Return the gradient under test as an ``(m, n)`` Jacobian."""
+    __tracebackhide__ = True
     result = gradient(argument(point)) if callable(gradient) else gradient
     array = real_array(result, "the gradient is not an array of real numbers", GradientMismatch)
     m, n = values.size, point.size
@@ -150,6 +158,7 @@ def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
 
     Imaginary parts of 0 are no part of the value; all others are.
     """
+    __tracebackhide__ = True
     try:
         found = host_numbers(value, "it")
         if found.dtype.kind == "c" and not found.imag.any():
@@ -189,7 +198,9 @@ def _sensitivity(
     for _ in range(_NEIGHBOURS):
         moved = point + draw.choice((-1, 1), point.shape) * step
         widest = np.fmax(widest, np.abs(judged(moved) - here))
-    return 2 * widest
+    direction = draw.choice((-1.0, 1.0), point.shape) * point
+    own = own_rounding(lambda t: judged(point + t * direction))
+    return np.fmax(2 * widest, np.fmin(own, np.fmin(MOST_OWN * np.abs(here), most_own(here))))
 
 
 def report(
@@ -201,6 +212,7 @@ def report(
     values: Array,
     unjudged: str,
     explain: Callable[[], str] = str,
+    eps: float = 2.0**-52,
 ) -> None:
     """Raise an error or emit a warning about the components that did not pass.
 
@@ -209,7 +221,7 @@ def report(
     __tracebackhide__ = True
     if not (verdicts.wrong.any() or verdicts.unjudged.any()):
         return
-    wrong, open_ = (_components(yours, truth, mask, names, values) for mask in verdicts)
+    wrong, open_ = (_components(yours, truth, mask, names, values, eps) for mask in verdicts)
     hint = ""
     if wrong:
         hint = _misplaced(yours, truth, verdicts.wrong, names) or diagnose(
@@ -260,6 +272,7 @@ def _components(
     chosen: NDArray[np.bool_],
     names: ComponentNames,
     values: Array,
+    eps: float,
 ) -> tuple[Component, ...]:
     return tuple(
         Component(
@@ -272,6 +285,7 @@ def _components(
             noise=float(truth.noise[i])
             if truth.noise[i] > _REPORTED_NOISE * abs(values[i])
             else 0.0,
+            eps=eps,
         )
         for i, j in np.argwhere(chosen)
     )
@@ -282,19 +296,15 @@ class Names(NamedTuple):
 
     into: tuple[int, ...]
     out: tuple[int, ...]
-
-    @property
-    def root(self) -> str:
-        """The name of the array."""
-        return "x"
+    root: str = "x"
 
     def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
         """Return the only array, if it has axes."""
-        return [("x", 0, self.into, False)] if self.into else []
+        return [(self.root, 0, self.into, False)] if self.into else []
 
     def of(self, row: int, column: int) -> str:
         """Return the name of one element of the Jacobian."""
-        x = "x" + subscript(column, self.into)
+        x = self.root + subscript(column, self.into)
         return f"dy{subscript(row, self.out)}/d{x}" if self.out else x
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from difflab.core.table import Column, Table
 from difflab.errors import DifflabError
 from difflab.referee.ulp import ulp_distance
+from difflab.testing.components.mistakes import COARSE, coarse_dtype, precision_text
 
 if TYPE_CHECKING:
     from difflab.testing.components.verdict import Tolerance
@@ -31,6 +32,7 @@ __all__ = [
 _SHOWN = 10
 _ALIKE = 1e-6
 _ROUGH = 0.01  # the most that an error bar adds to that
+_OF_ERROR = 0.05
 _NEAR = 0.05
 
 
@@ -48,6 +50,8 @@ class Component:
         The one-sided derivatives; they differ at a kink.
     noise : float
         The error of the function's values, if it is larger than rounding; otherwise 0.
+    eps : float
+        The spacing at 1 of the dtype, whose ULPs are counted.
     """
 
     name: str
@@ -57,13 +61,16 @@ class Component:
     left: float
     right: float
     noise: float = 0.0
+    eps: float = 2.0**-52
 
     @classmethod
-    def along(cls, name: str, yours: float, error: Slope, output: int = 0) -> Component:
+    def along(
+        cls, name: str, yours: float, error: Slope, output: int = 0, eps: float = 2.0**-52
+    ) -> Component:
         """Return the component from the slope of its error, numeric minus `yours`."""
         numeric, jump = yours + float(error.value[output]), float(error.half_jump[output])
         bar = float(error.bar[output])
-        return cls(name, yours, numeric, bar, numeric - jump, numeric + jump)
+        return cls(name, yours, numeric, bar, numeric - jump, numeric + jump, eps=eps)
 
     @property
     def kink(self) -> bool:
@@ -81,8 +88,16 @@ class Component:
             numeric,
             f"{self.bar:.1e}",
             f"{relative:.1e}",
-            f"{ulp_distance(self.yours, self.numeric):.1e}",
+            f"{self.ulps:.1e}",
         )
+
+    @property
+    def ulps(self) -> float:
+        """The error in ULPs of the dtype."""
+        if self.eps <= 2.0**-52:
+            return float(ulp_distance(self.yours, self.numeric))
+        size = np.ldexp(1.0, int(np.frexp(self.numeric)[1]) - 1) if self.numeric else np.inf
+        return float(abs(self.yours - self.numeric) / (self.eps * size))
 
 
 def describe(
@@ -176,20 +191,25 @@ def diagnose(
         return ""
     room = np.broadcast_to(bars, yours.shape)
     rough = room[wrong]
-    if _alike(bad, -good, rough):
+    off = np.abs(bad - good)
+    if _alike(bad, -good, rough, off):
         return "likely a sign error: in these components yours is minus the numeric value"
-    if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T, room):
+    whole = np.abs(yours - numeric)
+    if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T, room, whole.max()):
         return "likely transposed: rows must be outputs, columns must be inputs"
-    if bad.size > 1 and _alike(np.sort(bad), np.sort(good), rough.max()):
+    dtype = coarse_dtype(bad)
+    if dtype and bool(np.all(off <= COARSE[dtype] * np.abs(good) + rough)):
+        return precision_text(dtype)
+    if bad.size > 1 and _alike(np.sort(bad), np.sort(good), rough.max(), off.min()):
         return "likely permuted: the wrong components have each other's values"
-    if (
-        bad.size > 1
-        and np.all(good != 0)
-        and bad[0] != 0
-        and _alike(bad / good, bad[0] / good[0], 2 * np.max(np.abs(rough * bad) / good**2))
-    ):
-        return f"likely a wrong factor: yours is {bad[0] / good[0]:.6g} times the numeric value"
-    if np.all(np.abs(bad - good) <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
+    if bad.size > 1 and np.all(good != 0) and bad.any():
+        ratio = float(np.median(bad / good))
+        if _alike(bad, ratio * good, (1 + abs(ratio)) * rough, off):
+            return (
+                f"likely a wrong factor: yours is {_factor(ratio, rough / np.abs(good))} times "
+                "the numeric value"
+            )
+    if np.all(off <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
         return (
             "the errors are small: if f iterates to a tolerance or chooses its own steps, "
             "allow for its error with rtol or atol"
@@ -197,12 +217,34 @@ def diagnose(
     return ""
 
 
+def _factor(ratio: float, room: NDArray[float64]) -> str:
+    """Return a factor with the digits that the error bars leave, and that tell it from 1."""
+    least = max(float(np.min(room)), 1e-9)
+    for digits in range(2, 10):
+        near = float(f"{ratio:.{digits}g}")
+        if abs(near - ratio) <= least * abs(ratio) and near != 1.0:
+            return f"{near:.{digits}g}"
+    return f"{ratio:.10g}"
+
+
 def _alike(
-    a: NDArray[float64], b: NDArray[float64] | float, room: NDArray[float64] | float
+    yours: NDArray[float64],
+    explained: NDArray[float64],
+    room: NDArray[float64] | float,
+    off: NDArray[float64] | float,
 ) -> bool:
-    """Whether values are the same within their error bars, which must not hide them."""
-    near = np.abs(a - b) <= np.maximum(_ALIKE * np.abs(a), np.minimum(room, _ROUGH * np.abs(a)))
-    return bool(np.all(near)) and bool(np.any(a != 0))
+    """Whether a mistake, applied to the reference, reproduces the values under test.
+
+    It may leave the error bars, which must not hide the values, and a small share of the errors.
+    """
+    size = np.abs(explained)
+    left = np.abs(yours - explained)
+    near = left <= np.maximum(
+        np.minimum(_ALIKE * size, _OF_ERROR * off), np.minimum(room, _ROUGH * size)
+    )
+    # An error bar as large as the error explains nothing.
+    near &= left <= 0.5 * off
+    return bool(np.all(near)) and bool(np.any(yours != 0))
 
 
 class GradientMismatch(DifflabError, AssertionError):

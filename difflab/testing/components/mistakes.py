@@ -9,9 +9,46 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["factor_text", "guesses"]
+__all__ = ["COARSE", "coarse_dtype", "factor_text", "guesses", "precision_text"]
 
 Array = NDArray[float64]
+
+COARSE = {"float16": 2.0**-10, "float32": 2.0**-23}
+"""Spacing at 1 of the dtypes to which a gradient of float64 may have been rounded."""
+
+
+def coarse_dtype(yours: Array) -> str:
+    """Return the coarsest dtype that represents a gradient; empty if only float64 does.
+
+    Numbers of few bits, such as small integers, say nothing.
+
+    Examples
+    --------
+    >>> coarse_dtype(np.array([0.1, 0.2])), coarse_dtype(np.array([0.5, 3.0]))
+    ('', '')
+    >>> coarse_dtype(np.array([0.1, 0.2], dtype=np.float32).astype(float))
+    'float32'
+    """
+    with np.errstate(all="ignore"):
+        for name, eps in COARSE.items():
+            # Fewer than half of the bits may be chance.
+            scaled = np.frexp(yours)[0] * eps**-0.5
+            chance = bool((scaled == np.round(scaled)).all())
+            if np.array_equal(yours.astype(name).astype(float64), yours):
+                return "" if chance else name
+    return ""
+
+
+def precision_text(dtype: str, name: str = "yours") -> str:
+    """Return in words that a gradient has the precision of a coarser dtype.
+
+    Examples
+    --------
+    >>> precision_text("float32")
+    'yours has the precision of float32: compute it in float64'
+    """
+    where = "" if name == "yours" else f"in {name}, "
+    return f"{where}yours has the precision of {dtype}: compute it in float64"
 
 
 def guesses(yours: Array, shape: tuple[int, ...], *, complex_: bool) -> Iterator[tuple[str, Array]]:

@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
 
 __all__ = [
+    "MOST_OWN",
     "TRUSTED",
     "Doubt",
     "NumericJacobian",
     "argument",
     "estimated",
+    "most_own",
+    "own_rounding",
     "refereed",
     "rounds",
+    "small",
     "traced",
 ]
 
@@ -35,6 +39,10 @@ Callee = Callable[[Any], Any]
 TRUSTED = 0.1
 """Share of the derivative above which an error bar determines only its order of magnitude."""
 
+MOST_OWN = 1e-5
+"""Share of a gradient up to which differences along a line count as its own rounding."""
+_TERMS = 16.0  # roundings of terms that cancel
+_OWN = 4.0  # the largest error of a rounded value, relative to the noise of neighbours
 _LARGEST = 20_000  # operations times inputs up to which the referee is called
 _TIMEOUT = 5.0  # seconds for the referee
 
@@ -125,15 +133,20 @@ def estimated(f: Callee, point: Array, values: Array, method: str) -> NumericJac
 
 def traced(f: Callee, point: Array, values: Array) -> Function | None:
     """Return the graph of `f`; None if it cannot be traced or is too large."""
-    from difflab.graph.counts import count
     from difflab.graph.trace import trace
 
     try:
         function = trace(f, argument(point))
-        small = count(function).operations * point.size <= _LARGEST
     except Exception:  # user code may raise anything on a traced value
         return None
-    return function if small and function.m == values.size else None
+    return function if small(function, point.size) and function.m == values.size else None
+
+
+def small(function: Function, n: int) -> bool:
+    """Return whether the referee evaluates a function of `n` inputs in reasonable time."""
+    from difflab.graph.counts import count
+
+    return count(function).operations * n <= _LARGEST
 
 
 def refereed(
@@ -185,6 +198,45 @@ def _same(function: Function, f: Callee, point: Array) -> bool:
         if not agreeing(function, near.ravel(), ours, theirs)[np.isfinite(theirs)].all():
             return False
     return True
+
+
+def own_rounding(gradient: Callable[[float], Array]) -> Array:
+    r"""Return the rounding errors of a gradient ``(m, n)``, from its values along a line.
+
+    They are those of its own formula: :math:`p - 1` for p next to 1 has the absolute error of p,
+    which one unit of rounding of the arguments does not show. Fourth differences remove what is
+    smooth, so that a wrong formula is not excused; those of two steps differ where the gradient
+    jumps beside the point, and the smaller ones are returned.
+
+    Parameters
+    ----------
+    gradient : callable
+        Map a relative move of the arguments to the gradient there.
+
+    Examples
+    --------
+    >>> noise = own_rounding(lambda t: np.array([[1.0 / (1.0 + np.exp(-18.0 * (1.0 + t))) - 1.0]]))
+    >>> bool(1e-17 < noise[0, 0] < 1e-15)
+    True
+    >>> bool(own_rounding(lambda t: np.array([[np.exp(t)]]))[0, 0] < 1e-14)
+    True
+    """
+    binomial = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
+    found = []
+    for step in (2.0**-13, 2.0**-17):
+        values = np.array([gradient(k * step) for k in range(-4, 5)])
+        each = [np.abs(np.tensordot(binomial, values[k : k + 5], 1)) for k in range(5)]
+        found.append(np.max(each, axis=0) / np.linalg.norm(binomial))
+    smaller: Array = np.fmin(*found)
+    return _OWN * np.nan_to_num(smaller)
+
+
+def most_own(gradient: Array) -> float:
+    """Return the largest rounding that cancellation of terms of the size 1 leaves.
+
+    If a component is larger, terms have its size. That of a coarser dtype is larger.
+    """
+    return _TERMS * 2.0**-52 * max(1.0, float(np.max(np.abs(gradient))))
 
 
 def rounds(function: Function) -> bool:

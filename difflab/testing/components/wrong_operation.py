@@ -31,7 +31,7 @@ _ALIKE = 1e-6
 _SUMS = ("add", "subtract", "sum")
 
 
-def mistake_in(function: Function, x: Array, yours: Array) -> str:
+def mistake_in(function: Function, x: Array, yours: Array, alike: float = _ALIKE) -> str:
     r"""Return which one mistake gives a wrong Jacobian; empty if none does.
 
     The derivative of one operation is scaled by 0, -1, 2 or 1/2, or left out of the chain rule,
@@ -46,6 +46,8 @@ def mistake_in(function: Function, x: Array, yours: Array) -> str:
         The point.
     yours : ndarray (m, n)
         The Jacobian under test.
+    alike : float
+        The relative difference that rounding explains.
 
     Examples
     --------
@@ -70,7 +72,7 @@ def mistake_in(function: Function, x: Array, yours: Array) -> str:
                 .values(x)
                 .reshape(yours.shape)
             )
-            if (np.abs(found - yours) <= _ALIKE * np.abs(found)).all():
+            if (np.abs(found - yours) <= alike * np.abs(found)).all():
                 return text
     return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +17,16 @@ from difflab.testing.components.message import (
     GradientUnjudged,
     table_of,
 )
-from difflab.testing.components.mistakes import factor_text, guesses
+from difflab.testing.components.mistakes import (
+    COARSE,
+    coarse_dtype,
+    factor_text,
+    guesses,
+    precision_text,
+)
 from difflab.testing.lines.directions import Directional, at_random, judged_along
 from difflab.testing.lines.locate import WrongPart, located
-from difflab.testing.slopes.window import central_difference, sampled
+from difflab.testing.slopes.window import sampled
 from difflab.testing.trees.several import OfSeveral
 
 if TYPE_CHECKING:
@@ -29,11 +36,18 @@ __all__ = ["report_directional"]
 
 Array = NDArray[float64]
 
+_SHOWN = 10
+"""Wrong components that are named."""
+_MANY = 50.0
+"""Ratio of the remaining error to that of one component beyond which the others are too many."""
 _KINKS = 8
 """Components at a kink, or not confirmed as wrong, that are left out before an error is given."""
 _ROUNDINGS = 8.0
 _ALIKE = 1e-3
+_OF_ERROR = 0.05
+"""Share of the error that a named mistake may leave unexplained."""
 _CLEARER = 20.0
+_MISSING = "likely a missing or detached part"
 
 
 def report_directional(
@@ -60,22 +74,50 @@ def report_directional(
 
 
 def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
-    """Raise an error with the component that is wrong; return if every one is right."""
+    """Raise an error with the components that are wrong; return if every one is right."""
     __tracebackhide__ = True
-    seen, part = found, None
-    for _ in range(_KINKS):
-        before = check.probe.count
+    seen, before = found, check.probe.count
+    parts: list[WrongPart] = []
+    hint = ""
+    for _ in range(_SHOWN + _KINKS):
         part = located(check.probe, gradient, seen, check.cotangent)
-        if not part.single or _confirmed(check, gradient, part):
-            raise _mismatch(check, gradient, seen, part, check.probe.count - before)
+        if not part.single:
+            parts = parts or [part]
+            hint = hint or _hint(check, gradient, found, part.start)
+            break
+        if seen.along[part.start] == 0.0:  # named before: what remains is in no other component
+            break
         along = seen.along.copy()
         along[part.start] = 0.0
+        if _confirmed(check, gradient, part):
+            parts.append(part)
+            seen = _without(seen, part, along)
+            if not hint and seen.wrong and len(parts) == 1:
+                hint = _hint(check, gradient, found, part.start)
+            many = abs(seen.off) > _MANY * abs(found.off - seen.off)
+            if not seen.wrong or hint or len(parts) == _SHOWN or (many and len(parts) == 1):
+                break
+            continue
+        if parts:
+            break
         seen = judged_along(check.probe, gradient, along, check.cotangent, doubted=seen)
         # What neighbouring arguments change was part of the first verdict.
         seen = replace(seen, room=max(seen.room, found.room))
         if not seen.wrong:
             return
-    raise _mismatch(check, gradient, found, WrongPart(0, check.point.n, None), 0)
+    parts = parts or [WrongPart(0, check.point.n, None)]
+    spent = check.probe.count - before
+    raise _mismatch(check, gradient, found, parts, spent, hint, more=seen.wrong)
+
+
+def _without(seen: Directional, part: WrongPart, along: Array) -> Directional:
+    """Return the error along a direction without that of one component."""
+    assert part.error is not None
+    length = float(seen.along[part.start])
+    error = replace(seen.error, value=seen.error.value - part.error.value[0] * length)
+    # Bars are upper bounds: a second one of the same size is the error of the subtraction.
+    room = seen.room + float(part.error.bar[0]) * abs(length)
+    return replace(seen, along=along, error=error, room=room)
 
 
 def _confirmed(check: GradientCheck, gradient: Array, part: WrongPart) -> bool:
@@ -89,35 +131,79 @@ def _confirmed(check: GradientCheck, gradient: Array, part: WrongPart) -> bool:
 
 
 def _mismatch(
-    check: GradientCheck, gradient: Array, found: Directional, part: WrongPart, spent: int
+    check: GradientCheck,
+    gradient: Array,
+    found: Directional,
+    parts: list[WrongPart],
+    spent: int,
+    hint: str,
+    *,
+    more: bool,
 ) -> GradientMismatch:
-    """Return the error: the component, the likely mistake, the costs, a line to repeat it."""
-    point, n = check.point, check.point.n
+    """Return the error: the components, the likely mistake, the costs, a line to repeat it."""
+    point, n, part = check.point, check.point.n, parts[0]
     components: tuple[Component, ...] = ()
     if part.single and part.error is not None:
-        components = (_component(check, gradient, found, part),)
+        components = tuple(_component(check, gradient, found, each) for each in parts)
+        these = "this one" if len(parts) == 1 else f"these {len(parts)}"
         lines = [
-            f"the gradient is wrong: of {n} components, bisection found this one",
+            f"the gradient is wrong: of {n} components, bisection found {these}",
             *table_of(components),
         ]
+        if more:
+            lines.append("other components are wrong too")
     else:
         first, last = point.name(part.start), point.name(part.stop - 1)
         lines = [
             f"the gradient is wrong between {first} and {last}, in no single component above noise"
         ]
+    numeric, yours = apart(found.numeric, found.yours)
     lines.append(
-        f"along a direction, the derivative is {found.numeric:.6g} ± {found.room:.1g};"
-        f" by the gradient it is {found.yours:.6g}"
+        f"along a direction, the derivative is {numeric} ± {found.room:.1g};"
+        f" by the gradient it is {yours}"
     )
-    hint = _hint(check, gradient, found, part.start)
+    if not hint or hint.startswith(_MISSING):
+        hint = check.explained(gradient[None]) or hint or _hint_of_one(components)
     if hint:
         lines.append(hint)
     count = check.probe.count
-    lines.append(f"numeric values: {count} evaluations of f, {spent} of them to find the component")
+    noun = "component" if len(parts) == 1 else "components"
+    lines.append(f"numeric values: {count} evaluations of f, {spent} of them to find the {noun}")
     if components and check.cotangent is None and not isinstance(check.f, OfSeveral):
         call = f"numeric_derivative(f, {point.root or '(module, x)'}, {part.start})"
         lines.append(f"to repeat: from difflab.testing import numeric_derivative; print({call})")
     return GradientMismatch("\n".join(lines), components)
+
+
+def apart(one: float, other: float) -> tuple[str, str]:
+    """Return two numbers with as many digits as show where they differ.
+
+    Examples
+    --------
+    >>> apart(794862.35, 794862.355)
+    ('794862.350000', '794862.355000')
+    """
+    gap = abs(one - other) / max(abs(one), abs(other), 5e-324)
+    digits = 6 if not 0.0 < gap < np.inf else min(17, max(6, 3 - int(np.floor(np.log10(gap)))))
+    return f"{one:#.{digits}g}".rstrip("."), f"{other:#.{digits}g}".rstrip(".")
+
+
+def _hint_of_one(components: tuple[Component, ...]) -> str:
+    """Return the likely mistake in the only component that is wrong; empty if unknown."""
+    if len(components) != 1 or not components[0].numeric:
+        return ""
+    found = components[0]
+    if found.yours == 0.0:
+        return f"{_MISSING}: yours is zero at {found.name}"
+    ratio = found.yours / found.numeric
+    near = Fraction(ratio).limit_denominator(16)
+    if not near or abs(ratio - near) > min(_ALIKE, max(1e-6, found.bar / abs(found.numeric))):
+        return ""
+    if near == -1:
+        return f"in {found.name}, likely a sign error: yours is minus the numeric value"
+    if near == 1:
+        return ""
+    return f"in {found.name}, likely a wrong factor: yours is {near} times the numeric value"
 
 
 def _component(
@@ -127,7 +213,7 @@ def _component(
     assert error is not None
     if check.cotangent is not None:
         return _element(check, part.start, found.error.half)
-    return Component.along(check.point.name(part.start), yours, error)
+    return Component.along(check.point.name(part.start), yours, error, eps=check.probe.eps)
 
 
 def _element(check: GradientCheck, index: int, half: float) -> Component:
@@ -144,7 +230,7 @@ def _element(check: GradientCheck, index: int, half: float) -> Component:
     found = sampled(residual, probe.rounding, half).slope().per(length)
     row = int(np.argmax(np.abs(found.value) - found.bar))
     name = f"d{probe.outputs.name(row)}/d{check.point.name(index)}"
-    return Component.along(name, float(column[row]), found, row)
+    return Component.along(name, float(column[row]), found, row, probe.eps)
 
 
 def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int) -> str:
@@ -158,29 +244,41 @@ def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int)
     stop = start + leaf.size
     part = gradient[start:stop]
     name = point.path(point.positions[which])
-    step, noise = found.error.closest()
-    sides, slopes = [], []
+    coarser = coarse_dtype(part)
+    off = abs(found.off) / max(found.size, abs(found.yours))
+    if coarser and check.probe.eps < 1e-12 and off <= COARSE[coarser]:
+        return precision_text(coarser, name)
+    sides, slopes, noise = [], [], 0.0
+    rounding = check.probe.rounding_of(check.cotangent)
     for seed in (11, 12):
         along = at_random(point, seed, floor=True)
         changes = check.probe.residual(along, gradient[None], check.cotangent, start, stop)
-        error = central_difference(changes, step)
+        error = sampled(changes, rounding, found.error.half).slope()
+        noise = max(noise, float(error.bar[0] + error.half_jump[0]))
         sides.append(along[start:stop])
-        slopes.append(error + float(part @ along[start:stop]))
+        slopes.append(float(error.value[0]) + float(part @ along[start:stop]))
     actual = np.array(slopes)
     yours = np.array([float(part @ side) for side in sides])
-    room = _ALIKE * np.abs(actual) + noise
+    room = np.minimum(_ALIKE * np.abs(actual), _OF_ERROR * np.abs(actual - yours)) + noise
     if not np.isfinite(actual).all() or not (np.abs(actual - yours) > _CLEARER * noise).any():
         return ""
     if not part.any():
-        return f"likely a missing or detached part: all of the gradient of {name} is zero"
+        return f"{_MISSING}: all of the gradient of {name} is zero"
     for text, right in guesses(part, leaf.shape, complex_=leaf.complex):
         there = np.array([float(right @ side) for side in sides])
         if (np.abs(there - actual) <= room).all() and (np.abs(there - yours) > 2 * room).any():
             return f"in {name}, likely {text}"
     ratio = yours / actual
-    if abs(ratio[0] - ratio[1]) <= _ALIKE * abs(ratio[0]) and abs(ratio[0] - 1) > 4 * _ALIKE:
+    spread = abs(ratio[0] - ratio[1])
+    # A factor reproduces the gradient if it is the same along both directions.
+    if spread <= min(_ALIKE * abs(ratio[0]), _OF_ERROR * abs(ratio[0] - 1)) + _same(noise, actual):
         sizes = {f"the number of elements of {name}": leaf.size}
         mean = float(ratio.mean())
         text = factor_text(mean if abs(mean) > 1e-6 else 0.0, sizes)
         return f"in {name}, likely a wrong factor: yours is {text} times the numeric value"
     return ""
+
+
+def _same(noise: float, actual: Array) -> float:
+    """Return how far noise moves the ratio to a derivative."""
+    return float(2.0 * noise / np.abs(actual).min())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import DifflabError
 from difflab.testing.components.dense import decided, report
+from difflab.testing.components.truth import MOST_OWN, most_own, own_rounding, small
 from difflab.testing.components.verdict import Tolerance, Verdicts, judged
 from difflab.testing.lines.blame import report_directional
 from difflab.testing.lines.coordinates import confirmed, coordinate_truth
@@ -29,6 +32,9 @@ from difflab.testing.trees.probe import Probe
 from difflab.testing.trees.purity import check_repeatable
 from difflab.testing.trees.several import OfSeveral
 
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
 __all__ = ["GradientCheck", "check_tree"]
 
 Array = NDArray[float64]
@@ -41,6 +47,8 @@ _COARSE = 100
 """The same in other dtypes, where each component costs 8 evaluations or some more."""
 _ELEMENTS = 1 << 16
 """Elements of a Jacobian up to which it is checked element by element."""
+_TRACED = 20_000
+"""Elements of a wrong Jacobian up to which the mistake is searched for in the graph."""
 _ROUNDINGS = 8.0
 _NEIGHBOURS = 2
 
@@ -71,11 +79,16 @@ class GradientCheck:
     gradient: Any
     point: Point
     probe: Probe
+    kept: dict[str, Array] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def gradient_there(self) -> Array:
         """The gradient under test at the point, of the weighted sum of the values."""
-        return self.weighted(self.point)
+        # A cached property would leave a frame of its own in tracebacks of the user's faults.
+        __tracebackhide__ = True
+        if "gradient" not in self.kept:
+            self.kept["gradient"] = self.weighted(self.point)
+        return self.kept["gradient"]
 
     @property
     def dense(self) -> bool:
@@ -97,6 +110,7 @@ class GradientCheck:
 
     def rows(self, point: Point) -> Array:
         """Return the Jacobian under test ``(m, n)`` at a point."""
+        __tracebackhide__ = True
         outputs = self.probe.outputs
         if self.gradient is None:
             units = np.eye(outputs.m)
@@ -111,6 +125,7 @@ class GradientCheck:
 
     def weighted(self, point: Point) -> Array:
         """Return the gradient under test ``(n,)`` of the weighted sum of the values."""
+        __tracebackhide__ = True
         cotangent = self.cotangent
         if self.gradient is None:
             weights = np.ones(1) if cotangent is None else cotangent
@@ -128,14 +143,54 @@ class GradientCheck:
             return self.probe(point.at(np.asarray(x, dtype=float64).reshape(point.n)))
 
         def slope(x: Any) -> Any:
+            __tracebackhide__ = True
             return self.rows(Point(point.at(np.asarray(x, dtype=float64)), point.root))
 
         with np.errstate(all="ignore"):
             yours = self.rows(point)
             moving = slope if self.gradient is None or callable(self.gradient) else yours
             here = point.numbers()
-            truth, verdicts = decided(packed, moving, yours, here, values, allowed, method)
-        report(yours, truth, verdicts, allowed, TreeNames(self), values, unjudged)
+            truth, verdicts = decided(
+                packed, moving, yours, here, values, allowed, method, self._small_graph
+            )
+        explain = partial(self.explained, yours)
+        report(yours, truth, verdicts, allowed, TreeNames(self), values, unjudged, explain)
+
+    @cached_property
+    def graph(self) -> Function | None:
+        """The graph of the function of the arguments' arrays; None if it cannot be traced."""
+        if self.point.libraries - {"numpy", ""} or any(leaf.complex for leaf in self.point.leaves):
+            return None
+        # A right gradient needs no graph, and graphs take longer to import than to check many.
+        from difflab.graph.trace import trace
+
+        point = self.point
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                found = trace(lambda *leaves: self.f(point.rebuilt(leaves)), *point.copies())
+        except Exception:  # user code may raise anything on a traced value
+            return None
+        return found if found.m == self.probe.center.size else None
+
+    def _small_graph(self) -> Function | None:
+        return self.graph if self.graph is not None and small(self.graph, self.point.n) else None
+
+    def explained(self, yours: Array) -> str:
+        """Return the mistake in one operation that gives a wrong Jacobian ``(m, n)``.
+
+        Empty if none does, or the function is too large or cannot be traced.
+        """
+        if yours.size > _TRACED or self.graph is None or len(yours) != self.graph.m:
+            return ""
+        from difflab.testing.components.wrong_operation import mistake_in
+
+        alike = max(1e-6, _ROUNDINGS**2 * self.probe.eps)
+        try:
+            with np.errstate(all="ignore"):
+                return mistake_in(self.graph, self.point.numbers(), yours, alike)
+        except DifflabError:  # an operation without a derivative
+            return ""
 
     def by_coordinates(self, allowed: Tolerance, unjudged: str) -> None:
         """Check every component in a coarser dtype; what noise hides is left to directions."""
@@ -153,7 +208,9 @@ class GradientCheck:
             wrong = judged(yours, truth, allowed, noise).wrong
             wrong = confirmed(self.probe, yours, truth, wrong)
         verdicts = Verdicts(wrong, np.zeros_like(wrong))
-        report(yours, truth, verdicts, allowed, TreeNames(self), self.probe.center, unjudged)
+        names, values = TreeNames(self), self.probe.center
+        explain = partial(self.explained, yours)
+        report(yours, truth, verdicts, allowed, names, values, unjudged, explain, self.probe.eps)
 
     def by_directions(self, unjudged: str) -> None:
         """Check along a few directions, and find the component that is wrong."""
@@ -195,7 +252,23 @@ class GradientCheck:
         if self.gradient is not None and not callable(self.gradient):
             return lambda along: 0.0
         near = [self.weighted(point) for point in self._neighbours()]
-        return lambda along: 2.0 * max(abs(float((each - gradient) @ along)) for each in near)
+        point = self.point
+        line = at_random(point, 41)
+
+        def along_line(t: float) -> Array:
+            tree, _ = point.displaced(line, t, np.zeros((0, point.n)))
+            return self.weighted(Point(tree, point.root))
+
+        def sensitivity(along: Array) -> float:
+            changed = 2.0 * max(abs(float((each - gradient) @ along)) for each in near)
+            if self.probe.eps > 1e-12:
+                return changed
+            own = own_rounding(lambda t: np.array([[along_line(t) @ along]]))
+            terms = float(np.linalg.norm(gradient * along))  # a jump at a kink is no rounding
+            most = min(MOST_OWN * terms, most_own(gradient) * float(np.linalg.norm(along)))
+            return max(changed, min(float(own[0, 0]), most))
+
+        return sensitivity
 
     def _neighbours(self) -> list[Point]:
         if self.gradient is not None and not callable(self.gradient):

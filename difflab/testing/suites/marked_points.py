@@ -89,7 +89,8 @@ def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
     pytest.UsageError
         The test takes no ``point``, or an argument of the marker is at fault.
     """
-    where = metafunc.definition.nodeid
+    file, line, _ = metafunc.definition.location
+    where = f"{file}:{(line or 0) + 1}: {metafunc.definition.name}"
     if "point" not in metafunc.fixturenames:
         raise pytest.UsageError(
             f"{where} is marked with `gradients` and has no argument `point`: add it"

@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from difflab.core.files import open_regular, write_whole
 from difflab.core.strict_json import strict
 from difflab.errors import DifflabError, InputError
+from difflab.graph.pytree import flatten, leaf_paths
 
 __all__ = ["GradientRegression", "RegressionMismatch", "stored_at"]
 
 _SCHEMA = "difflab.gradients/1"
 _SHOWN = 5
+_QUOTED = re.compile(r"\['([^'\"\\]*)'\]")
 _ROUNDINGS = 64  # units of rounding of the largest component, by which every other may differ
 
 
@@ -53,7 +55,7 @@ class GradientRegression:
         self._regenerate = regenerate
 
     def __call__(
-        self, gradients: ArrayLike | Mapping[str, ArrayLike], *, rtol: float | None = None
+        self, gradients: ArrayLike | Mapping[str, Any] | Any, *, rtol: float | None = None
     ) -> None:
         r"""Raise `RegressionMismatch` unless the gradients are the stored ones.
 
@@ -62,8 +64,9 @@ class GradientRegression:
 
         Parameters
         ----------
-        gradients : array_like or mapping of str to array_like
-            The gradient, or several by name. float32 and float16 are stored as such.
+        gradients : array_like, mapping of str to array_like, or tree
+            The gradient, several by name, or a tree of dicts, lists, tuples and dataclasses, whose
+            parts are named as in Python. float32 and float16 are stored as such.
         rtol : float, optional
             The relative tolerance; by default :math:`ε^{2/3}` of the stored precision, 4e-11 in
             float64.
@@ -74,8 +77,7 @@ class GradientRegression:
             They differ; or there is no file yet or it was to be stored anew, and now it is there.
         """
         __tracebackhide__ = True
-        named = gradients if isinstance(gradients, Mapping) else {"gradient": gradients}
-        arrays = {str(name): _array(value, str(name)) for name, value in named.items()}
+        arrays = {name: _array(value, name) for name, value in _named(gradients).items()}
         if self._regenerate or not self._path.exists():
             self._store(arrays)
         problems = list(_differences(self._load(), arrays, rtol))
@@ -117,6 +119,27 @@ class GradientRegression:
                 f"cannot read the stored gradients in {self._path}: {error}",
                 hint="store them again with --force-regen",
             ) from error
+
+
+def _named(gradients: Any) -> dict[str, Any]:
+    """Return the arrays of a tree by their names; those of a flat mapping by its keys."""
+    if isinstance(gradients, Mapping):
+        found: dict[str, Any] = {}
+        for key, value in gradients.items():
+            for path, leaf in _parts(value):
+                found[f"{key}{path}"] = leaf
+        return found
+    return {f"gradient{path}": leaf for path, leaf in _parts(gradients)}
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    """Return the leaves of a tree with their paths; a list of numbers is one array."""
+    leaves, structure = flatten(value)
+    nested = [token[0] for token in structure.tokens]
+    if all(kind in (list, tuple, "leaf") for kind in nested) and not any(map(np.ndim, leaves)):
+        return [("", value)]
+    paths = (_QUOTED.sub(r'["\1"]', path) for path in leaf_paths(structure))
+    return list(zip(paths, leaves, strict=True))
 
 
 def _array(value: ArrayLike, name: str) -> NDArray[Any]:

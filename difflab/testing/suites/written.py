@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from difflab.graph.ir import Shape
@@ -28,9 +27,11 @@ class WrittenTest:
     parameters : mapping of str to tuple of int
         The parameters to differentiate by, and the shapes of their values.
     positional : sequence of str
-        Those that are passed by position.
-    points : sequence
-        The points as nested lists: of the only parameter, or flattened, one after the other.
+        Those that can only be passed by position.
+    by_position : bool
+        Whether the parameters, in order, can be passed by position.
+    points : sequence of sequence
+        The points: for each, the values of the parameters as nested lists.
     scalar : bool
         Whether the function returns one number.
     """
@@ -41,6 +42,7 @@ class WrittenTest:
     paired: bool
     parameters: Mapping[str, Shape]
     positional: Sequence[str]
+    by_position: bool
     points: Sequence[Any]
     scalar: bool = True
 
@@ -48,9 +50,13 @@ class WrittenTest:
     def text(self) -> str:
         """The file."""
         name = f"{self.module}:{self.function}"
+        names = ", ".join(self.parameters)
         imports = ["import pytest", "", *sorted(f"import {module}" for module in self._modules())]
-        if self._packs and (self.gradient or self.paired):
+        if any(self.parameters.values()):
             imports.insert(0, "import numpy as np")
+        functions: list[str] = []
+        value, gradient = self._value(functions), self._gradient(functions)
+        checked = ", ".join(part for part in (value, gradient, self._passed()) if part)
         lines = [
             f'"""Derivatives of {name}, checked at {len(self.points)} points.',
             "",
@@ -60,21 +66,14 @@ class WrittenTest:
             *imports,
             "",
             "POINTS = [",
-            *(f"    {point!r}," for point in self.points),
+            *(f"    {self._point(point)}," for point in self.points),
             "]",
             "",
             "",
-            "def value(x):",
-            *self._body(f"{self.module}.{self.function}", "[0]" if self.paired else "", ""),
-            "",
-            "",
-            "def gradient(x):",
-            *self._gradient(),
-            "",
-            "",
-            "@pytest.mark.gradients(points=POINTS)",
-            f"def test_gradient_of_{self.function}(check_gradient, point):",
-            "    check_gradient(value, gradient, point)",
+            *functions,
+            f'@pytest.mark.parametrize("{names}", POINTS)',
+            f"def test_gradient_of_{self.function}(check_gradient, {names}):",
+            f"    check_gradient({checked})",
         ]
         return "\n".join(lines) + "\n"
 
@@ -82,37 +81,55 @@ class WrittenTest:
         own = {self.module, *([self.gradient.partition(":")[0]] if self.gradient else [])}
         return own if self.gradient or self.paired else own | {"difflab"}
 
-    @property
-    def _packs(self) -> bool:
-        return len(self.parameters) > 1
+    def _point(self, point: Sequence[Any]) -> str:
+        """Return one case of the parametrization."""
+        return repr(point[0]) if len(point) == 1 else f"({', '.join(map(repr, point))})"
 
-    def _gradient(self) -> list[str]:
+    def _passed(self) -> str:
+        """Return the arguments of the check; lists of numbers become arrays."""
+        return ", ".join(
+            f"np.array({name}, dtype=float)" if shape else name
+            for name, shape in self.parameters.items()
+        )
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the function is called by position, so that it can be passed as it is."""
+        return self.by_position
+
+    def _value(self, functions: list[str]) -> str:
+        """Return the function under test; one that calls it is appended where that is needed."""
+        called = f"{self.module}.{self.function}"
+        if self._plain and not self.paired:
+            return called
+        functions += self._defined("value", called, "[0]" if self.paired else "")
+        return "value"
+
+    def _gradient(self, functions: list[str]) -> str:
+        """Return the gradient, as for the value."""
         if self.gradient:
-            return self._body(self.gradient.replace(":", "."), "", self._joined)
+            called = self.gradient.replace(":", ".")
+            if self._plain:
+                return called
+            functions += self._defined("gradient", called, "")
+            return "gradient"
         if self.paired:
-            return self._body(f"{self.module}.{self.function}", "[1]", self._joined)
-        transform = "grad" if self.scalar else "jacrev"
-        return [f"    return difflab.{transform}(value)(x)"]
+            functions += self._defined("gradient", f"{self.module}.{self.function}", "[1]")
+            return "gradient"
+        value = f"{self.module}.{self.function}" if self._plain else "value"
+        count = len(self.parameters)
+        argnums = f", argnums={tuple(range(count))}" if count > 1 else ""
+        return f"difflab.{'grad' if self.scalar else 'jacrev'}({value}{argnums})"
 
-    @property
-    def _joined(self) -> str:
-        """How the parts of a gradient become one array; empty for one parameter."""
-        if not self._packs:
-            return ""
-        if self.scalar:
-            return "np.concatenate([np.ravel(part) for part in {}])"
-        return "np.hstack([np.reshape(part, (len(value(x)), -1)) for part in {}])"
-
-    def _body(self, called: str, entry: str, joined: str) -> list[str]:
-        """Return the body of a function of the packed point `x`."""
-        arguments, start = [], 0
-        for name, shape in self.parameters.items():
-            size = prod(shape)
-            part = "x"
-            if self._packs:
-                part = f"x[{start}]" if shape == () else f"x[{start} : {start + size}]"
-                part += f".reshape({shape})" if len(shape) > 1 else ""
-            arguments.append(part if name in self.positional else f"{name}={part}")
-            start += size
-        call = f"{called}({', '.join(arguments)}){entry}"
-        return [f"    return {joined.format(call) if joined else call}"]
+    def _defined(self, name: str, called: str, entry: str) -> list[str]:
+        """Return a function that calls the user's."""
+        arguments = ", ".join(
+            each if each in self.positional or self._plain else f"{each}={each}"
+            for each in self.parameters
+        )
+        return [
+            f"def {name}({', '.join(self.parameters)}):",
+            f"    return {called}({arguments}){entry}",
+            "",
+            "",
+        ]

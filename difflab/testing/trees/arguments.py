@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers, without_parts
 from difflab.errors import DomainError, InputError, PointError
-from difflab.graph.pytree import LEAF, flatten, leaf_paths, unflatten
+from difflab.graph.pytree import LEAF, Structure, flatten, leaf_paths, unflatten
 from difflab.testing.components.dense import point_of
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, dtype_name, library_of, of_leaf
@@ -39,6 +39,7 @@ __all__ = [
 
 Array = NDArray[float64]
 
+_LISTED = 5  # parts of a structure that a message names
 _FIRST = re.compile(r'^\["(\w+)"\]')
 _QUOTED = re.compile(r"\['([^'\"\\]*)'\]")
 
@@ -148,7 +149,11 @@ class _Vector:
 
     def path(self, position: int) -> str:
         """Return the Python expression of a leaf of the tree."""
-        found = _QUOTED.sub(r'["\1"]', leaf_paths(self.structure)[position])
+        return self.named(leaf_paths(self.structure)[position])
+
+    def named(self, path: str) -> str:
+        """Return the Python expression of a path of leaves."""
+        found = _QUOTED.sub(r'["\1"]', path)
         return self.root + found if self.root else _FIRST.sub(r"\1", found)
 
     def leaf_at(self, index: int) -> tuple[int, int]:
@@ -257,6 +262,7 @@ class Point(_Vector):
         GradientMismatch
             Its structure or a shape is not that of the arguments.
         """
+        __tracebackhide__ = True
         values = self._matched(gradient)
         blocks = []
         for position, leaf in zip(self.positions, self.leaves, strict=True):
@@ -265,6 +271,7 @@ class Point(_Vector):
 
     def _matched(self, gradient: Any) -> list[Any]:
         """Return the leaves of a gradient of the same structure; None where it has none."""
+        __tracebackhide__ = True
         values, structure = flatten(gradient)
         tokens = structure.tokens
         same = len(tokens) == len(self.structure.tokens) and all(
@@ -272,17 +279,57 @@ class Point(_Vector):
             for theirs, ours in zip(tokens, self.structure.tokens, strict=True)
         )
         if not same:
-            raise GradientMismatch(
-                f"the gradient has the structure {structure}; that of {self.root} is"
-                f" {self.structure}"
-            )
+            raise GradientMismatch(self._difference(structure))
         remaining = iter(values)
         both = zip(tokens, self.structure.tokens, strict=True)
-        return [
+        found = [
             next(remaining) if theirs == ("leaf",) else None
             for theirs, ours in both
             if ours == ("leaf",)
         ]
+        for position, leaf in zip(self.positions, self.leaves, strict=True):
+            if found[position] is None:
+                zeros = f"zeros of the shape {leaf.shape}" if leaf.shape else "0.0"
+                raise GradientMismatch(
+                    f"the gradient with respect to {self.path(position)} is None: return {zeros}"
+                    " if f does not depend on it"
+                )
+        return found
+
+    def _difference(self, structure: Structure) -> str:
+        """Return which parts a gradient of another structure lacks, or has too many."""
+        ours = [self.path(k) for k in range(len(self.values))]
+        theirs = [self.named(path) for path in leaf_paths(structure)]
+        none = structure.tokens.count(("none",))
+        missing = [path for path in ours if path not in theirs]
+        extra = [path for path in theirs if path not in ours]
+        if (
+            missing
+            and len(missing) < len(ours)
+            and not none
+            and all(_absent(path, theirs) for path in missing)
+        ):
+            verb = "is" if len(missing) == 1 else "are"
+            return f"{_listed(missing)} {verb} missing in the gradient"
+        if extra and not missing:
+            verb = "is no part" if len(extra) == 1 else "are no parts"
+            return f"{_listed(extra)} in the gradient {verb} of {self.root or 'the arguments'}"
+        name = self.root or "the arguments"
+        return f"the gradient has the structure {structure}; that of {name} is {self.structure}"
+
+
+def _absent(path: str, theirs: Sequence[str]) -> bool:
+    """Whether a gradient lacks a leaf, rather than having something else in its stead."""
+    return not any(
+        other.startswith((f"{path}[", f"{path}.")) or path.startswith((f"{other}[", f"{other}."))
+        for other in theirs
+    )
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = [f"{len(paths) - _LISTED} more"] if len(paths) > _LISTED else []
+    shown = [*paths[:_LISTED], *more]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 class Outputs(_Vector):
@@ -322,6 +369,7 @@ def derivative_leaf(value: Any, what: str) -> Leaf:
     GradientMismatch
         It is no array of numbers.
     """
+    __tracebackhide__ = True
     value = without_parts(value, what, GradientMismatch)
     found = of_leaf(value) or of_leaf(host_numbers(value, what, GradientMismatch) + 0.0)
     assert found is not None
@@ -336,6 +384,7 @@ def real_numbers(leaf: Leaf, what: str) -> Array:
     GradientMismatch
         It has imaginary parts.
     """
+    __tracebackhide__ = True
     numbers = leaf.numbers()
     if not leaf.complex:
         return numbers
@@ -349,9 +398,8 @@ def real_numbers(leaf: Leaf, what: str) -> Array:
 
 def _block(value: Any, leaf: Leaf, outputs: Outputs, path: str) -> Array:
     """Return the part of a Jacobian that belongs to one leaf, ``(m, leaf.size)``."""
+    __tracebackhide__ = True
     count = outputs.m // (2 if outputs.complex else 1)
-    if value is None:
-        return np.zeros((outputs.m, leaf.size))
     what = f"the gradient with respect to {path}"
     found = derivative_leaf(value, what)
     shape = outputs.shape + leaf.shape

@@ -64,3 +64,17 @@ def test_values_that_are_not_finite_are_kept(tmp_path: Path) -> None:
 def test_what_is_not_an_array_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="gradient is not an array of real numbers"):
         GradientRegression(tmp_path / "g.json")("text")
+
+
+def test_the_parts_of_a_tree_are_named(tmp_path: Path) -> None:
+    compare = GradientRegression(tmp_path / "stored.json")
+    tree: dict[str, Any] = {"layer": {"w": np.ones((2, 2)), "b": [np.zeros(3), 1.0]}, "scale": 2.0}
+    with pytest.raises(RegressionMismatch, match="stored for the first time"):
+        compare(tree)
+    compare(tree)
+    tree["layer"]["b"][0][1] = 0.5
+    with pytest.raises(RegressionMismatch, match=r'layer\["b"\]\[0\]\[1\]: was 0.0, is 0.5'):
+        compare(tree)
+    del tree["scale"]
+    with pytest.raises(RegressionMismatch, match="scale: stored, and not computed now"):
+        compare(tree)
