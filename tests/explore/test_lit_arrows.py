@@ -15,7 +15,7 @@ GRAPHS = (
     "ln(x)+x*y-sin(y)",
     "x^2+y^2",
     "sqrt(x*y)/(x+sin(exp(x*y)))",
-    "x*cos(sin(exp(x)))*x",
+    "x*cos(sin(exp(x*y)))*x",
     "tanh(x*y+x)*y",
     "(x+y)*(x-y)*sin(x)",
     "x/(1+exp(-x*y))",
