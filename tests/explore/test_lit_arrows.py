@@ -25,11 +25,15 @@ GRAPHS = (
 # every lit trunk continues in a lit path; the lit heads are those of the lit last parts.
 LIT = """() => {
     const lit = [...document.querySelectorAll("svg .wire.now")].map((wire) => {
-        const at = (l) => { const p = wire.getPointAtLength(l); return `${p.x.toFixed(1)},${p.y.toFixed(1)}`; };
+        const at = (l) => {
+            const p = wire.getPointAtLength(l);
+            return `${p.x.toFixed(1)},${p.y.toFixed(1)}`;
+        };
         return [at(0), at(wire.getTotalLength())];
     });
     const heads = [...document.querySelectorAll("svg polygon.tip.now")]
-        .map((head) => head.getAttribute("points").split(" ")[0].split(",").map((v) => (+v).toFixed(1)).join(","));
+        .map((head) => head.getAttribute("points").split(" ")[0].split(","))
+        .map((point) => point.map((v) => (+v).toFixed(1)).join(","));
     return [lit, heads];
 }"""
 

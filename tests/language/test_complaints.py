@@ -25,7 +25,7 @@ GOLDEN = [
     ("foo(x)", "unknown function 'foo'", "foo", "did you mean 'floor'?"),
     ("sni(x)", "unknown function 'sni'", "sni", "did you mean 'sin'?"),
     ("Sin(x)", "unknown function 'Sin'", "Sin", "did you mean 'sin'?"),
-    ("asine(x)", "unknown function 'asine'", "asine", "did you mean 'asin'?"),
+    ("asinn(x)", "unknown function 'asinn'", "asinn", "did you mean 'asin'?"),
     ("sin(x,y)", "sin takes 1 argument, not 2", "sin(x,y)", None),
     ("sin()", "sin takes 1 argument, not 0", "sin()", None),
     ("sin( # none\n)", "expected an expression before ')'", ")", None),
