@@ -256,10 +256,12 @@ _HOMES = {
 
 _MODULES = {
     "arrays": "difflab.arrays",
+    "interop": "difflab.interop",
     "methods": "difflab.methods",
     "nn": "difflab.nn",
     "optim": "difflab.optim",
     "random": "difflab.arrays.random",
+    "testing": "difflab.testing",
 }
 
 

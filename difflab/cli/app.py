@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from inspect import getdoc
 from typing import Annotated
 
@@ -27,6 +28,7 @@ from difflab.cli.bench.commands import bench
 from difflab.cli.bench.gpu import gpu
 from difflab.cli.doctor import doctor
 from difflab.cli.failures import BAD_INPUT, explained
+from difflab.cli.groups import CommandGroup
 from difflab.cli.methods import methods
 from difflab.cli.options import ExpressionCommand
 from difflab.cli.output import ReaderGone, discard_unwritten, emit, say
@@ -50,6 +52,7 @@ check failed; 2 the input is invalid.
 
 app = typer.Typer(
     name="difflab",
+    cls=CommandGroup,
     epilog=EPILOG,
     add_completion=False,
     no_args_is_help=True,
@@ -77,25 +80,32 @@ def _root(
     """Compare symbolic, numeric and automatic differentiation of one function."""
 
 
-app.command(cls=ExpressionCommand, epilog=compared.EXAMPLES)(compared.compare)
-app.command(cls=ExpressionCommand, epilog=traced.EXAMPLES)(traced.trace)
-app.command(cls=ExpressionCommand, epilog=drawn.EXAMPLES)(drawn.graph)
-app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
-app.command(cls=ExpressionCommand, epilog=evaluating.EXAMPLES)(evaluating.evaluate)
-app.command(cls=ExpressionCommand, epilog=explaining.EXAMPLES)(explaining.explain)
-app.command(cls=ExpressionCommand, epilog=exploring.EXAMPLES)(exploring.explore)
-app.command(epilog=serving.EXAMPLES)(serving.serve)
-app.command(epilog=checked.EXAMPLES)(checked.check)
-app.command(epilog=fuzzing.EXAMPLES)(fuzzing.fuzz)
-app.command("write-test", epilog=writing.EXAMPLES)(writing.write_test)
+_JUDGE = "Compare and judge"
+_LOOK = "Look"
+_PRINT = "Print and evaluate"
+_MEASURE = "Measure"
+_ABOUT = "Find out what there is"
+
+_expression = partial(app.command, cls=ExpressionCommand)
+_expression(epilog=compared.EXAMPLES, rich_help_panel=_JUDGE)(compared.compare)
+app.command(epilog=checked.EXAMPLES, rich_help_panel=_JUDGE)(checked.check)
+app.command("write-test", epilog=writing.EXAMPLES, rich_help_panel=_JUDGE)(writing.write_test)
+_expression(epilog=explaining.EXAMPLES, rich_help_panel=_JUDGE)(explaining.explain)
+app.command(epilog=fuzzing.EXAMPLES, rich_help_panel=_JUDGE)(fuzzing.fuzz)
+_expression(epilog=traced.EXAMPLES, rich_help_panel=_LOOK)(traced.trace)
+_expression(epilog=drawn.EXAMPLES, rich_help_panel=_LOOK)(drawn.graph)
+_expression(epilog=exploring.EXAMPLES, rich_help_panel=_LOOK)(exploring.explore)
+app.command(epilog=serving.EXAMPLES, rich_help_panel=_LOOK)(serving.serve)
+_expression(epilog=derived.EXAMPLES, rich_help_panel=_PRINT)(derived.derive)
+_expression(epilog=evaluating.EXAMPLES, rich_help_panel=_PRINT)(evaluating.evaluate)
 bench.command()(gpu)
-app.add_typer(bench, name="bench")
-app.command(epilog=PROBLEM_EXAMPLES)(problems)
-app.add_typer(study, name="study")
-app.command(epilog=differing.EXAMPLES)(differing.diff)
-app.command()(report)
-app.command()(methods)
-app.command()(doctor)
+app.command(epilog=differing.EXAMPLES, rich_help_panel=_MEASURE)(differing.diff)
+app.command(rich_help_panel=_MEASURE)(report)
+app.add_typer(bench, name="bench", rich_help_panel=_MEASURE)
+app.add_typer(study, name="study", rich_help_panel=_MEASURE)
+app.command(epilog=PROBLEM_EXAMPLES, rich_help_panel=_ABOUT)(problems)
+app.command(rich_help_panel=_ABOUT)(methods)
+app.command(rich_help_panel=_ABOUT)(doctor)
 
 
 def run(arguments: Sequence[str] | None) -> int:

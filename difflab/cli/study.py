@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from difflab.cli.groups import CommandGroup
 from difflab.cli.output import ProgressLine, check_destination, emit, say, write_files
 from difflab.core.wording import counted
 
@@ -72,7 +72,7 @@ class _UserCode:
         return size_family(name).guarded if is_function(name) else None
 
 
-class _RunByDefault(TyperGroup):
+class _RunByDefault(CommandGroup):
     """A group whose command ``run`` need not be named: ``difflab study FILE.toml``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -68,6 +68,10 @@ class Placement:
     junctions : list of XY
         Points at which arrows of one source branch.
     width, height : float
+    trunk_before : list of (int or None)
+        For every trunk the one it continues; None at the box.
+    arrow_before : mapping of int to (int or None)
+        The same for the arrow of every edge.
     """
 
     centres: list[XY]
@@ -77,6 +81,8 @@ class Placement:
     junctions: list[XY]
     width: float
     height: float
+    trunk_before: list[int | None]
+    arrow_before: dict[int, int | None]
 
 
 def place(
@@ -152,8 +158,10 @@ class _Router:
         """Return everything that was placed."""
         net, position = self.net, self.position
         trunks, arrows = [], []
+        into: dict[int, int] = {}  # the trunk that ends in a bend
         for start, end, edge in net.links:
             if edge < 0:
+                into[end] = len(into)
                 trunks.append((net.owner[start], self.curve(start, end, position[end])))
             else:
                 curve = self.curve(start, end, self.port[edge])
@@ -168,6 +176,8 @@ class _Router:
             arrows,
             [self.point(self.finish[net.layer[v]], position[v]) for v in parting],
             *self.point(depth, breadth),
+            [into.get(start) for start, _, edge in net.links if edge < 0],
+            {edge: into.get(start) for start, _, edge in net.links if edge >= 0},
         )
 
     def point(self, along: float, across: float) -> XY:

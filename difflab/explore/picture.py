@@ -60,7 +60,10 @@ def picture(
         "summary": drawn.subtitle,
         "boxes": _boxes(drawn, placement, index),
         "arrows": _arrows(function, drawn, placement, index),
-        "trunks": [[owner, path(curve)] for owner, curve in placement.trunks],
+        "trunks": [
+            [before, path(curve)]
+            for before, (_, curve) in zip(placement.trunk_before, placement.trunks, strict=True)
+        ],
         "dots": [[round(x, 1), round(y, 1)] for x, y in placement.junctions],
     }
 
@@ -130,6 +133,7 @@ def _arrows(
                 "ends": [edge.source, edge.target],
                 "place": place_,
                 "label": edge.label,
+                "trunk": placement.arrow_before[arrow.edge],
                 "path": path(curve),
                 "tip": [round(v, 1) for v in curve.end],
             }

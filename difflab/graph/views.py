@@ -27,6 +27,7 @@ _HOMES = {
     "explore": "difflab.explore.shown",
     "trace": "difflab.report.trace.shown",
     "passes": "difflab.report.passes",
+    "to_sympy": "difflab.interop.simplification",
 }
 
 
@@ -85,6 +86,29 @@ class Views:
         except UnsupportedError:  # a loop, or code of other libraries
             return None
         return f"$${text}$$" if len(text) <= _LINE else None
+
+    def to_sympy(self) -> Any:
+        """Return the formula as an expression of SymPy, with a symbol for each input.
+
+        The symbols are real and have the inputs' names.
+
+        Returns
+        -------
+        sympy.Expr or list of sympy.Expr
+            The elements of the outputs in order; the only one alone.
+
+        Raises
+        ------
+        UnsupportedError
+            An input is an array, or SymPy cannot express the function.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> dl.parse("x*sin(y)/2").to_sympy()
+        x*sin(y)/2
+        """
+        return _view("to_sympy")(self)
 
     def draw(
         self,

@@ -20,7 +20,7 @@ from difflab.interop.formats.sympy_text import sympy_text
 from difflab.language import parse
 from difflab.primitives import pack, reshape
 
-__all__ = ["Simplified", "simplified"]
+__all__ = ["Simplified", "simplified", "to_sympy"]
 
 POINTS = 64
 """Random points at which both forms are evaluated."""
@@ -93,6 +93,15 @@ def simplified(function: Function) -> Simplified:
     ]
     extended = tuple(found for k, form in enumerate(chosen) if (found := truth.extended(form, k)))
     return Simplified(_assembled(function, chosen), extended)
+
+
+def to_sympy(function: Function) -> Any:
+    """Return the flattened outputs in SymPy, the only one alone; see `Function.to_sympy`."""
+    sympy = require("sympy")
+    if any(function.input_shapes):
+        raise UnsupportedError("SymPy has formulas of numbers; an input is an array")
+    found = _expressions(function, [sympy.Symbol(name, real=True) for name in function.inputs])
+    return found[0] if len(found) == 1 else found
 
 
 def _symbols(function: Function) -> list[Any]:

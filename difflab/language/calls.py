@@ -23,7 +23,7 @@ from difflab.language.fourier import TRANSFORMS
 from difflab.language.keys import RawKey
 from difflab.primitives import maximum, minimum, random_keys, random_normal, random_uniform
 
-__all__ = ["CALLS", "LIST", "ArrayCall", "Statics"]
+__all__ = ["ALIASES", "CALLS", "LIST", "ArrayCall", "Statics"]
 
 Compute = Callable[..., Any]
 Integers = tuple[int, ...]
@@ -230,6 +230,23 @@ def _in_order(nodes: Sequence[Node], static: Statics) -> Any:
 def _table(*calls: ArrayCall) -> Mapping[str, ArrayCall]:
     return {call.name: call for call in calls}
 
+
+ALIASES: Mapping[str, str] = {
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "absolute": "abs",
+    "fabs": "abs",
+    "maximum": "max",
+    "minimum": "min",
+    "lgamma": "loggamma",
+    "gammaln": "loggamma",
+}
+"""NumPy's and SciPy's other names of functions of the language."""
 
 CALLS: Mapping[str, ArrayCall] = _table(
     _reduction("sum", arrays.sum),

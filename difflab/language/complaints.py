@@ -65,8 +65,14 @@ _INSTEAD = {
 }
 _REWRITES = {
     "pow": "write a^b",
+    "power": "write a^b",
     "if": "write where(condition, a, b)",
+    "integral": "difflab differentiates; it has no integrals",
+    "integrate": "difflab differentiates; it has no integrals",
+    "diff": "derivatives are computed by difflab's commands, not written in the formula",
+    "derivative": "derivatives are computed by difflab's commands, not written in the formula",
 }
+_DEFINITION = re.compile(r"\s*\(([^()=]*)\)\s*=(?!=)")
 
 
 def shown(text: str) -> str:
@@ -102,7 +108,9 @@ def unknown_function(text: str, span: TextSpan) -> ParseError:
     message = f"unknown function '{shown(name)}'"
     nearest = _nearest(name, (*by_spelling, *CALLS))
     hint: str | None
-    if name in _REWRITES:
+    if _DEFINITION.match(text, span[1]):
+        hint = f"write the formula alone, or {shown(name)} = …, without the arguments"
+    elif name in _REWRITES:
         hint = _REWRITES[name]
     elif nearest:
         hint = f"did you mean '{nearest}'?"
@@ -128,6 +136,8 @@ def adjacent(text: str, left: TextSpan, right: TextSpan) -> ParseError:
     after = "(…)" if token == "(" else shown(token)
     message = f"an operator is missing between '{last}' and '{shown(token)}'"
     hint = f"to multiply, write {before}*{after}"
+    if token in ("if", "else"):
+        hint = "for a if condition else b write where(condition, a, b)"
     return ParseError(message, text=text, span=marked, hint=hint)
 
 

@@ -20,7 +20,7 @@ from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.language import complaints
 from difflab.language.brackets import read_key
-from difflab.language.calls import CALLS, ArrayCall, Statics
+from difflab.language.calls import ALIASES, CALLS, ArrayCall, Statics
 from difflab.language.lexer import TokenKind, clean_name, number, superscript, tokens
 from difflab.language.operators import COMPARISONS, FLOOR, LEVEL, NEGATE, ROW, UNARY
 from difflab.language.placing import indexed
@@ -160,6 +160,8 @@ class ExpressionParser:
         """Return the function that a name means here; None if it is no function's."""
         row = by_spelling.get(name)
         found = CALLS.get(name, row)
+        if found is None and name in ALIASES:
+            found = by_spelling[ALIASES[name]]
         if found is None or BEFORE_CALL.match(self.text, end):
             return found
         only = row is not None and row.reserved and name not in self.scope.variables

@@ -99,11 +99,13 @@ _RAISED_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷ�
 _RAISED = _RAISED_DIGITS + _RAISED_LETTERS
 
 _NAME = rf"[^\W\d{_RAISED}][^\W{_RAISED}]*"
+# ``np.sin(x)`` is sin(x): a module's name is read only before a call or a constant.
+_MODULE = r"(?:(?:np|numpy|math|jnp)\.(?=[A-Za-z]\w*[ \t]*\(|(?:pi|e)\b))?"
 _LONGEST_FIRST = sorted(_SYMBOLS, key=len, reverse=True)
 _TOKEN = re.compile(
     rf"""[{_BLANKS}]*+(?:
       ((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    | ({_NAME})(\[[0-9]{{1,15}}\])?
+    | {_MODULE}({_NAME})(\[[0-9]{{1,15}}\])?
     | ({"|".join(re.escape(symbol) for symbol in _LONGEST_FIRST)})
     | ([\r\n\u2028\u2029][{_BLANKS}\r\n\u2028\u2029]*+)
     | ([⁺⁻{_RAISED}]+)

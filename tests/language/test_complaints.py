@@ -25,7 +25,7 @@ GOLDEN = [
     ("foo(x)", "unknown function 'foo'", "foo", "did you mean 'floor'?"),
     ("sni(x)", "unknown function 'sni'", "sni", "did you mean 'sin'?"),
     ("Sin(x)", "unknown function 'Sin'", "Sin", "did you mean 'sin'?"),
-    ("arcsin(x)", "unknown function 'arcsin'", "arcsin", "did you mean 'asin'?"),
+    ("asinn(x)", "unknown function 'asinn'", "asinn", "did you mean 'asin'?"),
     ("sin(x,y)", "sin takes 1 argument, not 2", "sin(x,y)", None),
     ("sin()", "sin takes 1 argument, not 0", "sin()", None),
     ("sin( # none\n)", "expected an expression before ')'", ")", None),
@@ -68,7 +68,12 @@ GOLDEN = [
     ("x+", "the text ends where an expression is expected", "", None),
     ("x+*2", "expected an expression before '*'", "*", None),
     ("(x + ", "this '(' is never closed", "(", None),
-    ("f(x)=x^2", "unknown function 'f'", "f", "to multiply, write f*(…)"),
+    (
+        "f(x)=x^2",
+        "unknown function 'f'",
+        "f",
+        "write the formula alone, or f = …, without the arguments",
+    ),
     ("a=1;a=2;a", "'a' is defined twice", "a", "use a new name for the new value"),
     ("x: [2]; x = 3", "'x' is defined twice", "x", "use a new name for the new value"),
     (

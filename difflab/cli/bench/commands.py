@@ -19,11 +19,13 @@ from difflab.cli.bench.running import (
     run,
 )
 from difflab.cli.bench.suites import adbench, gradbench, graders, problems
+from difflab.cli.groups import CommandGroup
 from difflab.cli.options import ExpressionCommand, TimeoutOption
 
 __all__ = ["bench"]
 
 bench = typer.Typer(
+    cls=CommandGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     help="Run a benchmark; write its picture, and its data as CSV.",

@@ -25,10 +25,10 @@ function drawGraph(program, place) {
         width: picture.width + 2 * margin, height: picture.height + 2 * margin,
         role: "img", "aria-label": `computational graph: ${picture.summary}`,
     });
-    const trunks = picture.trunks.map(([owner, path]) => {
+    const trunks = picture.trunks.map(([before, path]) => {
         const element = drawn("path", { class: "wire", d: path });
         svg.append(element);
-        return { owner, element };
+        return { before, element };
     });
     const arrows = picture.arrows.map((arrow) => {
         const wire = drawn("path", { class: "wire", d: arrow.path });
@@ -105,13 +105,15 @@ function updateGraph(graph, program, view) {
             tag(short, box.at[0] + box.at[2] / 2 - 6, box.at[1] - box.at[3] / 2, "warning")));
     }
     graph.parts.replaceChildren();
-    const owners = new Set();
+    const lit = new Set();
     for (const arrow of graph.arrows) {
         const [source, target] = arrow.ends.map((end) => graph.boxes[end].nodes[0]);
         const known = arrow.place !== null && target !== undefined && view.valued(target);
         const closed = known && !taken(program.step(target), arrow.place, view.values);
         const now = view.arrow(source, target, arrow.place);
-        if (now !== null) owners.add(arrow.ends[0]);
+        // A long arrow shares its trunks with others from the same source: its own lead back there.
+        for (let k = now === null ? null : arrow.trunk; k !== null && !lit.has(k); k = graph.trunks[k].before)
+            lit.add(k);
         for (const part of [arrow.wire, arrow.head]) {
             part.classList.toggle("now", now !== null);
             part.classList.toggle("untaken", closed);
@@ -121,7 +123,7 @@ function updateGraph(graph, program, view) {
             graph.parts.append(tag(now, at.x, at.y, "part"));
         }
     }
-    for (const trunk of graph.trunks) trunk.element.classList.toggle("now", owners.has(trunk.owner));
+    graph.trunks.forEach((trunk, k) => trunk.element.classList.toggle("now", lit.has(k)));
 }
 
 function scrollToBox(graph, node, place) {
