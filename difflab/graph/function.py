@@ -331,10 +331,9 @@ class Function(Views):
         return hash((self.inputs, self.input_shapes, self.output_names, len(self.graph)))
 
     def __repr__(self) -> str:
-        return (
-            f"<Function ({shortened(self.inputs)}) -> ({shortened(self.output_names)}), "
-            f"{len(self.graph)} nodes>"
-        )
+        names = f"({shortened(self.inputs)}) -> ({shortened(self.output_names)})"
+        line = self._line()
+        return f"<Function {names}, {len(self.graph)} nodes{f': {line}' if line else ''}>"
 
 
 def evaluate(

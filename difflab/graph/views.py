@@ -35,11 +35,31 @@ _FORMULA = 100
 """Most nodes of a function that a notebook shows as mathematics."""
 _LINE = 3000
 """Most characters of its LaTeX."""
+_REPR_FORMULA = 40
+"""Most nodes of a function whose program is a part of its repr."""
+_REPR_LINE = 72
+"""Most characters of that program."""
 
 
 def _view(name: str) -> Callable[..., Any]:
     found: Callable[..., Any] = getattr(import_module(_HOMES[name]), name)
     return found
+
+
+def _is_short(function: Any, most: int) -> bool:
+    """Return whether the nodes, those of held functions, and constant elements are at most so many.
+
+    Printing takes as long as they are many, and what is shown by itself may not keep a user waiting.
+    """
+    size, pending = 0, [function]
+    while pending and size <= most:
+        graph = pending.pop().graph
+        size += len(graph)
+        for params in graph.param_table:
+            size += sum(len(value) // 8 for _, value in params if isinstance(value, bytes))
+        for row in graph.primitives:
+            pending += getattr(row.holds, "functions", ())
+    return size <= most
 
 
 class Views:
@@ -69,6 +89,13 @@ class Views:
         text: str = _view("text")(self, whole=True)
         return text
 
+    def _line(self) -> str:
+        """Return the program in one line for the repr; empty if it is too long for that."""
+        if not _is_short(self, _REPR_FORMULA):
+            return ""
+        text = "; ".join(str(self).splitlines())
+        return text if len(text) <= _REPR_LINE and "#" not in text else ""
+
     def _repr_latex_(self) -> str | None:
         r"""Return the mathematics that notebooks display; None for what is too long to be read.
 
@@ -79,7 +106,7 @@ class Views:
         $$\frac{x_{1}}{x_{2}}$$
         """
         function: Any = self
-        if len(function.graph) > _FORMULA:
+        if not _is_short(function, _FORMULA):
             return None
         try:
             text: str = _view("latex")(function)

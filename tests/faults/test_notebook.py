@@ -46,7 +46,7 @@ def test_a_notebook(outputs):
     (rewritten,) = outputs[CELLS[4]]
     assert rewritten.data["text/plain"].startswith("1:1  log(exp(a)+exp(b)) → logaddexp(a, b)")
     (function,) = outputs[CELLS[5]]
-    assert function.data["text/plain"] == "<Function (x) -> (y), 3 nodes>"
+    assert function.data["text/plain"] == "<Function (x) -> (y), 3 nodes: x^2>"
     assert function.data["text/latex"] == "$$x^{2}$$"
     (help_,) = outputs[CELLS[6]]
     assert "compare              every method on one function" in help_.text[:3000]

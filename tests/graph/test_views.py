@@ -142,3 +142,33 @@ def test_passes() -> None:
     assert str(report[1].after) == "x + 6 + y*x + y*x"
     for name, make in FUNCTIONS.items():
         assert len(make().passes()) == len(report), name
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"),
+    [
+        ("x1/x2  # a quotient", "<Function (x1, x2) -> (y), 3 nodes: x1/x2>"),
+        ("a = x*y\n[a, a + 1]", "<Function (x, y) -> (a, y2), 5 nodes: a = x*y; [a, a + 1]>"),
+        ("x: [3]; sum(x*x)", "<Function (x) -> (y), 3 nodes: x: [3]; sum(x*x)>"),
+        ("+".join(f"sin({'x' * k})" for k in range(1, 9)), ", 23 nodes>"),
+    ],
+)
+def test_the_repr_of_a_short_function_has_its_formula(program: str, shown: str) -> None:
+    assert repr(dl.parse(program)).endswith(shown)
+
+
+def test_a_repr_prints_nothing_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step(_: int, y: Any) -> Any:
+        for _ in range(200):
+            y = y * 1.5 + 1.0
+        return y
+
+    weights = np.random.default_rng(1).normal(size=(20, 20))
+    functions = [
+        dl.trace(lambda x: x @ weights, np.ones(20)),
+        dl.trace(lambda x: dl.fori_loop(0, 3, step, x), 2.0),
+        dl.parse(" + ".join(f"x^{k}" for k in range(3, 60))),
+    ]
+    monkeypatch.setattr("difflab.language.printers.text", None)
+    for function in functions:
+        assert repr(function).endswith(f"{len(function.graph)} nodes>")
