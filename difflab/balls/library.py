@@ -30,7 +30,7 @@ __all__ = [
     "whole",
 ]
 
-_flint: Any = require("flint", distribution="python-flint")
+_flint: Any = require("flint")
 arb: Any = _flint.arb
 arb_series: Any = _flint.arb_series
 fmpq: Any = _flint.fmpq

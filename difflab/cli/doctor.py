@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from difflab.cli.output import emit, screen
 
@@ -14,44 +14,31 @@ if TYPE_CHECKING:
 __all__ = ["doctor"]
 
 
-class OptionalPackage(NamedTuple):
-    """A dependency without which the main job is done: its module, what pip installs, its use."""
-
-    module: str
-    extra: str
-    use: str
-    distribution: str = ""
-
-    @property
-    def name(self) -> str:
-        """The name of the distribution."""
-        return self.distribution or self.module
-
-    @property
-    def requirement(self) -> str:
-        """What pip installs to add the package."""
-        return f"'difflab[{self.extra}]'" if self.extra else self.distribution
-
-
-OPTIONAL = (
-    OptionalPackage("flint", "", "proofs in comparisons; enclose; target exact", "python-flint"),
-    OptionalPackage("llvmlite", "native", "machine code for batches and for long formulas"),
-    OptionalPackage("cupy", "gpu", "one CUDA kernel per formula, on a GPU"),
-    OptionalPackage("jax", "peers", "a method of compare; bench peers"),
-    OptionalPackage("torch", "peers", "a method of compare; bench peers"),
-    OptionalPackage("autograd", "peers", "a method of compare; bench peers"),
-    OptionalPackage("casadi", "peers", "a method of compare; bench peers"),
-    OptionalPackage("symengine", "peers", "a method of compare; bench peers"),
-    OptionalPackage("numdifftools", "peers", "a method of compare; bench peers"),
-    OptionalPackage("jacobi", "jacobi", "a method of compare; bench peers"),
-    OptionalPackage("tinygrad", "tinygrad", "a method of compare; bench peers"),
-    OptionalPackage("pytensor", "pytensor", "a method of compare; bench peers"),
-    OptionalPackage("tensorflow", "tensorflow", "a method of compare; bench peers"),
-    OptionalPackage("symforce", "symforce", "a method of compare; bench peers"),
-    OptionalPackage("enzyme_ad", "enzyme-ad", "a method of compare; bench peers", "enzyme-ad"),
-    OptionalPackage("hypothesis", "test", "testing.strategies"),
-    OptionalPackage("pytest", "test", "check_gradient in tests"),
-)
+OPTIONAL = {
+    "flint": "proofs in comparisons; enclose; target exact",
+    "llvmlite": "machine code for batches and for long formulas",
+    "cupy": "one CUDA kernel per formula, on a GPU",
+    **dict.fromkeys(
+        (
+            "jax",
+            "torch",
+            "autograd",
+            "casadi",
+            "symengine",
+            "numdifftools",
+            "jacobi",
+            "tinygrad",
+            "pytensor",
+            "tensorflow",
+            "symforce",
+            "enzyme_ad",
+        ),
+        "a method of compare; bench peers",
+    ),
+    "hypothesis": "testing.strategies",
+    "pytest": "check_gradient in tests",
+}
+"""Modules without which difflab does its main job, and what they are used for."""
 
 
 def doctor() -> int:
@@ -67,11 +54,11 @@ def doctor() -> int:
     found = [(name, str(value or "none found")) for name, value in environment().items()]
     found.append(("executable", sys.executable))
     found.append(("compiled code", str(folder() or "not kept: DIFFLAB_CACHE is off")))
-    wrong = faults(package.module for package in OPTIONAL)
+    wrong = faults(OPTIONAL)
     distributions = packages_distributions()
     rows, notes = [], []
     for package in OPTIONAL:
-        row, note = _described(package, wrong.get(package.module, ""), distributions)
+        row, note = _described(package, wrong.get(package, ""), distributions)
         rows.append(row)
         notes += [note] if note else []
     headings = ("optional", "version", "used for", "add it with")
@@ -81,23 +68,24 @@ def doctor() -> int:
 
 
 def _described(
-    package: OptionalPackage, fault: str, distributions: Mapping[str, Sequence[str]]
+    package: str, fault: str, distributions: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, Cell, str, str], str]:
     """Return the row of a package, and a note if something has to be repaired."""
-    from difflab.core.optional import conflict
+    from difflab.core.optional import conflict, distribution, requirement
     from difflab.core.table import Cell
 
-    clash = conflict(package.name, unusable=bool(fault))
+    name = distribution(package)
+    clash = conflict(name, unusable=bool(fault))
     install, note = "", clash
     if fault == "missing":
         state = Cell("missing", "missing")
-        install = "" if clash else f"pip install {package.requirement}"
+        install = "" if clash else f"pip install {requirement(package)}"
     elif fault or clash:
         state = Cell("broken", "broken")
-        note = _broken(package.name, fault) if fault else clash
+        note = _broken(name, fault) if fault else clash
     else:
-        state = Cell(_version(distributions, package.module), "installed")
-    return (package.module, state, package.use, install), note
+        state = Cell(_version(distributions, package), "installed")
+    return (package, state, OPTIONAL[package], install), note
 
 
 def _broken(package: str, why: str) -> str:

@@ -16,7 +16,79 @@ from types import ModuleType
 
 from difflab.errors import MissingDependencyError, described
 
-__all__ = ["Package", "conflict", "fault", "installed", "load", "repair", "require"]
+__all__ = [
+    "Package",
+    "absence",
+    "conflict",
+    "distribution",
+    "fault",
+    "installed",
+    "load",
+    "repair",
+    "require",
+    "requirement",
+]
+
+
+_EXTRAS = {
+    "llvmlite": "native",
+    "cupy": "gpu",
+    "jax": "peers",
+    "torch": "peers",
+    "autograd": "peers",
+    "casadi": "peers",
+    "symengine": "peers",
+    "numdifftools": "peers",
+    "jacobi": "jacobi",
+    "tinygrad": "tinygrad",
+    "pytensor": "pytensor",
+    "tensorflow": "tensorflow",
+    "symforce": "symforce",
+    "enzyme_ad": "enzyme-ad",
+    "hypothesis": "test",
+    "pytest": "test",
+}
+"""The extra of difflab that installs a module, with a version that difflab works with."""
+
+_DISTRIBUTIONS = {"enzyme_ad": "enzyme-ad", "flint": "python-flint"}
+"""Distributions whose name is not that of their module."""
+
+
+def distribution(module: str) -> str:
+    """Return the name by which a module's package is installed.
+
+    Examples
+    --------
+    >>> distribution("flint"), distribution("jax.numpy")
+    ('python-flint', 'jax')
+    """
+    package = module.partition(".")[0]
+    return _DISTRIBUTIONS.get(package, package)
+
+
+def requirement(module: str) -> str:
+    """Return what ``pip install`` adds a module with: an extra of difflab, or the package.
+
+    Examples
+    --------
+    >>> requirement("jax"), requirement("flint")
+    ("'difflab[peers]'", 'python-flint')
+    """
+    extra = _EXTRAS.get(module)
+    return f"'difflab[{extra}]'" if extra else distribution(module)
+
+
+def absence(module: str) -> str | None:
+    """Return that a package is not installed, with the command that installs it, or None.
+
+    Examples
+    --------
+    >>> absence("numpy") is None
+    True
+    """
+    if installed(module):
+        return None
+    return str(MissingDependencyError(distribution(module), extra=_EXTRAS.get(module, "")))
 
 
 @dataclass(frozen=True)
@@ -126,7 +198,7 @@ def repair(name: str) -> str:
     return conflict(name, unusable=True) or f"repair it with: pip install --force-reinstall {name}"
 
 
-def require(name: str, extra: str = "", distribution: str = "") -> ModuleType:
+def require(name: str, extra: str = "", package: str = "") -> ModuleType:
     """Return an optional module.
 
     Parameters
@@ -134,9 +206,9 @@ def require(name: str, extra: str = "", distribution: str = "") -> ModuleType:
     name : str
         The module.
     extra : str
-        The extra of difflab that installs it; empty for a dependency of every installation.
-    distribution : str
-        The name to install it by, where that is not the package's.
+        The extra of difflab that installs it; by default the one for the package alone, if any.
+    package : str
+        The distribution to install, by default the module's.
 
     Raises
     ------
@@ -145,7 +217,7 @@ def require(name: str, extra: str = "", distribution: str = "") -> ModuleType:
     """
     found = load(name)
     if found.module is None:
-        package = distribution or name.partition(".")[0]
         fault = "" if found.reason == "missing" else found.reason
-        raise MissingDependencyError(package, extra=extra, fault=fault)
+        extra = extra or _EXTRAS.get(name.partition(".")[0], "")
+        raise MissingDependencyError(package or distribution(name), extra=extra, fault=fault)
     return found.module

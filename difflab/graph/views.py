@@ -47,9 +47,9 @@ def _view(name: str) -> Callable[..., Any]:
 
 
 def _is_short(function: Any, most: int) -> bool:
-    """Return whether the nodes, those of held functions, and constant elements are at most so many.
+    """Return whether nodes, held functions' too, and constant elements are at most `most`.
 
-    Printing takes as long as they are many, and what is shown by itself may not keep a user waiting.
+    Notebooks and terminals print a function unasked, so that must take no time.
     """
     size, pending = 0, [function]
     while pending and size <= most:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from difflab.autodiff.callables.grad import grad
 from difflab.autodiff.callables.jacobian import jacfwd, jacrev
 from difflab.bench.adbench.problems import AdbenchProblem, JacobianKind
+from difflab.core.optional import absence
 from difflab.execute import compile
 from difflab.graph.trace import trace
 from difflab.lab.objectives.maths import Maths, difflab_maths
 from difflab.methods.peers.jax import JAX
-from difflab.methods.peers.peer import absence
 from difflab.methods.peers.torch import TORCH
 from difflab.methods.registry import peers
 

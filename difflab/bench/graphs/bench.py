@@ -24,6 +24,7 @@ from difflab.bench.graphs.memory import ENVIRONMENT
 from difflab.bench.graphs.programs import MEASURES
 from difflab.bench.peers.bench import ratio_columns
 from difflab.bench.pictures import picture
+from difflab.core.optional import absence
 from difflab.core.quantities import bytes_text, seconds
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.lab import provenance
@@ -31,7 +32,6 @@ from difflab.lab.outcomes import attempted
 from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.peers.jax import double
-from difflab.methods.peers.peer import absence
 from difflab.methods.registry import peers
 from difflab.report.canvas import INK, titled_figure
 from difflab.report.style import clean

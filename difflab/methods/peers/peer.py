@@ -12,7 +12,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.optional import conflict, fault, installed, load, repair
+from difflab.core.optional import absence, conflict, fault, load, repair
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
 from difflab.methods.deadline import PATIENCE
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
@@ -20,7 +20,7 @@ from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Array", "CallAdapter", "Peer", "PeerCall", "PeerDerivative", "absence", "refusals"]
+__all__ = ["Array", "CallAdapter", "Peer", "PeerCall", "PeerDerivative", "refusals"]
 
 Array = NDArray[float64]
 PeerCall = Callable[[Array], Any]
@@ -88,7 +88,7 @@ class Peer:
         A broken package is detected only after `start`.
         """
         distribution = self.packages[0]
-        reason = absence(self.package, distribution)
+        reason = absence(self.package)
         broken = "" if reason else fault(self.package, *self.modules)
         clash = conflict(distribution, unusable=bool(reason or broken))
         if clash or not broken:
@@ -215,17 +215,6 @@ class PeerDerivative:
             return self._peer.estimated(self._call(x), self._shape)
         except (NotImplementedError, TypeError) as error:
             raise _refused(self._peer.title, error) from error
-
-
-def absence(package: str, distribution: str = "") -> str | None:
-    """Return that a package is not installed, with the command that installs it, or None.
-
-    `distribution` is the name to install it by, if that is not the package's.
-    """
-    if installed(package):
-        return None
-    name = distribution or package
-    return f"{name} is not installed; add it with: pip install {name}"
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from difflab.core.optional import absence, installed
 from difflab.errors import MethodTimeout, MissingDependencyError, UnsupportedError
 from difflab.methods.process.derivative import MethodProcess, ProcessDerivative
 from difflab.methods.protocol import Family, Prepared, Problem, Size
@@ -48,7 +48,7 @@ class Symbolic(MethodProcess):
 
     def missing(self) -> str | None:
         """Return why SymPy cannot be used, or None, without importing SymPy."""
-        return None if find_spec("sympy") else "sympy is not installed: pip install sympy"
+        return absence("sympy")
 
     def prepare(self, problem: Problem) -> Prepared:
         """Convert the graph to SymPy, differentiate there, and generate code.
@@ -62,8 +62,8 @@ class Symbolic(MethodProcess):
         """
         if problem.function is None:
             raise UnsupportedError("SymPy needs a formula, and this is Python code")
-        if find_spec("sympy") is None:
-            raise MissingDependencyError("sympy", extra="all")
+        if not installed("sympy"):
+            raise MissingDependencyError("sympy")
         from difflab.graph.custom.rows import opened
         from difflab.methods.expressions import check_tree_size
 

@@ -6,6 +6,7 @@ import math
 import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
@@ -17,6 +18,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from difflab.core.optional import requirement
 from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.graph.function import Function, evaluate
 from difflab.lab.compare import compare
@@ -26,6 +28,7 @@ from difflab.methods.peers.tinygrad import _check_device
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.methods.registry import peers
 from difflab.primitives import TABLE
+from tests.support.documents import ROOT
 from tests.support.orders import orders
 from tests.support.special_rows import SPECIAL
 
@@ -308,17 +311,31 @@ def test_tinygrad_without_a_device_says_what_it_needs(monkeypatch: pytest.Monkey
 
 
 def test_an_absent_peer_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda _: False)
+    monkeypatch.setattr("difflab.core.optional.installed", lambda _: False)
     monkeypatch.setattr("difflab.core.optional._distributed", lambda _: False)
     for name, peer in peers().items():
         assert isinstance(peer, Peer)
         which = {"torch-compile": "torch"}.get(name, name)
-        assert peer.missing() == f"{which} is not installed; add it with: pip install {which}"
-        with pytest.raises(UnsupportedError, match=f"pip install {which}"):
+        command = f"pip install {requirement(peer.package)}"
+        assert peer.missing() == f"{which} is not installed; add it with: {command}"
+        with pytest.raises(UnsupportedError, match=re.escape(command)):
             peer.prepare(problem(parse("x")))
     result = compare("x^2", {"x": 3}, methods=["jax", "reverse"], timing=False)
     assert [row.status for row in result.methods] == ["unsupported", "ok"]
-    assert "pip install jax" in str(result.methods[0].message)
+    assert "pip install 'difflab[peers]'" in str(result.methods[0].message)
+
+
+def test_the_command_for_each_peer_is_an_extra_that_the_package_declares() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {
+        extra: {re.split(r"[^\w-]", entry)[0] for entry in entries}
+        for extra, entries in project["optional-dependencies"].items()
+    }
+    for peer in peers().values():
+        assert isinstance(peer, Peer)
+        extra = re.fullmatch(r"'difflab\[([\w-]+)\]'", requirement(peer.package))
+        assert extra is not None, peer.name
+        assert peer.packages[0] in declared[extra[1]]
 
 
 class Devices(dict[str, Any]):
