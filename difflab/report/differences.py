@@ -33,16 +33,18 @@ _SHOWN = 300  # characters of a label
 
 
 def _sentence(found: Difference) -> str:
-    """Return how many records were compared, how many are worse, and what the noise hides."""
+    """Return what was compared, how much is worse, and which times could not be judged."""
     worse = sum(change.kind.worse for change in found.changes)
     better = len(found.changes) - worse
     hidden = ""
     if found.smallest_slowdown is not None:
         least = f"{found.smallest_slowdown - 1:.0%}".replace("%", " %")
         hidden = f"; in half of those, noise hides slowdowns below {least}"
+    why = ", ".join(f"{clean(reason)} ({count})" for reason, count in found.untimed.items())
     return (
         f"{counted(found.compared, 'record')} compared, {found.timed} of them in time: "
         f"{counted(worse, 'change')} for the worse, {better} other{hidden}"
+        f"{'; times not compared: ' if why else ''}{why}"
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
 from typing import Any
@@ -81,12 +82,15 @@ class Difference:
     smallest_slowdown : float or None
         The ratio of new to old time from which a record is slower, the median of those; noise
         hides what is less. None if no times were compared.
+    untimed : mapping
+        Why times of the other compared records were not compared, and of how many.
     """
 
     changes: tuple[Change, ...]
     compared: int
     timed: int
     smallest_slowdown: float | None = None
+    untimed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def worse(self) -> bool:
@@ -101,6 +105,7 @@ class Difference:
             "compared": self.compared,
             "timed": self.timed,
             "smallest_slowdown": self.smallest_slowdown,
+            "untimed": dict(self.untimed),
             "changes": [
                 {**strict(change), "kind": str(change.kind), "worse": change.kind.worse}
                 for change in self.changes
@@ -127,7 +132,9 @@ def difference(old: Side, new: Side) -> Difference:
     """
     both = [(old[key], new[key]) for key in old if key in new]
     found = [change for pair in both for change in _results(*pair)]
-    times = [(pair, change) for pair in both if (change := _time(*pair)) is not None]
+    compared = [(pair, _time(*pair)) for pair in both]
+    times = [(pair, change) for pair, change in compared if isinstance(change, TimeChange)]
+    untimed = Counter(change for _, change in compared if isinstance(change, str))
     noise = spread([change for _, change in times])
     level = LEVEL / max(len(times), 1)
     smallest = [change.smallest(level, noise) for _, change in times]
@@ -149,7 +156,8 @@ def difference(old: Side, new: Side) -> Difference:
     ]
     kinds = list(Kind)
     found.sort(key=lambda change: (kinds.index(change.kind), -(change.ratio or 0)))
-    return Difference(tuple(found), len(both), len(times), median(smallest) if smallest else None)
+    hidden = median(smallest) if smallest else None
+    return Difference(tuple(found), len(both), len(times), hidden, dict(untimed.most_common()))
 
 
 def _results(old: Measured, new: Measured) -> Iterator[Change]:
@@ -171,8 +179,11 @@ def _ulp(record: Measured) -> float | None:
     return math.inf if error is not None and math.isnan(error) else error
 
 
-def _time(old: Measured, new: Measured) -> TimeChange | None:
-    """Return the change of the time, if both were measured on one kind of processor."""
-    if old.cpu != new.cpu or not old.blocks or not new.blocks:
-        return None
-    return time_change(old.blocks, new.blocks)
+def _time(old: Measured, new: Measured) -> TimeChange | str:
+    """Return the change of the time, or why there is none."""
+    if not old.blocks or not new.blocks:
+        which = "OLD" if new.blocks else "NEW" if old.blocks else "OLD and NEW"
+        return f"no times in {which}"
+    if old.cpu != new.cpu:
+        return f"other processors: {old.cpu or 'unknown'} and {new.cpu or 'unknown'}"
+    return time_change(old.blocks, new.blocks) or "too few undisturbed samples"

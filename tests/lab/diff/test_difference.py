@@ -14,6 +14,7 @@ from difflab.lab.study.run import plan, run
 from difflab.lab.study.store import Store
 from difflab.lab.study.study import read
 from difflab.methods.protocol import Family
+from difflab.report.differences import table
 
 ROW = MethodRow(
     name="m", family=Family.NUMERIC, status=Status.OK, verdict="agree", max_ulp_error=1.0
@@ -51,6 +52,29 @@ def test_what_is_gone_is_worse_and_what_is_new_is_not():
     assert [change.kind for change in new.changes] == [Kind.NEW]
     assert gone.worse
     assert not new.worse
+
+
+BLOCKS = [([1.00, 1.01, 1.02], [2.0, 2.0, 2.0])] * 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (side(), side(), "no times in OLD and NEW"),
+        (side(), side(BLOCKS), "no times in OLD"),
+        (side(BLOCKS), side(), "no times in NEW"),
+        (side(BLOCKS, "Zen 4"), side(BLOCKS, "M3"), "other processors: Zen 4 and M3"),
+        (side(BLOCKS[:1]), side(BLOCKS), "too few undisturbed samples"),
+        (side(BLOCKS), side(BLOCKS), None),
+    ],
+)
+def test_it_says_why_times_were_not_compared(old, new, reason):
+    found = difference(old, new)
+    assert found.to_dict()["untimed"] == ({reason: 1} if reason else {})
+    assert found.timed == (reason is None)
+    shown = " ".join(table(found).split())
+    ending = f"times not compared: {reason} (1)"
+    assert (ending in shown) if reason else ("not compared" not in shown)
 
 
 @pytest.mark.parametrize("scatter", [0.0, 0.05])
