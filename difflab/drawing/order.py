@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from difflab.core.quantities import shape_text, significant
+from difflab.core.quantities import exact, shape_text, significant
 from difflab.graph.ir import CONSTANT
 from difflab.graph.names import FreshNames, display_names
 
@@ -98,11 +98,22 @@ def output_labels(function: Function) -> tuple[str, ...]:
 
 
 def constant_text(graph: Graph, node: int) -> str:
-    """Return the name of a constant, or its value as text."""
+    """Return the name of a constant, or its value with the digits that tell it from all others.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> graph = dl.parse("a*1.000000000000001 + 1e6/3").graph
+    >>> [constant_text(graph, node) for node in graph.constants]
+    ['1.000000000000001', '1e6', '3']
+    """
     name = graph.constant_name(node)
     if name is not None:
         return {"pi": "π"}.get(name, name)
-    return short(graph.constant(node))
+    value = graph.constant(node)
+    text = short(value)
+    same = isinstance(value, bool) or float(text.replace("−", "-")) == value
+    return text if same else exact(value).replace("-", "−")
 
 
 def key_text(key: tuple[Any, ...]) -> str:

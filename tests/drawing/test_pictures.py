@@ -264,6 +264,17 @@ def test_no_text_is_clipped_or_overlaps_another(text: str, carries: bool) -> Non
             assert apart, (a, b)
 
 
+@pytest.mark.parametrize(
+    "constant",
+    ["1.000000000000001", "0.3333333333333333", "12345678901234.5", "2.5e-17", "1e6", "0.5"],
+)
+def test_a_constant_has_the_digits_that_tell_it_from_others(constant: str) -> None:
+    (box,) = (b for b in drawn(f"a*{constant}").boxes if b.kind is BoxKind.CONSTANT)
+    assert float(box.lines[0].replace("−", "-")) == float(constant)
+    assert len(box.lines[0]) <= len(constant)
+    assert box.tip == f"constant {box.lines[0]}"
+
+
 def test_labels_fit_their_boxes() -> None:
     drawing = scene(
         drawn(
@@ -280,7 +291,7 @@ def test_labels_fit_their_boxes() -> None:
                 and shape.y < text.y < shape.y + shape.height
             ):
                 widths[text.text] = shape.width
-    assert {"MMMMWWWWMMMMWWWW", "W_long_name_m", "exp2", "12345.7"} <= widths.keys()
+    assert {"MMMMWWWWMMMMWWWW", "W_long_name_m", "exp2", "12345.678"} <= widths.keys()
     for text, width in widths.items():
         assert measured[text] + 4 <= width, text
 
