@@ -81,6 +81,17 @@ class _RunByDefault(CommandGroup):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the use without a command first."""
+        formatter.write_usage(ctx.command_path, "[OPTIONS] FILE.toml")
+        formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="   or: ")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and options of ``run``, then the commands."""
+        run: Any = self.get_command(ctx, "run")
+        run.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
 
 study = typer.Typer(
     cls=_RunByDefault,

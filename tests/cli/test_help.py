@@ -15,6 +15,17 @@ def test_no_sentence_is_cut(words: list[str], width: int) -> None:
     assert not [line for line in commands.splitlines() if line.endswith("...")]
 
 
+def test_the_help_of_study_has_the_options_of_its_main_use() -> None:
+    shown, run = (
+        CliRunner().invoke(app, ["study", *words, "--help"]).output for words in ([], ["run"])
+    )
+    options = [line for line in run.splitlines() if line.lstrip().startswith(("-", "FILE.toml"))]
+    assert len(options) >= 7
+    assert not [line for line in options if line not in shown]
+    assert "study [OPTIONS] FILE.toml\n" in shown
+    assert "export" in shown
+
+
 def test_commands_are_grouped() -> None:
     done = CliRunner().invoke(app, ["--help"])
     headings = [line for line in done.output.splitlines() if line[:1].isalpha()]
