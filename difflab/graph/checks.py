@@ -10,8 +10,10 @@ from difflab.graph.function import Function
 __all__ = ["require_callable", "require_flag", "require_function"]
 
 
-def require_function(subject: Any, what: str) -> None:
+def require_function(subject: Any, what: str, of_code: str = "") -> None:
     """Raise an error that names `what` and a remedy unless `subject` is a `Function`.
+
+    `of_code` is the call that does the same for Python code, if there is one.
 
     Examples
     --------
@@ -25,6 +27,7 @@ def require_function(subject: Any, what: str) -> None:
         way = "text by dl.parse(text)"
         if not isinstance(subject, str):
             way = "Python code by dl.trace(f, *example_arguments)"
+            way += f", or use {of_code}" if of_code else ""
         kind = type(subject).__name__
         raise InputError(f"{what} takes a Function, not {kind}", hint=f"make one of {way}")
 

@@ -303,10 +303,18 @@ class Function(Views):
         if missing:
             raise PointError(
                 missing_values(missing),
+                hint="pass the inputs one by one: f(*point)" if self._is_point(args) else None,
                 text=self.graph.text,
                 span=self.graph.span(self.input_nodes[self.inputs.index(missing[0])]),
             )
         return [given[name] for name in self.inputs]
+
+    def _is_point(self, args: Sequence[Any]) -> bool:
+        """Whether the only argument holds a number for each of several scalar inputs."""
+        if len(args) != 1 or any(self.input_shapes):
+            return False
+        shape = getattr(args[0], "shape", None)
+        return shape == (self.n,) or (isinstance(args[0], list | tuple) and len(args[0]) == self.n)
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same computation of the same inputs."""

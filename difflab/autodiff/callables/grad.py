@@ -40,6 +40,10 @@ def grad(
     per call, at the point of the call, so it may branch and loop on values; values it captures
     besides its arguments are constants.
 
+    As in JAX, only the first argument is differentiated by unless `argnums` says otherwise; that
+    also holds for the inputs of a Function. `gradient` of a Function is ∇f by all inputs, in one
+    array.
+
     Parameters
     ----------
     fun : callable or Function

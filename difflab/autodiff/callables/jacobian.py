@@ -204,7 +204,8 @@ def _check_names(fun: Any, argnums: Argnums | None, has_aux: bool, what: str) ->
     if not isinstance(fun, Function):
         raise InputError(
             f"wrt of {what} names inputs of a Function, not arguments of Python code",
-            hint="choose these by argnums, or trace the code: dl.trace(f, *examples)",
+            hint="choose these by argnums, such as argnums=(0, 1), or trace the code: "
+            "dl.trace(f, *examples)",
         )
     if argnums is not None or has_aux:
         other = "has_aux" if argnums is None else "argnums"
@@ -322,9 +323,11 @@ def hessian(
 ) -> AnyCallable:
     """Return the matrix of second derivatives, forward over reverse.
 
-    Of a callable this is ``jacfwd(jacrev(fun))``, shaped as in JAX; ``jacrev(jacrev(fun))`` where a
-    custom function has no forward rule. Of a Function it is the
-    matrix ``H = ∂(∇f)/∂x`` of all inputs flattened, unless `argnums` is given.
+    Of a callable it covers the first argument, as in JAX, unless `argnums` is given:
+    ``jacfwd(jacrev(fun))``, or ``jacrev(jacrev(fun))`` where a custom function has no forward rule,
+    of the shape result + argument + argument, so a number where both are scalars. Several
+    `argnums` give a tuple of tuples of blocks. Of a Function it covers all inputs: the matrix
+    ``H = ∂(∇f)/∂x`` of the inputs flattened, unless `argnums` or `wrt` is given.
 
     Parameters
     ----------
@@ -355,6 +358,11 @@ def hessian(
     >>> dl.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0])).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     >>> dl.hessian(dl.parse("x^2*y"))(3.0, 5.0).tolist()
+    [[10.0, 6.0], [6.0, 0.0]]
+    >>> float(dl.hessian(lambda x, y: x**2 * y)(3.0, 5.0))  # by the first argument
+    10.0
+    >>> blocks = dl.hessian(lambda x, y: x**2 * y, argnums=(0, 1))(3.0, 5.0)
+    >>> np.array(blocks).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     """
     require_flag(has_aux, "has_aux", "hessian")

@@ -38,6 +38,9 @@ def gradient(function: Function, mode: SweepMode = "reverse", wrt: Names | None 
     needs at most a small constant times the operations of f, independently of n (Baur & Strassen,
     1983). A large f with many terms of the same form is differentiated on vectors of those terms.
 
+    All inputs are differentiated by, in one array. `grad`, as in JAX, differentiates by the first
+    input or argument alone unless it is given `argnums`, and also takes Python code.
+
     Parameters
     ----------
     function : Function
@@ -67,7 +70,7 @@ def gradient(function: Function, mode: SweepMode = "reverse", wrt: Names | None 
     >>> gradient(dl.parse("a*x^2 + b"), wrt="x")(2.0, 5.0, 3.0)
     array([12.])
     """
-    require_function(function, "gradient")
+    require_function(function, "gradient", "dl.grad(f, argnums)(*arguments)")
 
     def transform(f: Function) -> Function:
         return _gradient(_repeating(f, mode), mode)
@@ -122,7 +125,8 @@ def value_and_gradient(
     >>> float(value), slope.tolist()
     (9.0, [6.0])
     """
-    require_function(function, "value_and_gradient")
+    of_code = "dl.value_and_grad(f, argnums)(*arguments)"
+    require_function(function, "value_and_gradient", of_code)
     require_scalar(function, "value_and_gradient", "jacobian")
     return derivative_by(
         lambda f: _value_and_gradient(f, mode), function, wrt, "value_and_gradient"
@@ -197,7 +201,7 @@ def _jacobian(function: Function, mode: SweepMode) -> Function:
 
 
 def hessian(function: Function, wrt: Names | None = None) -> Function:
-    """Return the matrix of second derivatives.
+    """Return the matrix of second derivatives by all inputs.
 
     ``H = ∂(∇f)/∂x``: the Jacobian of the gradient graph by the mode with the fewest operations;
     of a large graph forward over reverse, and reverse over reverse where a custom function has
