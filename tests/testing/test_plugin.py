@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,8 @@ import pytest
 
 import difflab
 from difflab.testing.plugin import check_gradient  # noqa: F401 - also where it is not installed
+from difflab.testing.suites.check_report import CheckReport
+from tests.support.browser import chromium, new_page
 
 ROOT = Path(difflab.__file__).parents[1]
 SUITE = """
@@ -124,6 +127,9 @@ def test_the_marker_makes_cases_and_the_report_and_junit_have_every_check(
     assert "7 checks, 3 failed" in page
     assert page.count('class="wrong"') == 3
     assert page.index("test_wrong") < page.index("test_right")
+    tables = re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)
+    assert [len(table.splitlines()) for table in tables] == [5, 5, 5]  # a heading, four components
+    assert all(re.match(r" +component +yours +numeric", table) for table in tables)
     assert "likely a sign error" in page
     assert "2 float32" in page
     assert "2×2 float64" in page
@@ -133,6 +139,25 @@ def test_the_marker_makes_cases_and_the_report_and_junit_have_every_check(
         if found.get("name") == "difflab.check"
     ]
     assert sorted(entry["verdict"] for entry in properties) == ["right"] * 4 + ["wrong"] * 3
+
+
+def test_the_tables_of_the_page_keep_their_lines(tmp_path: Path) -> None:
+    message = "the gradient is wrong\n" + "\n".join(["  component" + " 0.5000000000000001" * 9] * 4)
+    record = {"function": "f" * 60, "verdict": "wrong", "message": message, "seconds": 0.5}
+    report = CheckReport(str(tmp_path / "page.html"))
+    report._checks.append((f"tests/{'long_' * 20}.py::test", record))
+    report.pytest_sessionfinish()
+    with chromium() as browser:
+        for width in (390, 1200):
+            page = new_page(browser, viewport={"width": width, "height": 800})
+            page.goto((tmp_path / "page.html").as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            box = page.locator("pre").bounding_box()
+            size = page.evaluate(
+                "parseFloat(getComputedStyle(document.querySelector('pre')).lineHeight)"
+            )
+            assert 4 * size <= box["height"] < 5.5 * size  # four lines and a scroll bar
+            assert box["width"] < width
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,20 @@ PROPERTY = "difflab.check"
 _STYLE = """
 html { color-scheme: light dark }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
-.scroll { overflow-x: auto } table { border-collapse: collapse }
-td, th { padding: .2em .8em; text-align: left;
-vertical-align: top; border-bottom: 1px solid #8886 } td.n { text-align: right }
+table { border-collapse: collapse; width: 100% }
+td, th { padding: .3em .8em; text-align: left; vertical-align: top }
+td:nth-child(-n+2), .message p { overflow-wrap: anywhere } th:last-child { text-align: right }
+.check td { border-top: 1px solid #8886 } td.n { text-align: right; white-space: nowrap }
+.message td { max-width: 0; padding-bottom: 1em }
+.message pre { margin: .3em 0; overflow-x: auto }
+.message p { margin: 0; white-space: pre-wrap }
 .wrong, .failed { color: #b3261e; font-weight: bold }
 .unjudged { color: #8c6d1f; font-weight: bold }
-pre { margin: 0; min-width: 22em; white-space: pre-wrap }
+@media (max-width: 40em) { td, th { padding: .3em .3em } body { font-size: 13px } }
 @media (prefers-color-scheme: dark) { body { background: #16181b; color: #e8eaed }
 .wrong, .failed { color: #ff8a80 } .unjudged { color: #f2c063 } }
 """
-_COLUMNS = ("test", "function", "point", "verdict", "time", "message")
+_COLUMNS = ("test", "function", "point", "verdict", "time")
 
 
 def recorded(
@@ -115,7 +120,7 @@ class CheckReport:
         terminalreporter.write_line(f"{len(self._checks)} derivative checks: {self._path}")
 
     def page(self) -> str:
-        """Return the page: a table with a row for every check, those that failed first."""
+        """Return the page: a row for every check, those that failed first, its message below."""
         order = sorted(self._checks, key=lambda entry: (_right(entry), entry[0]))
         rows = "\n".join(_row(*entry) for entry in order)
         wrong = sum(not _right(entry) for entry in order)
@@ -125,8 +130,7 @@ class CheckReport:
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>Derivative checks</title><style>{_STYLE}</style></head>\n<body>"
             f"<h1>Derivative checks</h1>\n<p>{len(order)} checks, {wrong} failed</p>\n"
-            f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n'
-            "</tbody></table></div>"
+            f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>"
             "</body></html>\n"
         )
 
@@ -141,8 +145,20 @@ def _row(test: str, record: dict[str, Any]) -> str:
     cells = (test, record["function"], point)
     shown = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
     verdict = record["verdict"]
-    message = f"<pre>{escape(record.get('message', ''))}</pre>"
-    return (
-        f'<tr>{shown}<td class="{verdict}">{verdict}</td>'
-        f'<td class="n">{1000 * record["seconds"]:.1f} ms</td><td>{message}</td></tr>'
+    row = (
+        f'<tr class="check">{shown}<td class="{verdict}">{verdict}</td>'
+        f'<td class="n">{1000 * record["seconds"]:.1f} ms</td></tr>'
     )
+    message = record.get("message")
+    if not message:
+        return row
+    return f'{row}\n<tr class="message"><td colspan="{len(_COLUMNS)}">{_message(message)}</td></tr>'
+
+
+def _message(message: str) -> str:
+    """Return a message as HTML: its indented lines, a table, are not wrapped."""
+    parts = []
+    for indented, lines in groupby(message.splitlines(), key=lambda line: line.startswith("  ")):
+        tag = "pre" if indented else "p"
+        parts.append(f"<{tag}>{escape(chr(10).join(lines))}</{tag}>")
+    return "".join(parts)
