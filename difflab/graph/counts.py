@@ -15,7 +15,7 @@ from difflab.core.quantities import count as shortened
 from difflab.graph.checks import require_function
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
+from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import put, scatter
 
 __all__ = ["LONG", "Counts", "count", "may_be_long", "node_arithmetic", "operation_count"]
@@ -43,8 +43,7 @@ class Counts:
     dag : int
         Distinct nodes: operations, inputs and constants.
     operations : int
-        Distinct operations; those on constants alone are computed once, before the first call,
-        and not counted.
+        Distinct operations.
     arithmetic : int
         Scalar operations that these require: n for an elementwise operation on n elements,
         n - 1 for a sum of n, the products and sums of a matrix product, 5 n log₂ n for a Fourier
@@ -109,7 +108,7 @@ def _counts(function: Function) -> Counts:
         ),
         dag=int(counted.sum()) + sum(inner.dag for inner in within.values()),
         operations=operation_count(function),
-        arithmetic=_arithmetic(function.graph, used & ~_folded(function.graph)),
+        arithmetic=_arithmetic(function.graph, used),
     )
 
 
@@ -124,7 +123,6 @@ def operation_count(function: Function) -> int:
 
 def _operation_count(function: Function) -> int:
     graph, used = function.graph, _used(function)
-    used &= ~_folded(graph)
     counted = used & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
     holders = _holders(graph, used)
     inside = sum(
@@ -177,21 +175,6 @@ def _used(function: Function) -> NDArray[np.bool_]:
     used[function.graph.args] = True
     used[list(function.outputs)] = True
     return used
-
-
-def _folded(graph: Graph) -> NDArray[np.bool_]:
-    """Mark the elementwise operations on constants alone."""
-    known = graph.opcode == CONSTANT
-    folded = np.zeros(len(graph), dtype=np.bool_)
-    open_arguments = np.concatenate([[0], np.cumsum(~known[graph.args])])
-    closed = np.diff(open_arguments[graph.starts]) == 0
-    elementwise = graph.matching(lambda row: row.shape is None)
-    if not (closed & elementwise).any():  # fast path: most graphs have none
-        return folded
-    for node, (opcode, arguments) in enumerate(graph.rows()):
-        if opcode >= FIRST_ROW and elementwise[node] and all(known[arg] for arg in arguments):
-            known[node] = folded[node] = True
-    return folded
 
 
 def _arithmetic(graph: Graph, used: NDArray[np.bool_]) -> int:

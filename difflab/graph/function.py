@@ -391,7 +391,7 @@ def evaluate(
         values = [values[name] for name in function.inputs]
     given = _in_order(function, values, enter=interpreter is None)
     chosen = interpreter or interpreter_for(given)
-    if isinstance(chosen, ArrayInterpreter) and not any(map(np.iscomplexobj, given)):
+    if isinstance(chosen, ArrayInterpreter) and not any(map(_is_complex, given)):
         function = function.in_floats
     environment = dict(zip(function.input_nodes, given, strict=True))
     traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
@@ -400,6 +400,11 @@ def evaluate(
         return in_dtype_of(given, [Node(builder, k) for k in inline(function, builder, nodes)])
     with nullcontext() if interpreter else device_context(given):
         return fold(function.graph, environment, function.outputs, chosen)
+
+
+def _is_complex(value: Any) -> bool:
+    """Whether a number, or an array of any package, is complex."""
+    return isinstance(value, complex) or "complex" in str(getattr(value, "dtype", ""))
 
 
 def _entered(function: Function, values: Sequence[Any]) -> list[Any]:

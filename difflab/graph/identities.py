@@ -99,8 +99,8 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
     operation = _RATIONAL.get(primitive)
     if operation is not None:
         try:
-            value = operation(*map(Fraction, numbers))
-            if value.denominator & (value.denominator - 1) or Fraction(float(value)) != value:
+            exact = operation(*map(Fraction, numbers))
+            if exact.denominator & (exact.denominator - 1) or Fraction(float(exact)) != exact:
                 return None
         except (ArithmeticError, ValueError):
             return None

@@ -221,7 +221,9 @@ def test_three_ways_give_the_same_bits(name: str) -> None:
         other, others = build(case)
         assert value == other
         # A segment of a checkpointed chain adds its own cotangents first: another order of a sum.
-        rounding = 1e-15 if case.code is deep and build is traced else 0.0
+        # Where a tape multiplies by 1/50, which is rounded, a graph divides by 50.
+        differs = (case.code is deep and build is traced) or case.code is recurrent
+        rounding = 1e-15 if differs else 0.0
         np.testing.assert_allclose(slopes, others, rtol=rounding, atol=0.0)
 
 

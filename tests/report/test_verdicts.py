@@ -56,6 +56,6 @@ def test_a_check_that_is_declared():
     from difflab.testing.gradient import judged_gradient
 
     found = judged_gradient(lambda x: x * dl.stop_gradient(x), None, 3.0)
-    outcome = CheckOutcome("m:f", None, {"x": 3.0}, "x = 3", "", 1e-8, 0.0, None, found)
+    outcome = CheckOutcome("m:f", None, {"x": 3.0}, "x = 3", 1e-8, 0.0, None, found)
     assert outcome.status == "declared"
     assert outcome.message.startswith("the gradient is declared: it differs from the derivative")
