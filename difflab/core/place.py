@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import sysconfig
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = [
     "frame_position",
     "is_users",
     "not_through_scipy",
+    "owner",
     "python_frame",
     "user_location",
     "user_position",
@@ -28,6 +30,7 @@ __all__ = [
 Error = TypeVar("Error", bound=InputError)
 
 OWN = "difflab"
+PACKAGE = Path(__file__).parents[1]
 LANGUAGE = "difflab.language"
 SCIPY_INSTEAD = (
     "call it in the forward of a difflab.CustomFunction, whose backward states the derivative (of a"
@@ -105,7 +108,7 @@ def python_frame() -> FrameType | None:
     """Return the innermost frame outside of difflab; None below the parser."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        owner = _owner(frame.f_globals.get("__name__", ""))
+        owner = _package_of(frame.f_globals.get("__name__", ""))
         if owner is None:
             return frame
         if owner == LANGUAGE:
@@ -116,16 +119,39 @@ def python_frame() -> FrameType | None:
 
 def is_users(frame: FrameType) -> bool:
     """Whether a frame executes the user's code, not that of the package."""
-    return _owner(frame.f_globals.get("__name__", "")) is None
+    return _package_of(frame.f_globals.get("__name__", "")) is None
 
 
 @lru_cache(MODULES)
-def _owner(module: str) -> str | None:
+def _package_of(module: str) -> str | None:
     """Return the package that owns a module; None for user code."""
     if module.startswith(LANGUAGE):
         return LANGUAGE
     package = module.partition(".")[0]
     return package if package in (OWN, "numpy") else None
+
+
+@lru_cache(MODULES)
+def owner(file: str | None) -> str:
+    """Return whose a file is: "user", "installed" (a package), "standard" or "difflab".
+
+    Code that was typed in has no file, and is the user's.
+
+    Examples
+    --------
+    >>> owner(None), owner("<stdin>"), owner("<frozen abc>"), owner(__file__)
+    ('user', 'user', 'standard', 'difflab')
+    """
+    if file is None or (file.startswith("<") and not file.startswith("<frozen")):
+        return "user"
+    path = Path(file)
+    if path.is_relative_to(PACKAGE):
+        return "difflab"
+    if any(folder in path.parts for folder in ("site-packages", "dist-packages")):
+        return "installed"
+    built_in = file == "" or file.startswith("<frozen")
+    standard = built_in or path.is_relative_to(sysconfig.get_path("stdlib"))
+    return "standard" if standard else "user"
 
 
 def frame_position(frame: FrameType) -> FramePosition:
@@ -152,7 +178,7 @@ def in_scipy() -> tuple[str, SourceLocation] | None:
         called = frame.f_code.co_name
         name = name if name and called in _WRAPPERS else called
         frame = frame.f_back
-        while frame is not None and _owner(frame.f_globals.get("__name__", "")) is not None:
+        while frame is not None and _package_of(frame.f_globals.get("__name__", "")) is not None:
             frame = frame.f_back
     if not name:
         return None

@@ -19,19 +19,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar
 
 from difflab.core.attributes import attributes_of, wrapped_by
-from difflab.core.place import NOWHERE, SourceLocation, frame_position, is_users
+from difflab.core.place import NOWHERE, SourceLocation, frame_position, is_users, owner
 from difflab.errors import TraceError
 
 __all__ = ["restored_generators", "without_draws"]
 
-PACKAGE = Path(__file__).parents[1]
-
 T = TypeVar("T")
+
+_FOLLOWED = ("user", "standard")
+"""Owners of code that generators are sought in."""
 
 
 def without_draws(function: Callable[..., Any], run: Callable[[], T]) -> T:
@@ -151,7 +151,7 @@ def _named(function: Any) -> Iterator[Any]:
             yield from _attributes(value.__self__)
         elif type(value) is BuiltinFunctionType:
             yield value.__self__
-        elif type(value) is FunctionType and _is_users_file(value.__code__.co_filename):
+        elif type(value) is FunctionType and owner(value.__code__.co_filename) in _FOLLOWED:
             near = list(_read_by(value))
             pythons = sys.modules.get("random")
             if pythons is not None and any(part is pythons for part in near):
@@ -197,12 +197,6 @@ def _is_filled(cell: CellType) -> bool:
         return cell.cell_contents is not None
     except ValueError:  # not assigned yet
         return False
-
-
-def _is_users_file(file: str) -> bool:
-    parts = Path(file).parts
-    installed = "site-packages" in parts or "dist-packages" in parts
-    return not installed and not Path(file).is_relative_to(PACKAGE)
 
 
 def _place_of_draw(run: Callable[[], Any], before: list[_Snapshot]) -> SourceLocation:

@@ -391,8 +391,9 @@ def evaluate(
         values = [values[name] for name in function.inputs]
     given = _in_order(function, values, enter=interpreter is None)
     chosen = interpreter or interpreter_for(given)
-    if isinstance(chosen, ArrayInterpreter) and not any(map(_is_complex, given)):
-        function = function.in_floats
+    floats = function.in_floats
+    if floats is not function and isinstance(chosen, ArrayInterpreter):
+        function = function if any(map(_is_complex, given)) else floats
     environment = dict(zip(function.input_nodes, given, strict=True))
     traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
     if interpreter is None and traced is not None:

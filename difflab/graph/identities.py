@@ -104,7 +104,7 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
                 return None
         except (ArithmeticError, ValueError):
             return None
-    elif primitive not in _EXACT and not (any(numbers) is False and primitive in _EXACT_AT_ZERO):
+    elif primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
         return None
     return folded(builder, primitive, args)
 

@@ -7,17 +7,14 @@ and on plain arrays. Both pass the same lines as long as they are the same compu
 from __future__ import annotations
 
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.core.place import FramePosition, SourceLocation, frame_position, is_users
+from difflab.core.place import FramePosition, SourceLocation, frame_position, is_users, owner
 from difflab.core.quantities import significant
 from difflab.graph.node import Node
 from difflab.graph.point_values import PointValues
@@ -119,21 +116,14 @@ def _lines(call: Callable[[], Any]) -> list[_Line]:
     return found
 
 
-_STANDARD = Path(sysconfig.get_paths()["stdlib"])
-
-
 def _is_users_code(frame: FrameType) -> bool:
     """Whether a frame executes code of the user, not of a package or the standard library."""
     return is_users(frame) and is_users_file(frame.f_code.co_filename)
 
 
-@lru_cache(maxsize=4096)
 def is_users_file(file: str) -> bool:
-    """Whether a file is the user's, not one of a package or of the standard library."""
-    path = Path(file)
-    if file.startswith(("<string", "<frozen")):  # a dataclass's constructor, the standard library
-        return False
-    return not (path.is_relative_to(_STANDARD) or "site-packages" in path.parts)
+    """Whether a file is the user's; code made by another, as a dataclass's constructor, is not."""
+    return owner(file) == "user" and not file.startswith("<string")
 
 
 def _kept(value: Any) -> list[Any]:

@@ -378,8 +378,7 @@ def _reason(error: Exception | None) -> str:
 
 def user_frame(error: BaseException) -> str | None:
     """Return the line of the user's code at which an exception was raised, if there is one."""
-    own = str(Path(__file__).parents[1])
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if is_users_file(frame.filename) and not frame.filename.startswith(own):
+        if is_users_file(frame.filename):
             return f"in {Path(frame.filename).name}, line {frame.lineno}: {frame.line}"
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import re
 import sys
-import sysconfig
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import resolve_name
@@ -22,10 +21,8 @@ __all__ = [
     "lines",
     "module_file",
     "names",
-    "owner",
 ]
 
-PACKAGE = Path(__file__).parents[2]
 _LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _CALLS = ("CALL", "CALL_FUNCTION")
@@ -59,21 +56,6 @@ class Chain(NamedTuple):
 
     def __str__(self) -> str:
         return ".".join((self.root, *self.attributes))
-
-
-@lru_cache(1024)
-def owner(file: str | None) -> str:
-    """Return whose a file is: "user", "installed" (a package), "standard" or "difflab"."""
-    if file is None or (file.startswith("<") and not file.startswith("<frozen")):
-        return "user"
-    path = Path(file)
-    if path.is_relative_to(PACKAGE):
-        return "difflab"
-    if any(folder in path.parts for folder in ("site-packages", "dist-packages")):
-        return "installed"
-    built_in = file == "" or file.startswith("<frozen")
-    standard = built_in or path.is_relative_to(sysconfig.get_path("stdlib"))
-    return "standard" if standard else "user"
 
 
 def file_of(kind: type) -> str | None:

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.core.attributes import attributes_of, defines, wrapped_by
+from difflab.core.place import owner
 from difflab.execute.jit.code import (
     Chain,
     attribute_count,
@@ -37,7 +38,6 @@ from difflab.execute.jit.code import (
     lines,
     module_file,
     names,
-    owner,
 )
 from difflab.execute.jit.tokens import (
     BUFFERS,

@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.execute.jit.code import module_file, owner
+from difflab.core.place import owner
+from difflab.execute.jit.code import module_file
 
 __all__ = [
     "IRRELEVANT",

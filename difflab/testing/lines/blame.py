@@ -157,7 +157,7 @@ def _mismatch(
         lines = [
             f"the gradient is wrong between {first} and {last}, in no single component above noise"
         ]
-    numeric, yours = apart(found.numeric, found.yours)
+    numeric, yours = telling_digits(found.numeric, found.yours)
     lines.append(
         f"along a direction, the derivative is {numeric} ± {found.room:.1g};"
         f" by the gradient it is {yours}"
@@ -175,12 +175,12 @@ def _mismatch(
     return GradientMismatch("\n".join(lines), components)
 
 
-def apart(one: float, other: float) -> tuple[str, str]:
+def telling_digits(one: float, other: float) -> tuple[str, str]:
     """Return two numbers with as many digits as show where they differ.
 
     Examples
     --------
-    >>> apart(794862.35, 794862.355)
+    >>> telling_digits(794862.35, 794862.355)
     ('794862.350000', '794862.355000')
     """
     gap = abs(one - other) / max(abs(one), abs(other), 5e-324)
