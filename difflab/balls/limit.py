@@ -18,11 +18,11 @@ from time import perf_counter
 from typing import Any
 
 from difflab.core.worker import Handlers, ReportProgress, UnsentError, Worker
-from difflab.errors import InputError, MethodTimeout
+from difflab.errors import MethodTimeout
 from difflab.graph.function import Function
 from difflab.primitives import TABLE
 
-__all__ = ["TIMEOUT", "Progress", "check_timeout", "in_time", "reached", "time_limit", "within"]
+__all__ = ["TIMEOUT", "Progress", "in_time", "reached", "time_limit", "within"]
 
 TIMEOUT = 60.0
 """Seconds after which bounds are returned as they are."""
@@ -109,18 +109,6 @@ def within(operation: Callable[..., Any]) -> Callable[..., Any]:
         return operation(*args, **params)
 
     return timed
-
-
-def check_timeout(timeout: Any) -> None:
-    """Raise an error unless a time limit is a positive number of seconds.
-
-    Raises
-    ------
-    InputError
-        It is none.
-    """
-    if not (isinstance(timeout, int | float) and timeout > 0):
-        raise InputError(f"timeout must be a positive number of seconds, not {timeout!r}")
 
 
 def in_time(task: Callable[..., Any], function: Function, *arguments: Any, timeout: float) -> Any:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.balls.limit import check_timeout
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.call_arguments import plain_number, real
 from difflab.execute.choice import Choice, choose
@@ -24,6 +23,7 @@ from difflab.execute.targets.numpy.one_point import ArrayTarget
 from difflab.execute.targets.numpy.target import NumpyTarget
 from difflab.execute.targets.python.target import PythonTarget
 from difflab.execute.workers import available
+from difflab.graph.checks import require_timeout
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape, packed_slices
 
@@ -103,7 +103,7 @@ class TargetDispatch:
             raise InputError(
                 f"timeout is of the target 'exact'; a call of '{self.target}' cannot be stopped"
             )
-        check_timeout(timeout)
+        require_timeout(timeout)
         self._choice.exact.timeout = float(timeout)
 
     def _chosen(self, points: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from difflab.errors import InputError
 from difflab.graph.function import Function
 
-__all__ = ["require_callable", "require_flag", "require_function"]
+__all__ = ["require_callable", "require_flag", "require_function", "require_timeout"]
 
 
 def require_function(subject: Any, what: str, of_code: str = "") -> None:
@@ -51,3 +51,18 @@ def require_flag(value: Any, name: str, what: str) -> None:
     """Raise an error unless a setting is a bool."""
     if not isinstance(value, bool | int):
         raise InputError(f"{name} of {what} is True or False, not {type(value).__name__}")
+
+
+def require_timeout(timeout: Any) -> None:
+    """Raise an error unless a time limit is a positive number; it may be infinite.
+
+    Examples
+    --------
+    >>> require_timeout(0)
+    Traceback (most recent call last):
+        ...
+    difflab.errors.InputError: the time limit must be a positive number of seconds, not 0
+    """
+    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if not number or not timeout > 0:
+        raise InputError(f"the time limit must be a positive number of seconds, not {timeout!r}")

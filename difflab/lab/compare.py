@@ -20,6 +20,7 @@ from difflab.core.machine import require_memory
 from difflab.errors import DifflabError, InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.execute.long_loops import interpreter_of, values_of
+from difflab.graph.checks import require_timeout
 from difflab.lab.code import CodeSubject
 from difflab.lab.conditioning import lost_value
 from difflab.lab.declared import DeclaredRules
@@ -368,8 +369,7 @@ def check_request(m: int, n: int, order: int, timeout: float, text: str | None =
         raise InputError(f"order must be one of the orders 1 and 2, not {order!r}")
     if order == 2 and m != 1:
         raise InputError(f"order 2 requires one output number, and the expression has {m}")
-    if not timeout > 0:
-        raise InputError(f"the time limit must be a positive number of seconds, not {timeout!r}")
+    require_timeout(timeout)
 
 
 def _require_room(case: _Case, order: int, methods: int) -> None:

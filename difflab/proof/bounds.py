@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.balls.limit import TIMEOUT, check_timeout, in_time
+from difflab.balls.limit import TIMEOUT, in_time
 from difflab.core.machine import require_memory
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import InputError, MethodTimeout, PointError
+from difflab.graph.checks import require_timeout
 from difflab.graph.function import Function
 from difflab.language import given_names, parse
 
@@ -96,7 +97,7 @@ def enclose(
         raise InputError(f"order must be 0, 1 or 2, not {order!r}")
     if width is not None and not (isinstance(width, int | float) and 0 < width < math.inf):
         raise InputError(f"width must be a positive number, not {width!r}")
-    check_timeout(timeout)
+    require_timeout(timeout)
     size = 16 * function.m * (1 + function.n if order < 2 else 1 + function.n + function.n**2)
     require_memory(size, "the bounds of the derivatives")
     box = box_of(function, at)

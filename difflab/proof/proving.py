@@ -8,8 +8,9 @@ from time import perf_counter
 from typing import Any, Literal
 
 from difflab.autodiff.functions.transforms import jacobian
-from difflab.balls.limit import TIMEOUT, check_timeout, in_time, reached
+from difflab.balls.limit import TIMEOUT, in_time, reached
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
+from difflab.graph.checks import require_timeout
 from difflab.graph.function import Function
 from difflab.language import parse
 from difflab.proof.bounds import as_function, box_of
@@ -84,7 +85,7 @@ def prove(
     function = as_function(f, box)
     if not (isinstance(width, int | float) and 0 < width < math.inf):
         raise InputError(f"width must be a positive number, not {width!r}")
-    check_timeout(timeout)
+    require_timeout(timeout)
     until = perf_counter() + timeout
     written = _written(function)
     given = (str(written.text), box_of(function, box), float(width), mode)

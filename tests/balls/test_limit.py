@@ -158,7 +158,7 @@ def test_the_target_exact(packed: bool) -> None:
 @pytest.mark.parametrize("timeout", [0, -1.0, "1", None])
 def test_limits_that_are_none(timeout: object) -> None:
     for call in (dl.enclose, dl.prove):
-        with pytest.raises(InputError, match="timeout must be a positive number"):
+        with pytest.raises(InputError, match="time limit must be a positive number"):
             call("x", {"x": 1.0}, timeout=timeout)  # type: ignore[operator]
 
 
