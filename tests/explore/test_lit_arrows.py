@@ -28,7 +28,8 @@ GRAPHS = (
 LIT = """() => {
     const boxes = [...document.querySelectorAll("svg g.box")].map((box) => {
         const frame = box.querySelector("rect.body");
-        const [x, y, width, height] = ["x", "y", "width", "height"].map((k) => +frame.getAttribute(k));
+        const sides = ["x", "y", "width", "height"];
+        const [x, y, width, height] = sides.map((side) => +frame.getAttribute(side));
         const nodes = box.dataset.n.split(" ").map(Number), now = box.classList.contains("now");
         return { nodes, now, x, y, width, height };
     });
