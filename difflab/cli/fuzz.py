@@ -40,7 +40,7 @@ def fuzz(
     """
     from difflab.core.optional import require
 
-    require("hypothesis", "test")
+    require("hypothesis")
     from difflab.testing.fuzz.campaign import Campaign
     from difflab.testing.fuzz.panel import Panel
 

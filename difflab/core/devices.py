@@ -161,7 +161,7 @@ def device_module(device: Any) -> Any:
     'numpy'
     """
     if device == "cuda":
-        return require("cupy", "gpu")
+        return require("cupy")
     if device == "cpu" or device is np:
         return np
     if isinstance(device, ModuleType) and hasattr(device, "asarray"):

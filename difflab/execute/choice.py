@@ -179,7 +179,7 @@ def choose(
         reason = f"{target}: as requested{f', in {dtype}' if single else ''}"
         return Choice(reason, math.inf if target == "python" else -1)
     if target == "cupy":
-        require("cupy", "gpu")
+        require("cupy")
         return Choice("cupy: as requested", device=True)
     if target == "exact":
         from difflab.execute.targets.exact import ExactTarget

@@ -69,8 +69,8 @@ def llvm() -> ModuleType:
     MissingDependencyError
         llvmlite is missing or broken: it cannot be imported, or does not compile.
     """
-    require("llvmlite", "native")
-    binding = require("llvmlite.binding", "native")
+    require("llvmlite")
+    binding = require("llvmlite.binding")
     try:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()

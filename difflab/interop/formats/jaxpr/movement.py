@@ -45,7 +45,7 @@ def _scatter(primitive: Any, x: Any, indices: Any, updates: Any, **params: Any) 
 def _scatter_add(primitive: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
     """Add to entries, also several times to one."""
     _require_known(indices)
-    jax = require("jax", "peers")
+    jax = require("jax")
     size = int(np.prod(x.shape))
     # The cotangent of an update is that of the entry to which it is added, and 0 if to none.
     zeros = np.zeros(x.shape), np.zeros(updates.shape)

@@ -30,7 +30,7 @@ def custom_call(run: Run, step: Any, operands: Sequence[Any]) -> list[Any]:
     """Return the results of a call of a function with a derivative rule, on traced values."""
     inner = step.params.get("call_jaxpr", step.params.get("fun_jaxpr"))
     name, path = _definition(inner)
-    if name in _ROWS and path.startswith(str(Path(str(require("jax", "peers").__file__)).parent)):
+    if name in _ROWS and path.startswith(str(Path(str(require("jax").__file__)).parent)):
         return [_ROWS[name](*operands)]
     call = _Call(run, step, inner, operands)
     found = call.function(name).apply(*[operands[k] for k in call.traced])
@@ -129,7 +129,7 @@ class _Call:
 
     def _rule(self, kind: str, args: Sequence[Any], given: Sequence[Any]) -> list[Any]:
         """Return tangents of the outputs, or cotangents of the operands."""
-        jax = require("jax", "peers")
+        jax = require("jax")
         if kind not in self.known:
             with jax.enable_x64(self.wide):  # the rule is code that runs again
                 self.known[kind] = self._recorded(jax, kind)
