@@ -94,20 +94,23 @@ def cross_entropy(
     """
     known = target.detach().numpy() if isinstance(target, Tensor) else target
     shape = shape_of(input)
-    ignored = shape_of(known) != shape and _has(known, ignore_index)
+    by_class = shape_of(known) != shape
+    ignored = by_class and _has(known, ignore_index)
     if weight is None and not ignored and reduction != "none":
         return _reduced(arrays.cross_entropy(input, known), reduction, math.prod(shape[:-1]))
     if weight is not None and shape_of(weight) != shape[-1:]:
         raise mismatch(f"weight has a factor for each of {shape[-1]} classes: {shape_of(weight)}")
     chosen = _shares(known, shape, ignore_index)
     weighted = chosen if weight is None else chosen * weight
-    losses = -arrays.sum(weighted * arrays.log_softmax(input, -1), axis=-1)
+    logarithms = arrays.log_softmax(input, -1)
+    if by_class:  # that of another class is infinite where -inf masks it
+        logarithms = where(equal(chosen, 0.0), 0.0, logarithms)
+    losses = -arrays.sum(weighted * logarithms, axis=-1)
     if reduction == "none":
         return losses
     total = _reduced(arrays.sum(losses), reduction, 1)
     if reduction == "sum":
         return total
-    by_class = shape_of(known) != shape
     return total / (arrays.sum(weighted) if by_class else float(math.prod(shape[:-1])))
 
 

@@ -55,6 +55,27 @@ def test_cross_entropy(
     np.testing.assert_allclose(slope, expected_slope, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("ignore_index", [-100, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_classes_that_are_masked(
+    reduction: str, weighted: bool, ignore_index: int, rng: np.random.Generator
+) -> None:
+    x, target = rng.normal(size=(3, 4)), np.array([0, 2, 1])
+    x[[0, 0, 1, 2], [1, 3, 0, 2]] = -np.inf
+    weight = np.array([0.5, 2.0, 1.5, 1.0]) if weighted else None
+
+    def loss(functional: Any, tensor: Any) -> Callable[[Any], Any]:
+        known, factors = tensor(target), None if weight is None else tensor(weight)
+        more: dict[str, Any] = {"ignore_index": ignore_index, "reduction": reduction}
+        return lambda x: functional.cross_entropy(x, known, factors, **more)
+
+    value, slope = slopes(loss(F, dl.tensor), x, dl.tensor)
+    expected, expected_slope = slopes(loss(torch.nn.functional, torch.tensor), x, torch.tensor)
+    np.testing.assert_allclose(value, expected, rtol=1e-13)
+    np.testing.assert_allclose(slope, expected_slope, rtol=1e-12, atol=1e-15)
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_other_ignored_classes_and_traced_ones(reduction: str, rng: np.random.Generator) -> None:
     x, target, weight = rng.normal(size=(5, 4)), np.array([0, 2, 1, 2, 3]), np.array([1.0, 2, 3, 4])
