@@ -15,12 +15,12 @@ from difflab.core.files import open_regular, write_whole
 from difflab.core.strict_json import strict
 from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten, leaf_paths
+from difflab.testing.trees.arguments import double_quoted
 
 __all__ = ["GradientRegression", "RegressionMismatch", "stored_at"]
 
 _SCHEMA = "difflab.gradients/1"
 _SHOWN = 5
-_QUOTED = re.compile(r"\['([^'\"\\]*)'\]")
 _ROUNDINGS = 64  # units of rounding of the largest component, by which every other may differ
 
 
@@ -138,8 +138,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     nested = [token[0] for token in structure.tokens]
     if all(kind in (list, tuple, "leaf") for kind in nested) and not any(map(np.ndim, leaves)):
         return [("", value)]
-    paths = (_QUOTED.sub(r'["\1"]', path) for path in leaf_paths(structure))
-    return list(zip(paths, leaves, strict=True))
+    return list(zip(map(double_quoted, leaf_paths(structure)), leaves, strict=True))
 
 
 def _array(value: ArrayLike, name: str) -> NDArray[Any]:

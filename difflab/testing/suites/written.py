@@ -92,15 +92,10 @@ class WrittenTest:
             for name, shape in self.parameters.items()
         )
 
-    @property
-    def _plain(self) -> bool:
-        """Whether the function is called by position, so that it can be passed as it is."""
-        return self.by_position
-
     def _value(self, functions: list[str]) -> str:
         """Return the function under test; one that calls it is appended where that is needed."""
         called = f"{self.module}.{self.function}"
-        if self._plain and not self.paired:
+        if self.by_position and not self.paired:
             return called
         functions += self._defined("value", called, "[0]" if self.paired else "")
         return "value"
@@ -109,14 +104,14 @@ class WrittenTest:
         """Return the gradient, as for the value."""
         if self.gradient:
             called = self.gradient.replace(":", ".")
-            if self._plain:
+            if self.by_position:
                 return called
             functions += self._defined("gradient", called, "")
             return "gradient"
         if self.paired:
             functions += self._defined("gradient", f"{self.module}.{self.function}", "[1]")
             return "gradient"
-        value = f"{self.module}.{self.function}" if self._plain else "value"
+        value = f"{self.module}.{self.function}" if self.by_position else "value"
         count = len(self.parameters)
         argnums = f", argnums={tuple(range(count))}" if count > 1 else ""
         return f"difflab.{'grad' if self.scalar else 'jacrev'}({value}{argnums})"
@@ -124,7 +119,7 @@ class WrittenTest:
     def _defined(self, name: str, called: str, entry: str) -> list[str]:
         """Return a function that calls the user's."""
         arguments = ", ".join(
-            each if each in self.positional or self._plain else f"{each}={each}"
+            each if each in self.positional or self.by_position else f"{each}={each}"
             for each in self.parameters
         )
         return [

@@ -30,6 +30,7 @@ __all__ = [
     "Outputs",
     "Point",
     "derivative_leaf",
+    "double_quoted",
     "is_module",
     "is_tree",
     "parameter_name",
@@ -42,6 +43,17 @@ Array = NDArray[float64]
 _LISTED = 5  # parts of a structure that a message names
 _FIRST = re.compile(r'^\["(\w+)"\]')
 _QUOTED = re.compile(r"\['([^'\"\\]*)'\]")
+
+
+def double_quoted(path: str) -> str:
+    """Return a path of a leaf as messages and stored files show it.
+
+    Examples
+    --------
+    >>> double_quoted("['layer2']['b'][0]")
+    '["layer2"]["b"][0]'
+    """
+    return _QUOTED.sub(r'["\1"]', path)
 
 
 def is_tree(x: Any) -> bool:
@@ -153,7 +165,7 @@ class _Vector:
 
     def named(self, path: str) -> str:
         """Return the Python expression of a path of leaves."""
-        found = _QUOTED.sub(r'["\1"]', path)
+        found = double_quoted(path)
         return self.root + found if self.root else _FIRST.sub(r"\1", found)
 
     def leaf_at(self, index: int) -> tuple[int, int]:
