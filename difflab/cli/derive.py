@@ -71,7 +71,8 @@ class DerivativeFormat(StrEnum):
         return self not in _FOR_READERS
 
 
-_FOR_READERS = (DerivativeFormat.TEXT, DerivativeFormat.LATEX, DerivativeFormat.MATHML)
+_PRINTED = (DerivativeFormat.LATEX, DerivativeFormat.MATHML)
+_FOR_READERS = (DerivativeFormat.TEXT, *_PRINTED)
 
 
 VariableOption = Annotated[
@@ -180,13 +181,14 @@ _HOMES = {
     DerivativeFormat.NUMPY: (_ARRAY_CODE, "numpy_code"),
     DerivativeFormat.JAX: (_ARRAY_CODE, "jax_code"),
     DerivativeFormat.TORCH: (_ARRAY_CODE, "torch_code"),
-    DerivativeFormat.MATHML: ("difflab.interop.formats.mathml", "mathml"),
 }
 """The module and the function of the formats that are no printers of the language."""
 
 
 def _written(derived: Function, form: DerivativeFormat, name: str) -> str:
     """Return a function as text, for print, or as code of a language."""
+    if form in _PRINTED:
+        return _printed(_without_unused_inputs(derived), form) + "\n"
     module, writer = _HOMES.get(form, ("difflab.language.printers", form.value))
     write = getattr(import_module(module), writer)
     if not form.code:
@@ -198,6 +200,22 @@ def _written(derived: Function, form: DerivativeFormat, name: str) -> str:
 
         text = write(rolled(derived, LARGE), name)
     return text.rstrip("\n") + "\n"
+
+
+def _printed(derived: Function, form: DerivativeFormat) -> str:
+    """Return a function for print, tidy if that is possible; say why if it is not."""
+    from difflab.errors import UnsupportedError
+    from difflab.interop.formats.mathml import mathml
+    from difflab.interop.formats.tidy_latex import tidy_latex
+    from difflab.language.printers import latex
+
+    is_latex = form is DerivativeFormat.LATEX
+    try:
+        return tidy_latex(derived) if is_latex else mathml(derived)
+    except UnsupportedError as error:
+        text = latex(derived) if is_latex else mathml(derived, tidy=False)
+        say(f"note: written as it is computed, not collected: {error.args[0]}")
+        return text
 
 
 def after_value(function: Function, derived: Function) -> Function:

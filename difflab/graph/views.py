@@ -22,7 +22,7 @@ __all__ = ["Views"]
 
 _HOMES = {
     "text": "difflab.language.printers",
-    "latex": "difflab.language.printers",
+    "readable_latex": "difflab.interop.formats.tidy_latex",
     "draw": "difflab.report.drawn",
     "explore": "difflab.explore.shown",
     "trace": "difflab.report.trace.shown",
@@ -109,7 +109,7 @@ class Views:
         if not _is_short(function, _FORMULA):
             return None
         try:
-            text: str = _view("latex")(function)
+            text: str = _view("readable_latex")(function)
         except UnsupportedError:  # a loop, or code of other libraries
             return None
         return f"$${text}$$" if len(text) <= _LINE else None

@@ -83,12 +83,12 @@ def test_a_form_that_computes_worse_is_refused_with_the_error_and_the_point(text
 
 
 def test_a_form_that_sympy_does_not_prove_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = simplification._candidates
+    wrong = simplification.equal_forms
 
     def planted(expression: object) -> object:
         yield next(wrong(expression)) * 0 + 1
 
-    monkeypatch.setattr(simplification, "_candidates", planted)
+    monkeypatch.setattr(simplification, "equal_forms", planted)
     with pytest.raises(UnsupportedError, match="SymPy does not prove it equal"):
         simplified(dl.parse("x*y"))
 
