@@ -106,11 +106,23 @@ SparsityOption = Annotated[
         help="Show the sparsity pattern of the Jacobian (of the Hessian for one output).",
     ),
 ]
+
+
+class Simplification(StrEnum):
+    """Which simplified forms are used."""
+
+    PROVED = "proved"
+    ANYWAY = "anyway"
+
+
 SimplifyOption = Annotated[
-    bool,
+    Simplification | None,
     typer.Option(
         "--simplify",
-        help="Collect, cancel and order by SymPy, if that is proved to keep every value.",
+        metavar="[=anyway]",
+        help="Collect, cancel and order by SymPy, if that is proved to keep every value;"
+        " --simplify=anyway also where it computes less accurately. LaTeX and MathML are"
+        " simplified always.",
     ),
 ]
 
@@ -130,7 +142,7 @@ def derive(
     plot: PlotOption = None,
     destination: OutputOption = None,
     latex: LatexOption = False,
-    simplify: SimplifyOption = False,
+    simplify: SimplifyOption = None,
 ) -> int:
     """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
     if form is DerivativeFormat.ONNX and destination is None:
@@ -145,7 +157,7 @@ def derive(
             or of is DerivativeKind.GRADIENT
             or order == 0
             or value
-            or simplify
+            or simplify is not None
         ):
             raise InputError(
                 "--sparsity shows the pattern of a Jacobian or Hessian",
@@ -165,8 +177,8 @@ def derive(
     derived = derivative(function, wrt, order, of)
     if value and order:
         derived = after_value(function, derived)
-    if simplify:
-        derived = _simplified(derived)
+    if simplify is not None and form not in _PRINTED:
+        derived = _simplified(derived, simplify)
     if form is DerivativeFormat.ONNX:
         from difflab.interop.formats.onnx import to_onnx
 
@@ -228,11 +240,11 @@ def after_value(function: Function, derived: Function) -> Function:
     return joined([function, derived])
 
 
-def _simplified(function: Function) -> Function:
+def _simplified(function: Function, which: Simplification) -> Function:
     """Return the function as SymPy simplifies it; say where it has a value only now."""
     from difflab.interop.simplification import simplified
 
-    found = simplified(function)
+    found = simplified(function, anyway=which is Simplification.ANYWAY)
     for point in dict.fromkeys(found.extended):
         say(f"note: the simplified form has a value at {point}, where the original has none")
     return found.function

@@ -27,6 +27,8 @@ POINTS = 64
 """Random points at which both forms are evaluated."""
 ULPS = 8.0
 """Units in the last place that a form's error may exceed twice that of the original."""
+WITNESSES = 8
+"""Points with too large an error among which the one with the fewest values to name is chosen."""
 DIGITS = 60
 SEED = 1
 
@@ -108,7 +110,7 @@ def _best(
         dict.fromkeys(equal_forms(expression)),
         key=lambda form: (sympy.count_ops(form), len(sympy_text(form))),
     )
-    reason = ""
+    reason, accurate = "", True
     for form in forms:
         if form != expression and (form - expression).equals(0) is not True:
             fault = "SymPy does not prove it equal"
@@ -119,12 +121,14 @@ def _best(
                 fault = f"the language has no words for it ({error.args[0]})"
             else:
                 fault = "" if anyway else truth.fault(function, element)
+                accurate = accurate and not fault
         if not fault:
             return function
         reason = reason or f"{sympy_text(form)} is refused: {fault}"
     for symbol, name in zip(symbols, truth.function.inputs, strict=True):
         reason = reason.replace(str(symbol), name)
-    raise UnsupportedError(f"no form of SymPy keeps the value: {reason}")
+    advice = "" if accurate else "; --simplify=anyway uses it nevertheless"
+    raise UnsupportedError(f"no form of SymPy keeps the value: {reason}{advice}")
 
 
 def _parsed(form: Any, symbols: Sequence[Any]) -> Function:
@@ -168,7 +172,8 @@ class _Truth:
         rng = np.random.default_rng(SEED)
         random = np.exp(rng.uniform(-9, 3, (POINTS, n))) * rng.choice([-1.0, 1.0], (POINTS, n))
         random[: POINTS // 2] = np.abs(random[: POINTS // 2])  # logarithms and roots
-        self.points = random
+        # As many digits as messages have, so that what they say can be repeated.
+        self.points = random = np.array([[float(f"{x:.6g}") for x in row] for row in random])
         self.special = np.array([[value] * n for value in (0.0, 1.0, -1.0)])
         self.special = np.concatenate([self.special, *(_with(random[k], 0.0) for k in range(4))])
         with mpmath.workdps(DIGITS):
@@ -194,10 +199,13 @@ class _Truth:
         ]
         if not any(errors):
             return "the function is finite at none of the points tried"
-        for point, found in zip(self.points, errors, strict=True):
-            if found and _too_large(*found):
-                return self._said(form, element, point)
-        return ""
+        wrong = [k for k, found in enumerate(errors) if found and _too_large(*found)]
+        witnesses = [self._witness(form, element, self.points[k]) for k in wrong[:WITNESSES]]
+        return (
+            self._said(form, element, min(witnesses, key=lambda point: int(np.sum(point != 1))))
+            if wrong
+            else ""
+        )
 
     def _errors(self, value: float, own: float, exact: Any) -> tuple[float, float] | None:
         """Return the errors of a form's value and of the original's in ULP; None if undefined."""
@@ -220,23 +228,27 @@ class _Truth:
         )
         return self._errors(value, own, exact)
 
-    def _said(self, form: Function, element: int, point: Any) -> str:
-        """Return the error at a point, in which every variable that does not matter is 1."""
-        point, own = point.copy(), np.ones(len(point), dtype=bool)
+    def _witness(self, form: Function, element: int, point: Any) -> Any:
+        """Return a point with too large an error, with 1 for what does not matter."""
+        point = point.copy()
         for k in range(len(point)):
             kept, point[k] = point[k], 1.0
             found = self._errors_at(form, element, point)
-            own[k] = found is None or not _too_large(*found)
-            if own[k]:
+            if found is None or not _too_large(*found):
                 point[k] = kept
+        return point
+
+    def _said(self, form: Function, element: int, point: Any) -> str:
+        """Return the errors at a point, of which the coordinates that are 1 are not listed."""
         found = self._errors_at(form, element, point)
-        assert found is not None
-        names = [name for name, used in zip(self.function.inputs, own, strict=True) if used]
-        where = ", ".join(
-            f"{name} = {value:.6g}" for name, value in zip(names, point[own], strict=True)
+        assert found is not None, "it is one of the points with an error"
+        pairs = zip(self.function.inputs, point.tolist(), strict=True)
+        listed = [f"{name} = {value:.6g}" for name, value in pairs if value != 1]
+        others = (
+            [] if len(listed) == len(point) else ["1 for the others" if listed else "1 for all"]
         )
-        others = "" if own.all() else " and 1 for the others" if names else "1 for every variable"
-        return f"its error is {found[0]:.3g} ULP, and was {found[1]:.3g}, at {where}{others}"
+        where = " and ".join([", ".join(listed)] * bool(listed) + others)
+        return f"its error is {found[0]:.3g} ULP, and was {found[1]:.3g}, at {where}"
 
     def extended(self, form: Function, element: int) -> str:
         """Return a point where the form has a value and the original has none; empty if none."""

@@ -94,6 +94,8 @@ def _presented(value: Any, names: Mapping[Any, Any]) -> str:
     """Return an expression, or an array as a matrix of its rows, with these names of symbols."""
     import sympy
 
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
     if isinstance(value, np.ndarray):
         rows = value.reshape((value.shape[0] if value.ndim else 1, -1))
         value = sympy.Matrix(rows.tolist())

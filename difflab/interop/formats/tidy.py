@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,20 +20,17 @@ from difflab.graph.counts import count
 from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
-from difflab.interop.formats.algebra import DYADIC, attempted, expressions
+from difflab.graph.ir import Graph
+from difflab.interop.formats.algebra import expressions
+from difflab.interop.formats.tidy_forms import sorted_forms
+from difflab.primitives import multiply, negative, power
 
 __all__ = ["TREE_LIMIT", "TidyFunction", "tidied"]
 
 TREE_LIMIT = 3000
 """Nodes of a function's tree beyond which it is printed as it is computed."""
-CANCELLED = 120
-"""Operations of SymPy up to which a term is cancelled and factored."""
-SIMPLIFIED = 40
-"""Operations up to which all of SymPy's simplifications are tried."""
 FRACTION = 12
 """Digits of a fraction beyond which it is the float64 of a decimal, and written as that."""
-EXPONENT = 6
-"""The largest power of a sum that is expanded in search of common factors."""
 POINTS = 48
 """Random points, of which some lie in the domain of most functions."""
 COMPARED = 4
@@ -63,7 +59,7 @@ class TidyFunction:
     names: Mapping[Any, str]
 
 
-def tidied(function: Function) -> TidyFunction:
+def tidied(function: Function, limit: int = TREE_LIMIT) -> TidyFunction:
     """Return a function as expressions that a paper would print.
 
     Each is the shortest of the forms that SymPy finds and whose value is that of the function at
@@ -73,6 +69,8 @@ def tidied(function: Function) -> TidyFunction:
     ----------
     function : Function
         Any function of which SymPy has the operations.
+    limit : int
+        Nodes of its tree beyond which it is refused.
 
     Returns
     -------
@@ -94,28 +92,34 @@ def tidied(function: Function) -> TidyFunction:
     v0_*cot(v1_)/sqrt(v0_**2 + v1_**2)
     """
     size = count(function).tree
-    if size > TREE_LIMIT:
-        raise UnsupportedError(f"it has more than {TREE_LIMIT:,} nodes when written out")
+    if size > limit:
+        raise UnsupportedError(f"written out it has more than {limit:,} nodes")
     symbols, names = _symbols(function)
     originals = expressions(function, symbols, exact=True)
     values = _Values(function, names)
-    chosen = [values.first_equal(_sorted_forms(e), k) for k, e in enumerate(originals)]
+    chosen: list[Any] = []
+    for element, expression in enumerate(originals):
+        same = values.earlier(element)
+        chosen.append(
+            values.first_equal(sorted_forms(expression), element) if same is None else chosen[same]
+        )
     outputs, start = [], 0
     for shape in function.output_shapes:
-        part = np.empty(shape, dtype=object)
-        part.flat = chosen[start : start + part.size]
+        part = np.empty(math.prod(shape), dtype=object)
+        part[:] = chosen[start : start + part.size]
         start += part.size
-        outputs.append(part if shape else part.item())
+        outputs.append(part.reshape(shape) if shape else part[0])
     return TidyFunction(tuple(outputs), names)
 
 
 def _symbols(function: Function) -> tuple[list[Any], dict[Any, str]]:
     """Return a symbol for each input, or an array of them, and what each is called.
 
-    SymPy sorts the symbols as the inputs appear in the formula.
+    SymPy sorts the symbols as the formula has the inputs.
     """
     sympy = require("sympy")
-    order = np.argsort(np.argsort(function.input_nodes))
+    ordered = _order(function)
+    order = [ordered.index(node) for node in function.input_nodes]
     width = len(str(len(order)))
     found: list[Any] = []
     names: dict[Any, str] = {}
@@ -129,127 +133,27 @@ def _symbols(function: Function) -> tuple[list[Any], dict[Any, str]]:
     return found, names
 
 
-def _sorted_forms(expression: Any) -> list[Any]:
-    """Return forms of an expression, of its own functions only, the shortest first."""
-    masked, exponents = _without_large_exponents(expression)
-    found = [masked, *_forms(masked)]
-    found += [form for each in found if (form := _own_functions(each)) != each]
-    whole = dict.fromkeys(form.xreplace(exponents) for form in found)
-    return sorted((form for form in whole if _kinds(form) <= _kinds(expression)), key=_cost)
+def _order(function: Function) -> list[int]:
+    """Return the input nodes as the formula has them: g before t in ``t + g*t^2``.
 
-
-def _kinds(expression: Any) -> set[Any]:
-    """Return the functions in an expression, with one of a family all of them."""
-    sympy = require("sympy")
-    found = {type(call) for call in expression.atoms(sympy.Function)}
-    return found.union(*(family for family in _families() if found.intersection(family)))
-
-
-def _without_large_exponents(expression: Any) -> tuple[Any, dict[Any, Any]]:
-    """Return an expression with symbols for the exponents that SymPy must not multiply out.
-
-    Those are 99 of a sum, and 0.1, which as a float64 is a fraction with a large denominator.
+    That is the order of their first appearance, but for the factors of products.
     """
-    sympy = require("sympy")
-    found: dict[Any, Any] = {}
-    for power in expression.atoms(sympy.Pow):
-        exponent = power.exp
-        if exponent.is_Rational and (
-            exponent.q > DYADIC or abs(exponent) > (EXPONENT if power.base.is_Add else DYADIC)
-        ):
-            found.setdefault(exponent, sympy.Dummy(real=True, integer=exponent.is_Integer))
-    masked = expression.replace(
-        lambda e: e.is_Pow and e.exp in found, lambda e: e.base ** found[e.exp]
-    )
-    return masked, {symbol: exponent for exponent, symbol in found.items()}
+    graph, found = function.graph, sorted(function.input_nodes)
+    known: set[frozenset[int]] = set()
+    for node in np.flatnonzero(graph.applies(multiply)).tolist():
+        first, second = (_base(graph, factor) for factor in graph.arguments(node))
+        pair = frozenset((first, second))
+        if pair not in known and len(pair.intersection(found)) == 2:
+            known.add(pair)
+            if found.index(first) > found.index(second):
+                found.remove(first)
+                found.insert(found.index(second), first)
+    return found
 
 
-def _forms(expression: Any) -> list[Any]:
-    """Return forms of an expression, those of its parts if it is too large for a search."""
-    sympy = require("sympy")
-    size = sympy.count_ops(expression)
-    if size > CANCELLED:
-        parts = _by_variables(expression) if expression.is_Add else [expression]
-        if len(parts) == 1:
-            return list(attempted(expression, [sympy.factor_terms]))
-        return [sympy.Add(*(_shortest(part) for part in parts))]
-    ways = [sympy.factor_terms, sympy.together, sympy.cancel, sympy.factor]
-    if expression.has(*sum(_families(), ())):
-        ways.append(sympy.trigsimp)
-    if size <= SIMPLIFIED:
-        ways += [sympy.simplify, lambda e: sympy.powsimp(sympy.cancel(e))]
-    return list(attempted(expression, ways))
-
-
-def _by_variables(total: Any) -> list[Any]:
-    """Return the parts of a sum, each with the terms of the same variables."""
-    sympy = require("sympy")
-    groups: dict[Any, list[Any]] = {}
-    for term in total.args:
-        groups.setdefault(frozenset(term.free_symbols), []).append(term)
-    return [sympy.Add(*terms) for terms in groups.values()]
-
-
-def _shortest(expression: Any) -> Any:
-    sympy = require("sympy")
-    return min([expression, *_forms(expression)], key=sympy.count_ops)
-
-
-def _cost(form: Any) -> tuple[int, int, int]:
-    """Return what is least for the form to print: quotients of sine and cosine count twice."""
-    sympy = require("sympy")
-    families = _families()
-    divided = [
-        power
-        for power in form.atoms(sympy.Pow)
-        if power.exp.could_extract_minus_sign() and isinstance(power.base, sum(families, ()))
-    ]
-    return sympy.count_ops(form) + len(divided), len(divided), len(str(form))
-
-
-@cache
-def _families() -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return sine and cosine, tangent and cotangent, secant and cosecant, and the hyperbolic."""
-    sympy = require("sympy")
-    return (
-        (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.sec, sympy.csc),
-        (sympy.sinh, sympy.cosh, sympy.tanh, sympy.coth, sympy.sech, sympy.csch),
-    )
-
-
-def _own_functions(expression: Any) -> Any:
-    """Return an expression with tan, sec and their kin for quotients of sines and cosines."""
-    for family in _families():
-        expression = expression.replace(
-            lambda e: e.is_Mul or e.is_Pow, partial(_quotients, family=family)
-        )
-    return expression
-
-
-# The exponents of sine and cosine in each function of a family.
-_EXPONENTS = ((1, 0), (0, 1), (1, -1), (-1, 1), (0, -1), (-1, 0))
-
-
-def _quotients(product: Any, family: tuple[Any, ...]) -> Any:
-    """Return a product with sineᵃ·cosineᵇ in the usual form, where an exponent is negative."""
-    sine, cosine, tangent, cotangent, secant, cosecant = family
-    exponents: dict[Any, list[int]] = {}
-    others = []
-    for factor in product.as_ordered_factors():
-        base, exponent = factor.as_base_exp()
-        if isinstance(base, family) and exponent.is_Integer:
-            both = exponents.setdefault(base.args[0], [0, 0])
-            for k, each in enumerate(_EXPONENTS[family.index(type(base))]):
-                both[k] += each * int(exponent)
-        else:
-            others.append(factor)
-    for angle, (a, b) in exponents.items():
-        shared = max(min(a, -b), 0), max(min(-a, b), 0)
-        a, b = a - shared[0] + shared[1], b + shared[0] - shared[1]
-        others += [tangent(angle) ** shared[0], cotangent(angle) ** shared[1]]
-        others += [sine(angle) ** a if a > 0 else cosecant(angle) ** -a]
-        others += [cosine(angle) ** b if b > 0 else secant(angle) ** -b]
-    return require("sympy").Mul(*others)
+def _base(graph: Graph, node: int) -> int:
+    """Return the base of a power or what is negated, and any other node itself."""
+    return graph.arguments(node)[0] if graph.primitive(node) in (negative, power) else node
 
 
 def _with_decimals(form: Any) -> Any:
@@ -296,19 +200,42 @@ class _Values:
                     return _with_decimals(form)
         raise UnsupportedError("no form of it is found to have the same values")
 
+    def earlier(self, element: int) -> int | None:
+        """Return an element before this one that has the same values, as of a symmetric matrix."""
+        with self._mpmath.workdps(DIGITS):
+            for other in range(element):
+                compared = 0
+                for k in range(POINTS):
+                    value, exact = self._at(k)[other], self._at(k)[element]
+                    if not self._is_number(exact):
+                        continue
+                    if not self._agree(value, exact):
+                        break
+                    compared += 1
+                    if compared == COMPARED:
+                        return other
+        return None
+
+    def _is_number(self, value: Any) -> bool:
+        kinds = (int, self._mpmath.mpf)
+        return isinstance(value, kinds) and bool(self._mpmath.isfinite(value))
+
+    def _agree(self, value: Any, exact: Any) -> bool:
+        return bool(abs(value - exact) <= AGREE * max(abs(exact), SMALL))
+
     def _equal(self, form: Any, element: int) -> bool:
         sympy, mpmath = require("sympy"), self._mpmath
         compute = sympy.lambdify(self.symbols, form, "mpmath")
         compared = 0
         for k, point in enumerate(self.points):
             exact = self._at(k)[element]
-            if not isinstance(exact, (int, mpmath.mpf)) or not mpmath.isfinite(exact):
+            if not self._is_number(exact):
                 continue
             try:
                 value = compute(*map(mpmath.mpf, map(float, point)))
             except (ArithmeticError, ValueError, TypeError, NameError, AttributeError):
                 return False
-            if not abs(value - exact) <= AGREE * max(abs(exact), SMALL):
+            if not self._agree(value, exact):
                 return False
             compared += 1
             if compared == COMPARED:

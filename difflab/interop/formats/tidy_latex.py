@@ -15,19 +15,25 @@ import numpy as np
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.interop.formats.sympy_text import added_first, fraction
-from difflab.interop.formats.tidy import tidied
-from difflab.language.printers.latex import constant_name, distinct_names, number
+from difflab.interop.formats.tidy import TREE_LIMIT, tidied
+from difflab.language.printers.latex import constant_name, distinct_names, latex, number
 
 __all__ = ["readable_latex", "tidy_latex"]
 
 
-def tidy_latex(function: Function) -> str:
+UNASKED = 1000
+"""Nodes of the tree of a function up to which a notebook, which prints unasked, tidies it."""
+
+
+def tidy_latex(function: Function, limit: int = TREE_LIMIT) -> str:
     r"""Return a function in LaTeX, in the form in which a paper prints it.
 
     Parameters
     ----------
     function : Function
         With inputs that are numbers.
+    limit : int
+        Nodes of its tree beyond which it is refused.
 
     Returns
     -------
@@ -51,7 +57,7 @@ def tidy_latex(function: Function) -> str:
             raise UnsupportedError(f"{name!r} is an array")
     if max(map(len, function.output_shapes)) > 2:
         raise UnsupportedError("an output has more than two dimensions")
-    found = tidied(function)
+    found = tidied(function, limit)
     names = dict(zip(found.names, distinct_names(list(found.names.values())), strict=True))
     printer = _printer(names, function.inputs)
     parts = [_cells(printer, output) for output in found.outputs]
@@ -68,13 +74,13 @@ def tidy_latex(function: Function) -> str:
     return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 
 
-def readable_latex(function: Function) -> str:
-    """Return a function in LaTeX, tidy if that is possible, else as it is computed."""
-    from difflab.language.printers import latex
-
+def readable_latex(function: Function, *, plain: bool) -> str:
+    """Return a function in LaTeX, tidy if that is quickly done, else, if `plain`, as computed."""
     try:
-        return tidy_latex(function)
+        return tidy_latex(function, UNASKED)
     except UnsupportedError:
+        if not plain:
+            raise
         return latex(function)
 
 
@@ -82,6 +88,8 @@ def _cells(printer: Any, output: Any) -> str:
     """Return an expression, or an array as a column vector or a matrix."""
     if not isinstance(output, np.ndarray):
         return str(printer.doprint(output))
+    if output.size == 1:
+        return str(printer.doprint(output.item()))
     rows = output.reshape(len(output), -1).tolist()
     body = r" \\ ".join(" & ".join(map(printer.doprint, row)) for row in rows)
     return rf"\begin{{pmatrix}} {body} \end{{pmatrix}}"
@@ -95,6 +103,7 @@ class _PaperForms(_Printer):  # type: ignore[misc]
 
     names: Mapping[Any, str]
     inputs: Sequence[str]
+    printmethod = None  # by which SymPy's constants would write themselves
 
     def _as_ordered_terms(self, expression: Any, order: Any = None) -> list[Any]:
         return added_first(super()._as_ordered_terms(expression, order=order))
