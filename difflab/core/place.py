@@ -148,7 +148,7 @@ def user_location() -> SourceLocation:
 def in_scipy() -> tuple[str, SourceLocation] | None:
     """Return the SciPy function that runs, and the line that called it; None outside of SciPy."""
     frame, name = python_frame(), ""
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("scipy."):
+    while frame is not None and _solves(frame.f_globals.get("__name__", "")):
         called = frame.f_code.co_name
         name = name if name and called in _WRAPPERS else called
         frame = frame.f_back
@@ -157,6 +157,11 @@ def in_scipy() -> tuple[str, SourceLocation] | None:
     if not name:
         return None
     return name, NOWHERE if frame is None else frame_position(frame).read()
+
+
+def _solves(module: str) -> bool:
+    """Whether a module is SciPy's, other than those of the sparse arrays, which only compute."""
+    return module.startswith("scipy.") and not module.startswith("scipy.sparse._")
 
 
 def not_through_scipy(kind: type[Error]) -> Error | None:

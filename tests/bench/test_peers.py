@@ -222,7 +222,7 @@ def test_difflab_takes_part_with_every_target(tmp_path: Path, case: PeerCase) ->
 
 
 def test_the_peers_that_are_installed_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda name: name == "torch")
+    monkeypatch.setattr("difflab.core.optional.installed", lambda name: name == "torch")
     assert tuple(contenders()) == (*OWN, "torch", "torch-compile")
     assert tuple(contenders(["jax"])) == (*OWN, "jax")
     with pytest.raises(InputError, match="no peer 'pytorch'"):

@@ -126,7 +126,7 @@ def test_help_shows_the_five(difflab):
 
 @pytest.fixture
 def no_peers(monkeypatch):
-    monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda _: False)
+    monkeypatch.setattr("difflab.core.optional.installed", lambda _: False)
 
 
 def test_peers_of_the_seed(difflab, tmp_path, no_peers):
@@ -146,7 +146,7 @@ def test_a_peer_that_is_named_and_absent_is_a_row(difflab, tmp_path, no_peers):
     arguments = ("peers", "-x^2", "--peers", "torch", "--points", "1", "--timeout", "0.01")
     result = difflab("bench", *arguments, "--at", "x=3", "-o", ".", "--format", "png")
     assert result.code == 0
-    assert "pip install torch" in result.out
+    assert "pip install 'difflab[peers]'" in result.out
     assert (tmp_path / "peers.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -344,7 +344,9 @@ def test_a_stopped_process_leaves_nothing_behind() -> None:
 
 def test_a_process_that_dies_says_how(symbolic: Symbolic, prepare: Prepare) -> None:
     derivative = prepare("x^3")
-    os.kill(symbolic.running()._process.pid, signal.SIGSEGV)
+    process = symbolic.running()._process
+    os.kill(process.pid, signal.SIGSEGV)
+    process.wait(timeout=60.0)  # else it may still answer
     with pytest.raises(WorkerDied, match="signal 11"):
         derivative._worker.request("value", derivative._number, np.ones(1), timeout=600.0)
 
