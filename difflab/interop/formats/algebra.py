@@ -15,12 +15,19 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
 
-__all__ = ["DYADIC", "attempted", "equal_forms", "expressions", "ordered_symbols"]
+__all__ = ["DYADIC", "FAILURES", "attempted", "equal_forms", "expressions", "ordered_symbols"]
 
 DYADIC = 1024
 """The largest denominator of a decimal constant that becomes a fraction, which is exact."""
 LARGEST = 300
 """Operations of SymPy beyond which its costly searches are not tried."""
+
+
+FAILURES = (
+    *(ArithmeticError, AttributeError, LookupError, NameError, NotImplementedError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What SymPy raises where it has no result."""
 
 
 def ordered_symbols(function: Function) -> list[Any]:
@@ -68,7 +75,7 @@ def expressions(function: Function, symbols: Sequence[Any], *, exact: bool = Fal
     interpreter = _Fractions() if exact else SympyInterpreter()
     try:
         outputs = fold(function.graph, environment, function.outputs, interpreter)
-    except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
+    except FAILURES as error:
         raise UnsupportedError(f"SymPy cannot express this function: {error}") from error
     flat = [entry for output in outputs for entry in np.asarray(output, dtype=object).ravel()]
     return [_with_fractions(sympy.sympify(entry)) for entry in flat]
@@ -110,5 +117,5 @@ def attempted(expression: Any, ways: Sequence[Callable[[Any], Any]]) -> Iterator
     for way in ways:
         try:
             yield way(expression)
-        except (sympy.PolynomialError, NotImplementedError, ValueError, TypeError):
+        except (sympy.PolynomialError, *FAILURES):
             continue

@@ -21,7 +21,7 @@ from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Graph
-from difflab.interop.formats.algebra import expressions
+from difflab.interop.formats.algebra import FAILURES, expressions
 from difflab.interop.formats.tidy_forms import sorted_forms
 from difflab.primitives import multiply, negative, power
 
@@ -100,9 +100,10 @@ def tidied(function: Function, limit: int = TREE_LIMIT) -> TidyFunction:
     chosen: list[Any] = []
     for element, expression in enumerate(originals):
         same = values.earlier(element)
-        chosen.append(
-            values.first_equal(sorted_forms(expression), element) if same is None else chosen[same]
-        )
+        if same is None:
+            chosen.append(values.first_equal(_forms(expression), element))
+        else:
+            chosen.append(chosen[same])
     outputs, start = [], 0
     for shape in function.output_shapes:
         part = np.empty(math.prod(shape), dtype=object)
@@ -110,6 +111,13 @@ def tidied(function: Function, limit: int = TREE_LIMIT) -> TidyFunction:
         start += part.size
         outputs.append(part.reshape(shape) if shape else part[0])
     return TidyFunction(tuple(outputs), names)
+
+
+def _forms(expression: Any) -> list[Any]:
+    try:
+        return sorted_forms(expression)
+    except FAILURES:
+        return [expression]
 
 
 def _symbols(function: Function) -> tuple[list[Any], dict[Any, str]]:
@@ -225,7 +233,10 @@ class _Values:
 
     def _equal(self, form: Any, element: int) -> bool:
         sympy, mpmath = require("sympy"), self._mpmath
-        compute = sympy.lambdify(self.symbols, form, "mpmath")
+        try:
+            compute = sympy.lambdify(self.symbols, form, "mpmath")
+        except FAILURES:  # it contains an infinity
+            return False
         compared = 0
         for k, point in enumerate(self.points):
             exact = self._at(k)[element]
@@ -233,7 +244,7 @@ class _Values:
                 continue
             try:
                 value = compute(*map(mpmath.mpf, map(float, point)))
-            except (ArithmeticError, ValueError, TypeError, NameError, AttributeError):
+            except FAILURES:
                 return False
             if not self._agree(value, exact):
                 return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache, partial
 from typing import Any
 
@@ -16,6 +17,8 @@ INNER = 5
 """Operations that a fraction inside a fraction is worth."""
 FACTORED = 3
 """Operations that a fraction inside a factor is worth."""
+EXPANDED = 500
+"""Terms up to which an expression is multiplied out in search of common factors."""
 EXPONENT = 6
 """The largest power of a sum that is expanded in search of common factors."""
 
@@ -82,14 +85,33 @@ def _forms(expression: Any) -> list[Any]:
         if len(parts) == 1:
             return list(attempted(expression, [sympy.factor_terms]))
         return [sympy.Add(*(_shortest(part) for part in parts))]
-    ways = [sympy.factor_terms, sympy.together, sympy.cancel, sympy.factor]
-    ways += [lambda e: sympy.powsimp(sympy.cancel(e)), partial(sympy.expand_mul, deep=False)]
+    ways = [sympy.factor_terms, sympy.together]
+    if _terms(expression) > EXPANDED:
+        return list(attempted(expression, ways))
+    ways += [
+        sympy.cancel,
+        sympy.factor,
+        lambda e: sympy.powsimp(sympy.cancel(e)),
+        partial(sympy.expand_mul, deep=False),
+    ]
     if expression.has(sympy.Piecewise):
         ways.append(_simpler_pieces)
     for family in _families():
         if expression.has(*family):
             ways += [partial(_without_squares, family=family, replaced=k) for k in (0, 1)]
     return list(attempted(expression, ways))
+
+
+def _terms(expression: Any) -> int:
+    """Return how many terms an expression has when it is multiplied out, at most."""
+    parts = [_terms(part) for part in expression.args] if expression.args else []
+    if expression.is_Add:
+        return sum(parts)
+    if expression.is_Mul:
+        return math.prod(parts)
+    if expression.is_Pow and expression.exp.is_Integer:
+        return int(parts[0] ** min(abs(int(expression.exp)), EXPANDED))
+    return 1
 
 
 def _without_squares(expression: Any, *, family: tuple[Any, ...], replaced: int) -> Any:

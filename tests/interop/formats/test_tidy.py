@@ -147,6 +147,8 @@ def test_large_powers_are_not_multiplied_out(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(tidy_forms, "attempted", watched)
     tidied(dl.partial(dl.parse("(x + y + z)^200/(x - y)^100*sin(x)^0.3"), "x"))
+    factors = "*".join(f"(a{k} + b{k}*x)" for k in range(20))
+    tidied(dl.partial(dl.parse(f"{factors}/({factors.replace('a', 'c')})"), "a3"))
     assert max(seen) < 2000
 
 
