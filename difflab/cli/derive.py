@@ -71,7 +71,8 @@ class DerivativeFormat(StrEnum):
         return self not in _FOR_READERS
 
 
-_FOR_READERS = (DerivativeFormat.TEXT, DerivativeFormat.LATEX, DerivativeFormat.MATHML)
+_PRINTED = (DerivativeFormat.LATEX, DerivativeFormat.MATHML)
+_FOR_READERS = (DerivativeFormat.TEXT, *_PRINTED)
 
 
 VariableOption = Annotated[
@@ -105,11 +106,23 @@ SparsityOption = Annotated[
         help="Show the sparsity pattern of the Jacobian (of the Hessian for one output).",
     ),
 ]
+
+
+class Simplification(StrEnum):
+    """Which simplified forms are used."""
+
+    PROVED = "proved"
+    ANYWAY = "anyway"
+
+
 SimplifyOption = Annotated[
-    bool,
+    Simplification | None,
     typer.Option(
         "--simplify",
-        help="Collect, cancel and order by SymPy, if that is proved to keep every value.",
+        metavar="[=anyway]",
+        help="Collect, cancel and order by SymPy, if that is proved to keep every value;"
+        " --simplify=anyway also where it computes less accurately. LaTeX and MathML are"
+        " simplified always.",
     ),
 ]
 
@@ -129,7 +142,7 @@ def derive(
     plot: PlotOption = None,
     destination: OutputOption = None,
     latex: LatexOption = False,
-    simplify: SimplifyOption = False,
+    simplify: SimplifyOption = None,
 ) -> int:
     """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
     if form is DerivativeFormat.ONNX and destination is None:
@@ -144,7 +157,7 @@ def derive(
             or of is DerivativeKind.GRADIENT
             or order == 0
             or value
-            or simplify
+            or simplify is not None
         ):
             raise InputError(
                 "--sparsity shows the pattern of a Jacobian or Hessian",
@@ -164,8 +177,8 @@ def derive(
     derived = derivative(function, wrt, order, of)
     if value and order:
         derived = after_value(function, derived)
-    if simplify:
-        derived = _simplified(derived)
+    if simplify is not None and form not in _PRINTED:
+        derived = _simplified(derived, simplify)
     if form is DerivativeFormat.ONNX:
         from difflab.interop.formats.onnx import to_onnx
 
@@ -180,13 +193,14 @@ _HOMES = {
     DerivativeFormat.NUMPY: (_ARRAY_CODE, "numpy_code"),
     DerivativeFormat.JAX: (_ARRAY_CODE, "jax_code"),
     DerivativeFormat.TORCH: (_ARRAY_CODE, "torch_code"),
-    DerivativeFormat.MATHML: ("difflab.interop.formats.mathml", "mathml"),
 }
 """The module and the function of the formats that are no printers of the language."""
 
 
 def _written(derived: Function, form: DerivativeFormat, name: str) -> str:
     """Return a function as text, for print, or as code of a language."""
+    if form in _PRINTED:
+        return _printed(_without_unused_inputs(derived), form) + "\n"
     module, writer = _HOMES.get(form, ("difflab.language.printers", form.value))
     write = getattr(import_module(module), writer)
     if not form.code:
@@ -200,6 +214,22 @@ def _written(derived: Function, form: DerivativeFormat, name: str) -> str:
     return text.rstrip("\n") + "\n"
 
 
+def _printed(derived: Function, form: DerivativeFormat) -> str:
+    """Return a function for print, tidy if that is possible; say why if it is not."""
+    from difflab.errors import UnsupportedError
+    from difflab.interop.formats.mathml import mathml
+    from difflab.interop.formats.tidy_latex import tidy_latex
+    from difflab.language.printers import latex
+
+    is_latex = form is DerivativeFormat.LATEX
+    try:
+        return tidy_latex(derived) if is_latex else mathml(derived)
+    except UnsupportedError as error:
+        text = latex(derived) if is_latex else mathml(derived, tidy=False)
+        say(f"note: written as it is computed, not collected: {error.args[0]}")
+        return text
+
+
 def after_value(function: Function, derived: Function) -> Function:
     """Return the function of the outputs of `function`, then those of its derivative."""
     from difflab.autodiff import value_and_gradient
@@ -210,11 +240,11 @@ def after_value(function: Function, derived: Function) -> Function:
     return joined([function, derived])
 
 
-def _simplified(function: Function) -> Function:
+def _simplified(function: Function, which: Simplification) -> Function:
     """Return the function as SymPy simplifies it; say where it has a value only now."""
     from difflab.interop.simplification import simplified
 
-    found = simplified(function)
+    found = simplified(function, anyway=which is Simplification.ANYWAY)
     for point in dict.fromkeys(found.extended):
         say(f"note: the simplified form has a value at {point}, where the original has none")
     return found.function

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
 from math import isfinite
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -138,8 +139,16 @@ _TOKEN = re.compile(r"[\[\]]|[^\[\],\s](?:[^\[\],]*[^\[\],\s])?")
 class ExpressionCommand(TyperCommand):
     """A command whose expression may begin with a minus, as in ``difflab compare -x^2``."""
 
+    implied: Mapping[str, str] = MappingProxyType({"--simplify": "proved"})
+    """The values of options that are written without one, too."""
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Move arguments that look like expressions behind ``--``, so that none is an option."""
+        end = args.index("--") if "--" in args else len(args)
+        args = [
+            f"{word}={self.implied[word]}" if word in self.implied and position < end else word
+            for position, word in enumerate(args)
+        ]
         options = {
             name: bool(getattr(parameter, "is_flag", False))
             for parameter in self.get_params(ctx)

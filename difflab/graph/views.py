@@ -22,7 +22,7 @@ __all__ = ["Views"]
 
 _HOMES = {
     "text": "difflab.language.printers",
-    "latex": "difflab.language.printers",
+    "readable_latex": "difflab.interop.formats.tidy_latex",
     "draw": "difflab.report.drawn",
     "explore": "difflab.explore.shown",
     "trace": "difflab.report.trace.shown",
@@ -31,8 +31,10 @@ _HOMES = {
 }
 
 
-_FORMULA = 100
+_FORMULA = 200
 """Most nodes of a function that a notebook shows as mathematics."""
+_PLAIN = 100
+"""Most nodes of one that is shown as it is computed."""
 _LINE = 3000
 """Most characters of its LaTeX."""
 _REPR_FORMULA = 40
@@ -109,8 +111,8 @@ class Views:
         if not _is_short(function, _FORMULA):
             return None
         try:
-            text: str = _view("latex")(function)
-        except UnsupportedError:  # a loop, or code of other libraries
+            text: str = _view("readable_latex")(function, plain=_is_short(function, _PLAIN))
+        except UnsupportedError:  # a loop, code of other libraries, or too many lines
             return None
         return f"$${text}$$" if len(text) <= _LINE else None
 

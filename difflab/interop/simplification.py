@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from difflab.graph.checks import require_function
 from difflab.graph.composition import inlined
 from difflab.graph.function import Function, evaluate
 from difflab.graph.node import Node
+from difflab.interop.formats.algebra import equal_forms, expressions, ordered_symbols
 from difflab.interop.formats.sympy_text import sympy_text
 from difflab.language import parse
 from difflab.primitives import pack, reshape
@@ -26,12 +27,10 @@ POINTS = 64
 """Random points at which both forms are evaluated."""
 ULPS = 8.0
 """Units in the last place that a form's error may exceed twice that of the original."""
-LARGEST = 300
-"""Operations of SymPy beyond which its costly searches are not tried."""
+WITNESSES = 8
+"""Points with too large an error among which the one with the fewest values to name is chosen."""
 DIGITS = 60
 SEED = 1
-DYADIC = 1024
-"""The largest denominator of a decimal constant that becomes a fraction, which is exact."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +49,19 @@ class Simplified:
     extended: tuple[str, ...] = ()
 
 
-def simplified(function: Function) -> Simplified:
+def simplified(function: Function, *, anyway: bool = False) -> Simplified:
     """Return a function whose elements SymPy has simplified, each by the shortest proved form.
 
     A form is used only if SymPy proves that its difference from the original is zero, for real
-    inputs, and if at random points its error, found by mpmath to 60 digits, is at most 8 ULP more
-    than twice that of the original.
+    inputs, and, unless `anyway`, if at random points its error, found by mpmath to 60 digits, is at
+    most 8 ULP more than twice that of the original.
 
     Parameters
     ----------
     function : Function
         With inputs that are numbers.
+    anyway : bool
+        Whether a form is used that computes less accurately in float64.
 
     Returns
     -------
@@ -80,16 +81,12 @@ def simplified(function: Function) -> Simplified:
     -q*phi/(k*T^2)
     """
     require_function(function, "simplified")
-    if any(function.input_shapes):
-        name = next(n for n, s in zip(function.inputs, function.input_shapes, strict=True) if s)
-        raise UnsupportedError(f"SymPy simplifies formulas of numbers, and {name!r} is an array")
-    if not function.inputs:
-        raise UnsupportedError("the formula has no variable")
-    symbols = _symbols(function)
-    originals = _expressions(function, symbols)
+    symbols = ordered_symbols(function)
+    originals = expressions(function, symbols)
     truth = _Truth(function)
     chosen = [
-        _best(expression, symbols, truth, element) for element, expression in enumerate(originals)
+        _best(expression, symbols, truth, element, anyway=anyway)
+        for element, expression in enumerate(originals)
     ]
     extended = tuple(found for k, form in enumerate(chosen) if (found := truth.extended(form, k)))
     return Simplified(_assembled(function, chosen), extended)
@@ -100,65 +97,20 @@ def to_sympy(function: Function) -> Any:
     sympy = require("sympy")
     if any(function.input_shapes):
         raise UnsupportedError("SymPy has formulas of numbers; an input is an array")
-    found = _expressions(function, [sympy.Symbol(name, real=True) for name in function.inputs])
+    found = expressions(function, [sympy.Symbol(name, real=True) for name in function.inputs])
     return found[0] if len(found) == 1 else found
 
 
-def _symbols(function: Function) -> list[Any]:
-    """Return a symbol for each input, which SymPy sorts as the inputs appear in the formula."""
-    sympy = require("sympy")
-    nodes = sorted(function.input_nodes)
-    width = len(str(len(nodes)))
-    # Names that SymPy and the language have no meaning for.
-    return [
-        sympy.Symbol(f"v{nodes.index(node):0{width}}_", real=True) for node in function.input_nodes
-    ]
-
-
-def _expressions(function: Function, symbols: Sequence[Any]) -> list[Any]:
-    """Return the flattened outputs as expressions of SymPy."""
-    sympy = require("sympy")
-    try:
-        outputs = evaluate(function, list(symbols))
-    except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
-        raise UnsupportedError(f"SymPy cannot express this function: {error}") from error
-    flat = [entry for output in outputs for entry in np.asarray(output, dtype=object).ravel()]
-    return [_with_fractions(sympy.sympify(entry)) for entry in flat]
-
-
-def _with_fractions(expression: Any) -> Any:
-    """Return an expression with numbers such as 0.5 as fractions, which SymPy can cancel."""
-    sympy = require("sympy")
-    exact = {
-        number: sympy.Rational(*ratio)
-        for number in expression.atoms(sympy.Float)
-        if (ratio := float(number).as_integer_ratio())[1] <= DYADIC
-    }
-    return expression.xreplace(exact)
-
-
-def _candidates(expression: Any) -> Iterator[Any]:
-    """Yield forms of an expression, the costly ones only of a small one."""
-    sympy = require("sympy")
-    ways: list[Callable[[Any], Any]] = [sympy.factor_terms, sympy.cancel, sympy.together]
-    if sympy.count_ops(expression) <= LARGEST:
-        ways += [sympy.factor, sympy.simplify, lambda e: sympy.powsimp(sympy.cancel(e))]
-    yield expression
-    for way in ways:
-        try:
-            yield way(expression)
-        except (sympy.PolynomialError, NotImplementedError, ValueError, TypeError):
-            continue
-
-
-def _best(expression: Any, symbols: Sequence[Any], truth: _Truth, element: int) -> Function:
+def _best(
+    expression: Any, symbols: Sequence[Any], truth: _Truth, element: int, *, anyway: bool
+) -> Function:
     """Return the shortest form that fulfils both conditions."""
     sympy = require("sympy")
     forms = sorted(
-        dict.fromkeys(_candidates(expression)),
+        dict.fromkeys(equal_forms(expression)),
         key=lambda form: (sympy.count_ops(form), len(sympy_text(form))),
     )
-    reason = ""
+    reason, accurate = "", True
     for form in forms:
         if form != expression and (form - expression).equals(0) is not True:
             fault = "SymPy does not prove it equal"
@@ -168,13 +120,15 @@ def _best(expression: Any, symbols: Sequence[Any], truth: _Truth, element: int) 
             except DifflabError as error:
                 fault = f"the language has no words for it ({error.args[0]})"
             else:
-                fault = truth.fault(function, element)
+                fault = "" if anyway else truth.fault(function, element)
+                accurate = accurate and not fault
         if not fault:
             return function
         reason = reason or f"{sympy_text(form)} is refused: {fault}"
     for symbol, name in zip(symbols, truth.function.inputs, strict=True):
         reason = reason.replace(str(symbol), name)
-    raise UnsupportedError(f"no form of SymPy keeps the value: {reason}")
+    advice = "" if accurate else "; --simplify=anyway uses it nevertheless"
+    raise UnsupportedError(f"no form of SymPy keeps the value: {reason}{advice}")
 
 
 def _parsed(form: Any, symbols: Sequence[Any]) -> Function:
@@ -218,7 +172,8 @@ class _Truth:
         rng = np.random.default_rng(SEED)
         random = np.exp(rng.uniform(-9, 3, (POINTS, n))) * rng.choice([-1.0, 1.0], (POINTS, n))
         random[: POINTS // 2] = np.abs(random[: POINTS // 2])  # logarithms and roots
-        self.points = random
+        # As many digits as messages have, so that what they say can be repeated.
+        self.points = random = np.array([[float(f"{x:.6g}") for x in row] for row in random])
         self.special = np.array([[value] * n for value in (0.0, 1.0, -1.0)])
         self.special = np.concatenate([self.special, *(_with(random[k], 0.0) for k in range(4))])
         with mpmath.workdps(DIGITS):
@@ -237,23 +192,63 @@ class _Truth:
 
     def fault(self, form: Function, element: int) -> str:
         """Return what is wrong with a form's values; empty if nothing is."""
+        values = form.values(self.points)[:, 0]
+        errors = [
+            self._errors(float(value), float(own), exact[element])
+            for value, own, exact in zip(values, self.values[:, element], self.exact, strict=True)
+        ]
+        if not any(errors):
+            return "the function is finite at none of the points tried"
+        wrong = [k for k, found in enumerate(errors) if found and _too_large(*found)]
+        witnesses = [self._witness(form, element, self.points[k]) for k in wrong[:WITNESSES]]
+        return (
+            self._said(form, element, min(witnesses, key=lambda point: int(np.sum(point != 1))))
+            if wrong
+            else ""
+        )
+
+    def _errors(self, value: float, own: float, exact: Any) -> tuple[float, float] | None:
+        """Return the errors of a form's value and of the original's in ULP; None if undefined."""
         import mpmath
 
-        values = form.values(self.points)[:, 0]
-        compared = 0
-        for k, (value, own) in enumerate(zip(values, self.values[:, element], strict=True)):
-            exact = self.exact[k][element]
-            if isinstance(exact, mpmath.mpc) or not mpmath.isfinite(exact) or not np.isfinite(own):
-                continue
-            compared += 1
-            unit = float(np.spacing(abs(float(exact)))) or 5e-324
-            with mpmath.workdps(DIGITS):
-                error = float(abs(mpmath.mpf(float(value)) - exact) / unit)
-                original = float(abs(mpmath.mpf(float(own)) - exact) / unit)
-            if not error <= ULPS + 2 * original:
-                at = self._text(self.points[k])
-                return f"its error is {error:.3g} ULP, and was {original:.3g}, at {at}"
-        return "" if compared else "the function is finite at none of the points tried"
+        if isinstance(exact, mpmath.mpc) or not mpmath.isfinite(exact) or not np.isfinite(own):
+            return None
+        unit = float(np.spacing(abs(float(exact)))) or 5e-324
+        with mpmath.workdps(DIGITS):
+            error, original = (float(abs(mpmath.mpf(one) - exact) / unit) for one in (value, own))
+        return error, original
+
+    def _errors_at(self, form: Function, element: int, point: Any) -> tuple[float, float] | None:
+        import mpmath
+
+        with mpmath.workdps(DIGITS):
+            exact = self._exactly(point)[element]
+        value, own = (
+            float(f.values(point[None])[0, k]) for f, k in ((form, 0), (self.function, element))
+        )
+        return self._errors(value, own, exact)
+
+    def _witness(self, form: Function, element: int, point: Any) -> Any:
+        """Return a point with too large an error, with 1 for what does not matter."""
+        point = point.copy()
+        for k in range(len(point)):
+            kept, point[k] = point[k], 1.0
+            found = self._errors_at(form, element, point)
+            if found is None or not _too_large(*found):
+                point[k] = kept
+        return point
+
+    def _said(self, form: Function, element: int, point: Any) -> str:
+        """Return the errors at a point, of which the coordinates that are 1 are not listed."""
+        found = self._errors_at(form, element, point)
+        assert found is not None, "it is one of the points with an error"
+        pairs = zip(self.function.inputs, point.tolist(), strict=True)
+        listed = [f"{name} = {value:.6g}" for name, value in pairs if value != 1]
+        others = (
+            [] if len(listed) == len(point) else ["1 for the others" if listed else "1 for all"]
+        )
+        where = " and ".join([", ".join(listed)] * bool(listed) + others)
+        return f"its error is {found[0]:.3g} ULP, and was {found[1]:.3g}, at {where}"
 
     def extended(self, form: Function, element: int) -> str:
         """Return a point where the form has a value and the original has none; empty if none."""
@@ -264,6 +259,11 @@ class _Truth:
     def _text(self, point: Any) -> str:
         pairs = zip(self.function.inputs, point, strict=True)
         return ", ".join(f"{name} = {value:.6g}" for name, value in pairs)
+
+
+def _too_large(error: float, original: float) -> bool:
+    """Whether a form's error in ULP exceeds what the original's allows."""
+    return not error <= ULPS + 2 * original
 
 
 def _with(point: Any, value: float) -> Any:

@@ -1,4 +1,4 @@
-"""What all pictures share: style, titles, formats, labels beside lines; text on pages of a PDF."""
+"""What all pictures share: style, titles, formats, labels beside lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ __all__ = [
     "inlined",
     "label_ends",
     "marker",
-    "pages",
     "saved",
     "seconds_tick",
     "spread",
@@ -254,34 +253,3 @@ def _touch(
 ) -> bool:
     top = _low(below, heights, sizes, ceiling) + sum(sizes[k] for k in below)
     return top > _low(above, heights, sizes, ceiling)
-
-
-A4 = (8.27, 11.69)
-"""Width and height of a page in inches."""
-_LINES = 68
-_MARGIN = 0.08
-
-
-def pages(text: str) -> bytes:
-    """Return text as a PDF of A4 pages, in a font of fixed width, 90 characters a line."""
-    from matplotlib.backends.backend_pdf import PdfPages
-    from matplotlib.figure import Figure
-
-    buffer = BytesIO()
-    with style(), PdfPages(buffer, metadata={"CreationDate": None}) as document:
-        written = text.rstrip("\n").split("\n")
-        for first in range(0, len(written), _LINES):
-            page = Figure(figsize=A4)
-            page.text(
-                _MARGIN,
-                1 - _MARGIN / 2,
-                "\n".join(written[first : first + _LINES]),
-                va="top",
-                family="DejaVu Sans Mono",
-                fontsize=9,
-                color=INK,
-                linespacing=1.25,
-                parse_math=False,
-            )
-            document.savefig(page)
-    return buffer.getvalue()

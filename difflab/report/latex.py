@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from difflab.core.table import Table
 
-__all__ = ["labelled", "literal", "table"]
+__all__ = ["ACCENTS", "SIGNS", "SUBSCRIPTS", "SUPERSCRIPTS", "labelled", "literal", "table"]
 
 _ESCAPED = {
     "\\": r"\textbackslash{}",
@@ -35,7 +35,7 @@ _ESCAPED = {
     "–": r"\textendash{}",
     "…": r"\dots{}",
 }
-_SIGNS = {
+SIGNS = {
     "−": "-",
     "×": r"\times",
     "·": r"\cdot",
@@ -55,11 +55,11 @@ _SIGNS = {
     "μ": r"\mu",
     "°": r"^{\circ}",
 }
-_ACCENTS = {"\u0304": "bar", "\u0305": "bar", "\u0307": "dot"}
-_SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉₋₊"
-_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ᵀ"
-_ACCENT = f"[{''.join(_ACCENTS)}]"
-_SCRIPT = f"[{_SUBSCRIPTS}]+|[{_SUPERSCRIPTS}]+"
+ACCENTS = {"\u0304": "bar", "\u0305": "bar", "\u0307": "dot"}
+SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉₋₊"
+SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ᵀ"
+_ACCENT = f"[{''.join(ACCENTS)}]"
+_SCRIPT = f"[{SUBSCRIPTS}]+|[{SUPERSCRIPTS}]+"
 _ACCENTED = re.compile(rf"([^\W_])({_ACCENT})({_SCRIPT})?")
 _SCRIPTED = re.compile(rf"([^\W_)]?)({_SCRIPT})")
 _PART = re.compile(rf"{_ACCENTED.pattern}|{_SCRIPTED.pattern}|(.|\n)")
@@ -80,9 +80,9 @@ def literal(text: str) -> str:
 def _sign(part: re.Match[str]) -> str:
     letter, accent, below, base, script, other = part.groups()
     if other is not None:
-        return f"${_SIGNS[other]}$" if other in _SIGNS else _ESCAPED.get(other, other)
+        return f"${SIGNS[other]}$" if other in SIGNS else _ESCAPED.get(other, other)
     if accent:
-        return rf"$\{_ACCENTS[accent]}{{{letter}}}{_raised(below or '')}$"
+        return rf"$\{ACCENTS[accent]}{{{letter}}}{_raised(below or '')}$"
     return f"${base}{_raised(script)}$"
 
 
@@ -91,7 +91,7 @@ def _raised(script: str) -> str:
     if not script:
         return ""
     plain = unicodedata.normalize("NFKD", script).replace("−", "-")
-    return f"{'^' if script[0] in _SUPERSCRIPTS else '_'}{{{plain}}}"
+    return f"{'^' if script[0] in SUPERSCRIPTS else '_'}{{{plain}}}"
 
 
 def labelled(pairs: Iterable[tuple[str, str]]) -> list[str]:

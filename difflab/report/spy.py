@@ -5,6 +5,7 @@ Both are bounded in size: a pattern too large to be shown by entry is shown by b
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["figure", "picture", "text"]
 
-_ENTRIES = 36  # most rows and columns of a pattern written by entry
+_ENTRIES = 44  # most rows and columns of a pattern written by entry
 _LINES, _WIDTH = 32, 64  # blocks of larger matrices, in characters twice as high as wide
+_FEWEST = 4  # lines and characters of a matrix that is much longer in the other direction
 _PIXELS = 240
+_LONGEST, _THINNEST = (8.3, 5.2), 0.6  # height and width of the picture of a matrix in inches
 # Okabe and Ito's palette without its yellow, which is too light for small marks.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
 
@@ -55,10 +58,23 @@ def text(derivative: SparseDerivative, title: str, width: int = 88) -> str:
         filled = _blocks(derivative.pattern, m, n)
         rows = [" ".join("#" if share else "." for share in row) for row in filled.tolist()]
     else:
-        filled = _blocks(derivative.pattern, min(m, _LINES), min(n, _WIDTH, width))
+        filled = _blocks(derivative.pattern, *_characters(m, n, min(_WIDTH, width)))
         rows = ["".join(map(_mark, row)) for row in filled.tolist()]
         pairs.append(("map", ". no entry, o some, # all of a block"))
     return draw([[shorten(clean(title), width - 2), facts(pairs)], "\n".join(rows)], width=width)
+
+
+def _characters(m: int, n: int, width: int) -> tuple[int, int]:
+    """Return the lines and the characters of a matrix, in which a square is a square.
+
+    Examples
+    --------
+    >>> _characters(50, 50, 64), _characters(1000, 500, 64), _characters(10**6, 3, 64)
+    ((25, 50), (32, 32), (32, 3))
+    """
+    scale = max(n / width, m / (2 * _LINES), 1)  # entries per character
+    lines, characters = math.ceil(m / (2 * scale)), math.ceil(n / scale)
+    return max(lines, min(m, _FEWEST)), max(characters, min(n, _FEWEST))
 
 
 def _mark(share: float) -> str:
@@ -117,16 +133,18 @@ def figure(derivative: SparseDerivative, title: str) -> Figure:
     from matplotlib.figure import Figure
 
     m, n = derivative.pattern.shape
-    wide, high = 5.9, 5.2 * min(max(m / n, 0.12), 1.6) + 1.9  # inches
+    inch = min(_LONGEST[0] / max(m, 1), _LONGEST[1] / max(n, 1))  # of an entry
+    down, across = (max(size * inch, _THINNEST) for size in (m, n))
+    wide, high = 5.9, down + 1.9
     canvas = Figure(figsize=(wide, high))
     left = 0.6 / wide
-    _draw(canvas.add_axes((left, 0.2 / high, 5.2 / wide, 1 - 1.7 / high)), derivative)
+    _draw(canvas.add_axes((left, 0.2 / high, across / wide, down / high)), derivative)
     key = (
         "a color for each sweep"
         if max(m, n) <= _PIXELS
         else "darker for a larger share of nonzeros in a block"
     )
-    lines = [(0.12, shorten(clean(title), 66), 11.0, INK, "bold")]
+    lines = [(0.12, shorten(clean(title), 54), 11.0, INK, "bold")]
     for row, (name, value) in enumerate([*_facts(derivative), ("drawn", key)], start=1):
         lines.append((0.12 + 0.22 * row, f"{name}: {value}", 9.0, FAINT, "normal"))
     captions(canvas, lines, left)

@@ -169,6 +169,37 @@ def test_simplify_says_where_a_value_appears(difflab):
     assert "note: the simplified form has a value at x = 0" in result.err
 
 
+def test_simplify_anyway_is_named_where_it_helps(difflab):
+    refused = difflab("derive", "expm1(x)*y", "--wrt", "y", "--simplify")
+    assert refused.code == 2
+    assert "; --simplify=anyway uses it nevertheless" in " ".join(refused.err.split())
+    written = difflab("derive", "--simplify=anyway", "expm1(x)*y", "--wrt", "y")
+    assert "exp(x) - 1" in written.out
+    assert difflab("derive", "x*y", "--simplify=never").code == 2
+
+
+def test_latex_and_mathml_are_for_readers(difflab):
+    """`log1p(x)*y` is refused as text, where its value matters; for print nothing is rounded."""
+    written = difflab("derive", "sqrt(x)*log1p(x)", "--format", "latex")
+    assert (written.code, written.err) == (0, "")
+    assert "0.5" not in written.out
+    assert "cdot" not in written.out
+    assert difflab("derive", "log1p(x)*y", "--simplify", "--format", "latex").code == 0
+    mathml = difflab("derive", "sqrt(x)*log1p(x)", "--format", "mathml")
+    assert "0.5" not in mathml.out
+
+
+def test_it_is_said_if_a_formula_for_readers_is_not_collected(difflab):
+    program = "y1 = x*x + 1\n" + "".join(f"y{k + 1} = y{k}*y{k} + 1\n" for k in range(1, 40))
+    arrays = difflab("derive", "x: [3]; cumsum(x*x)", "--format", "latex")
+    assert arrays.code == 0
+    assert "written as it is computed, not collected: 'x' is an array" in arrays.err
+    large = difflab("derive", f"{program}y40*x", "--format", "latex")
+    assert large.code == 0, large.err
+    assert "written as it is computed, not collected: written out it has more than" in large.err
+    assert "aligned" in large.out
+
+
 def test_simplify_refuses_with_the_reason(difflab):
     result = difflab("derive", "x: [3]; sum(x^2)", "--simplify")
     assert result.code == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import mpmath
 import numpy as np
 import pytest
 
@@ -83,12 +86,12 @@ def test_a_form_that_computes_worse_is_refused_with_the_error_and_the_point(text
 
 
 def test_a_form_that_sympy_does_not_prove_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = simplification._candidates
+    wrong = simplification.equal_forms
 
     def planted(expression: object) -> object:
         yield next(wrong(expression)) * 0 + 1
 
-    monkeypatch.setattr(simplification, "_candidates", planted)
+    monkeypatch.setattr(simplification, "equal_forms", planted)
     with pytest.raises(UnsupportedError, match="SymPy does not prove it equal"):
         simplified(dl.parse("x*y"))
 
@@ -99,3 +102,36 @@ def test_a_form_that_sympy_does_not_prove_is_refused(monkeypatch: pytest.MonkeyP
 def test_what_cannot_be_simplified(text: str, said: str) -> None:
     with pytest.raises(UnsupportedError, match=said):
         simplified(dl.parse(text))
+
+
+def test_the_message_names_the_values_that_matter() -> None:
+    """The term's error is that of t - m and s, beside forty parameters that it has nothing of."""
+    sums = " + ".join(f"a{k}*exp(-k{k}*t)" for k in range(20))
+    f = dl.partial(dl.parse(f"{sums} + a*exp(-((t-m)/s)^2)/(1+g*t^2)"), "s")
+    with pytest.raises(UnsupportedError) as caught:
+        simplified(f)
+    said = re.search(r" ULP, and was \S+, at (.*) and 1 for the others;", str(caught.value))
+    assert said is not None
+    named = dict(pair.split(" = ") for pair in said[1].split(", "))
+    assert len(named) <= 3
+    assert set(named) <= set("tms")
+    point = dict.fromkeys(f.inputs, 1.0) | {name: float(value) for name, value in named.items()}
+    form = simplified(f, anyway=True).function
+    with mpmath.workdps(60):
+        t, m, s, a, g = (mpmath.mpf(point[name]) for name in "tmsag")
+        exact = 2 * a * (t - m) ** 2 * mpmath.exp(-(((t - m) / s) ** 2)) / s**3 / (1 + g * t**2)
+        errors = [
+            abs(mpmath.mpf(float(one(**point))) - exact) / np.spacing(float(exact))
+            for one in (form, f)
+        ]
+    assert errors[0] > 8 + 2 * errors[1], "the point shows what is said"
+
+
+def test_anyway_uses_a_form_that_computes_worse_but_none_of_another_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert str(simplified(dl.parse("expm1(x)"), anyway=True).function) == "exp(x) - 1"
+    forms = simplification.equal_forms
+    monkeypatch.setattr(simplification, "equal_forms", lambda e: [2 * form for form in forms(e)])
+    with pytest.raises(UnsupportedError, match="SymPy does not prove it equal"):
+        simplified(dl.parse("expm1(x)*y"), anyway=True)

@@ -51,6 +51,37 @@ def test_blocks_that_are_full_are_told_from_others():
     assert lines[-1] == "." * 62 + "oo"
 
 
+@pytest.mark.parametrize("n", [41, 60, 500])
+def test_a_square_is_square(n):
+    """In characters twice as high as wide, and on the paper of the picture."""
+    derivative = dl.sparse_hessian(dl.parse(f"x: [{n}]; sum(x[1:]^2 * x[:-1])"))
+    lines = body(spy.text(derivative, "H"))
+    assert len(lines[0]) == pytest.approx(2 * len(lines), abs=2)
+    assert n == 500 or len(lines) in (n, (n + 1) // 2), "no entries are left out"
+    with style():
+        axes = spy.figure(derivative, "H").axes[0]
+    box = axes.get_window_extent()
+    assert box.width == pytest.approx(box.height)
+
+
+@pytest.mark.parametrize(("m", "n"), [(400, 100), (60, 300), (100_000, 3)])
+def test_rows_and_columns_have_one_scale(m, n):
+    w = np.zeros((m, n))
+    w[:, 0] = 1
+    derivative = dl.sparse_jacobian(dl.trace(lambda x: w @ x, np.ones(n)))
+    lines = body(spy.text(derivative, "J"))
+    if m < 1000:
+        assert len(lines[0]) / (2 * len(lines)) == pytest.approx(n / m, rel=0.1)
+    with style():
+        axes = spy.figure(derivative, "J").axes[0]
+    box = axes.get_window_extent()
+    if m < 1000:
+        assert box.width / box.height == pytest.approx(n / m, rel=0.05)
+    else:
+        assert len(lines[0]) == 3
+        assert box.width > 20, "a thin matrix can be seen"
+
+
 def test_each_sweep_has_a_color():
     derivative = bidiagonal(6)
     drawn = pixels(derivative)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from html.entities import html5
 from typing import Any
@@ -12,13 +13,15 @@ import numpy as np
 from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
+from difflab.interop.formats.sympy_text import added_first
+from difflab.interop.formats.tidy import tidied
 
 __all__ = ["mathml"]
 
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos);)(\w+;)")
 
 
-def mathml(function: Function) -> str:
+def mathml(function: Function, *, tidy: bool = True) -> str:
     """Return `function` in presentation MathML, as SymPy writes it.
 
     SymPy orders sums and products, and cancels common factors.
@@ -27,6 +30,8 @@ def mathml(function: Function) -> str:
     ----------
     function : Function
         A function, parsed or derived.
+    tidy : bool
+        Whether in the form in which a paper prints it.
 
     Returns
     -------
@@ -36,7 +41,8 @@ def mathml(function: Function) -> str:
     Raises
     ------
     UnsupportedError
-        SymPy has no form of an operation, or an array is too large for it.
+        SymPy has no form of an operation, or an array is too large for it; or
+        `difflab.interop.formats.tidy.tidied` refuses the function.
 
     Examples
     --------
@@ -47,23 +53,31 @@ def mathml(function: Function) -> str:
     """
     import sympy
 
-    interpreter = SympyInterpreter()
-    environment = {
-        node: _symbols(sympy, name, shape)
-        for node, name, shape in zip(
-            function.input_nodes, function.inputs, function.input_shapes, strict=True
-        )
-    }
-    values = fold(function.graph, environment, function.outputs, interpreter)
-    parts = [_presented(sympy, value) for value in values]
+    if tidy:
+        found = tidied(function)
+        named = {symbol: sympy.Symbol(name) for symbol, name in found.names.items()}
+        parts = [_presented(output, named) for output in found.outputs]
+    else:
+        parts = [_presented(output, {}) for output in _computed(sympy, function)]
     if len(parts) > 1:
-        names = (_presented(sympy, sympy.Symbol(name)) for name in function.output_names)
+        names = (_presented(sympy.Symbol(name), {}) for name in function.output_names)
         cells = (
             f"<mtr><mtd>{name}</mtd><mtd><mo>=</mo></mtd><mtd>{part}</mtd></mtr>"
             for name, part in zip(names, parts, strict=True)
         )
         parts = [f"<mtable>{''.join(cells)}</mtable>"]
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{parts[0]}</math>'
+
+
+def _computed(sympy: Any, function: Function) -> list[Any]:
+    """Return the outputs as SymPy's expressions of the elements of the inputs."""
+    environment = {
+        node: _symbols(sympy, name, shape)
+        for node, name, shape in zip(
+            function.input_nodes, function.inputs, function.input_shapes, strict=True
+        )
+    }
+    return fold(function.graph, environment, function.outputs, SympyInterpreter())
 
 
 def _symbols(sympy: Any, name: str, shape: tuple[int, ...]) -> Any:
@@ -76,19 +90,23 @@ def _symbols(sympy: Any, name: str, shape: tuple[int, ...]) -> Any:
     return found
 
 
-def _presented(sympy: Any, value: Any) -> str:
-    """Return an expression, or an array as a matrix of its rows."""
+def _presented(value: Any, names: Mapping[Any, Any]) -> str:
+    """Return an expression, or an array as a matrix of its rows, with these names of symbols."""
+    import sympy
+
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
     if isinstance(value, np.ndarray):
         rows = value.reshape((value.shape[0] if value.ndim else 1, -1))
         value = sympy.Matrix(rows.tolist())
-    text: str = _printer().doprint(value)
+    text: str = _printer(names).doprint(value)
     # SymPy writes signs as entities that only HTML knows, and < as it is.
     text = text.replace("<mo><</mo>", "<mo>&lt;</mo>")
     return _ENTITY.sub(lambda match: html5.get(match[1], match[0]), text)
 
 
 @cache
-def _printer() -> Any:
+def _kind() -> Any:
     """Return SymPy's printer, with cases as a brace and their rows."""
     from sympy.printing.mathml import MathMLPresentationPrinter
 
@@ -96,6 +114,12 @@ def _printer() -> Any:
         def doprint(self, expression: Any) -> str:
             text: str = self._print(expression).toxml()
             return text
+
+        def _print_Symbol(self, symbol: Any, style: str = "plain") -> Any:
+            return super()._print_Symbol(self.names.get(symbol, symbol), style)
+
+        def _as_ordered_terms(self, expression: Any, order: Any = None) -> list[Any]:
+            return added_first(super()._as_ordered_terms(expression, order=order))
 
         def _print_Piecewise(self, expression: Any) -> Any:
             table = self.dom.createElement("mtable")
@@ -116,4 +140,10 @@ def _printer() -> Any:
             whole.appendChild(table)
             return whole
 
-    return Printer()
+    return Printer
+
+
+def _printer(names: Mapping[Any, Any]) -> Any:
+    printer = _kind()()
+    printer.names = names
+    return printer

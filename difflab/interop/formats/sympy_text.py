@@ -12,7 +12,7 @@ from typing import Any
 
 from difflab.core.optional import require
 
-__all__ = ["sympy_text"]
+__all__ = ["added_first", "fraction", "sympy_text"]
 
 
 def sympy_text(expression: Any) -> str:
@@ -34,7 +34,7 @@ def sympy_text(expression: Any) -> str:
 
 @cache
 def _printer() -> Any:
-    """Return SymPy's printer, with fractions as `_fraction` writes them."""
+    """Return SymPy's printer, with products as `fraction` orders them."""
     require("sympy")
     from sympy.printing.precedence import PRECEDENCE
     from sympy.printing.str import StrPrinter
@@ -43,10 +43,15 @@ def _printer() -> Any:
         """Expressions in the language of difflab."""
 
         def _as_ordered_terms(self, expression: Any, order: Any = None) -> list[Any]:
-            return _added_first(super()._as_ordered_terms(expression, order=order))
+            return added_first(super()._as_ordered_terms(expression, order=order))
 
         def _print_Mul(self, product: Any) -> str:
-            return _fraction(product, lambda f: str(self.parenthesize(f, PRECEDENCE["Mul"])))
+            negative, *sides = fraction(product)
+            above, below = (
+                [str(self.parenthesize(f, PRECEDENCE["Mul"])) for f in side] for side in sides
+            )
+            under = f"({'*'.join(below)})" if len(below) > 1 else "".join(below)
+            return "-" * negative + ("*".join(above) or "1") + (f"/{under}" if under else "")
 
         def _print_Pow(self, power: Any, rational: bool = False) -> str:
             if power.exp.is_Rational and power.exp < 0:
@@ -74,15 +79,15 @@ def _printer() -> Any:
     return LanguagePrinter()
 
 
-def _added_first(terms: list[Any]) -> list[Any]:
+def added_first(terms: list[Any]) -> list[Any]:
     """Return the terms of a sum, one that is not subtracted first if there is one."""
     added = (term for term in terms if not term.could_extract_minus_sign())
     first = next(added, terms[0])
     return [first, *(term for term in terms if term is not first)]
 
 
-def _fraction(product: Any, write: Callable[[Any], str]) -> str:
-    """Return a product or a reciprocal as one fraction; ``write(factor)`` is a factor's text."""
+def fraction(product: Any) -> tuple[bool, list[Any], list[Any]]:
+    """Return whether a product or a reciprocal is negative, and its factors above and below."""
     sympy = require("sympy")
     number, rest = product.as_coeff_Mul()
     factors, root = [], sympy.S.One
@@ -101,10 +106,7 @@ def _fraction(product: Any, write: Callable[[Any], str]) -> str:
             below.append(base**-exponent)
         else:
             above.append(factor)
-    text, under = ("*".join(map(write, side)) for side in (above, below))
-    if len(below) > 1:
-        under = f"({under})"
-    return ("-" if number < 0 else "") + (text or "1") + (f"/{under}" if under else "")
+    return bool(number < 0), above, below
 
 
 def _is_compound(factor: Any) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cache
 
 from difflab.core.primitive import Primitive
@@ -28,7 +28,7 @@ from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part
 from difflab.primitives import index, multiply, negative, power
 
-__all__ = ["latex", "latex_name"]
+__all__ = ["constant_name", "distinct_names", "latex", "latex_name", "number"]
 
 _SPINE = 20
 """Maximum depth at which the first factor of a product is searched."""
@@ -103,6 +103,40 @@ def _upright(word: str) -> str:
     return f"\\mathrm{{{escaped}}}"
 
 
+def distinct_names(names: Sequence[str]) -> list[str]:
+    r"""Return names in LaTeX, set upright if they would look like an earlier one.
+
+    Examples
+    --------
+    >>> distinct_names(["x_1", "x1"])
+    ['x_{1}', '\\mathrm{x1}']
+    """
+    found: list[str] = []
+    for name in names:
+        written = latex_name(name)
+        found.append(_upright(name) if written in found else written)
+    return found
+
+
+def number(value: float) -> str:
+    r"""Return a number, a whole one without a point, with explicit powers of ten.
+
+    Examples
+    --------
+    >>> number(1.0), number(0.1), number(-2.5e-7)
+    ('1', '0.1', '-2.5 \\cdot 10^{-7}')
+    """
+    mantissa, _, exponent = repr(value).partition("e")
+    mantissa = mantissa.removesuffix(".0")
+    return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+
+
+def constant_name(name: str, inputs: Container[str]) -> str:
+    r"""Return the constant ``pi`` or ``e``, set upright beside an input of its name."""
+    written = "\\pi" if name == "pi" else name
+    return _upright(name) if name in inputs else written
+
+
 class _Latex(ExpressionPrinter):
     """Printer of one block: the names and the LaTeX of each node."""
 
@@ -157,6 +191,8 @@ class _Latex(ExpressionPrinter):
         if row is None:
             return described, min(level, PRODUCT) if "\\cdot" in described[0] else level
         parts = list(described)
+        if row is multiply:
+            parts[1] = " \\cdot " if self._digit(children[1]) else " "
         if level in {SUM, PRODUCT} and self._minus(children[-1]):
             # Avoid two adjacent signs: a - (-b).
             parts[-1] = (children[-1], POWER)
@@ -169,11 +205,7 @@ class _Latex(ExpressionPrinter):
 
     def number(self, value: float, name: str | None) -> str:
         """Return a constant, with explicit powers of ten."""
-        if name is not None:
-            written = "\\pi" if name == "pi" else name
-            return _upright(name) if name in self.view.function.inputs else written
-        mantissa, _, exponent = repr(value).partition("e")
-        return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+        return number(value) if name is None else constant_name(name, self.view.function.inputs)
 
     def _minus(self, node: int) -> bool:
         """Whether a node's LaTeX begins with a minus."""
@@ -185,6 +217,16 @@ class _Latex(ExpressionPrinter):
             return False
         row = self.view.rows[node]
         return row is negative or (row is None and self.describe(node)[1] < ATOM)
+
+    def _digit(self, node: int) -> bool:
+        """Whether a factor's LaTeX begins with a digit, which would continue a number before it."""
+        if node not in self.names and self.view.rows[node] is power:
+            node = self.view.children[node][0]
+        if node in self.names:
+            return False
+        row = self.view.rows[node]
+        begin = row.latex if row is not None else self.number(*self.graph.constants[node])
+        return begin[:1].isdigit()
 
     def _structure(
         self, node: int, row: Primitive, children: Sequence[int]

@@ -16,10 +16,10 @@ from difflab.core.strict_json import dumps
 from difflab.core.table import Column, Table
 from difflab.drawing.order import short
 from difflab.report import html, summary
-from difflab.report.canvas import pages
 from difflab.report.style import clean, shorten
 from difflab.report.summary import Section, Summary
 from difflab.report.terminal import WIDTH, Screen
+from difflab.report.trace import mathematics
 from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep
 
 __all__ = [
@@ -183,13 +183,13 @@ def as_markdown(trace: EvaluationTrace) -> str:
 
 
 def as_latex(trace: EvaluationTrace) -> str:
-    """Return a trace as LaTeX, a tabular for each of its tables."""
-    return summary.latex(_view(trace, numbers=False))
+    """Return a trace as LaTeX, a tabular for each of its tables, with formulas as mathematics."""
+    return mathematics.as_latex(_view(trace, numbers=False))
 
 
 def as_pdf(trace: EvaluationTrace) -> bytes:
-    """Return the tables of a trace on pages of a PDF."""
-    return pages(as_table(trace))
+    """Return the tables of a trace on pages of a PDF, with formulas as mathematics."""
+    return mathematics.as_pdf(_view(trace, numbers=False))
 
 
 def as_html(trace: EvaluationTrace) -> str:

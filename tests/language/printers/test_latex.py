@@ -45,11 +45,11 @@ def test_brackets_balance(program: str) -> None:
         ("x/y^2", r"\frac{x}{y^{2}}"),
         ("(x/y)^2", r"\left(\frac{x}{y}\right)^{2}"),
         ("exp(x)^2", r"\left(e^{x}\right)^{2}"),
-        ("sqrt(x1)*ln(x2)", r"\sqrt{x_{1}} \cdot \ln\left(x_{2}\right)"),
-        ("a*(-b) - (-c)", r"a \cdot \left(-b\right) - \left(-c\right)"),
-        ("-(a*b)", r"-a \cdot b"),
+        ("sqrt(x1)*ln(x2)", r"\sqrt{x_{1}} \ln\left(x_{2}\right)"),
+        ("a*(-b) - (-c)", r"a \left(-b\right) - \left(-c\right)"),
+        ("-(a*b)", r"-a b"),
         ("-(a+b)", r"-\left(a + b\right)"),
-        ("1.5e-7*pi", r"1.5 \cdot 10^{-7} \cdot \pi"),
+        ("1.5e-7*pi", r"1.5 \cdot 10^{-7} \pi"),
         (
             "where(x >= 0, x, -x)",
             r"\begin{cases} x & x \ge 0 \\ -x & \text{otherwise} \end{cases}",
@@ -76,7 +76,7 @@ def test_shared_parts_have_lines_of_their_own() -> None:
 
     lines = latex(dl.trace(squares, 1.0)).splitlines()
     assert lines[1] == r"t_{1} &= x + 1 \\"
-    assert lines[2] == r"t_{2} &= t_{1} \cdot t_{1} \\"
+    assert lines[2] == r"t_{2} &= t_{1} t_{1} \\"
     assert len(lines) == 43
 
 
@@ -84,11 +84,11 @@ def test_names_of_the_program_are_kept() -> None:
     program = "h = ln(x); u1 = h*y; t2 = u1 + h; t2*sin(t2)"
     assert latex(parse(program)).splitlines()[1:-1] == [
         r"h &= \ln\left(x\right) \\",
-        r"u_{1} &= h \cdot y \\",
+        r"u_{1} &= h y \\",
         r"t_{2} &= u_{1} + h \\",
-        r"f &= t_{2} \cdot \sin\left(t_{2}\right)",
+        r"f &= t_{2} \sin\left(t_{2}\right)",
     ]
-    assert r"u_{1} &= h \cdot y" in latex(dl.gradient(parse(program)))
+    assert r"u_{1} &= h y" in latex(dl.gradient(parse(program)))
 
 
 def test_an_output_that_is_used_has_one_line() -> None:

@@ -1,0 +1,221 @@
+r"""The formulas of a trace as mathematics, in LaTeX and on the pages of a PDF.
+
+Their notation, such as ``v̄₃ × cos v₀``, becomes ``\bar{v}_{3} \times \cos v_{0}``, which LaTeX
+reads without a package, and matplotlib as well.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from difflab.core.table import Table
+from difflab.errors import DifflabError
+from difflab.language import parse
+from difflab.language.printers.latex import latex, latex_name
+from difflab.report import latex as tex
+from difflab.report.sheets import Block, pages
+from difflab.report.summary import Section, Summary
+
+__all__ = ["as_latex", "as_pdf", "formula"]
+
+_TOKEN = re.compile(
+    rf"(?P<name>[^\W\d][\w{''.join(tex.ACCENTS)}₋₊⁻⁺]*)|(?P<number>\d+(?:,\d{3})*(?:\.\d+)?(?:e[+−-]?\d+)?)"
+    r"|(?P<space>\s+)|(?P<sign>.)"
+)
+_FUNCTIONS = {
+    *("arccos", "arcsin", "arctan", "cos", "cosh", "cot", "coth", "csc", "exp", "ln", "log"),
+    *("max", "min", "sec", "sin", "sinh", "tan", "tanh"),
+}
+_WORDS = {
+    **{word: rf"\ \mathrm{{{word}}}\ " for word in ("and", "else", "if", "or")},
+    **{word: rf"\mathrm{{{word}}}\ " for word in ("not", "of", "spread")},
+}
+_MATH = {
+    **tex.SIGNS,
+    **dict.fromkeys("#%&$_{}", ""),
+    "\\": r"\backslash ",
+    "~": r"\sim ",
+    "…": r"\ldots ",
+    "–": "-",
+    '"': "''",
+    "√": r"\surd ",
+}
+_NOTE = ("…", "use --format")
+
+
+def formula(text: str) -> str:
+    r"""Return a formula of a trace in LaTeX, for math mode.
+
+    Examples
+    --------
+    >>> print(formula("v̄₋₁ = v̄₋₁ + v̄₂ ∂v₂/∂v₋₁"))
+    \bar{v}_{-1} = \bar{v}_{-1} + \bar{v}_{2} \, \partial v_{2}/\partial v_{-1}
+    >>> print(formula("v₃ = √(v₁ + 1) × sin v₂² × 1e-07"))
+    v_{3} = \sqrt{v_{1} + 1} \times \sin v_{2}^{2} \times 10^{-7}
+    """
+    tokens = [_token(match) for match in _TOKEN.finditer(unicodedata.normalize("NFD", text))]
+    joined = re.sub(" +", " ", "".join(_grouped(tokens))).strip()
+    return joined.replace(r"} \partial", r"} \, \partial")
+
+
+def _token(match: re.Match[str]) -> str:
+    found = match[0]
+    if match["name"]:
+        called = len(found) > 1 and match.string[match.end() :].startswith("(")
+        return _name(found, called=called)
+    if match["number"]:
+        mantissa, _, exponent = found.partition("e")
+        if not exponent:
+            return found.replace(",", "{,}")
+        return (
+            "" if mantissa == "1" else rf"{mantissa} \cdot "
+        ) + f"10^{{{int(exponent.replace('−', '-'))}}}"
+    if match["space"]:
+        return r"\quad " if len(found) > 1 else " "
+    if found in "#%&$_{}":
+        return f"\\{found}"
+    sign = _MATH.get(found, found)
+    return f"{sign} " if sign.startswith("\\") and sign[-1].isalpha() else sign
+
+
+def _name(run: str, *, called: bool) -> str:
+    """Return a letter with its accent and scripts, a function, or a word."""
+    accent = next((tex.ACCENTS[c] for c in run if c in tex.ACCENTS), "")
+    below, above = (
+        unicodedata.normalize("NFKD", "".join(c for c in run if c in scripts)).replace("−", "-")
+        for scripts in (tex.SUBSCRIPTS, tex.SUPERSCRIPTS)
+    )
+    others = {*tex.ACCENTS, *tex.SUBSCRIPTS, *tex.SUPERSCRIPTS}
+    base = unicodedata.normalize("NFC", "".join(c for c in run if c not in others))
+    if base in _WORDS:
+        return _WORDS[base]
+    if base in _FUNCTIONS:
+        shown = f"\\{base} "
+    elif called:  # a 2 in the name of a function is no subscript
+        shown = f"\\mathrm{{{base}}}".replace("_", r"\_")
+    else:
+        shown = latex_name(base) if base else ""
+    if accent:
+        shown = rf"\{accent}{{{shown}}}"
+    scripts = "_" * bool(below) + f"{{{below}}}" * bool(below)
+    scripts += f"^{{{above}}}" * bool(above)
+    return shown + scripts + " " * (shown.startswith("\\") and shown[-1].isalpha() and not scripts)
+
+
+def _grouped(tokens: list[str]) -> Iterator[str]:
+    r"""Yield the tokens, with what a root or a power applies to in braces."""
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
+        if token not in (r"\surd ", "^") or position == len(tokens):
+            yield token
+            continue
+        end = _end(tokens, position)
+        inner = tokens[position:end]
+        if inner[0] == "(" and inner[-1] == ")":
+            inner = inner[1:-1]
+        begin = r"\sqrt{" if token == r"\surd " else "^{"
+        yield begin + "".join(_grouped(inner)).strip() + "}"
+        position = end
+
+
+def _end(tokens: list[str], position: int) -> int:
+    """Return the end of the bracket, or of the token, at a position."""
+    depth = 0
+    for end in range(position, len(tokens)):
+        depth += (tokens[end] == "(") - (tokens[end] == ")")
+        if depth <= 0:
+            return end + 1
+    return len(tokens)
+
+
+def _heading(text: str) -> str:
+    """Return the mathematics of the traced function; empty if it is no short expression."""
+    try:
+        written = latex(parse(text))
+    except DifflabError:
+        return ""
+    # The others need a package of LaTeX.
+    return "" if re.search(r"\\(begin|text|operatorname|ge|le)\b", written) else written
+
+
+def _is_formula(heading: str, text: str) -> bool:
+    return heading != "call" and bool(text) and not text.startswith(_NOTE)
+
+
+def _cells(table: Table) -> Iterator[list[tuple[str, str]]]:
+    """Yield the rows of a table, a text and its mathematics for each cell."""
+    for line in table.lines():
+        yield [
+            (cell.text, formula(cell.text) if _is_formula(column.heading, cell.text) else "")
+            for column, cell in zip(table.columns, line, strict=True)
+        ]
+
+
+def _facts(shown: Summary) -> Iterator[list[tuple[str, str]]]:
+    yield [("f", "f"), (shown.expression, _heading(shown.expression))]
+    for label, text in shown.facts:
+        yield [(label, ""), (text, formula(text))]
+
+
+def _results(section: Section) -> Iterator[list[tuple[str, str]]]:
+    for label, text in section.results:
+        yield [
+            (label, formula(label) if label != "…" else ""),
+            (text, formula(text) if label != "…" else ""),
+        ]
+
+
+def as_latex(shown: Summary) -> str:
+    """Return the content of a trace as LaTeX, a tabular for each of its tables."""
+    parts = [_tabular("ll", _facts(shown))]
+    for section in shown.sections:
+        columns = "".join("r" if column.right else "l" for column in section.table.columns)
+        heading = rf"  {' & '.join(section.table.headings)} \\"
+        parts += [_sentence(section.title), _tabular(columns, _cells(section.table), heading)]
+        parts += [_tabular("ll", _results(section))] * bool(section.results)
+    parts += map(tex.literal, shown.remarks)
+    return "\n\n".join(parts) + "\n"
+
+
+def _tabular(columns: str, rows: Iterable[list[tuple[str, str]]], heading: str = "") -> str:
+    lines = [heading, r"  \hline"] if heading else []
+    lines += [rf"  {' & '.join(_inline(*cell) for cell in row)} \\" for row in rows]
+    return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *lines, r"\end{tabular}"])
+
+
+def _inline(text: str, mathematics: str) -> str:
+    return f"${mathematics}$" if mathematics else tex.literal(text)
+
+
+def _sentence(text: str) -> str:
+    """Return a title, in which the formulas are mathematics: ``tangents v̇ = ∂v/∂x, …``."""
+    found = re.search(r"\S+ = \S+(?=,)", text)
+    if found is None:
+        return tex.literal(text)
+    before, behind = text[: found.start()], text[found.end() :]
+    return f"{tex.literal(before)}${formula(found[0])}${tex.literal(behind)}"
+
+
+def as_pdf(shown: Summary) -> bytes:
+    """Return the content of a trace on pages of a PDF."""
+    blocks = [Block(rows=list(_facts(shown)))]
+    for section in shown.sections:
+        table = section.table
+        rights = tuple(column.right for column in table.columns)
+        headings = [(heading, "") for heading in table.headings]
+        # Figures need no mathematics, which takes matplotlib long.
+        lines = (
+            [
+                (text, "" if right else shown)
+                for (text, shown), right in zip(line, rights, strict=True)
+            ]
+            for line in _cells(table)
+        )
+        blocks.append(Block(section.title, [headings, *lines], rights, headed=True))
+        blocks += [Block(rows=list(_results(section)))] * bool(section.results)
+    blocks += [Block(remark) for remark in shown.remarks]
+    return pages(f"{shown.heading} f", blocks)
