@@ -25,6 +25,7 @@ from difflab.primitives import (
     fourier,
     integrals,
     inverses,
+    logistic,
     matrices,
     matrix_functions,
     movement,
@@ -54,6 +55,7 @@ from difflab.primitives.filters import *
 from difflab.primitives.fourier import *
 from difflab.primitives.integrals import *
 from difflab.primitives.inverses import *
+from difflab.primitives.logistic import *
 from difflab.primitives.matrices import *
 from difflab.primitives.matrix_functions import *
 from difflab.primitives.movement import *
@@ -73,6 +75,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     arithmetic,
     exponential,
     trigonometric,
+    logistic,
     special,
     remainders,
     inverses,
@@ -128,6 +131,7 @@ __all__ += filters.__all__
 __all__ += fourier.__all__
 __all__ += integrals.__all__
 __all__ += inverses.__all__
+__all__ += logistic.__all__
 __all__ += matrices.__all__
 __all__ += matrix_functions.__all__
 __all__ += movement.__all__
