@@ -6,7 +6,7 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.trigonometric import tanh
 
-__all__ = ["dsigmoid", "logaddexp", "sigmoid", "softplus"]
+__all__ = ["dsigmoid", "logaddexp", "sigmoid", "softplus", "tanh_of_half"]
 
 REAL = (-3.0, 3.0)
 POSITIVE = (0.2, 4.0)
@@ -33,11 +33,10 @@ static double sigmoid(double x)
 }""",
     samples=(REAL,),
 )
-# Its derivative has the factor σ(−x) − σ(x), which cancels near 0, and is −tanh(x/2).
 dsigmoid: Primitive = Primitive(
     name="dsigmoid",
     kernel=kernels.sigmoid_derivative,
-    rule=elementwise(lambda t, y, x: -(t * (y * tanh(0.5 * x)))),  # tanh(x/2) = σ(x) − σ(−x)
+    rule=elementwise(lambda t, y, x: -(t * (y * tanh_of_half(x)))),  # tanh(x/2) = σ(x) − σ(−x)
     python_function="""\
 def dsigmoid(x):
     return sigmoid(x) * sigmoid(-x)""",
@@ -48,6 +47,15 @@ static double dsigmoid(double x)
 }""",
     samples=(REAL,),
     expansion=lambda x: sigmoid(x) * sigmoid(-x),
+)
+# It is σ(x) − σ(−x), without the cancellation near 0; its derivative is that of 2σ.
+tanh_of_half: Primitive = Primitive(
+    name="tanh_of_half",
+    kernel=lambda xp, x: xp.tanh(0.5 * x),
+    rule=elementwise(lambda t, y, x: t * (2 * dsigmoid(x))),
+    c="tanh(0.5 * ({0}))",
+    samples=(REAL,),
+    expansion=lambda x: tanh(0.5 * x),
 )
 softplus: Primitive = Primitive(
     name="softplus",
