@@ -18,6 +18,7 @@ from difflab.primitives import (
     casts,
     cumulative,
     dawson,
+    densities,
     entropies,
     exponential,
     factors,
@@ -36,6 +37,7 @@ from difflab.primitives import (
     random,
     reductions,
     remainders,
+    scaled_erfc,
     special,
     structure,
     trigonometric,
@@ -48,6 +50,7 @@ from difflab.primitives.beta_functions import *
 from difflab.primitives.casts import *
 from difflab.primitives.cumulative import *
 from difflab.primitives.dawson import *
+from difflab.primitives.densities import *
 from difflab.primitives.entropies import *
 from difflab.primitives.exponential import *
 from difflab.primitives.factors import *
@@ -66,6 +69,7 @@ from difflab.primitives.piecewise import *
 from difflab.primitives.random import *
 from difflab.primitives.reductions import *
 from difflab.primitives.remainders import *
+from difflab.primitives.scaled_erfc import *
 from difflab.primitives.special import *
 from difflab.primitives.structure import *
 from difflab.primitives.trigonometric import *
@@ -80,9 +84,11 @@ FAMILIES: tuple[ModuleType, ...] = (
     remainders,
     inverses,
     integrals,
+    densities,
     bessel,
     airy,
     beta_functions,
+    scaled_erfc,
     normal,
     dawson,
     entropies,
@@ -124,6 +130,7 @@ __all__ += casts.__all__
 __all__ += cumulative.__all__
 __all__ += beta_functions.__all__
 __all__ += dawson.__all__
+__all__ += densities.__all__
 __all__ += entropies.__all__
 __all__ += exponential.__all__
 __all__ += factors.__all__
@@ -142,6 +149,7 @@ __all__ += piecewise.__all__
 __all__ += random.__all__
 __all__ += reductions.__all__
 __all__ += remainders.__all__
+__all__ += scaled_erfc.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 __all__ += trigonometric.__all__

@@ -8,7 +8,7 @@ from difflab.core.apply import constant
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.exponential import log
-from difflab.primitives.piecewise import equal, where
+from difflab.primitives.piecewise import equal, logical_and, where
 from difflab.primitives.recurrences import (
     Term,
     Terms,
@@ -64,6 +64,11 @@ def _dpower_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:
     if isinstance(p[0], int | float) and p[0] == 0:
         return None
     return leibniz(k, p, _powers(k, x, [p[0] - 1, *p[1:]]))
+
+
+def _lowered(x: Term, p: Term) -> Term:
+    """Return the derivative of pxᵖ⁻¹ by x, 0 at x = 0 for p = 0, where xᵖ⁻² is infinite."""
+    return where(logical_and(equal(x, 0), equal(p, 0)), 0, p * dpower(x, p - 1))
 
 
 add: Primitive = Primitive(
@@ -168,7 +173,7 @@ dpower: Primitive = Primitive(
     name="dpower",
     kernel=kernels.power_derivative,
     rule=elementwise(
-        lambda t, y, x, p: t * (p * dpower(x, p - 1)),
+        lambda t, y, x, p: t * _lowered(x, p),
         lambda t, y, x, p: t * (power(x, p - 1) + p * dpower_exponent(x, p - 1)),
     ),
     flint="dpower",
