@@ -36,6 +36,7 @@ __all__ = [
     "sqrt",
     "square_difference",
     "subtract",
+    "sum_of_squares",
 ]
 
 REAL = (-3.0, 3.0)
@@ -132,6 +133,16 @@ square_difference: Primitive = Primitive(
     c="(({0} - ({1})) * ({0} + ({1})))",
     latex="\\left({{{0}}}^2 - {{{1}}}^2\\right)",
     samples=(REAL, REAL),
+)
+# What the square of `hypot` is, which unlike its factors has no kink.
+sum_of_squares: Primitive = Primitive(
+    name="sum_of_squares",
+    kernel=lambda xp, a, b: a * a + b * b,
+    rule=elementwise(lambda t, y, a, b: t * (2 * a), lambda t, y, a, b: t * (2 * b)),
+    c="(({0}) * ({0}) + ({1}) * ({1}))",
+    samples=(REAL, REAL),
+    expansion=lambda a, b: a * a + b * b,
+    commutative=True,
 )
 negative: Primitive = Primitive(
     name="negative",

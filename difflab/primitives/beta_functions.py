@@ -6,12 +6,18 @@ The derivative of the incomplete function by a or b is no function of the table:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
-from difflab.primitives.densities import MOST, betainc_derivative, refused
+from difflab.primitives.densities import (
+    MOST,
+    STIRLING,
+    betainc_derivative,
+    excess,
+    refused,
+    stirling_error,
+)
 from difflab.primitives.special import polygamma
 from difflab.primitives.special_kernels import by_orders, special_function
 
@@ -20,13 +26,28 @@ __all__ = ["beta", "betainc", "betaln", "polygamma_difference"]
 POSITIVE = ((0.6, 4.0), (0.6, 4.0))
 
 
-def _of_positive(name: str) -> Callable[..., Any]:
+def _betaln(xp: ModuleType, a: Any, b: Any) -> Any:
     """Return SciPy's function where a, b > 0, else nan: SciPy continues it otherwise."""
+    return xp.where((a > 0) & (b > 0), special_function(xp, "betaln")(a, b), xp.nan)
 
-    def kernel(xp: ModuleType, a: Any, b: Any) -> Any:
-        return xp.where((a > 0) & (b > 0), special_function(xp, name)(a, b), xp.nan)
 
-    return kernel
+def _beta(xp: ModuleType, a: Any, b: Any) -> Any:
+    """Return SciPy's function of parameters up to `STIRLING`; beyond, it loses digits.
+
+    There the gamma functions of large arguments are taken together, by Stirling's formula.
+    """
+    low, high = xp.minimum(a, b), xp.maximum(a, b)
+    far = xp.maximum(high, STIRLING)
+    near, large = xp.minimum(low, STIRLING), xp.maximum(low, STIRLING)
+    one = 0.5 * xp.log1p(near / far) + far * excess(xp, near / far)
+    one = one + stirling_error(xp, far) - stirling_error(xp, near + far)
+    one = special_function(xp, "gamma")(near) * (near + far) ** -near * xp.exp(one)
+    two = stirling_error(xp, large) + stirling_error(xp, far) - stirling_error(xp, large + far)
+    two = xp.exp(two - (large * xp.log1p(far / large) + far * xp.log1p(large / far)))
+    two = two * xp.sqrt(2 * math.pi * (1.0 / large + 1.0 / far))
+    found = xp.where(low < STIRLING, one, two)
+    found = xp.where(high < STIRLING, special_function(xp, "beta")(a, b), found)
+    return xp.where((a > 0) & (b > 0), found, xp.nan)
 
 
 def _betainc(xp: ModuleType, a: Any, b: Any, x: Any) -> Any:
@@ -71,7 +92,7 @@ def _difference(xp: ModuleType, order: int, a: Any, b: Any) -> Any:
 beta: Primitive = Primitive(
     name="beta",
     reserved=False,
-    kernel=_of_positive("beta"),
+    kernel=_beta,
     ufunc="beta",
     rule=elementwise(
         lambda t, y, a, b: t * (y * polygamma_difference(0, a, b)),
@@ -92,7 +113,7 @@ beta: Primitive = Primitive(
 betaln: Primitive = Primitive(
     name="betaln",
     reserved=False,
-    kernel=_of_positive("betaln"),
+    kernel=_betaln,
     ufunc="betaln",
     rule=elementwise(
         lambda t, y, a, b: t * polygamma_difference(0, a, b),

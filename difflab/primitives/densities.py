@@ -46,7 +46,7 @@ def _either(xp: ModuleType, condition: Array, one: Callable[[], Array], other: A
     return xp.where(condition, one(), other())
 
 
-def _excess(xp: ModuleType, u: Array) -> Array:
+def excess(xp: ModuleType, u: Array) -> Array:
     """Return u - ln(1 + u), which is about u²/2 near 0."""
     near = xp.minimum(xp.maximum(u, -CLOSE), CLOSE)
     r = near / (2.0 + near)
@@ -57,7 +57,7 @@ def _excess(xp: ModuleType, u: Array) -> Array:
     return xp.where(xp.abs(u) <= CLOSE, close, u - xp.log1p(u))
 
 
-def _stirling_error(xp: ModuleType, a: Array) -> Array:
+def stirling_error(xp: ModuleType, a: Array) -> Array:
     """Return ln Γ(a) - ((a - ½) ln a - a + ½ ln 2π)."""
 
     def series() -> Array:
@@ -141,7 +141,7 @@ def _gamma(xp: ModuleType, order: int, a: Array, x: Array) -> Array:
         """Return xᵃ⁻¹⁻ʲ e⁻ˣ/Γ(a)."""
 
         def large() -> Array:
-            tail = xp.exp(-(a * _excess(xp, (at - a) / a) + _stirling_error(xp, a)))
+            tail = xp.exp(-(a * excess(xp, (at - a) / a) + stirling_error(xp, a)))
             return xp.where(at == 0, 0.0, tail * xp.sqrt(a / (2 * math.pi)) / at ** (1.0 + j))
 
         def small() -> Array:
@@ -175,8 +175,8 @@ def _beta(xp: ModuleType, order: int, a: Array, b: Array, x: Array) -> Array:
 
         def large() -> Array:
             away = b * at - a * rest
-            exponent = a * _excess(xp, away / a) + b * _excess(xp, -away / b)
-            error = _stirling_error(xp, a + b) - _stirling_error(xp, a) - _stirling_error(xp, b)
+            exponent = a * excess(xp, away / a) + b * excess(xp, -away / b)
+            error = stirling_error(xp, a + b) - stirling_error(xp, a) - stirling_error(xp, b)
             scale = xp.sqrt(a / (2 * math.pi) * (b / (a + b)))
             inside = scale * xp.exp(error - exponent) / (at**p * rest**q)
             edge = direct(xp.exp(-special_function(xp, "betaln")(a, b)))
@@ -281,6 +281,7 @@ betainc_derivative: Primitive = Primitive(
     mpmath=_beta_form,
     flint="betainc_derivative",
     c="",
+    of_order=lambda n, a, b: partial(_beta_kernel, np, n, a, b),
     latex="I^{{({0})}}_{{{3}}}\\left({1}, {2}\\right)",
     glyph="I⁽ⁿ⁾",
     notation="betainc_derivative",

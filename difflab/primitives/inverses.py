@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -83,17 +82,19 @@ def _lambertw(xp: ModuleType, x: Any) -> Any:
 
 
 def _dlambertw(xp: ModuleType, x: Any) -> Any:
+    w = _lambertw(xp, x)
+    return 1.0 / (x + xp.exp(w)) if xp.iscomplexobj(x) else _slope_of_w(xp, x, w)
+
+
+def _slope_of_w(xp: ModuleType, x: Any, w: Any) -> Any:
     """Return 1/(x + eᵂ), which near -1/e is e⁻ᵂ/(1 + W), where 1 + W is the series without -1.
 
     Where W is large the error of eᵂ has a weight of 1/W in the sum, and its own in the product.
     """
-    slope = 1.0 / (x + xp.exp(_lambertw(xp, x)))
-    if xp.iscomplexobj(x):
-        return slope
     p = _distance(xp, x)
     near = xp.minimum(p, NEAR)
     above = near * _polynomial(SERIES[1:], near)
-    return xp.where(p < NEAR, xp.exp(1.0 - above) / above, slope)
+    return xp.where(p < NEAR, xp.exp(1.0 - above) / above, 1.0 / (x + xp.exp(w)))
 
 
 def _reciprocal_slope(inverse: str) -> Callable[..., Any]:
@@ -184,7 +185,7 @@ dlambertw: Primitive = Primitive(
     kernel=_dlambertw,
     rule=elementwise(lambda t, y, x: -(t * (y * (y * (1 + y * exp(lambertw(x))))))),
     c="",
-    of_order=lambda: partial(_dlambertw, np),
+    of_order=lambda: lambda x: _slope_of_w(np, x, lambertw(x)),
     samples=((-0.2, 4.0),),
     expansion=lambda x: 1 / (x + exp(lambertw(x))),
 )

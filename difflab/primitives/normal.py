@@ -7,7 +7,8 @@ accurate, and the other factor is ``erfcx``, which does not decay so.
 from __future__ import annotations
 
 import math
-from functools import partial
+from decimal import Decimal, localcontext
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -37,9 +38,14 @@ __all__ = [
 ]
 
 ROOT = math.sqrt(0.5)
-SPLIT = -0.1
-"""Below it, the derivatives of ln Φ are taken by cumulants."""
+MIDDLE, TERMS_OF_LOG = 0.75, 36
+"""The derivatives of ln Φ are Taylor series at 0 for |x| < `MIDDLE`, and below it cumulants."""
 SCALE = 1 / math.sqrt(2 * math.pi)
+DENSITY_RATIO = (
+    "0.7978845608028653558798921198687637369517172623298693153318"
+    "5165934131585179860367700250466781461"
+)
+"""√(2/π), which is φ(0)/Φ(0)."""
 
 NEAR, TERMS = 0.5, 13
 """erfi is its Taylor series for |x| < `NEAR`, by the ratios of its coefficients: SciPy's function
@@ -70,25 +76,45 @@ def _log_ndtr_derivative(xp: ModuleType, order: int, x: Any) -> Any:
     There ln Φ(x) is -x²/2 + ln erfcx(-x/√2) - ln 2, and erfcx is the Laplace transform of a half
     normal density: the derivatives of its logarithm are cumulants, from moments of one sign.
     """
-    lower = x < SPLIT
-    moments = erfcx_moments(xp, order, -ROOT * xp.where(lower, x, SPLIT))
+    far = xp.minimum(x, -MIDDLE)
+    moments = erfcx_moments(xp, order, -ROOT * far)
     cumulants: list[Any] = [0.0]
     for k in range(1, order + 1):
         rest = (math.comb(k - 1, j - 1) * cumulants[j] * moments[k - j] for j in range(1, k))
         cumulants.append(moments[k] - sum(rest))
     below = math.sqrt(0.5**order) * cumulants[order]
     if order < 3:
-        below = below - (1.0 if order == 2 else xp.where(lower, x, SPLIT))
-    return xp.where(lower, below, _mills(xp, order, xp.where(lower, SPLIT, x)))
+        below = below - (1.0 if order == 2 else far)
+    near, series = xp.minimum(xp.maximum(x, -MIDDLE), MIDDLE), 0.0
+    for k in range(TERMS_OF_LOG - 1, -1, -1):
+        series = series * near + _slopes_at_0(order + k)[-1] / math.factorial(k)
+    above = _mills(xp, order, xp.maximum(x, MIDDLE))
+    return xp.where(x < -MIDDLE, below, xp.where(x < MIDDLE, series, above))
+
+
+@cache
+def _slopes_at_0(count: int) -> list[float]:
+    """Return so many derivatives of ln Φ at 0, by the recurrence of `_mills` in more digits."""
+    with localcontext() as context:
+        context.prec = 100
+        found: list[Decimal] = []
+        hermite = [Decimal(1), Decimal(0)]
+        for k in range(count):
+            hermite.append(-(k + 1) * hermite[-2])
+            total = (-1) ** k * hermite[k]
+            for j in range(1, k + 1):
+                total += math.comb(k, j) * (-1) ** j * hermite[j - 1] * found[k - j]
+            found.append(total * Decimal(DENSITY_RATIO))
+        return list(map(float, found))
 
 
 _slope_kernel = by_orders(_log_ndtr_derivative, lambda n: 1 <= n <= MOST)
 
 
 def _mills(xp: ModuleType, order: int, x: Any) -> Any:
-    """Return the derivative of order - 1 of φ/Φ, by Leibniz's rule for the product with Φ."""
+    """Return the derivative of order - 1 of φ/Φ, by Leibniz's rule for that times Φ; for x > 0."""
     x = xp.minimum(x, FARTHEST)
-    ratio = _bell(xp, x) / _ndtr(xp, x)
+    ratio = _bell(xp, x) / (0.5 * special_function(xp, "erfc")(-ROOT * x))
     hermite: list[Any] = [1.0, x]
     found: list[Any] = []
     for k in range(order):

@@ -167,3 +167,36 @@ def test_printed_python_computes_derivatives_of_constant_orders() -> None:
         with mpmath.workdps(40):
             expected = float(mpmath.diff(form, mpmath.mpf(x)))
         assert names["f"](x)[0] == pytest.approx(expected, rel=1e-14)
+
+
+DERIVATIVES = [
+    ("erfcx(x)", [-3.0, -0.1, 0.0, 0.7, 1.5, 40.0, 1e6]),
+    ("log_ndtr(x)", [-1e6, -3.0, -0.75, -0.1, 0.0, 0.7, 1.5, 30.0]),
+    ("gammainc(2.5, x)", [1e-9, 0.5, 1.5, 40.0]),
+    ("gammainc(1e10, x)", [1e10, 1e10 + 1e5]),
+    ("gammaincc(0.5, x)", [0.01, 3.0, 90.0]),
+    ("betainc(2, 3.5, x)", [1e-9, 0.2, 0.9]),
+    ("betainc(1e5, 2e5, x)", [0.3333, 0.334]),
+    ("lambertw(x)", [-0.3678794411714423, -0.3, -0.01, 0.0, 2.0, 1e300]),
+    ("sigmoid(x)", [-700.0, -1e-9, 0.3, 40.0]),
+]
+
+
+@pytest.mark.parametrize("language", [C, JAVASCRIPT], ids=lambda each: each.name)
+def test_printed_derivatives_are_those_of_the_evaluator(language: Language, tmp_path: Path) -> None:
+    """Which `test_derivatives.py` holds to mpmath."""
+    if not language.there:
+        pytest.skip(f"needs {language.needed}")
+    functions, points = [], []
+    for text, at in DERIVATIVES:
+        function = dl.parse(text)
+        for _ in range(3):
+            function = dl.gradient(function)
+            functions.append(function)
+            points.append(np.array(at)[:, None])
+    found = language.values(functions, points, tmp_path)
+    for function, at, values in zip(functions, points, found, strict=True):
+        wanted = np.ravel(function.values(at))
+        np.testing.assert_allclose(
+            values[:, 0], wanted, rtol=2e-14, atol=1e-300, err_msg=str(function)
+        )
