@@ -51,11 +51,11 @@ SERIES: dict[str, tuple[float, Callable[[Any], Any]]] = {
 
 def along_a_line(row: Primitive) -> Function:
     """Return the row along a line inside its domain, as a function of one number."""
-    shares = (0.31, 0.62, 0.17)[: len(row.samples)]
+    shares = (0.31, 0.62, 0.17, 0.44)[: len(row.samples)]
     point = [
         low + share * (high - low) for share, (low, high) in zip(shares, row.samples, strict=True)
     ]
-    slopes = [1.0, -0.5, 0.25][: len(point)]
+    slopes = [1.0, -0.5, 0.25, 0.5][: len(point)]
     if orders(row):  # only the last argument varies
         slopes = [*[0.0] * orders(row), *slopes[: len(point) - orders(row)]]
 
