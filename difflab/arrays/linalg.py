@@ -91,8 +91,9 @@ def inv(a: Array) -> Array:
 def det(a: Array) -> Array:
     """Return the determinant of a square matrix.
 
-    At a singular matrix the first derivative, the cofactors, is finite; second ones are nan or inf,
-    and of a matrix that is singular but for rounding errors they have no right digits.
+    It is a polynomial: a matrix of up to 12 rows has derivatives of every order, also where it is
+    singular. Of a larger singular matrix the first derivative, the cofactors, is finite, and second
+    ones are nan or inf.
 
     Examples
     --------

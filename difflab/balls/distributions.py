@@ -15,13 +15,12 @@ from difflab.balls.elementary import (
     log,
     log1p,
     loggamma,
-    power,
     within,
 )
 from difflab.balls.jets import TERMS, Jet, jet
 from difflab.balls.library import Ball, arb, arb_series
 from difflab.balls.series import hull
-from difflab.balls.special import erfcinv, with_order
+from difflab.balls.special import erfcinv, with_order, with_orders
 
 __all__ = [
     "airyai",
@@ -31,10 +30,7 @@ __all__ = [
     "beta",
     "betainc",
     "betaln",
-    "dbetainc",
-    "derfcx",
     "derfi",
-    "dlog_ndtr",
     "dndtr",
     "erfi",
     "log_ndtr",
@@ -61,17 +57,6 @@ erfi = analytic(arb_series.erfi, arb.erfi, "erfi")
 def derfi(x: Any) -> Jet:
     """Return the derivative of erfi."""
     return exp(jet(x) * jet(x)) * Jet(2 / arb.pi().sqrt())
-
-
-def derfcx(argument: Any) -> Jet:
-    """Return the derivative of e^(x²)·erfc(x)."""
-    x = jet(argument)
-    return 2 * x * exp(x * x) * erfc(x) - Jet(2 / arb.pi().sqrt())
-
-
-def dlog_ndtr(x: Any) -> Jet:
-    """Return the derivative of the logarithm of the normal distribution function."""
-    return 2 * dndtr(x) / erfc(-jet(x) * Jet(arb(2).rsqrt()))
 
 
 def dndtr(x: Any) -> Jet:
@@ -114,20 +99,6 @@ def _zeta(s: Ball) -> Callable[[Any], Jet]:
 zeta = within(with_order("zeta", _zeta), lambda s, q: s <= 1 or q <= 0, "zeta", "s > 1 and q > 0")
 
 
-def _of_two_orders(
-    name: str, make: Callable[[Ball, Ball], Callable[[Any], Jet]]
-) -> Callable[[Any, Any, Any], Jet]:
-    """Return a function of two constants and an expansion."""
-
-    def function(a: Any, b: Any, x: Any) -> Jet:
-        def of_first(first: Ball) -> Callable[[Any], Jet]:
-            return partial(with_order(name, partial(make, first)), b)
-
-        return with_order(name, of_first)(a, x)
-
-    return function
-
-
 def _betainc(a: Ball, b: Ball) -> Callable[[Any], Jet]:
     """Return the regularised incomplete beta function, whose slope is the density.
 
@@ -159,12 +130,6 @@ def _betainc(a: Ball, b: Ball) -> Callable[[Any], Jet]:
     return analytic(series, value, "betainc", "edge", "0 < x < 1")
 
 
-def _beta_density(a: Ball, b: Ball) -> Callable[[Any], Jet]:
-    """Return the density of the beta distribution, 0 where its constant has a pole."""
-    constant = a.rgamma() * b.rgamma() * (a + b).gamma()
-    return lambda x: power(x, a - 1) * power(1 - jet(x), b - 1) * Jet(constant)
-
-
 def _beta(one: Any, two: Any) -> Jet:
     a, b = jet(one), jet(two)
     return gamma(a) * gamma(b) / gamma(a + b)
@@ -182,9 +147,8 @@ def _not_positive(a: Ball, b: Ball) -> bool:
 beta = within(_beta, _not_positive, "beta", "a > 0 and b > 0")
 betaln = within(_betaln, _not_positive, "betaln", "a > 0 and b > 0")
 betainc = within(
-    _of_two_orders("betainc", _betainc),
+    with_orders("betainc", 2, _betainc),
     lambda a, b, x: _not_positive(a, b) or x < 0 or x > 1,
     "betainc",
     "a, b > 0 and 0 ≤ x ≤ 1",
 )
-dbetainc = _of_two_orders("dbetainc", _beta_density)

@@ -10,7 +10,7 @@ from difflab.balls.elementary import analytic
 from difflab.balls.jets import Fault, Jet, ObstacleKind, jet
 from difflab.balls.library import Ball, arb, arb_series, shown, whole
 
-__all__ = ["dawsn", "dawsn_derivative"]
+__all__ = ["dawsn", "dawsn_derivative", "of_derivatives"]
 
 MOST = 40
 """The highest order."""
@@ -25,7 +25,7 @@ def _dawson(order: int, x: Ball) -> Ball:
     )
 
 
-def _of_derivatives(
+def of_derivatives(
     name: str, value: Callable[[int, Ball], Ball], domain: str = ""
 ) -> Callable[[Any, Any], Jet]:
     """Return a row whose first argument is the order of a derivative."""
@@ -46,7 +46,7 @@ def _of_derivatives(
     return row
 
 
-dawsn_derivative = _of_derivatives("dawsn_derivative", _dawson)
+dawsn_derivative = of_derivatives("dawsn_derivative", _dawson)
 
 
 def dawsn(x: Any) -> Jet:

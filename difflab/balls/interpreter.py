@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from difflab.balls import (
+    densities,
     distributions,
     elementary,
     fourier,
@@ -38,6 +39,7 @@ __all__ = ["BallInterpreter"]
 HOMES: tuple[ModuleType, ...] = (
     elementary,
     special,
+    densities,
     distributions,
     remainders,
     piecewise,

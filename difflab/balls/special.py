@@ -7,10 +7,11 @@ and 10.29.5.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import comb, factorial
 from typing import Any
 
-from difflab.balls.elementary import analytic, exp, power, within
+from difflab.balls.elementary import analytic, within
 from difflab.balls.jets import TERMS, Fault, Jet, ObstacleKind, jet
 from difflab.balls.library import Ball, arb, arb_series, shown, whole
 from difflab.balls.series import FEW, Series, hull
@@ -20,7 +21,6 @@ __all__ = [
     "besselj",
     "besselk",
     "bessely",
-    "dgammainc",
     "e1",
     "ei",
     "erfcinv",
@@ -29,6 +29,7 @@ __all__ = [
     "gammaincc",
     "lambertw",
     "with_order",
+    "with_orders",
 ]
 
 Function = Callable[[Any, Any], Jet]
@@ -57,6 +58,21 @@ def with_order(name: str, make: Callable[[Ball], Callable[[Any], Jet]]) -> Funct
             reason = f"the first argument of {name} is no constant: {shown(constant.value)}"
             return Jet(arb.nan(), fault=Fault("undecided", reason))
         return make(arb(constant.value))(x)
+
+    return function
+
+
+def with_orders(name: str, count: int, make: Callable[..., Callable[[Any], Jet]]) -> Any:
+    """Return a function of so many constants and an expansion."""
+    if count == 1:
+        return with_order(name, make)
+
+    def function(first: Any, *rest: Any) -> Jet:
+        def of_first(constant: Ball) -> Callable[[Any], Jet]:
+            inner = with_orders(name, count - 1, partial(make, constant))
+            return partial(inner, *rest[:-1])
+
+        return with_order(name, of_first)(first, rest[-1])
 
     return function
 
@@ -140,11 +156,6 @@ def _incomplete(name: str, part: str, sign: int) -> Function:
     return within(with_order(name, make), lambda a, x: a <= 0 or x < 0, name, "a > 0 and x ≥ 0")
 
 
-def _density(a: Ball) -> Callable[[Any], Jet]:
-    """Return the density of the gamma distribution, 0 where the gamma function has a pole."""
-    return lambda x: power(x, a - 1) * exp(-jet(x)) * a.rgamma()
-
-
 erfinv = analytic(
     _inverse(arb_series.erf, arb.erfinv), lambda v: v.erfinv(), "erfinv", "edge", "-1 < x < 1"
 )
@@ -169,6 +180,5 @@ besselj = _bessel("j", -1)
 bessely = _bessel("y", -1, domain="x > 0")
 besseli = _bessel("i", 1)
 besselk = _bessel("k", 1, -1, "x > 0")
-dgammainc = with_order("dgammainc", _density)
 gammainc = _incomplete("gammainc", "gamma_lower", 1)
 gammaincc = _incomplete("gammaincc", "gamma_upper", -1)

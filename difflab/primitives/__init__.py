@@ -18,6 +18,7 @@ from difflab.primitives import (
     casts,
     cumulative,
     dawson,
+    densities,
     entropies,
     exponential,
     factors,
@@ -25,6 +26,7 @@ from difflab.primitives import (
     fourier,
     integrals,
     inverses,
+    logistic,
     matrices,
     matrix_functions,
     movement,
@@ -35,6 +37,7 @@ from difflab.primitives import (
     random,
     reductions,
     remainders,
+    scaled_erfc,
     special,
     structure,
     trigonometric,
@@ -47,6 +50,7 @@ from difflab.primitives.beta_functions import *
 from difflab.primitives.casts import *
 from difflab.primitives.cumulative import *
 from difflab.primitives.dawson import *
+from difflab.primitives.densities import *
 from difflab.primitives.entropies import *
 from difflab.primitives.exponential import *
 from difflab.primitives.factors import *
@@ -54,6 +58,7 @@ from difflab.primitives.filters import *
 from difflab.primitives.fourier import *
 from difflab.primitives.integrals import *
 from difflab.primitives.inverses import *
+from difflab.primitives.logistic import *
 from difflab.primitives.matrices import *
 from difflab.primitives.matrix_functions import *
 from difflab.primitives.movement import *
@@ -64,6 +69,7 @@ from difflab.primitives.piecewise import *
 from difflab.primitives.random import *
 from difflab.primitives.reductions import *
 from difflab.primitives.remainders import *
+from difflab.primitives.scaled_erfc import *
 from difflab.primitives.special import *
 from difflab.primitives.structure import *
 from difflab.primitives.trigonometric import *
@@ -73,13 +79,16 @@ FAMILIES: tuple[ModuleType, ...] = (
     arithmetic,
     exponential,
     trigonometric,
+    logistic,
     special,
     remainders,
     inverses,
     integrals,
+    densities,
     bessel,
     airy,
     beta_functions,
+    scaled_erfc,
     normal,
     dawson,
     entropies,
@@ -121,6 +130,7 @@ __all__ += casts.__all__
 __all__ += cumulative.__all__
 __all__ += beta_functions.__all__
 __all__ += dawson.__all__
+__all__ += densities.__all__
 __all__ += entropies.__all__
 __all__ += exponential.__all__
 __all__ += factors.__all__
@@ -128,6 +138,7 @@ __all__ += filters.__all__
 __all__ += fourier.__all__
 __all__ += integrals.__all__
 __all__ += inverses.__all__
+__all__ += logistic.__all__
 __all__ += matrices.__all__
 __all__ += matrix_functions.__all__
 __all__ += movement.__all__
@@ -138,6 +149,7 @@ __all__ += piecewise.__all__
 __all__ += random.__all__
 __all__ += reductions.__all__
 __all__ += remainders.__all__
+__all__ += scaled_erfc.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 __all__ += trigonometric.__all__

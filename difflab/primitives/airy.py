@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -13,17 +14,42 @@ __all__ = ["airyai", "airyaiprime", "airybi", "airybiprime"]
 
 
 def _airy(index: int) -> Callable[..., Any]:
-    """Return one of SciPy's four results; beyond its range, their limits."""
+    """Return one of SciPy's four results; beyond its range, their limits and waves."""
 
     def kernel(xp: ModuleType, x: Any) -> Any:
-        found = special_function(xp, "airy")(xp.minimum(x, FAR) if index < 2 else x)[index]
-        return xp.where(xp.isnan(found) & (x > 0), xp.inf, found) if index >= 2 else found
+        at = xp.maximum(xp.minimum(x, FAR) if index < 2 else x, WAVES)
+        found = special_function(xp, "airy")(at)[index]
+        found = xp.where(xp.isnan(found) & (x > 0), xp.inf, found) if index >= 2 else found
+        return xp.where(x < WAVES, _wave(xp, index, xp.maximum(-x, -WAVES)), found)
 
     return kernel
 
 
+def _wave(xp: ModuleType, index: int, z: Any) -> Any:
+    """Return Ai, Ai′, Bi or Bi′ at -z, the first two terms of DLMF 9.7.9 to 9.7.12."""
+    size = xp.minimum(z, NO_PHASE)
+    phase = (2 / 3) * (size * xp.sqrt(size))
+    angle = phase - 0.25 * math.pi
+    cosine, sine = xp.cos(angle), xp.sin(angle)
+    if index == 0:
+        wave = cosine + 5 / 72 * sine / phase
+    elif index == 1:
+        wave = sine + 7 / 72 * cosine / phase
+    elif index == 2:
+        wave = 5 / 72 * cosine / phase - sine
+    else:
+        wave = cosine - 7 / 72 * sine / phase
+    root = xp.sqrt(xp.sqrt(z))
+    amplitude = root if index % 2 else 1.0 / root
+    return math.sqrt(1 / math.pi) * amplitude * wave
+
+
 FAR = 110.0
 """Beyond it Ai and Ai′ are 0 in float64."""
+WAVES = -1e6
+"""Below it they are waves of a known phase; SciPy's are nan below -1.05e6."""
+NO_PHASE = 1e10
+"""Beyond it no digit of the phase is left, only the amplitude."""
 
 airyai: Primitive = Primitive(
     name="airyai",

@@ -8,7 +8,7 @@ from difflab.core.apply import constant
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.exponential import log
-from difflab.primitives.piecewise import equal, where
+from difflab.primitives.piecewise import equal, logical_and, where
 from difflab.primitives.recurrences import (
     Term,
     Terms,
@@ -36,6 +36,7 @@ __all__ = [
     "sqrt",
     "square_difference",
     "subtract",
+    "sum_of_squares",
 ]
 
 REAL = (-3.0, 3.0)
@@ -64,6 +65,11 @@ def _dpower_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:
     if isinstance(p[0], int | float) and p[0] == 0:
         return None
     return leibniz(k, p, _powers(k, x, [p[0] - 1, *p[1:]]))
+
+
+def _lowered(x: Term, p: Term) -> Term:
+    """Return the derivative of pxᵖ⁻¹ by x, 0 at x = 0 for p = 0, where xᵖ⁻² is infinite."""
+    return where(logical_and(equal(x, 0), equal(p, 0)), 0, p * dpower(x, p - 1))
 
 
 add: Primitive = Primitive(
@@ -128,6 +134,16 @@ square_difference: Primitive = Primitive(
     latex="\\left({{{0}}}^2 - {{{1}}}^2\\right)",
     samples=(REAL, REAL),
 )
+# What the square of `hypot` is, which unlike its factors has no kink.
+sum_of_squares: Primitive = Primitive(
+    name="sum_of_squares",
+    kernel=lambda xp, a, b: a * a + b * b,
+    rule=elementwise(lambda t, y, a, b: t * (2 * a), lambda t, y, a, b: t * (2 * b)),
+    c="(({0}) * ({0}) + ({1}) * ({1}))",
+    samples=(REAL, REAL),
+    expansion=lambda a, b: a * a + b * b,
+    commutative=True,
+)
 negative: Primitive = Primitive(
     name="negative",
     rule=elementwise(lambda t, y, a: -t),
@@ -168,7 +184,7 @@ dpower: Primitive = Primitive(
     name="dpower",
     kernel=kernels.power_derivative,
     rule=elementwise(
-        lambda t, y, x, p: t * (p * dpower(x, p - 1)),
+        lambda t, y, x, p: t * _lowered(x, p),
         lambda t, y, x, p: t * (power(x, p - 1) + p * dpower_exponent(x, p - 1)),
     ),
     flint="dpower",

@@ -5,62 +5,98 @@ The derivative of the incomplete function by a or b is no function of the table:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from types import ModuleType
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
-from difflab.errors import UnsupportedError
-from difflab.primitives.special import digamma
-from difflab.primitives.special_kernels import special_function
+from difflab.primitives.densities import (
+    MOST,
+    STIRLING,
+    betainc_derivative,
+    excess,
+    refused,
+    stirling_error,
+)
+from difflab.primitives.special import polygamma
+from difflab.primitives.special_kernels import by_orders, special_function
 
-__all__ = ["beta", "betainc", "betaln", "dbetainc"]
+__all__ = ["beta", "betainc", "betaln", "polygamma_difference"]
 
-LARGE = 100.0
-"""Above it, of a + b, the density is taken by its logarithm."""
 POSITIVE = ((0.6, 4.0), (0.6, 4.0))
 
 
-def _of_positive(name: str) -> Callable[..., Any]:
+def _betaln(xp: ModuleType, a: Any, b: Any) -> Any:
     """Return SciPy's function where a, b > 0, else nan: SciPy continues it otherwise."""
-
-    def kernel(xp: ModuleType, a: Any, b: Any) -> Any:
-        return xp.where((a > 0) & (b > 0), special_function(xp, name)(a, b), xp.nan)
-
-    return kernel
+    return xp.where((a > 0) & (b > 0), special_function(xp, "betaln")(a, b), xp.nan)
 
 
-def _density(xp: ModuleType, a: Any, b: Any, x: Any) -> Any:
-    """Return xᵃ⁻¹(1 - x)ᵇ⁻¹/B(a, b), the density of the beta distribution; 0 for a = 0 or b = 0."""
-    x = xp.where((x < 0) | (x > 1), xp.nan, x)
-    rgamma = special_function(xp, "rgamma")
-    inverse = rgamma(a) * rgamma(b)
-    with np.errstate(all="ignore"):
-        powers = x ** (a - 1.0) * (1.0 - x) ** (b - 1.0)
-        small = xp.where(inverse == 0, 0.0 * x, powers * (inverse / rgamma(a + b)))
-        logarithm = special_function(xp, "xlogy")(a - 1.0, x)
-        logarithm = logarithm + special_function(xp, "xlog1py")(b - 1.0, -x)
-        large = xp.exp(logarithm - special_function(xp, "betaln")(a, b))
-    return xp.where(a + b < LARGE, small, large)
+def _beta(xp: ModuleType, a: Any, b: Any) -> Any:
+    """Return SciPy's function of parameters up to `STIRLING`; beyond, it loses digits.
+
+    There the gamma functions of large arguments are taken together, by Stirling's formula.
+    """
+    low, high = xp.minimum(a, b), xp.maximum(a, b)
+    far = xp.maximum(high, STIRLING)
+    near, large = xp.minimum(low, STIRLING), xp.maximum(low, STIRLING)
+    one = 0.5 * xp.log1p(near / far) + far * excess(xp, near / far)
+    one = one + stirling_error(xp, far) - stirling_error(xp, near + far)
+    one = special_function(xp, "gamma")(near) * (near + far) ** -near * xp.exp(one)
+    two = stirling_error(xp, large) + stirling_error(xp, far) - stirling_error(xp, large + far)
+    two = xp.exp(two - (large * xp.log1p(far / large) + far * xp.log1p(large / far)))
+    two = two * xp.sqrt(2 * math.pi * (1.0 / large + 1.0 / far))
+    found = xp.where(low < STIRLING, one, two)
+    found = xp.where(high < STIRLING, special_function(xp, "beta")(a, b), found)
+    return xp.where((a > 0) & (b > 0), found, xp.nan)
 
 
-def _refused(t: Any, y: Any, a: Any, b: Any, x: Any) -> NoReturn:
-    raise UnsupportedError(
-        "the derivative of an incomplete beta function by its first two arguments has no closed"
-        " form; give them numbers, or differentiate by finite differences"
-    )
+def _betainc(xp: ModuleType, a: Any, b: Any, x: Any) -> Any:
+    """Return SciPy's function where a, b > 0, else nan: SciPy's has values at 0."""
+    return xp.where((a > 0) & (b > 0), special_function(xp, "betainc")(a, b, x), xp.nan)
+
+
+_refused = refused("beta", "two arguments")
+
+BERNOULLI = (
+    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510),
+    *(43867 / 798, -174611 / 330),
+)
+STEPS = 16
+"""By which arguments are raised to where the asymptotic series of polygamma is accurate."""
+
+
+def _difference(xp: ModuleType, order: int, a: Any, b: Any) -> Any:
+    """Return ψ⁽ⁿ⁾(a) - ψ⁽ⁿ⁾(a + b) for a, b > 0, all of whose terms have one sign.
+
+    They are differences of powers, from ψ⁽ⁿ⁾(a) = ψ⁽ⁿ⁾(a + 1) ± n!/aⁿ⁺¹ (DLMF 5.15.5) and the
+    asymptotic series (5.15.8).
+    """
+
+    def powers(m: int, c: Any) -> Any:
+        """Return c⁻ᵐ - (c + b)⁻ᵐ."""
+        return -xp.expm1(-m * xp.log1p(b / c)) / c**m
+
+    far: Any = a + STEPS
+    total: Any = 0.0
+    for k in range(len(BERNOULLI), 0, -1):
+        weight = BERNOULLI[k - 1] * math.factorial(2 * k + order - 1) / math.factorial(2 * k)
+        total = total + weight * powers(2 * k + order, far)
+    total = total + 0.5 * math.factorial(order) * powers(order + 1, far)
+    leading = math.factorial(order - 1) * powers(order, far) if order else xp.log1p(b / far)
+    total = total + leading
+    for k in range(STEPS - 1, -1, -1):
+        total = total + math.factorial(order) * powers(order + 1, a + float(k))
+    return xp.where((a > 0) & (b > 0), (-1.0) ** (order + 1) * total, xp.nan)
 
 
 beta: Primitive = Primitive(
     name="beta",
     reserved=False,
-    kernel=_of_positive("beta"),
+    kernel=_beta,
     ufunc="beta",
     rule=elementwise(
-        lambda t, y, a, b: t * (y * (digamma(a) - digamma(a + b))),
-        lambda t, y, a, b: t * (y * (digamma(b) - digamma(a + b))),
+        lambda t, y, a, b: t * (y * polygamma_difference(0, a, b)),
+        lambda t, y, a, b: t * (y * polygamma_difference(0, b, a)),
     ),
     mpmath=lambda mp, a, b: mp.gamma(a) * mp.gamma(b) / mp.gamma(a + b),
     flint="beta",
@@ -77,11 +113,11 @@ beta: Primitive = Primitive(
 betaln: Primitive = Primitive(
     name="betaln",
     reserved=False,
-    kernel=_of_positive("betaln"),
+    kernel=_betaln,
     ufunc="betaln",
     rule=elementwise(
-        lambda t, y, a, b: t * (digamma(a) - digamma(a + b)),
-        lambda t, y, a, b: t * (digamma(b) - digamma(a + b)),
+        lambda t, y, a, b: t * polygamma_difference(0, a, b),
+        lambda t, y, a, b: t * polygamma_difference(0, b, a),
     ),
     sympy=lambda sympy, a, b: sympy.loggamma(a) + sympy.loggamma(b) - sympy.loggamma(a + b),
     mpmath=lambda mp, a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b),
@@ -99,8 +135,9 @@ betaln: Primitive = Primitive(
 betainc: Primitive = Primitive(
     name="betainc",
     reserved=False,
-    kernel="special.betainc",
-    rule=elementwise(_refused, _refused, lambda t, y, a, b, x: t * dbetainc(a, b, x)),
+    kernel=_betainc,
+    ufunc="betainc",
+    rule=elementwise(_refused, _refused, lambda t, y, a, b, x: t * betainc_derivative(1, a, b, x)),
     sympy=lambda sympy, a, b, x: sympy.betainc_regularized(a, b, 0, x),
     mpmath=lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True),
     flint="betainc",
@@ -113,22 +150,25 @@ betainc: Primitive = Primitive(
     defined="numbers a, b > 0 and 0 ≤ x ≤ 1",
     analytic=False,
 )
-# The difference of two densities, since B(a - 1, b) is B(a, b)·(a + b - 1)/(a - 1).
-dbetainc: Primitive = Primitive(
-    name="dbetainc",
-    kernel=_density,
+polygamma_difference: Primitive = Primitive(
+    name="polygamma_difference",
+    reserved=False,
+    kernel=by_orders(_difference, lambda n: 0 <= n <= MOST, count=1),
     rule=elementwise(
-        _refused,
-        _refused,
-        lambda t, y, a, b, x: t * ((a + b - 1) * (dbetainc(a - 1, b, x) - dbetainc(a, b - 1, x))),
+        None,
+        lambda t, y, n, a, b: t * polygamma_difference(n + 1, a, b),
+        lambda t, y, n, a, b: -(t * polygamma(n + 1, a + b)),
     ),
-    mpmath=lambda mp, a, b, x: (
-        x ** (a - 1) * (1 - x) ** (b - 1) * mp.rgamma(a) * mp.rgamma(b) * mp.gamma(a + b)
-    ),
-    flint="dbetainc",
+    sympy=lambda sympy, n, a, b: sympy.polygamma(n, a) - sympy.polygamma(n, a + b),
+    mpmath=lambda mp, n, a, b: mp.polygamma(int(n), a) - mp.polygamma(int(n), a + b),
+    flint=lambda fl, n, a, b: fl.polygamma(n, a) - fl.polygamma(n, a + b),
     c="",
-    javascript="dbetainc({0}, {1}, {2})",
-    samples=((2.0, 2.0), (3.0, 3.0), (0.1, 0.9)),
-    expansion=lambda a, b, x: x ** (a - 1) * (1 - x) ** (b - 1) / beta(a, b),
+    javascript="polygamma_difference({0}, {1}, {2})",
+    latex="\\left(\\psi^{{({0})}}\\left({1}\\right)"
+    " - \\psi^{{({0})}}\\left({1} + {2}\\right)\\right)",
+    glyph="Δψ⁽ⁿ⁾",
+    notation="polygamma_difference",
+    samples=((0.0, 0.0), *POSITIVE),
+    defined=f"an order 0, 1, … {MOST}, and a > 0 and b > 0",
     analytic=False,
 )

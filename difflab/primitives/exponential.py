@@ -10,7 +10,6 @@ from difflab.primitives.recurrences import logarithm, reciprocal
 __all__ = [
     "dlog",
     "dlog1mexp",
-    "dsigmoid",
     "exp",
     "exp2",
     "expm1",
@@ -19,9 +18,6 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
-    "logaddexp",
-    "sigmoid",
-    "softplus",
 ]
 
 REAL = (-3.0, 3.0)
@@ -103,83 +99,8 @@ log1p: Primitive = Primitive(
     samples=((-0.7, 3.0),),
     defined="x > -1",
 )
-sigmoid: Primitive = Primitive(
-    name="sigmoid",
-    kernel=kernels.sigmoid,
-    names=("sigmoid", "expit"),
-    ufunc="expit",
-    rule=elementwise(lambda t, y, x: t * dsigmoid(x)),
-    sympy=lambda sympy, x: 1 / (1 + sympy.exp(-x)),
-    flint="sigmoid",
-    latex="\\sigma\\left({0}\\right)",
-    glyph="σ",
-    python_function="""\
-def sigmoid(x):
-    decay = exp(x if x < 0.0 else -x)
-    return (decay if x < 0.0 else 1.0) / (1.0 + decay)""",
-    c_function="""\
-static double sigmoid(double x)
-{
-    const double decay = exp(x < 0.0 ? x : -x);
-    return (x < 0.0 ? decay : 1.0) / (1.0 + decay);
-}""",
-    samples=(REAL,),
-)
-dsigmoid: Primitive = Primitive(
-    name="dsigmoid",
-    kernel=kernels.sigmoid_derivative,
-    rule=elementwise(lambda t, y, x: t * (y * (sigmoid(-x) - sigmoid(x)))),
-    python_function="""\
-def dsigmoid(x):
-    return sigmoid(x) * sigmoid(-x)""",
-    c_function="""\
-static double dsigmoid(double x)
-{
-    return sigmoid(x) * sigmoid(-x);
-}""",
-    samples=(REAL,),
-    expansion=lambda x: sigmoid(x) * sigmoid(-x),
-)
-softplus: Primitive = Primitive(
-    name="softplus",
-    kernel=kernels.softplus,
-    rule=elementwise(lambda t, y, x: t * sigmoid(x)),
-    sympy=lambda sympy, x: sympy.log(1 + sympy.exp(x)),
-    mpmath=lambda mp, x: mp.log1p(mp.exp(x)),
-    flint="softplus",
-    latex="\\ln\\left(1 + e^{{{0}}}\\right)",
-    python_function="""\
-def softplus(x):
-    return (x if x > 0.0 else 0.0) + log1p(exp(-x if x > 0.0 else x))""",
-    c_function="""\
-static double softplus(double x)
-{
-    return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
-}""",
-    samples=(REAL,),
-)
-# The rest is what sums and differences of exponentials become when they are stabilised; for
-# `log1mexp` see M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012.
-logaddexp: Primitive = Primitive(
-    name="logaddexp",
-    kernel=kernels.logaddexp,
-    rule=elementwise(
-        lambda t, y, a, b: t * sigmoid(a - b),
-        lambda t, y, a, b: t * sigmoid(b - a),
-    ),
-    sympy=lambda sympy, a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
-    mpmath=lambda mp, a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b)) if a != b else 1),
-    flint="logaddexp",
-    python="(max({0}, {1}) + log1p(exp(-fabs({0} - ({1})))) if {0} != {1} else {0} + log(2.0))",
-    latex="\\ln\\left(e^{{{0}}} + e^{{{1}}}\\right)",
-    c_function="""\
-static double logaddexp(double a, double b)
-{
-    return a == b ? a + 0.6931471805599453 : (a > b ? a : b) + log1p(exp(-fabs(a - b)));
-}""",
-    samples=(POSITIVE, REAL),  # positive: at its zeros rounding the operands loses every digit
-    commutative=True,
-)
+# What differences of exponentials become when they are stabilised; for `log1mexp` see
+# M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012.
 log1mexp: Primitive = Primitive(
     name="log1mexp",
     kernel=kernels.log1mexp,

@@ -6,53 +6,18 @@ it is refused.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NoReturn
-
-import numpy as np
+from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
-from difflab.errors import UnsupportedError
+from difflab.primitives.densities import gammainc_derivative, refused
 from difflab.primitives.exponential import exp
 from difflab.primitives.printed_integrals import E1, E1_PYTHON, EI, EI_PYTHON
 from difflab.primitives.printed_orders import incomplete_gamma
-from difflab.primitives.special import gamma
 from difflab.primitives.special_kernels import special_function
 
-__all__ = ["de1", "dei", "dgammainc", "e1", "ei", "gammainc", "gammaincc"]
-
-LARGE, VANISHED = 100.0, 750.0
-"""Above them, of a and x, Γ(a) and powers are taken by their logarithms."""
-
-
-def _density(xp: ModuleType, a: Any, x: Any) -> Any:
-    """Return xᵃ⁻¹ e⁻ˣ/Γ(a), the density of the gamma distribution; 0 at the poles of Γ."""
-    x = xp.where(x < 0, xp.nan, x)
-    inverse = special_function(xp, "rgamma")(a)
-    with np.errstate(all="ignore"):
-        small = xp.where(inverse == 0, 0.0 * x, x ** (a - 1.0) * xp.exp(-x) * inverse)
-        power = special_function(xp, "xlogy")(a - 1.0, x)
-        large = xp.exp(power - x - special_function(xp, "gammaln")(a))
-    return xp.where((a < LARGE) & (x < VANISHED), small, large)
-
-
-def _density_of_order(a: float) -> Callable[[Any], Any]:
-    """Return the density of one a, without the branches that a decides."""
-
-    def density(x: Any) -> Any:
-        if a <= 0 and a % 1 == 0:
-            return np.where(x >= 0, 0.0, np.nan)
-        x = np.where(x < 0, np.nan, x)
-        power = (a - 1.0) * np.log(x) if a != 1 else 0.0 * x
-        large = np.exp(power - x - math.lgamma(a))  # math's is ln |Γ|, as SciPy's
-        if a >= LARGE:
-            return large
-        small = x ** (a - 1.0) * np.exp(-x) / math.gamma(a)
-        return np.where(x < VANISHED, small, large)
-
-    return density
+__all__ = ["de1", "dei", "e1", "ei", "gammainc", "gammaincc"]
 
 
 def _de1(xp: ModuleType, x: Any) -> Any:
@@ -60,12 +25,16 @@ def _de1(xp: ModuleType, x: Any) -> Any:
     return xp.where(xp.real(x) < 0, xp.nan, -xp.exp(-x) / x)
 
 
-def _refused(t: Any, y: Any, a: Any, x: Any) -> NoReturn:
-    raise UnsupportedError(
-        "the derivative of an incomplete gamma function by its first argument has no closed form;"
-        " give it a number, or differentiate by finite differences"
-    )
+def _of_positive(name: str) -> Callable[..., Any]:
+    """Return SciPy's function where a > 0, else nan: SciPy's has values at a = 0."""
 
+    def kernel(xp: ModuleType, a: Any, x: Any) -> Any:
+        return xp.where(a > 0, special_function(xp, name)(a, x), xp.nan)
+
+    return kernel
+
+
+_refused = refused("gamma", "argument")
 
 e1: Primitive = Primitive(
     name="e1",
@@ -121,8 +90,9 @@ dei: Primitive = Primitive(
 gammainc: Primitive = Primitive(
     name="gammainc",
     reserved=False,
-    kernel="special.gammainc",
-    rule=elementwise(_refused, lambda t, y, a, x: t * dgammainc(a, x)),
+    kernel=_of_positive("gammainc"),
+    ufunc="gammainc",
+    rule=elementwise(_refused, lambda t, y, a, x: t * gammainc_derivative(1, a, x)),
     sympy=lambda library, a, x: library.lowergamma(a, x) / library.gamma(a),
     mpmath=lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True),
     flint="gammainc",
@@ -139,8 +109,9 @@ gammainc: Primitive = Primitive(
 gammaincc: Primitive = Primitive(
     name="gammaincc",
     reserved=False,
-    kernel="special.gammaincc",
-    rule=elementwise(_refused, lambda t, y, a, x: -(t * dgammainc(a, x))),
+    kernel=_of_positive("gammaincc"),
+    ufunc="gammaincc",
+    rule=elementwise(_refused, lambda t, y, a, x: -(t * gammainc_derivative(1, a, x))),
     sympy=lambda library, a, x: library.uppergamma(a, x) / library.gamma(a),
     mpmath=lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True),
     flint="gammaincc",
@@ -152,19 +123,5 @@ gammaincc: Primitive = Primitive(
     notation="gammaincc",
     samples=((2.0, 2.0), (0.5, 4.0)),
     defined="a number a > 0 and x ≥ 0",
-    analytic=False,
-)
-# The difference of two densities, since the derivative by x of xᵃ⁻¹/Γ(a) is xᵃ⁻²/Γ(a - 1).
-dgammainc: Primitive = Primitive(
-    name="dgammainc",
-    kernel=_density,
-    mpmath=lambda mp, a, x: x ** (a - 1) * mp.exp(-x) * mp.rgamma(a),
-    flint="dgammainc",
-    rule=elementwise(_refused, lambda t, y, a, x: t * (dgammainc(a - 1, x) - y)),
-    c="",
-    javascript="dgammainc({0}, {1})",
-    of_order=_density_of_order,
-    samples=((2.0, 2.0), (0.5, 4.0)),
-    expansion=lambda a, x: x ** (a - 1) * exp(-x) / gamma(a),
     analytic=False,
 )

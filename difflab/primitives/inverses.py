@@ -8,6 +8,8 @@ from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives.exponential import exp
 from difflab.primitives.printed_inverses import (
@@ -19,7 +21,7 @@ from difflab.primitives.printed_inverses import (
 from difflab.primitives.special import derf
 from difflab.primitives.special_kernels import special_function
 
-__all__ = ["derfcinv", "derfinv", "erfcinv", "erfinv", "lambertw"]
+__all__ = ["derfcinv", "derfinv", "dlambertw", "erfcinv", "erfinv", "lambertw"]
 
 
 BRANCH, REST = 0.36787944117144233, -1.2428753672788363e-17
@@ -46,6 +48,18 @@ def _branch_series(terms: int) -> list[float]:
 SERIES = _branch_series(40)
 
 
+def _distance(xp: ModuleType, x: Any) -> Any:
+    """Return p, by which W has a power series at its branch point."""
+    return xp.sqrt((2 * math.e) * ((x + BRANCH) + REST))
+
+
+def _polynomial(coefficients: list[float], x: Any) -> Any:
+    total: Any = 0.0
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
+
+
 def _lambertw(xp: ModuleType, x: Any) -> Any:
     """Return the principal branch of Lambert's W function, nan below -1/e where it is complex.
 
@@ -53,10 +67,8 @@ def _lambertw(xp: ModuleType, x: Any) -> Any:
     """
     if xp.iscomplexobj(x):
         return special_function(xp, "lambertw")(x)
-    p = xp.sqrt((2 * math.e) * ((x + BRANCH) + REST))
-    near, series = xp.minimum(p, NEAR), 0.0
-    for coefficient in reversed(SERIES):
-        series = series * near + coefficient
+    p = _distance(xp, x)
+    series = _polynomial(SERIES, xp.minimum(p, NEAR))
     regular = (p >= NEAR) & (xp.abs(x) > TINY) & (x < math.inf)
     at = xp.where(regular, x, 1.0)
     logarithm = xp.log1p(at)
@@ -67,6 +79,22 @@ def _lambertw(xp: ModuleType, x: Any) -> Any:
         step = residual / slope * ((weight - residual) / (weight - 2.0 * residual))
         w = w * (1.0 + step)
     return xp.where(p < NEAR, series, xp.where(regular, w, xp.where(p >= NEAR, x, xp.nan)))
+
+
+def _dlambertw(xp: ModuleType, x: Any) -> Any:
+    w = _lambertw(xp, x)
+    return 1.0 / (x + xp.exp(w)) if xp.iscomplexobj(x) else _slope_of_w(xp, x, w)
+
+
+def _slope_of_w(xp: ModuleType, x: Any, w: Any) -> Any:
+    """Return 1/(x + eᵂ), which near -1/e is e⁻ᵂ/(1 + W), where 1 + W is the series without -1.
+
+    Where W is large the error of eᵂ has a weight of 1/W in the sum, and its own in the product.
+    """
+    p = _distance(xp, x)
+    near = xp.minimum(p, NEAR)
+    above = near * _polynomial(SERIES[1:], near)
+    return xp.where(p < NEAR, xp.exp(1.0 - above) / above, 1.0 / (x + xp.exp(w)))
 
 
 def _reciprocal_slope(inverse: str) -> Callable[..., Any]:
@@ -135,12 +163,11 @@ derfcinv: Primitive = Primitive(
     expansion=lambda x: 1 / derf(erfcinv(x)),
     analytic=False,
 )
-# dW/dx = 1/(x + exp(W)): W·exp(W) = x, and where W is large the error of exp(W) has a weight 1/W.
 lambertw: Primitive = Primitive(
     name="lambertw",
     reserved=False,
     kernel=_lambertw,
-    rule=elementwise(lambda t, y, x: t / (x + exp(y))),
+    rule=elementwise(lambda t, y, x: t * dlambertw(x)),
     sympy="LambertW",
     mpmath=lambda mp, x: mp.lambertw(x) if x >= -mp.exp(-1) else mp.nan,
     flint="lambertw",
@@ -151,4 +178,14 @@ lambertw: Primitive = Primitive(
     notation="lambertw",
     samples=((-0.2, 4.0),),
     defined="x ≥ -1/e",
+)
+# Of y = 1/(eᵂ(1 + W)) the derivative -y²(1 + 1/(1 + W)) has terms of one sign.
+dlambertw: Primitive = Primitive(
+    name="dlambertw",
+    kernel=_dlambertw,
+    rule=elementwise(lambda t, y, x: -(t * (y * (y * (1 + y * exp(lambertw(x))))))),
+    c="",
+    of_order=lambda: lambda x: _slope_of_w(np, x, lambertw(x)),
+    samples=((-0.2, 4.0),),
+    expansion=lambda x: 1 / (x + exp(lambertw(x))),
 )

@@ -52,8 +52,8 @@ function dgammainc(a, x) {
 }""",
     """\
 function gammainc(a, x) {
-    if (!(a >= 0.0 && x >= 0.0) || (a == 0.0 && x == 0.0)) return NaN;
-    if (a == 0.0 || a == Infinity) return a == 0.0 ? 1.0 : x == Infinity ? NaN : 0.0;
+    if (!(a > 0.0 && x >= 0.0)) return NaN;
+    if (a == Infinity) return x == Infinity ? NaN : 0.0;
     if (x >= a + 1.0) return 1.0 - gammaincc(a, x);
     let term = 1.0, sum = 1.0;
     for (let k = 1.0; term > 1e-17 * sum; k++) {
@@ -64,8 +64,8 @@ function gammainc(a, x) {
 }""",
     """\
 function gammaincc(a, x) {
-    if (!(a >= 0.0 && x >= 0.0) || (a == 0.0 && x == 0.0)) return NaN;
-    if (a == 0.0 || a == Infinity) return a == 0.0 ? 0.0 : x == Infinity ? NaN : 1.0;
+    if (!(a > 0.0 && x >= 0.0)) return NaN;
+    if (a == Infinity) return x == Infinity ? NaN : 1.0;
     if (x < a + 1.0) return 1.0 - gammainc(a, x);
     if (x == Infinity) return 0.0;
     const first = x + 1.0 - a;
@@ -91,6 +91,23 @@ function dbetainc(a, b, x) {
     if (a + b < 100.0) return powers * (tgamma(a + b) / tgamma(a) / tgamma(b));
     const part = (c, y) => c == 0.0 ? 0.0 : c * y;
     return exp(part(a - 1.0, log(x)) + part(b - 1.0, log1p(-x)) - betaln(a, b));
+}""",
+    """\
+function polygamma_difference(n, a, b) {
+    if (!(a > 0.0 && b > 0.0 && n >= 0.0 && n <= 20.0 && n == floor(n))) return NaN;
+    const powers = (m, c) => -expm1(-m * log1p(b / c)) * pow(c, -m);
+    const far = a + 16.0, size = tgamma(n + 1.0);
+    const term = (k) => tgamma(2.0 * k + n) / tgamma(2.0 * k + 1.0) * powers(2.0 * k + n, far);
+    const numbers = [
+        1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798,
+        -174611 / 330,
+    ];
+    let sum = 0.0;
+    for (let k = 10.0; k > 0.0; k--) sum += numbers[k - 1] * term(k);
+    sum += 0.5 * size * powers(n + 1.0, far);
+    sum += n > 0.0 ? tgamma(n) * powers(n, far) : log1p(b / far);
+    for (let k = 15.0; k >= 0.0; k--) sum += size * powers(n + 1.0, a + k);
+    return n % 2.0 == 0.0 ? -sum : sum;
 }""",
     """\
 function betainc(a, b, x) {
@@ -129,14 +146,6 @@ function erfcx(x) {
     return x < 1.25 ? expsquare(x, 1.0) * erfc(x) : exp(tail(x) - 0.5625) / x;
 }""",
     """\
-function derfcx(x) {
-    const value = erfcx(x);
-    if (!(x > 1.0)) return 2.0 * x * value - 1.1283791670955126;
-    let ratio = 0.0;
-    for (let k = 190.0; k > 1.0; k--) ratio = 1.0 / (2.0 * x + 2.0 * k * ratio);
-    return -2.0 * ratio * value;
-}""",
-    """\
 function erfi(x) {
     if (abs(x) > 27.0) return x > 0.0 ? Infinity : -Infinity;
     if (abs(x) > 2.0) return derfi(x) * dawsn_derivative(0.0, x);
@@ -163,10 +172,6 @@ function ndtr(x) {
     """\
 function log_ndtr(x) {
     return x < -1.0 ? log(0.5 * erfcx(-0.7071067811865476 * x)) - 0.5 * (x * x) : log1p(-ndtr(-x));
-}""",
-    """\
-function dlog_ndtr(x) {
-    return x < 0.0 ? 0.7978845608028654 / erfcx(-0.7071067811865476 * x) : dndtr(x) / ndtr(x);
 }""",
     """\
 function erfcinv(x) {

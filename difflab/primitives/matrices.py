@@ -18,13 +18,22 @@ import numpy as np
 
 from difflab.core.primitive import Primitive, Shape, Transpose, bilinear, tangent
 from difflab.primitives.movement import transpose
+from difflab.primitives.piecewise import absolute, greater, where
 from difflab.primitives.recurrences import Term, Terms, minus
+from difflab.primitives.reductions import norm
+from difflab.primitives.reductions import prod as prod_of
 from difflab.primitives.structure import reshape, sum_
 
 __all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "matmul", "solve"]
 
 Array = Any
 Ranks = tuple[int, int]
+
+SINGULAR = 0.1
+"""Matrices whose determinant is less than that share of the product of the norms of their rows have
+derivatives of the cofactors by a polynomial, which divides by no determinant."""
+MOST = 12
+"""Rows of the largest such matrices; the polynomial loses digits with each row."""
 
 
 def swap_last_axes(x: Any) -> Any:
@@ -223,8 +232,33 @@ def _spread(number: Any) -> Any:
 
 
 def _cofactor_slope(t: Any, y: Any, a: Any) -> Any:
-    """(C tr(Cᵀ Ȧ) − C Ȧᵀ C) / det A, from C = det(A) A⁻ᵀ."""
-    return (y * _spread(trace_of(y, t)) - times(times(y, swap_last_axes(t)), y)) / _spread(det(a))
+    """(C tr(Cᵀ Ȧ) − C Ȧᵀ C) / det A, from C = det(A) A⁻ᵀ; a polynomial near singular matrices."""
+    product = y * _spread(trace_of(y, t)) - times(times(y, swap_last_axes(t)), y)
+    size, rank = a.shape[-1], len(a.shape)
+    if size > MOST:
+        return product / _spread(det(a))
+    number = det(a)
+    largest = prod_of(norm(a, axes=(-1,), rank=rank), axes=(-1,), rank=rank - 1)
+    regular = greater(absolute(number), SINGULAR * largest)
+    quotient = product / _spread(where(regular, number, 1))
+    return where(_spread(regular), quotient, _polynomial_slope(a, t))
+
+
+def _polynomial_slope(a: Any, t: Any) -> Any:
+    """Return the derivative of the cofactors by Faddeev and LeVerrier's recurrence.
+
+    Its matrices M, of which the last is the transpose of the cofactors, are Mₖ = A Mₖ₋₁ + cₖ with
+    cₖ = −tr(A Mₖ₋₁)/k: a polynomial of A, which has derivatives of every order.
+    """
+    size = a.shape[-1]
+    one = np.eye(size)
+    matrix, moved = 0 * a + one, 0 * t
+    for k in range(1, size):
+        moved = times(t, matrix) + times(a, moved)
+        matrix = times(a, matrix)
+        moved = moved - _spread(trace_of(moved, one) / k) * one
+        matrix = matrix - _spread(trace_of(matrix, one) / k) * one
+    return (-1) ** (size - 1) * swap_last_axes(moved)
 
 
 def _minors(mp: Any, a: Any) -> Any:
@@ -281,7 +315,7 @@ det: Primitive = Primitive(
     mpmath=by_matrix(lambda mp, a: mp.det(a)),
     flint="det",
     sympy=by_matrix(lambda sympy, a: a.det()),
-    convention="no finite second derivative at a singular matrix",
+    convention="no finite second derivative at a singular matrix of more than 12 rows",
     shape=lambda shapes: shapes[0][:-2],
 )
 # The derivative of `det`, which a singular matrix has too.

@@ -1,4 +1,4 @@
-"""The normal distribution and the scaled complementary error function, with SciPy's names.
+"""The normal distribution and erfi, with SciPy's names.
 
 SciPy's ``ndtr`` squares a rounded x/√2, which costs about x² ULP in the tail; here e^(-x²/2) is
 accurate, and the other factor is ``erfcx``, which does not decay so.
@@ -7,57 +7,59 @@ accurate, and the other factor is ``erfcx``, which does not decay so.
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives.exponential import exp
+from difflab.primitives.scaled_erfc import MOST, erfcx_moments
 from difflab.primitives.special import SLOPE, derf
-from difflab.primitives.special_kernels import horner, special_function
+from difflab.primitives.special_kernels import (
+    FARTHEST,
+    by_orders,
+    exp_square,
+    horner,
+    special_function,
+)
 
 __all__ = [
-    "derfcx",
     "derfi",
-    "dlog_ndtr",
     "dndtr",
     "dndtri",
-    "erfcx",
     "erfi",
     "log_ndtr",
+    "log_ndtr_derivative",
     "ndtr",
     "ndtri",
 ]
 
 ROOT = math.sqrt(0.5)
+MIDDLE, TERMS_OF_LOG = 0.75, 36
+"""The derivatives of ln Φ are Taylor series at 0 for |x| < `MIDDLE`, and below it cumulants."""
 SCALE = 1 / math.sqrt(2 * math.pi)
-FARTHEST = 40.0
-"""Beyond it e^(-x²/2) is 0, and e^(x²) infinite."""
-LEVELS = 190
-"""Of the continued fraction of erfcx′/erfcx, for 16 digits at x = 1."""
+DENSITY_RATIO = (
+    "0.7978845608028653558798921198687637369517172623298693153318"
+    "5165934131585179860367700250466781461"
+)
+"""√(2/π), which is φ(0)/Φ(0)."""
 
 NEAR, TERMS = 0.5, 13
 """erfi is its Taylor series for |x| < `NEAR`, by the ratios of its coefficients: SciPy's function
 is off by 80 ULP near 0.01."""
 
 
-def _exp_square(xp: ModuleType, x: Any, factor: float) -> Any:
-    """Return e^(factor·x²), for a factor that is a power of two, without rounding x².
-
-    With z, the nearest sixteenth to x, z² is exact, and (x - z)·(x + z) is small.
-    """
-    x = xp.minimum(xp.maximum(x, -FARTHEST), FARTHEST)
-    z = xp.floor(16.0 * x + 0.5) * 0.0625
-    return xp.exp(factor * (z * z)) * xp.exp(factor * ((x - z) * (x + z)))
-
-
 def _bell(xp: ModuleType, x: Any) -> Any:
-    return SCALE * _exp_square(xp, x, -0.5)
+    return SCALE * exp_square(xp, x, -0.5)
 
 
 def _ndtr(xp: ModuleType, x: Any) -> Any:
     tail = x < -1.0
     far = xp.where(tail, -x, 1.0)
-    lower = 0.5 * special_function(xp, "erfcx")(ROOT * far) * _exp_square(xp, far, -0.5)
+    lower = 0.5 * special_function(xp, "erfcx")(ROOT * far) * exp_square(xp, far, -0.5)
     return xp.where(tail, lower, 0.5 * special_function(xp, "erfc")(-ROOT * x))
 
 
@@ -68,26 +70,77 @@ def _log_ndtr(xp: ModuleType, x: Any) -> Any:
     return xp.where(tail, lower, xp.log1p(-_ndtr(xp, xp.where(tail, 1.0, -x))))
 
 
-def _dlog_ndtr(xp: ModuleType, x: Any) -> Any:
-    """Return the quotient of density and distribution function, in the lower tail by erfcx."""
-    tail = x < 0.0
-    lower = 2.0 * SCALE / special_function(xp, "erfcx")(-ROOT * xp.where(tail, x, 0.0))
-    upper = xp.where(tail, 0.0, x)
-    return xp.where(tail, lower, _bell(xp, upper) / _ndtr(xp, upper))
+def _log_ndtr_derivative(xp: ModuleType, order: int, x: Any) -> Any:
+    """Return the derivative of that order of ln Φ, in the lower tail by cumulants.
 
-
-def _derfcx(xp: ModuleType, x: Any) -> Any:
-    """Return 2x·erfcx(x) - 2/√π, which cancels for x > 1.
-
-    There it is -2r·erfcx(x), where r is the quotient of the first two repeated integrals of erfc,
-    a continued fraction of positive terms (DLMF 7.18.7).
+    There ln Φ(x) is -x²/2 + ln erfcx(-x/√2) - ln 2, and erfcx is the Laplace transform of a half
+    normal density: the derivatives of its logarithm are cumulants, from moments of one sign.
     """
-    value = special_function(xp, "erfcx")(x)
-    far = xp.maximum(x, 1.0)
-    ratio = xp.minimum(far, 0.0)  # 0, also at infinity
-    for level in range(LEVELS, 1, -1):
-        ratio = 1.0 / (2.0 * far + 2.0 * level * ratio)
-    return xp.where(x > 1.0, -2.0 * ratio * value, 2.0 * xp.minimum(x, 1.0) * value - SLOPE)
+    far = xp.minimum(x, -MIDDLE)
+    moments = erfcx_moments(xp, order, -ROOT * far)
+    cumulants: list[Any] = [0.0]
+    for k in range(1, order + 1):
+        rest = (math.comb(k - 1, j - 1) * cumulants[j] * moments[k - j] for j in range(1, k))
+        cumulants.append(moments[k] - sum(rest))
+    below = math.sqrt(0.5**order) * cumulants[order]
+    if order < 3:
+        below = below - (1.0 if order == 2 else far)
+    near, series = xp.minimum(xp.maximum(x, -MIDDLE), MIDDLE), 0.0
+    for k in range(TERMS_OF_LOG - 1, -1, -1):
+        series = series * near + _slopes_at_0(order + k)[-1] / math.factorial(k)
+    above = _mills(xp, order, xp.maximum(x, MIDDLE))
+    return xp.where(x < -MIDDLE, below, xp.where(x < MIDDLE, series, above))
+
+
+@cache
+def _slopes_at_0(count: int) -> list[float]:
+    """Return so many derivatives of ln Φ at 0, by the recurrence of `_mills` in more digits."""
+    with localcontext() as context:
+        context.prec = 100
+        found: list[Decimal] = []
+        hermite = [Decimal(1), Decimal(0)]
+        for k in range(count):
+            hermite.append(-(k + 1) * hermite[-2])
+            total = (-1) ** k * hermite[k]
+            for j in range(1, k + 1):
+                total += math.comb(k, j) * (-1) ** j * hermite[j - 1] * found[k - j]
+            found.append(total * Decimal(DENSITY_RATIO))
+        return list(map(float, found))
+
+
+_slope_kernel = by_orders(_log_ndtr_derivative, lambda n: 1 <= n <= MOST)
+
+
+def _mills(xp: ModuleType, order: int, x: Any) -> Any:
+    """Return the derivative of order - 1 of φ/Φ, by Leibniz's rule for that times Φ; for x > 0."""
+    x = xp.minimum(x, FARTHEST)
+    ratio = _bell(xp, x) / (0.5 * special_function(xp, "erfc")(-ROOT * x))
+    hermite: list[Any] = [1.0, x]
+    found: list[Any] = []
+    for k in range(order):
+        hermite.append(x * hermite[-1] - (k + 1) * hermite[-2])
+        total = (-1) ** k * hermite[k]
+        for j in range(1, k + 1):
+            total = total + math.comb(k, j) * (-1) ** j * hermite[j - 1] * found[k - j]
+        found.append(ratio * total)
+    return found[-1]
+
+
+def _ratio_derivative(library: Any, order: int, x: Any) -> Any:
+    """Return the derivative of order - 1 of φ/Φ on exact numbers."""
+    if order < 1:
+        return library.nan
+    one = x**0
+    bell = library.exp(-(x * x) / 2) * library.sqrt(2 * one / library.pi)
+    ratio = bell / library.erfc(-x / library.sqrt(2 * one))
+    hermite, found = [one, x], [ratio]
+    for k in range(1, order):
+        hermite.append(x * hermite[-1] - k * hermite[-2])
+        rest = (
+            math.comb(k, j) * (-1) ** j * hermite[j - 1] * found[k - j] for j in range(1, k + 1)
+        )
+        found.append(ratio * ((-1) ** k * hermite[k] + sum(rest)))
+    return found[-1]
 
 
 def _erfi(xp: ModuleType, x: Any) -> Any:
@@ -98,32 +151,6 @@ def _erfi(xp: ModuleType, x: Any) -> Any:
     return xp.where(xp.abs(x) < NEAR, series, special_function(xp, "erfi")(x))
 
 
-erfcx: Primitive = Primitive(
-    name="erfcx",
-    reserved=False,
-    kernel="special.erfcx",
-    rule=elementwise(lambda t, y, x: t * derfcx(x)),
-    sympy=lambda sympy, x: sympy.exp(x**2) * sympy.erfc(x),
-    mpmath=lambda mp, x: mp.exp(x * x) * mp.erfc(x),
-    c="",
-    javascript="erfcx({0})",
-    samples=((-2.0, 2.0),),
-    analytic=False,
-)
-derfcx: Primitive = Primitive(
-    name="derfcx",
-    kernel=_derfcx,
-    rule=elementwise(lambda t, y, x: t * (2 * (erfcx(x) + x * y))),
-    sympy=lambda library, x: (
-        2 * x * library.exp(x**2) * library.erfc(x) - 2 / library.sqrt(library.pi)
-    ),
-    flint="derfcx",
-    c="",
-    javascript="derfcx({0})",
-    samples=((-2.0, 2.0),),
-    expansion=lambda x: 2 * x * erfcx(x) - SLOPE,
-    analytic=False,
-)
 erfi: Primitive = Primitive(
     name="erfi",
     reserved=False,
@@ -137,7 +164,7 @@ erfi: Primitive = Primitive(
 )
 derfi: Primitive = Primitive(
     name="derfi",
-    kernel=lambda xp, x: SLOPE * _exp_square(xp, x, 1.0),
+    kernel=lambda xp, x: SLOPE * exp_square(xp, x, 1.0),
     rule=elementwise(lambda t, y, x: t * (y * (2 * x))),
     sympy=lambda library, x: 2 * library.exp(x**2) / library.sqrt(library.pi),
     flint="derfi",
@@ -195,7 +222,7 @@ ndtri: Primitive = Primitive(
 )  # The derivative of 1/φ(y) is y/φ(y)², products, which are infinite at the edges.
 dndtri: Primitive = Primitive(
     name="dndtri",
-    kernel=lambda xp, x: _exp_square(xp, special_function(xp, "ndtri")(x), 0.5) / SCALE,
+    kernel=lambda xp, x: exp_square(xp, special_function(xp, "ndtri")(x), 0.5) / SCALE,
     rule=elementwise(lambda t, y, x: t * (ndtri(x) * (y * y))),
     c="",
     javascript="dndtri({0})",
@@ -208,7 +235,7 @@ log_ndtr: Primitive = Primitive(
     reserved=False,
     kernel=_log_ndtr,
     ufunc="log_ndtr",
-    rule=elementwise(lambda t, y, x: t * dlog_ndtr(x)),
+    rule=elementwise(lambda t, y, x: t * log_ndtr_derivative(1, x)),
     sympy=lambda sympy, x: sympy.log(sympy.erfc(-x / sympy.sqrt(2)) / 2),
     mpmath=lambda mp, x: (
         mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2) if x > 0 else mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
@@ -222,21 +249,20 @@ log_ndtr: Primitive = Primitive(
     samples=((-3.0, 3.0),),
     analytic=False,
 )
-# The derivative of the inverse of erfcx, times √½: no difference of nearly equal numbers.
-dlog_ndtr: Primitive = Primitive(
-    name="dlog_ndtr",
-    kernel=_dlog_ndtr,
-    rule=elementwise(lambda t, y, x: t * (y * (y * (derfcx(-ROOT * x) * (1 / SLOPE))))),
-    sympy=lambda sympy, x: (
-        sympy.sqrt(2 / sympy.pi) * sympy.exp(-(x**2) / 2) / sympy.erfc(-x / sympy.sqrt(2))
-    ),
-    mpmath=lambda mp, x: (
-        mp.sqrt(2 / mp.pi) * mp.exp(-(x * x) / 2) / mp.erfc(-x / mp.sqrt(mp.mpf(2)))
-    ),
-    flint="dlog_ndtr",
+log_ndtr_derivative: Primitive = Primitive(
+    name="log_ndtr_derivative",
+    reserved=False,
+    kernel=_slope_kernel,
+    rule=elementwise(None, lambda t, y, n, x: t * log_ndtr_derivative(n + 1, x)),
+    sympy=lambda sympy, n, x: _ratio_derivative(sympy, int(n), x),
+    mpmath=lambda mp, n, x: _ratio_derivative(mp, int(n), x),
+    flint="log_ndtr_derivative",
     c="",
-    javascript="dlog_ndtr({0})",
-    samples=((-3.0, 3.0),),
-    expansion=lambda x: 2 * SCALE / erfcx(-ROOT * x),
+    of_order=lambda n: partial(_slope_kernel, np, n),
+    latex="\\left(\\ln\\Phi\\right)^{{({0})}}\\left({1}\\right)",
+    glyph="(ln Φ)⁽ⁿ⁾",
+    notation="log_ndtr_derivative",
+    samples=((1.0, 1.0), (-3.0, 3.0)),
+    defined=f"an order 1, 2, … {MOST}",
     analytic=False,
 )

@@ -16,7 +16,7 @@ import numpy as np
 from difflab.core.primitive import Primitive, elementwise, tangent
 from difflab.primitives.exponential import exp
 from difflab.primitives.movement import concatenate, transpose
-from difflab.primitives.piecewise import where
+from difflab.primitives.piecewise import greater, where
 from difflab.primitives.structure import (
     index,
     picked,
@@ -220,12 +220,26 @@ def _exact_norm(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
     return np.frompyfunc(library.sqrt, 1, 1)(np.sum(x * x, axis=axes))
 
 
+def _centred(t: Any, shares: Any, large: Any, *, axes: Axes, rank: int) -> Any:
+    """Return t − Σ pᵢtᵢ, where the shares p sum to 1 and `large` marks one above ½, if any is.
+
+    Both terms are first taken relative to the t of that share. Otherwise 1 − p cancels, and is 0
+    where p rounds to 1.
+    """
+
+    def total(terms: Any) -> Any:
+        return spread_over(sum_(terms, axes=axes, rank=rank), t.shape, axes)
+
+    relative = t - total(where(large, t, 0))
+    return relative - total(shares * relative)
+
+
 def _softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-    return y * (t - spread_over(sum_(y * t, axes=axes, rank=rank), x.shape, axes))
+    return y * _centred(t, y, greater(y, 0.5), axes=axes, rank=rank)
 
 
 def _log_softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-    return t - spread_over(sum_(exp(y) * t, axes=axes, rank=rank), x.shape, axes)
+    return _centred(t, exp(y), greater(y, -math.log(2)), axes=axes, rank=rank)
 
 
 # --- the rows ---------------------------------------------------------------------------------

@@ -12,7 +12,10 @@ from difflab.core.devices import library_name, on_host
 from difflab.core.special_functions import special_functions
 from difflab.errors import UnsupportedError
 
-__all__ = ["by_orders", "horner", "special_function"]
+__all__ = ["FARTHEST", "by_orders", "exp_square", "horner", "special_function"]
+
+FARTHEST = 40.0
+"""Beyond it e^(-x²/2) is 0, and e^(x²) infinite."""
 
 
 def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
@@ -39,19 +42,35 @@ def horner(ratios: Iterable[float], x: Any) -> Any:
     return total
 
 
-def by_orders(branch: Callable[..., Any], valid: Callable[..., bool]) -> Callable[..., Any]:
+def exp_square(xp: ModuleType, x: Any, factor: float) -> Any:
+    """Return e^(factor·x²), for a factor that is a power of two, without rounding x².
+
+    With z, the nearest sixteenth to x, z² is exact, and (x - z)·(x + z) is small.
+    """
+    x = xp.minimum(xp.maximum(x, -FARTHEST), FARTHEST)
+    z = xp.floor(16.0 * x + 0.5) * 0.0625
+    return xp.exp(factor * (z * z)) * xp.exp(factor * ((x - z) * (x + z)))
+
+
+def by_orders(
+    branch: Callable[..., Any], valid: Callable[..., bool], count: int | None = None
+) -> Callable[..., Any]:
     """Return the kernel of a row whose first arguments are whole numbers.
 
     Parameters
     ----------
     branch : callable
-        ``(xp, *orders, x)``, the values for orders of type int.
+        ``(xp, *orders, *rest)``, the values for orders of type int.
     valid : callable
         ``(*orders)``, whether the row has values for them; elsewhere they are nan.
+    count : int, optional
+        How many arguments are orders, by default all but the last one.
     """
+    count = -1 if count is None else count
 
     def kernel(xp: ModuleType, *args: Any) -> Any:
-        orders, x = args[:-1], args[-1]
+        orders, rest = args[:count], args[count:]
+        x = rest[-1]
         if any(getattr(order, "ndim", 0) for order in orders):
             combinations = np.broadcast_arrays(*map(on_host, orders))
             found = x * xp.nan
@@ -59,12 +78,12 @@ def by_orders(branch: Callable[..., Any], valid: Callable[..., bool]) -> Callabl
                 chosen: Any = True
                 for order, number in zip(orders, one, strict=True):
                     chosen = xp.logical_and(chosen, order == number)
-                found = xp.where(chosen, kernel(xp, *map(float, one), x), found)
+                found = xp.where(chosen, kernel(xp, *map(float, one), *rest), found)
             return found
         numbers = [float(order) for order in orders]
         if not (all(number % 1 == 0 for number in numbers) and valid(*numbers)):
             return x * xp.nan
         with np.errstate(all="ignore"):  # powers of large arguments, in branches not taken
-            return branch(xp, *map(int, numbers), x)
+            return branch(xp, *map(int, numbers), *rest)
 
     return kernel

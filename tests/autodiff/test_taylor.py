@@ -51,13 +51,13 @@ SERIES: dict[str, tuple[float, Callable[[Any], Any]]] = {
 
 def along_a_line(row: Primitive) -> Function:
     """Return the row along a line inside its domain, as a function of one number."""
-    shares = (0.31, 0.62, 0.17)[: len(row.samples)]
+    shares = (0.31, 0.62, 0.17, 0.44)[: len(row.samples)]
     point = [
         low + share * (high - low) for share, (low, high) in zip(shares, row.samples, strict=True)
     ]
-    slopes = [1.0, -0.5, 0.25][: len(point)]
+    slopes = [1.0, -0.5, 0.25, 0.5][: len(point)]
     if orders(row):  # only the last argument varies
-        slopes = [*[0.0] * orders(row), 1.0]
+        slopes = [*[0.0] * orders(row), *slopes[: len(point) - orders(row)]]
 
     def along(nodes: list[Node]) -> list[Node]:
         (t,) = nodes
@@ -76,7 +76,7 @@ def differences(function: Function, x: float, order: int) -> list[Any]:
     return whole
 
 
-SMALL_AFTER_LARGE = {"log_ndtr": 1e-12, "dlog_ndtr": 1e-12}
+SMALL_AFTER_LARGE = {"log_ndtr": 1e-12, "log_ndtr_derivative": 1e-12}
 """Rows whose coefficients at 0 fall a thousandfold, as differences of the ones before them."""
 
 

@@ -109,7 +109,7 @@ def test_a_kink_is_reported_at_the_point_and_in_a_box(name: str) -> None:
 def plain(name: str) -> Function:
     """Return the function that applies a row, all of whose arguments are inputs."""
     row, builder = TABLE[name], Builder()
-    inputs = [builder.input(letter) for letter in "abc"[: row.arity]]
+    inputs = [builder.input(letter) for letter in "abcd"[: row.arity]]
     result = row(*(Node(builder, number) for number in inputs))
     node = as_number(result) if row.boolean else result
     return Function.build(builder, inputs, [node.id], ["y"])

@@ -25,7 +25,7 @@ DOUBLED = Primitive(
 
 def function_of(row: Primitive) -> Function:
     builder = Builder()
-    places = [builder.input(letter) for letter in "abc"[: row.arity]]
+    places = [builder.input(letter) for letter in "abcd"[: row.arity]]
     return Function.build(builder, places, [row(*(Node(builder, k) for k in places)).id], ["y"])
 
 

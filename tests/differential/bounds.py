@@ -18,7 +18,16 @@ from scipy.special import gammaln
 
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.execute.lower.schedule import ScalarProgram
-from difflab.primitives import bessel, beta_functions, dawson, integrals, inverses, remainders
+from difflab.primitives import (
+    bessel,
+    beta_functions,
+    dawson,
+    densities,
+    integrals,
+    inverses,
+    remainders,
+    scaled_erfc,
+)
 
 __all__ = ["Bounded", "bounded", "exact_row"]
 
@@ -35,7 +44,8 @@ ARGUMENT_ULPS = 8.0
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
 SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "derf", "dpower_exponent", "dndtri"}
 SPECIAL |= {*remainders.__all__, *bessel.__all__, *integrals.__all__, *inverses.__all__}
-SPECIAL |= {*dawson.__all__, *beta_functions.__all__, "erfcx", "erfi"}
+SPECIAL |= {*dawson.__all__, *beta_functions.__all__, *densities.__all__, *scaled_erfc.__all__}
+SPECIAL |= {"erfi", "log_ndtr_derivative"}
 EXPONENTIALS = {"dndtri"}
 """Exponentials of what SciPy has rounded, which lose as many more digits as their exponent has."""
 PERIOD, PART = 0.4, 0.382
@@ -46,7 +56,7 @@ SUMS = {"logaddexp"}
 """Of which an operand is a term, so that the result may be much smaller than what was rounded."""
 GAMMAS = {*beta_functions.__all__}
 """Of which SciPy adds and subtracts logarithms of gamma that may be larger than the result."""
-POWERS = {"gammainc", "gammaincc", "dgammainc"}
+POWERS = {"gammainc", "gammaincc"}
 """Of which SciPy computes xᵃ by logarithms: as many digits are lost as the exponent has, and what
 is less than the least normal number is 0."""
 WAVES = {"besselj", "bessely"}

@@ -36,7 +36,7 @@ def function_of(name: str) -> Function:
     """Return the row's function of its arguments, with its orders as constants."""
     row, builder = TABLE[name], Builder()
     fixed = [low for low, _ in row.samples[: orders(row)]]
-    inputs = [builder.input(letter) for letter in "abc"[orders(row) : row.arity]]
+    inputs = [builder.input(letter) for letter in "abcd"[orders(row) : row.arity]]
     result = row(*fixed, *(Node(builder, number) for number in inputs))
     node = as_number(result) if row.boolean else result
     return Function.build(builder, inputs, [node.id], ["y"])

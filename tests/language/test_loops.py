@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from difflab.errors import DifflabError, MethodTimeout, ParseError, ShapeError
 from difflab.graph.control import Loop, WhileLoop
 from difflab.referee.referee import Referee
 from tests.support.documents import ROOT, python_failures
+from tests.support.languages import C
 from tests.support.rows import for_each
 
 V = np.array([0.5, -1.25, 2.0])
@@ -279,3 +281,29 @@ def test_the_page_about_loops_says_the_truth() -> None:
     page = ROOT / "docs" / "reference" / "loops.md"
     failures = python_failures(page.read_text(encoding="utf-8"), page.name)
     assert not failures, failures
+
+
+NO_STEPS = {
+    "counted": lambda x: dl.fori_loop(0, 0, lambda i, y: y * x, x * x),
+    "over an array": lambda x: dl.scan(lambda y, a: (y * x + a, y), x * x, np.zeros(0))[0],
+    "results": lambda x: x * x + np.sum(dl.scan(lambda y, a: (y * x, y), x, np.zeros(0))[1]),
+    "nested": lambda x: dl.fori_loop(
+        0, 2, lambda i, y: x * dl.fori_loop(0, 0, lambda j, z: z * y, y), 1.0
+    ),
+}
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+@for_each("name", NO_STEPS)
+def test_loops_without_steps_are_what_they_begin_with(
+    name: str, order: int, tmp_path: Path
+) -> None:
+    """Each is x²; their derivatives print text that is read back, and C that compiles."""
+    function = dl.trace(NO_STEPS[name], 1.5)
+    for _ in range(order):
+        function = dl.gradient(function)
+    wanted = (2.25, 3.0, 2.0, 0.0)[order]
+    assert float(np.ravel(function(1.5))[0]) == wanted
+    assert float(np.ravel(dl.parse(str(function))(1.5))[0]) == wanted
+    if C.there:
+        assert C.values([function], [np.array([[1.5]])], tmp_path)[0].ravel().tolist() == [wanted]

@@ -33,10 +33,9 @@ def lines(row: Primitive, count: int) -> Iterator[Function]:
         pairs = zip(shares, row.samples, strict=True)
         point = [float(low + share * (high - low)) for share, (low, high) in pairs]
         slopes = [1.0, *(rng.uniform(0.25, 1.0, 2) * rng.choice([-1.0, 1.0], 2)).tolist()]
-        along = slopes[: len(point)]
-        if orders(row):  # only the last argument varies
-            first = [float(low) for low, _ in row.samples[:-1]]
-            point, along = [*first, point[-1]], [*[0.0] * orders(row), 1.0]
+        fixed = orders(row)
+        along = [*[0.0] * fixed, *slopes[: len(point) - fixed]]
+        point[:fixed] = [float(low) for low, _ in row.samples[:fixed]]
         yield _line(row, point, along)
 
 

@@ -23,6 +23,7 @@ from tests.support.rows import failures
 ALL = [C, JAVASCRIPT, *LANGUAGES, STAN]
 POSIX = {"C", "Fortran", "CUDA", "CUDA on a GPU"}
 INTEGERS = (0, 1, 2, 5, -3)
+DENSITY = "gammainc_derivative"
 TRUTHS: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, ...], float]] = {
     "besselj": (mpmath.besselj, INTEGERS, 4.0),
     "bessely": (mpmath.bessely, INTEGERS, 8.0),
@@ -38,7 +39,11 @@ TRUTHS: dict[str, tuple[Callable[[Any, Any], Any], tuple[float, ...], float]] = 
         (0.5, 1, 2.5, 7, 30, 99.5),
         12.0,
     ),
-    "dgammainc": (lambda a, x: x ** (a - 1) * mpmath.exp(-x) / mpmath.gamma(a), (0.5, 2, 7), 8.0),
+    "gammainc_derivative": (
+        lambda a, x: x ** (a - 1) * mpmath.exp(-x) / mpmath.gamma(a),
+        (0.5, 2, 7),
+        8.0,
+    ),
 }
 """The function, orders and bound in ULP; of J and Y beyond the turning point, of √(J² + Y²)."""
 
@@ -70,9 +75,9 @@ def test_printed_code_of_an_order_agrees_with_mpmath(
     name: str, language: Language, tmp_path: Path
 ) -> None:
     orders = TRUTHS[name][1]
-    text = "gammainc({0}, x)" if name == "dgammainc" else f"{name}({{0}}, x)"
+    text = "gammainc({0}, x)" if name == DENSITY else f"{name}({{0}}, x)"
     functions = [dl.parse(text.format(order)) for order in orders]
-    if name == "dgammainc":
+    if name == DENSITY:
         functions = [dl.gradient(function) for function in functions]
     if name in ("besselj", "bessely") and language is JAVASCRIPT:
         pytest.skip("those of any order are held by test_javascript_special.py")
@@ -122,7 +127,7 @@ EDGES = [0.0, 5e-324, -1.0, math.inf, -math.inf, math.nan, 800.0, 1e300]
 
 
 AT_EDGES = [
-    *(f"{name}({order}, x)" for name in TRUTHS if name != "dgammainc" for order in (1, 2)),
+    *(f"{name}({order}, x)" for name in TRUTHS if name != DENSITY for order in (1, 2)),
     *(f"{name}({k}, 1, x)" for name, k in FORMS),
     *("gammainc(100, x)", "gammaincc(100, x)"),
 ]
@@ -162,3 +167,36 @@ def test_printed_python_computes_derivatives_of_constant_orders() -> None:
         with mpmath.workdps(40):
             expected = float(mpmath.diff(form, mpmath.mpf(x)))
         assert names["f"](x)[0] == pytest.approx(expected, rel=1e-14)
+
+
+DERIVATIVES = [
+    ("erfcx(x)", [-3.0, -0.1, 0.0, 0.7, 1.5, 40.0, 1e6]),
+    ("log_ndtr(x)", [-1e6, -3.0, -0.75, -0.1, 0.0, 0.7, 1.5, 30.0]),
+    ("gammainc(2.5, x)", [1e-9, 0.5, 1.5, 40.0]),
+    ("gammainc(1e10, x)", [1e10, 1e10 + 1e5]),
+    ("gammaincc(0.5, x)", [0.01, 3.0, 90.0]),
+    ("betainc(2, 3.5, x)", [1e-9, 0.2, 0.9]),
+    ("betainc(1e5, 2e5, x)", [0.3333, 0.334]),
+    ("lambertw(x)", [-0.3678794411714423, -0.3, -0.01, 0.0, 2.0, 1e300]),
+    ("sigmoid(x)", [-700.0, -1e-9, 0.3, 40.0]),
+]
+
+
+@pytest.mark.parametrize("language", [C, JAVASCRIPT], ids=lambda each: each.name)
+def test_printed_derivatives_are_those_of_the_evaluator(language: Language, tmp_path: Path) -> None:
+    """Which `test_derivatives.py` holds to mpmath."""
+    if not language.there:
+        pytest.skip(f"needs {language.needed}")
+    functions, points = [], []
+    for text, at in DERIVATIVES:
+        function = dl.parse(text)
+        for _ in range(3):
+            function = dl.gradient(function)
+            functions.append(function)
+            points.append(np.array(at)[:, None])
+    found = language.values(functions, points, tmp_path)
+    for function, at, values in zip(functions, points, found, strict=True):
+        wanted = np.ravel(function.values(at))
+        np.testing.assert_allclose(
+            values[:, 0], wanted, rtol=2e-14, atol=1e-300, err_msg=str(function)
+        )

@@ -7,17 +7,20 @@ from difflab.primitives import (
     bessel,
     beta_functions,
     dawson,
+    densities,
     entropies,
     integrals,
     inverses,
     normal,
     remainders,
+    scaled_erfc,
     zeta_function,
 )
 
 __all__ = ["NOT_IN_CUPY", "NO_CUDA_CODE", "NO_MACHINE_CODE", "SPECIAL", "UNSPELLED"]
 
-_SCIPYS = (airy, bessel, beta_functions, dawson, integrals, inverses, normal, zeta_function)
+_SCIPYS = (airy, bessel, beta_functions, dawson, densities, integrals, inverses, normal)
+_SCIPYS += (scaled_erfc, zeta_function)
 
 SPECIAL = {
     "polygamma",
@@ -31,7 +34,7 @@ NO_MACHINE_CODE = {"polygamma", "zeta", *airy.__all__}
 NO_CUDA_CODE = {
     *("digamma", "polygamma"),
     *(name for each in (*_SCIPYS, entropies) for name in each.__all__),
-} - {"dawsn_derivative", "de1", "dei", "derfi", "dlogit", "dndtr", "lambertw"}
+} - {"dawsn_derivative", "de1", "dei", "derfi", "dlogit", "dndtr", "dlambertw", "lambertw"}
 """Rows that CUDA code does not compute."""
 
 UNSPELLED = {

@@ -24,14 +24,27 @@ MOST_UNROLLED = 10_000
 
 
 def append_loop(loop: Loop, values: Sequence[Any]) -> list[Node]:
-    """Append the loop to the graph of its arguments; return its outputs."""
+    """Append the loop to the graph of its arguments; return its outputs.
+
+    One without steps is what it begins with, and results without elements.
+    """
+    if loop.steps == 0:
+        return _unchanged(loop, values)
     return unpacked(loop_value(loop, values), loop.output_shapes)
 
 
 def loop_value(loop: Loop, values: Sequence[Any]) -> Node:
     """Append the loop to the graph of its arguments; return its outputs as one vector."""
-    value: Node = _row_of(loop)(*values)
+    value: Node = packed(_unchanged(loop, values)) if loop.steps == 0 else _row_of(loop)(*values)
     return value
+
+
+def _unchanged(loop: Loop, values: Sequence[Any]) -> list[Node]:
+    builder = next(value.builder for value in values if isinstance(value, Node))
+    rest = zeros(builder, loop.output_shapes)
+    carried = zip(values[: loop.carries], rest, strict=False)
+    found = [value if isinstance(value, Node) else zero + value for value, zero in carried]
+    return [*found, *rest[loop.carries :]]
 
 
 def _jvp(loop: Loop, dots: Sequence[Node], y: Node, *args: Node) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from difflab.autodiff.engine.squares import with_sums_of_squares
 from difflab.autodiff.engine.zeros import Zeros
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -26,8 +27,8 @@ class Sweep:
         self.function = function
         self.joins = joins or any(row.workspace for row in function.graph.primitives)
         self.resolves = resolves
-        self.graph: Graph = function.graph
-        self.builder = Builder.continuing(function.graph)
+        self.graph: Graph = with_sums_of_squares(function)
+        self.builder = Builder.continuing(self.graph)
         self.zeros = Zeros(self.builder)
         self.opcode: list[int] = self.graph.opcode.tolist()
         self.starts: list[int] = self.graph.starts.tolist()

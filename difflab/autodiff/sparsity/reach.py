@@ -176,7 +176,7 @@ def _levelled(into: Pattern, n: int, m: int) -> Pattern:
 def _check(entries: int) -> None:
     if entries > ENTRIES_LIMIT:
         raise UnsupportedError(
-            f"the derivative is not sparse: its pattern has {entries:,} entries, more than "
+            f"the derivative is not sparse: its pattern has up to {entries:,} entries, more than "
             f"{ENTRIES_LIMIT:,}; products by jvp, vjp or hvp need no matrix"
         )
 

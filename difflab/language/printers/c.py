@@ -186,7 +186,8 @@ class CPrinter(BracesPrinter, PackedPrinter):
             self.loops([("i", size)], f"{name}[i]", "=", f"{value}[i]")
 
     def ignore(self, name: str) -> None:
-        self.add(f"(void){name};")
+        if name:  # an array without elements has none
+            self.add(f"(void){name};")
 
     def collected(self, elements: Sequence[str]) -> str:
         name = self._room(len(elements))

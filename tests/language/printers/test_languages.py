@@ -58,7 +58,7 @@ def runs(language: Language) -> Language:
 
 def function_of(row: Primitive) -> Function:
     builder = Builder()
-    inputs = [builder.input(name) for name in "abc"[: row.arity]]
+    inputs = [builder.input(name) for name in "abcd"[: row.arity]]
     return Function.build(builder, inputs, [builder.emit(row, inputs)], ["y"])
 
 

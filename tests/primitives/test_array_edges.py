@@ -1,0 +1,136 @@
+"""Rows of arrays where their derivatives are small, or smooth though a rule would not see it."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+import difflab as dl
+from tests.support.rows import for_each
+
+LOGITS = [
+    [40.0, 0.0],
+    [0.0, 40.0],
+    [700.0, 3.0, -1.0],
+    [0.3, 0.1, -2.0],
+    [1.0, 1.0],
+    [36.8, 0.0, 36.8],
+]
+
+
+def shares(x: list[float]) -> list[mpmath.mpf]:
+    parts = [mpmath.exp(mpmath.mpf(v)) for v in x]
+    return [part / sum(parts) for part in parts]
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+@for_each("x", LOGITS)
+def test_shares_that_round_to_1_have_derivatives(x: list[float], name: str, mode: str) -> None:
+    """Of p = softmax(x): pᵢ(δᵢₖ − pₖ), which is 1e-18 for the logits 40 and 0, where p₀ is 1."""
+    found = dl.jacobian(dl.parse(f"x: [{len(x)}]; {name}(x)"), mode)
+    if name == "logsumexp":
+        found = dl.jacobian(found, mode)
+    with mpmath.workdps(700):
+        p = shares(x)
+        scale = [mpmath.mpf(1)] * len(x) if name == "log_softmax" else p
+        wanted = [
+            [float(scale[i] * ((i == k) - p[k])) for k in range(len(x))] for i in range(len(x))
+        ]
+    np.testing.assert_allclose(found(np.array(x)), wanted, rtol=1e-14, atol=0)
+
+
+SIGNS = np.zeros((3, 3, 3))
+"""The sign of a permutation, by which det A = Σ sᵢₖₘ sⱼₗₙ aᵢⱼ aₖₗ aₘₙ/6."""
+for _order in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+    SIGNS[_order] = 1.0
+    SIGNS[_order[::-1]] = -1.0
+
+SINGULAR = [
+    [[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [0.0, 1.0, 3.0]],
+    [[1.0, 2.0, -1.0], [2.0, 4.0, -2.0], [-3.0, -6.0, 3.0]],
+    [[0.0] * 3] * 3,
+    [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0 + 1e-9]],
+]
+
+
+def derivatives_of(text: str, modes: str) -> list[dl.Function]:
+    found = [dl.parse(text)]
+    for letter in modes:
+        found.append(dl.jacobian(found[-1], "forward" if letter == "f" else "reverse"))
+    return found[1:]
+
+
+@pytest.mark.parametrize("modes", ["ffff", "rfff"])
+def test_the_determinant_of_singular_matrices_has_the_derivatives_of_a_polynomial(
+    modes: str,
+) -> None:
+    found = derivatives_of("A: [3, 3]; det(A)", modes)
+    third = np.einsum("ikm,jln->ijklmn", SIGNS, SIGNS)
+    for matrix in SINGULAR:
+        a = np.array(matrix)
+        second = np.einsum("ijklmn,mn->ijkl", third, a)
+        first = np.einsum("ijkl,kl->ij", second, a) / 2
+        for got, wanted in zip(found, (first, second, third, np.zeros((3,) * 8)), strict=True):
+            got = np.asarray(got(a)).reshape(wanted.shape)
+            np.testing.assert_allclose(got, wanted, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("target", ["numpy", "native", "exact"])
+def test_the_hessian_of_a_determinant_at_singular_matrices_in_every_target(target: str) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite", reason="llvmlite compiles machine code")
+    if target == "exact":
+        pytest.importorskip("flint", reason="python-flint computes it")
+    of_two = dl.compile(dl.hessian(dl.parse("A: [2, 2]; det(A)")), target)
+    wanted = [
+        [0.0, 0.0, 0.0, 1.0],
+        [0.0, 0.0, -1.0, 0.0],
+        [0.0, -1.0, 0.0, 0.0],
+        [1.0, 0.0, 0.0, 0.0],
+    ]
+    for matrix in ([[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]], [[3.0, 1.0], [1.0, 2.0]]):
+        np.testing.assert_allclose(of_two(np.array(matrix)), wanted, rtol=0, atol=1e-14)
+    of_one = dl.compile(dl.hessian(dl.parse("A: [1, 1]; det(A)")), target)
+    assert np.ravel(of_one(np.zeros((1, 1)))).tolist() == [0.0]
+
+
+SQUARES = [
+    ("abs(x)^2", 1, 2.0),
+    ("abs(x)*abs(x)", 1, 2.0),
+    ("abs(x)^4 + abs(x)^2", 1, 2.0),
+    ("hypot(x, y)^2", 2, 2.0),
+    ("hypot(x, y)^4 + x^2 + y^2", 2, 2.0),
+    ("norm([x, y])^2", 2, 2.0),
+    ("sqrt(x^2 + y*y)^2", 2, 2.0),
+    ("r = norm([x, y]); 3*(r*r)", 2, 6.0),
+]
+
+
+@pytest.mark.parametrize("modes", ["ff", "rr", "fr"])
+@for_each(("text", "inputs", "size"), SQUARES)
+def test_squares_of_norms_are_smooth_at_0(text: str, inputs: int, size: float, modes: str) -> None:
+    """They are sums of squares, whose Hessian is a multiple of the identity."""
+    function = dl.parse(text)
+    hessian = derivatives_of(text, modes)[-1]
+    for at in ([0.0] * inputs, [3.0, -4.0][:inputs]):
+        found = np.asarray(hessian(*at)).reshape(inputs, inputs)
+        if at[0] == 0.0 or "^4" not in text:
+            np.testing.assert_allclose(found, size * np.eye(inputs), rtol=1e-15, atol=1e-15)
+    along = dl.taylor(lambda t: function(*[t] * inputs), 0.0, 3)
+    assert np.ravel(along).tolist() == [0.0, 0.0, inputs * size / 2, 0.0]
+
+
+def test_a_norm_that_is_a_result_beside_its_square_stays_a_norm() -> None:
+    both = dl.jacobian(dl.parse("x: [2]; r = norm(x); [r^2, r]"))
+    assert np.asarray(both(np.array([3.0, 4.0]))).tolist() == [[6.0, 8.0], [0.6, 0.8]]
+
+
+def test_powers_with_an_exponent_that_is_an_input_have_derivatives_above_it() -> None:
+    found = dl.parse("x^n")
+    for order in range(1, 6):
+        found = dl.partial(found, "x")
+        for n in (1, 2, 3, 4):
+            value = float(np.ravel(found(x=0.0, n=float(n)))[0])
+            assert value == (np.prod(np.arange(1, n + 1)) if order == n else 0.0), (order, n)
