@@ -1,6 +1,6 @@
 """Random formulas over every function of the language, with points of extreme magnitudes.
 
-A formula is drawn as bytes, four an operation, and written as a program of the language. The
+A formula is drawn as bytes, some for each operation, and written as a program of the language. The
 functions are read from the table; nothing is listed by hand.
 """
 
@@ -104,6 +104,8 @@ def _words() -> list[Word]:
 
 
 WORDS = _words()
+BYTES = 1 + max(word.arity for word in WORDS)
+"""Bytes of one operation: its word and its operands."""
 
 
 def _written(variables: int, operations: Iterable[bytes]) -> str:
@@ -147,16 +149,16 @@ def _formula(code: bytes, coordinates: bytes) -> Formula:
     size = len(VARIABLES)
     points = [numbers[start : start + size] for start in range(0, len(numbers), size)]
     points[-1] += [1.0] * (size - len(points[-1]))
-    operations = [code[start : start + 4] for start in range(2, len(code), 4)]
-    operations[-1] = operations[-1].ljust(4, b"\0")
+    operations = [code[start : start + BYTES] for start in range(2, len(code), BYTES)]
+    operations[-1] = operations[-1].ljust(BYTES, b"\0")
     text = _written(1 + code[1] % size, operations)
     return Formula(text, tuple(map(tuple, points)), code[0])
 
 
-_MOST = 2 + 4 * LONGEST
+_MOST = 2 + BYTES * LONGEST
 _CODES = st.one_of(  # one operation, some, and many
-    st.binary(min_size=6, max_size=6),
-    st.binary(min_size=6, max_size=_MOST),
+    st.binary(min_size=2 + BYTES, max_size=2 + BYTES),
+    st.binary(min_size=2 + BYTES, max_size=_MOST),
     st.binary(min_size=2 * _MOST // 3, max_size=_MOST),
 )
 _COORDINATES = st.binary(min_size=16, max_size=4 * POINTS)

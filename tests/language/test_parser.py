@@ -175,7 +175,7 @@ def test_one_computation_is_one_node() -> None:
 def test_every_function_of_the_table_parses(spelling: str) -> None:
     row = by_spelling[spelling]
     declared = "x: [3]; " if row.name == "sum" else ""
-    graph = parse(f"{declared}{spelling}({', '.join('xyz'[: row.arity])})").graph
+    graph = parse(f"{declared}{spelling}({', '.join('xyzw'[: row.arity])})").graph
     assert graph.primitive(len(graph) - 1) is row
 
 

@@ -276,6 +276,8 @@ def _late(signum: int, frame: Any) -> None:
 
 def main(names: Sequence[str]) -> None:
     """Compute the truths of the named rows, or of all, and write the file."""
+    if unknown := set(names) - set(ROWS):
+        sys.exit(f"no row of truths: {', '.join(sorted(unknown))}; the rows are {', '.join(ROWS)}")
     signal.signal(signal.SIGALRM, _late)
     table = json.loads(FILE.read_text()) if names and FILE.exists() else {}
     for name in names or ROWS:

@@ -124,7 +124,7 @@ def fortran(function: Function, name: str = "f") -> str:
     end module
     """
     if _has_constant_operations(function.graph):
-        function = rewritten(function, _computed)
+        function = rewritten(function.in_floats, _computed)
     return _Fortran(function, name).source()
 
 

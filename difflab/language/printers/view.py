@@ -61,7 +61,8 @@ class PrintedGraph:
         Primitives that the notation implies; a broadcast too is skipped where the shapes of its
         neighbours imply it. None skips nothing.
     companions : bool
-        Whether companions such as ``dlog`` are kept, for a language that has templates for them.
+        Whether companions such as ``dlog`` are kept, for a language that has templates for them
+        and computes in float64.
     calls : bool
         Whether custom functions and loops are kept, as calls.
     loops : bool
@@ -94,7 +95,9 @@ class PrintedGraph:
         empty: bool = True,
         orders: bool = False,
     ) -> None:
-        if not companions:
+        if companions:
+            function = function.in_floats
+        else:
             function = expanded(function, customs=not calls, loops=not loops)
         if orders and any(row.of_order for row in function.graph.primitives):
             function = rewritten(function, _of_constant_order)

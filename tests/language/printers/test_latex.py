@@ -22,7 +22,7 @@ SCALARS = [name for name, row in by_spelling.items() if row.shape is None]
 
 @for_each("spelling", sorted(set(SCALARS) - UNKNOWN_THERE))
 def test_every_function_of_the_table_is_typeset(spelling: str) -> None:
-    arguments = ", ".join(["x + 1", "y^2", "-z"][: by_spelling[spelling].arity])
+    arguments = ", ".join(["x + 1", "y^2", "-z", "w"][: by_spelling[spelling].arity])
     call = f"{spelling}({arguments})"
     PARSER.parse(f"${latex(parse(f'{call}^2/{call} - 2*{call}'))}$")
 

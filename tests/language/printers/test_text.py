@@ -80,7 +80,7 @@ def test_printed_forms(program: str, printed: str) -> None:
 def test_every_function_of_the_table_is_read_back(spelling: str) -> None:
     row = by_spelling[spelling]
     declared = "x: [3]; " if row.name == "sum" else ""
-    function = parse(f"{declared}2 - {spelling}({', '.join('xyz'[: row.arity])})^2")
+    function = parse(f"{declared}2 - {spelling}({', '.join('xyzw'[: row.arity])})^2")
     assert parse(text(function)) == function
 
 
