@@ -38,9 +38,9 @@ Array = NDArray[np.float64]
 Rows = dict[str, Primitive]
 
 ULPS = 4
-LOOSE = {"beta": 64, "dcbrt": 8, "derfi": 8, "log_ndtr_derivative": 12, "log_remainder": 32}
-"""Several functions of libmvec in one, squares, and differences of its logarithms; of beta the
-exponential of some hundred."""
+LOOSE = {"beta": 512, "dcbrt": 8, "derfi": 8, "log_ndtr_derivative": 12, "log_remainder": 32}
+"""Several functions of libmvec in one, squares, and differences of its logarithms; of beta at
+(40, 700) the exponential of 117 + 39, each a product with a logarithm of up to 4 units."""
 SAMPLED = {name: row for name, row in TABLE.items() if row.samples and row.shape is None}
 ROWS = for_each("name", SAMPLED)
 NATIVE = pytest.param(
