@@ -26,7 +26,7 @@ from _pytest.doctest import DoctestModule
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("full_only.txt")
 # CPU seconds of the quick tier's tests; collecting them in each process comes on top.
-BUDGET = 240.0
+BUDGET = 235.0
 # Tests that ask for this fixture do less in the quick tier, and so are always part of it.
 SCALED = "full"
 
