@@ -28,6 +28,7 @@ def sorted_forms(expression: Any) -> list[Any]:
     masked, exponents = _without_large_exponents(_without_squared_signs(expression))
     found = [masked, *_forms(masked)]
     found += list(map(_own_functions, found))
+    found += list(map(_paired_squares, found))
     found += [require("sympy").powsimp(form, combine="exp") for form in found]
     found += list(map(_without_minus, found))
     whole = dict.fromkeys(form.xreplace(exponents) for form in found)
@@ -98,6 +99,7 @@ def _forms(expression: Any) -> list[Any]:
         ways.append(_simpler_pieces)
     for family in _families():
         if expression.has(*family):
+            ways += [sympy.expand_mul]
             ways += [partial(_without_squares, family=family, replaced=k) for k in (0, 1)]
     return list(attempted(expression, ways))
 
@@ -237,3 +239,37 @@ def _quotients(product: Any, family: tuple[Any, ...]) -> Any:
         others += [sine(angle) ** a if a > 0 else cosecant(angle) ** -a]
         others += [cosine(angle) ** b if b > 0 else secant(angle) ** -b]
     return require("sympy").Mul(*others)
+
+
+def _paired_squares(expression: Any) -> Any:
+    """Return an expression with a·sec² for a·tan² + a, and the other three of this kind."""
+    return expression.replace(lambda e: e.is_Add, _without_pairs)
+
+
+def _without_pairs(total: Any) -> Any:
+    """Return a sum with one term for a square of a tangent and the term of the same factors."""
+    sympy = require("sympy")
+    terms = dict.fromkeys(total.args)
+    for term in total.args:
+        for factor in sympy.Mul.make_args(term):
+            base, exponent = factor.as_base_exp()
+            if exponent != 2 or type(base) not in (squares := _squares()):
+                continue
+            square, other, sign = squares[type(base)]
+            rest = term / factor
+            if term in terms and other * rest in terms:
+                del terms[term], terms[other * rest]
+                terms[sign * rest * square(*base.args) ** 2] = None
+    return sympy.Add(*terms)
+
+
+@cache
+def _squares() -> dict[Any, tuple[Any, int, int]]:
+    """Return f → (g, a, b) with f² + a = b·g²."""
+    sympy = require("sympy")
+    return {
+        sympy.tan: (sympy.sec, 1, 1),
+        sympy.cot: (sympy.csc, 1, 1),
+        sympy.tanh: (sympy.sech, -1, -1),
+        sympy.coth: (sympy.csch, -1, 1),
+    }
