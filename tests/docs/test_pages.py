@@ -28,6 +28,7 @@ from difflab.primitives import TABLE
 from tests.support.documents import (
     ROOT,
     Session,
+    blocks,
     links,
     matches,
     printed,
@@ -107,7 +108,9 @@ def test_commands_print_what_is_shown(page: str, session: Session, folder: Path)
 
 @pytest.mark.parametrize("page", ALL)
 def test_commands_fit_beside_the_contents(page: str) -> None:
-    commands = re.findall(r"^\$ .*$", text_of(page), re.MULTILINE)
+    shell = [block for block in blocks(text_of(page)) if block.language in ("sh", "console")]
+    code = "\n".join(block.text for block in shell)
+    commands = re.findall(r"^(?:\$ |difflab )[^#\n]*", code, re.MULTILINE)
     assert max(map(len, commands), default=0) <= WIDEST
 
 
