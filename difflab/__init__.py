@@ -30,6 +30,7 @@ Control flow: one node in a trace, with JAX's signatures
 
 Comparing
     compare              every method on one function, at a point or over a domain
+    columns              its results, and those of a study, as a table for pandas or Arrow
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
     enclose              proved bounds of value and derivatives, at a point or over a box
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
     from difflab.proof import enclose, prove
+    from difflab.report.columns import columns
     from difflab.report.comparison.result import compare
     from difflab.stabilisation.proof import stabilise
 
@@ -133,6 +135,7 @@ __all__ = [
     "arrays",
     "checkpoint",
     "checkpoint_chain",
+    "columns",
     "compare",
     "compile",
     "cond",
@@ -200,6 +203,7 @@ _HOMES = {
     "apply": "difflab.interop.large",
     "checkpoint": "difflab.eager",
     "checkpoint_chain": "difflab.eager",
+    "columns": "difflab.report.columns",
     "compare": "difflab.report.comparison.result",
     "compile": "difflab.execute",
     "cond": "difflab.autodiff.control.branches",
