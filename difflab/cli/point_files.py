@@ -55,8 +55,10 @@ def arrays_in(name: str, place: SourceLocation) -> Values:
     return found
 
 
-def numbers_in(content: str, name: str) -> Values:
+def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
     """Return the numbers and arrays of a JSON object by their names.
+
+    With `trees` a value may also be an object, or a list of objects, of such values.
 
     Raises
     ------
@@ -68,7 +70,11 @@ def numbers_in(content: str, name: str) -> Values:
         for position, (key, _) in enumerate(found):
             if any(key == earlier for earlier, _ in found[:position]):
                 raise _at_key(content, name, key).error(PointError, f"{key!r} is given twice")
-        return dict(found)
+        return numbers(dict(found)) if trees else dict(found)
+
+    def numbers(values: Values) -> Values:
+        read = _value if trees else _number
+        return {key: read(value, key, _at_key(content, name, key)) for key, value in values.items()}
 
     try:
         read = json.loads(content, object_pairs_hook=pairs, parse_int=float)
@@ -80,7 +86,16 @@ def numbers_in(content: str, name: str) -> Values:
     if not isinstance(read, dict):
         hint = 'write {"x1": 2, "w": [1, 2, 3]}'
         raise PointError(f"{name!r} holds no JSON object of names and values", hint=hint)
-    return {key: _number(value, key, _at_key(content, name, key)) for key, value in read.items()}
+    return read if trees else numbers(read)
+
+
+def _value(value: Any, key: str, place: SourceLocation) -> Any:
+    """Return a value of an object in a tree, whose inner objects have been read."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return [each if isinstance(each, dict) else _number(each, key, place) for each in value]
+    return _number(value, key, place)
 
 
 def _number(value: Any, key: str, place: SourceLocation) -> Any:

@@ -256,7 +256,7 @@ gammainc_derivative: Primitive = Primitive(
     kernel=_gamma_kernel,
     rule=elementwise(None, _no_gamma, lambda t, y, n, a, x: t * gammainc_derivative(n + 1, a, x)),
     sympy=_gamma_form,
-    mpmath=_gamma_form,
+    mpmath=lambda mp, n, a, x: _gamma_form(mp, n, a, x) if a > 0 and x >= 0 else mp.nan,
     flint="gammainc_derivative",
     c="",
     javascript="gammainc_derivative({0}, {1}, {2})",
@@ -279,7 +279,9 @@ betainc_derivative: Primitive = Primitive(
         lambda t, y, n, a, b, x: t * betainc_derivative(n + 1, a, b, x),
     ),
     sympy=_beta_form,
-    mpmath=_beta_form,
+    mpmath=lambda mp, n, a, b, x: (
+        _beta_form(mp, n, a, b, x) if a > 0 and b > 0 and 0 <= x <= 1 else mp.nan
+    ),
     flint="betainc_derivative",
     c="",
     javascript="betainc_derivative({0}, {1}, {2}, {3})",
