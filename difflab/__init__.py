@@ -29,8 +29,7 @@ Control flow: one node in a trace, with JAX's signatures
     cond, scan, fori_loop, while_loop
 
 Comparing
-    compare              every method on one function, at a point or over a domain
-    columns              its results, and those of a study, as a table for pandas or Arrow
+    compare              every method, at a point or over a domain; columns makes it a dataframe
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
     enclose              proved bounds of value and derivatives, at a point or over a box
