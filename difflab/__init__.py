@@ -29,7 +29,7 @@ Control flow: one node in a trace, with JAX's signatures
     cond, scan, fori_loop, while_loop
 
 Comparing
-    compare              every method, at a point or over a domain; columns makes it a dataframe
+    compare              every method on one function; columns makes its result a dataframe
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
     enclose              proved bounds of value and derivatives, at a point or over a box

@@ -25,13 +25,13 @@ EXPONENT = 6
 
 def sorted_forms(expression: Any) -> list[Any]:
     """Return forms of an expression, of its own functions only, the shortest first."""
-    masked, exponents = _without_large_exponents(_without_squared_signs(expression))
+    masked, numbers = _without_large_numbers(_without_squared_signs(expression))
     found = [masked, *_forms(masked)]
     found += list(map(_own_functions, found))
     found += list(map(_paired_squares, found))
     found += [require("sympy").powsimp(form, combine="exp") for form in found]
     found += list(map(_without_minus, found))
-    whole = dict.fromkeys(form.xreplace(exponents) for form in found)
+    whole = dict.fromkeys(form.xreplace(numbers) for form in found)
     return sorted((form for form in whole if _kinds(form) <= _kinds(expression)), key=_cost)
 
 
@@ -58,23 +58,31 @@ def _without_minus(product: Any) -> Any:
     return product
 
 
-def _without_large_exponents(expression: Any) -> tuple[Any, dict[Any, Any]]:
-    """Return an expression with symbols for the exponents that SymPy must not multiply out.
+def _without_large_numbers(expression: Any) -> tuple[Any, dict[Any, Any]]:
+    """Return an expression with symbols for what SymPy must not multiply out.
 
-    Those are 99 of a sum, and 0.1, which as a float64 is a fraction with a large denominator.
+    Those are 99 as the exponent of a sum, and 0.1, which as a float64 is a fraction with a large
+    denominator: exp(0.1*x) would be a power of that order, and common factors of such numbers are
+    powers of 2 that no one wrote.
     """
     sympy = require("sympy")
+    decimals = {
+        abs(number): sympy.Dummy(positive=True)
+        for number in expression.atoms(sympy.Rational)
+        if number.q > DYADIC
+    }
+    signed = {sign * number: sign * decimals[number] for number in decimals for sign in (1, -1)}
+    expression = expression.xreplace(signed)
     found: dict[Any, Any] = {}
     for power in expression.atoms(sympy.Pow):
         exponent = power.exp
-        if exponent.is_Rational and (
-            exponent.q > DYADIC or abs(exponent) > (EXPONENT if power.base.is_Add else DYADIC)
-        ):
+        if exponent.is_Rational and abs(exponent) > (EXPONENT if power.base.is_Add else DYADIC):
             found.setdefault(exponent, sympy.Dummy(real=True, integer=exponent.is_Integer))
     masked = expression.replace(
         lambda e: e.is_Pow and e.exp in found, lambda e: e.base ** found[e.exp]
     )
-    return masked, {symbol: exponent for exponent, symbol in found.items()}
+    numbers = {symbol: number for number, symbol in decimals.items()}
+    return masked, numbers | {symbol: exponent for exponent, symbol in found.items()}
 
 
 def _forms(expression: Any) -> list[Any]:
