@@ -24,6 +24,9 @@ __all__ = ["array_in", "arrays_in", "numbers_in"]
 
 Values = dict[str, Any]
 
+EXAMPLE = '{"x1": 2, "w": [1, 2, 3]}'
+TREE = '{"x1": 2, "params": {"w": [1, 2, 3]}}'
+
 
 def array_in(name: str, place: SourceLocation) -> NDArray[Any]:
     """Return the array in a file of NumPy's format, without unpickling anything."""
@@ -80,11 +83,12 @@ def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
         read = json.loads(content, object_pairs_hook=pairs, parse_int=float)
     except json.JSONDecodeError as error:
         place = _line(content, name, error.pos)
-        raise place.error(PointError, f"{name!r} is not JSON: {error.msg.lower()}") from error
+        hint = f"write {TREE if trees else EXAMPLE}"
+        raise place.error(PointError, f"{name!r} is not JSON: {error.msg.lower()}", hint) from error
     except RecursionError as error:
         raise PointError(f"{name!r} has too many nested brackets") from error
     if not isinstance(read, dict):
-        hint = 'write {"x1": 2, "w": [1, 2, 3]}'
+        hint = f"write {TREE if trees else EXAMPLE}"
         raise PointError(f"{name!r} holds no JSON object of names and values", hint=hint)
     return read if trees else numbers(read)
 
@@ -108,10 +112,11 @@ def _number(value: Any, key: str, place: SourceLocation) -> Any:
         try:
             array = np.array(value)
         except ValueError:
-            raise place.error(PointError, f"the rows of {key!r} differ in length") from None
+            hint = "write lists of one length: [[1, 2], [3, 4]]"
+            raise place.error(PointError, f"the rows of {key!r} differ in length", hint) from None
         if array.dtype == np.float64 and np.isfinite(array).all():
             return array
-    hint = 'write numbers or lists of numbers: {"x1": 2, "w": [1, 2, 3]}'
+    hint = f"write numbers or lists of numbers: {EXAMPLE}"
     raise place.error(PointError, f"{key!r} is not a finite number or a list of them", hint)
 
 

@@ -231,7 +231,8 @@ class Point(_Vector):
         if not self.leaves:
             raise PointError(
                 f"{root} holds no array or number of a floating-point or complex dtype: there is"
-                " no input to differentiate with respect to"
+                " no input to differentiate with respect to",
+                hint="pass a number such as 1.0, or an array of them that is not empty",
             )
         for leaf in self.leaves:
             if not all(
