@@ -135,8 +135,8 @@ class Operators(Changes, Idioms, TapedArray):
         shape = self._data.shape
         params = {"key": static_key(key, shape), "rank": len(shape)}
         made = record(index, (self,), params)
-        if type(key) is tuple and not made._data.shape and ... in key:
-            return _without_axes(self, made, params)
+        if not made._data.shape and (key is ... or (type(key) is tuple and ... in key)):
+            return _without_axes(self.copy() if self.is_number() else self, made, params)
         return made
 
     @property
