@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.code_seed import code_seed
 from tests.support.hypothesis_draws import forget_local_constants
 from tests.tiers import pytest_addoption, pytest_cmdline_main, pytest_configure
 
@@ -39,9 +39,9 @@ os.environ.setdefault(
 )
 # Some tests ask JAX for double precision: all have it, whatever ran before them.
 os.environ["JAX_ENABLE_X64"] = "1"
-# Drawn once: the workers of pytest-xdist inherit the seed that the head of the report names.
+# Once: the workers of pytest-xdist inherit the seed that the head of the report names.
 if not os.environ.get("DIFFLAB_SEED"):
-    os.environ["DIFFLAB_SEED"] = str(1_000_000 + secrets.randbelow(10**9))
+    os.environ["DIFFLAB_SEED"] = str(code_seed())
 # A shell starts what runs in the background deaf to Ctrl-C, and processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -59,7 +59,7 @@ forget_local_constants()
 
 def pytest_report_header() -> str:
     seed = os.environ["DIFFLAB_SEED"]
-    return f"differential tests: DIFFLAB_SEED={seed} repeats the fresh random programs"
+    return f"differential tests: DIFFLAB_SEED={seed} repeats the random programs of this code"
 
 
 @pytest.fixture

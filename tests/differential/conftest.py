@@ -1,4 +1,4 @@
-"""The seed of the fresh programs, which the head of every report names, and the tier."""
+"""The seed of the programs of one state of the code, and the tier."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 
 @pytest.fixture
-def fresh_seed() -> int:
-    """A seed that differs from run to run, or the one in DIFFLAB_SEED: see `tests/conftest.py`."""
+def seed_of_the_code() -> int:
+    """A seed that differs from change to change, or the one in DIFFLAB_SEED, of the report's head."""
     return int(os.environ["DIFFLAB_SEED"])
 
 

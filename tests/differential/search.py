@@ -1,8 +1,8 @@
 """Random programs: drawn by Hypothesis, checked against another implementation, and shrunk.
 
 A family is one generator of programs and one check. The tests run a share of every family with a
-fixed seed and a smaller one with a fresh seed, the quick tier a tenth of either; ``python -m
-tests.differential`` runs them for as long as it is told.
+fixed seed and a smaller one with a seed that differs from change to change, the quick tier a tenth
+of either; ``python -m tests.differential`` runs them for as long as it is told.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Family:
     check : callable
         ``check(program)`` raises AssertionError where two implementations differ.
     fixed, fresh : int
-        Programs in a full run of the tests, with a fixed seed and with a fresh one.
+        Programs in a full run of the tests, with a fixed seed and with that of the code.
     begin, finish : callable, optional
         Together the same as `check`, where programs are compiled: ``begin(program)`` checks what
         needs no compiler and returns the rest, and ``finish(rest)`` compiles that of many programs

@@ -19,8 +19,8 @@ def test_programs_of_a_fixed_seed_agree(name: str, part: int, full: bool) -> Non
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_programs_of_a_fresh_seed_agree(name: str, fresh_seed: int, full: bool) -> None:
+def test_programs_of_this_code_agree(name: str, seed_of_the_code: int, full: bool) -> None:
     found = family(name)
     count = share(found.fresh, full)
-    print(f"DIFFLAB_SEED={fresh_seed}")
-    assert search(found, count, fresh_seed) >= count // 2
+    print(f"DIFFLAB_SEED={seed_of_the_code}")
+    assert search(found, count, seed_of_the_code) >= count // 2
