@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def seed_of_the_code() -> int:
-    """A seed that differs from change to change, or the one in DIFFLAB_SEED, of the report's head."""
+    """A seed that differs from change to change; DIFFLAB_SEED, in the report, sets another."""
     return int(os.environ["DIFFLAB_SEED"])
 
 
