@@ -205,10 +205,20 @@ def _polygamma(order: int, x: Array) -> Array:
 
 
 def _trigamma(x: Array) -> Array:
-    """Return the derivative of digamma from 0 on: ζ(2, x), and 1/x where digits end before more."""
-    far = x > 1e16
-    near = torch.special.zeta(torch.full_like(x, 2.0), torch.where(far, 1.0, x))
-    return torch.where(far, 1.0 / x, near)
+    """Return the derivative of digamma from 0 on: ζ(2, x)."""
+    return zeta(torch, torch.full_like(x, 2.0), x)
+
+
+def zeta(torch: Any, s: Array, q: Array) -> Array:
+    """Return ζ(s, q) by PyTorch's function, and by Euler and Maclaurin's sum for large q.
+
+    PyTorch 2.13 gives 0 where q⁻ˢ underflows, though ζ(s, q) ≈ q¹⁻ˢ/(s - 1) does not, and nan at
+    infinity.
+    """
+    far = torch.logical_and(q > 1e8, s > 1.0)
+    large = torch.where(far, q, 1e8)
+    near = torch.special.zeta(s, torch.where(far, 1.0, q))
+    return torch.where(far, (1.0 / (s - 1.0) + 0.5 / large) * large ** (1.0 - s), near)
 
 
 def _special() -> SimpleNamespace:
@@ -217,4 +227,6 @@ def _special() -> SimpleNamespace:
         "digamma entr erf erfc erfcx erfinv gammainc gammaincc gammaln logit ndtri xlog1py xlogy"
     )
     lifted = {name: partial(_lifted, getattr(torch.special, name)) for name in names.split()}
-    return SimpleNamespace(**lifted, polygamma=_polygamma)
+    return SimpleNamespace(
+        **lifted, polygamma=_polygamma, zeta=partial(_lifted, partial(zeta, torch))
+    )

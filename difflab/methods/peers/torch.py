@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.core.pytorch import NUMPYS_NAMES
+from difflab.core.pytorch import NUMPYS_NAMES, zeta
 from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
@@ -122,7 +123,7 @@ def torch_spelling(torch: Any) -> LibrarySpelling:
         return torch.tensor(value, dtype=torch.float64)
 
     names = RenamedModule("PyTorch", torch, _names(torch, lifted))
-    return LibrarySpelling(names, _rows(torch, lifted(0.0)), lifted)
+    return LibrarySpelling(names, _rows(torch, lifted), lifted)
 
 
 def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
@@ -155,7 +156,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
     }
 
 
-def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
+def _rows(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Callable[..., Any]]:
     """Return the primitives that are one function in PyTorch."""
     return {
         "heaviside": lambda x: 0.5 * _sign(torch, x) + 0.5,
@@ -173,9 +174,10 @@ def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
             else torch.exp(x - torch.logsumexp(x, axes, True))
         ),
         # PyTorch's own softplus returns x above 20, with an error of 2e-9.
-        "softplus": lambda x: torch.logaddexp(x, zero),
+        "softplus": lambda x: torch.logaddexp(x, lifted(0.0)),
         "take": take_by_index,
         "transpose": _transposed,
+        "zeta": lambda s, q: torch.where(q > 0.0, zeta(torch, s, q), math.nan),
     }
 
 
