@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import difflab
+from tests.support.rows import for_each
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "difflab"
@@ -49,7 +50,7 @@ def requirement_names(requirements: list[str]) -> set[str]:
 # --- the public names ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", difflab.__all__)
+@for_each("name", difflab.__all__)
 def test_every_public_name_resolves(name):
     assert getattr(difflab, name) is not None
 

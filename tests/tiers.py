@@ -86,13 +86,18 @@ class Tiers:
             return collectors
         return [found for found in collectors if not isinstance(found, DoctestModule)]
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(self, collector: pytest.Collector, name: str) -> list[Any] | None:
+        """Skip test functions that the quick tier leaves out, with all their parameters."""
+        return [] if self.quick and f"{collector.nodeid}::{name}" in self.full_only else None
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None]:
         """Select the tests; of all, the dear ones come first, so that no process ends alone."""
         left_out = [item for item in items if function_of(item.nodeid) in self.full_only]
-        if left_out:
+        if left_out:  # docstring examples: test functions are skipped before items are made
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if function_of(item.nodeid) not in self.full_only]
         if self.whole_suite and not self.quick:

@@ -18,6 +18,7 @@ from difflab.primitives import TABLE
 from tests.primitives.test_arrays import CASES, applied, indices_of
 from tests.support import standin
 from tests.support.orders import orders
+from tests.support.rows import for_each
 from tests.support.special_rows import NOT_IN_CUPY
 
 
@@ -78,7 +79,7 @@ def test_the_standin_refuses_what_cupy_refuses() -> None:
     assert (2.0 * there + np.float64(1)).get().tolist() == [3.0, 3.0, 3.0]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@for_each("row", ROWS, ids=lambda row: row.name)
 def test_every_elementwise_kernel_runs_there(row: Primitive, xp: Any) -> None:
     values = points(row)
     same(row(*map(xp.asarray, values)), row(*values), xp)
@@ -89,7 +90,7 @@ def unsigned(name: str, result: Any) -> Any:
     return result**4 if name in ("eigh", "svd") else result
 
 
-@pytest.mark.parametrize(("name", "place"), PLACES)
+@for_each(("name", "place"), PLACES)
 def test_every_kernel_of_arrays_runs_there(name: str, place: int, xp: Any) -> None:
     values, params = CASES[name][place]
     operands = [*values, *indices_of(name, place)]
@@ -109,7 +110,7 @@ MOVED: dict[str, Callable[[Any], Any]] = {
 MATRIX = np.array([[0.3, 1.2, -0.5], [2.0, 0.7, 1.1]])
 
 
-@pytest.mark.parametrize("name", MOVED)
+@for_each("name", MOVED)
 def test_functions_and_their_derivatives_run_there(name: str, xp: Any) -> None:
     recorded = dl.trace(MOVED[name], MATRIX)
     there = xp.asarray(MATRIX)
@@ -123,7 +124,7 @@ def test_functions_and_their_derivatives_run_there(name: str, xp: Any) -> None:
     same(recorded(xp.asarray(batch)), recorded(batch), xp)
 
 
-@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=lambda row: row.name)
+@for_each("row", DIFFERENTIABLE, ids=lambda row: row.name)
 def test_derivatives_of_every_row_run_there(row: Primitive, xp: Any) -> None:
     values = points(row)
     there = [xp.asarray(value) for value in values]
@@ -164,7 +165,7 @@ def test_tapes_run_there(row: Primitive, again: bool, xp: Any) -> None:
                 same(bar, expected, xp)
 
 
-@pytest.mark.parametrize(("name", "place"), PLACES)
+@for_each(("name", "place"), PLACES)
 def test_tapes_of_arrays_run_there(name: str, place: int, xp: Any) -> None:
     values, params = CASES[name][place]
     assert isinstance(TABLE[name].rule, ByArgument)
@@ -180,7 +181,7 @@ def test_tapes_of_arrays_run_there(name: str, place: int, xp: Any) -> None:
         same(bar, expected, xp)
 
 
-@pytest.mark.parametrize("name", [name for name in MOVED if name != "constant"])
+@for_each("name", [name for name in MOVED if name != "constant"])
 def test_tapes_of_moved_data_run_there(name: str, xp: Any) -> None:
     (found,) = gradients(MOVED[name], [xp.asarray(MATRIX)])
     same(found, gradients(MOVED[name], [MATRIX])[0], xp)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -31,6 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_says_the_truth(page: str, folder: Path) -> None:
+    import matplotlib.pyplot as plt
+
     text = text_of(page)
     failures = python_failures(text, f"{page}.md")
     plt.close("all")

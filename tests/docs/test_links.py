@@ -10,9 +10,8 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.support.documents import INLINE_CODE, ROOT
+from tests.support.rows import for_each
 
 FENCED = re.compile(r"^( *)(`{3,}|:{3,}).*?^\1\2", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!\w+:)<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
@@ -67,7 +66,7 @@ def broken(path: Path, text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@for_each("document", DOCUMENTS)
 def test_links_lead_somewhere(document: str) -> None:
     assert not broken(ROOT / document, prose(ROOT / document))
 

@@ -37,6 +37,7 @@ from tests.support.documents import (
     write_files,
 )
 from tests.support.optional import required_modules
+from tests.support.rows import for_each
 
 FOLDER = ROOT / "docs"
 # The examples have a test of their own, which runs them in their folder.
@@ -106,7 +107,7 @@ def test_commands_print_what_is_shown(page: str, session: Session, folder: Path)
     assert matches(session.output, actual), actual
 
 
-@pytest.mark.parametrize("page", ALL)
+@for_each("page", ALL)
 def test_commands_fit_beside_the_contents(page: str) -> None:
     shell = [block for block in blocks(text_of(page)) if block.language in ("sh", "console")]
     code = "\n".join(block.text for block in shell)
@@ -141,13 +142,13 @@ def test_an_index_has_a_line_for_each_page(folder: str) -> None:
             )
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_links_lead_to_files(page: str) -> None:
     for target in links(text_of(page)):
         assert ((FOLDER / page).parent / target).exists(), target
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_pages_are_in_the_contents(page: str) -> None:
     """Every folder's index lists its pages."""
     index = "index" if "/" not in page or page.endswith("/index") else "/index"
@@ -158,7 +159,7 @@ def test_pages_are_in_the_contents(page: str) -> None:
         assert f"\n{name}\n" in text_of(f"{folder}/index")
 
 
-@pytest.mark.parametrize("page", [path for path in ALL if path not in BARE])
+@for_each("page", [path for path in ALL if path not in BARE])
 def test_the_first_paragraph_says_what_one_gets(page: str) -> None:
     first = text_of(page).split("\n\n")[1]
     assert re.match(r"[\w`\[*(]", first), first

@@ -12,6 +12,7 @@ import difflab as dl
 from difflab import primitives
 from difflab.core.primitive import Primitive
 from tests.support.orders import orders
+from tests.support.rows import for_each
 
 
 def eager(function: Callable[..., Any], *values: Any) -> tuple[Any, Any]:
@@ -76,7 +77,7 @@ def test_eager_and_parsed_agree_bit_for_bit() -> None:
 ROWS = [row for row in primitives.TABLE.values() if row.samples and row.arity == len(row.samples)]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@for_each("row", ROWS, ids=lambda row: row.name)
 def test_every_row_agrees_bit_for_bit(row: Primitive) -> None:
     if row.boolean or row.name == "as_number":
         pytest.skip("its result has no derivative")
@@ -95,7 +96,7 @@ def test_every_row_agrees_bit_for_bit(row: Primitive) -> None:
     assert np.array_equal(gradient, expected)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@for_each("row", ROWS, ids=lambda row: row.name)
 def test_second_derivatives_of_every_row(row: Primitive) -> None:
     if row.boolean or row.name == "as_number" or orders(row):
         pytest.skip("its result has no derivative")

@@ -18,6 +18,7 @@ from difflab.lab.problems.file import KINDS, Problem, element_names, read_header
 from difflab.lab.problems.library import SETS, problem_sets
 from difflab.lab.problems.references import referenced
 from difflab.referee.values import ExactValues
+from tests.support.rows import for_each
 
 MGH = {
     case["id"]: case
@@ -46,7 +47,7 @@ def differences(one: Problem) -> list[list[mpmath.mpf]]:
     return rows
 
 
-@pytest.mark.parametrize("name", SHARE)
+@for_each("name", SHARE)
 def test_references_are_those_of_mpmath_differences(name: str) -> None:
     one = dl.problem(name)
     elements = one.reference.elements

@@ -24,6 +24,7 @@ from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.language import parse
 from difflab.referee.referee import Reference, refer
+from tests.support.rows import for_each
 
 DATA = Path(__file__).parents[1] / "data"
 TRAPS: dict[str, Any] = {
@@ -119,7 +120,7 @@ def test_every_trap_has_its_expectation() -> None:
 # --- the referee ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(set(TRAPS) - set(ROUGH)))
+@for_each("name", sorted(set(TRAPS) - set(ROUGH)))
 def test_the_referee_is_right(name: str) -> None:
     _, _, truth = posed(name)
     found = refereed(name)
@@ -145,8 +146,8 @@ def test_the_referee_reports_both_sides_of_a_kink(name: str, left: int, right: i
 # --- the engine -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("mode", MODES)
+@for_each("name", EXACT)
 def test_the_engine_is_right(name: str, mode: str) -> None:
     function, point, truth = posed(name)
     found = gradient(function, mode).values(point)
@@ -156,7 +157,7 @@ def test_the_engine_is_right(name: str, mode: str) -> None:
         np.testing.assert_allclose(function.values(point), [value], rtol=1e-15, atol=5e-324)
 
 
-@pytest.mark.parametrize("name", EXACT)
+@for_each("name", EXACT)
 def test_what_is_right_is_called_right(name: str) -> None:
     assert set(verdicts(name).values()) == {"agree"}
 
@@ -247,7 +248,7 @@ def test_the_tables_rows_keep_what_the_formulas_lose(
     np.testing.assert_allclose(found, truth, rtol=1e-15, atol=5e-324)
 
 
-@pytest.mark.parametrize("name", TRAPS)
+@for_each("name", TRAPS)
 def test_reverse_gradient_takes_at_most_four_functions(name: str) -> None:
     function, _, _ = posed(name)
     assert count(gradient(function)).operations <= 4 * count(function).operations

@@ -9,9 +9,9 @@ import json
 from pathlib import Path
 
 import mpmath
-import pytest
 
 import difflab as dl
+from tests.support.rows import for_each
 
 PUBLISHED = json.loads((Path(__file__).parents[2] / "data" / "fpbench.json").read_text())
 
@@ -70,7 +70,7 @@ def test_every_problem_has_a_second_source():
     assert sorted(NAMES) == sorted({**PUBLISHED, **OTHER_FORMS})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_value_is_that_of_the_second_source(name):
     one = dl.problem(name)
     with mpmath.workdps(60):

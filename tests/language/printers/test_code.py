@@ -115,12 +115,14 @@ def in_python(function: Function, point: Sequence[float]) -> list[float]:
     return [float(v) for part in parts for v in (part if isinstance(part, list) else [part])]
 
 
-@for_each("function", functions(), ids=lambda f: repr(f.text)[:80] + f.output_names[0])
-def test_python_runs_and_agrees(function: Function) -> None:
-    point = point_of(function)
-    np.testing.assert_allclose(
-        in_python(function, point.tolist()), function.values(point), rtol=1e-13, atol=1e-15
-    )
+def test_python_runs_and_agrees() -> None:
+    every = functions()
+    with failures(len(every)) as noted:
+        for function in every:
+            with noted(f"{str(function.text)[:80]} {function.output_names[0]}"):
+                point = point_of(function)
+                found, expected = in_python(function, point.tolist()), function.values(point)
+                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
 
 
 @given(programs())
