@@ -119,3 +119,17 @@ def test_a_process_that_crashes_is_a_failure_and_the_rest_goes_on(suite, tmp_pat
     crash = "import os\n\n\ndef test_crash():\n    os._exit(1)\n\n\ndef test_after():\n    pass\n"
     (tmp_path / "tests" / "test_crash.py").write_text(crash, encoding="utf-8")
     assert suite("-n", "1", "--full") == "1 failed, 7 passed"
+
+
+@pytest.mark.skipif(not list(Path("/proc/self/task").glob("*/children")), reason="needs Linux")
+def test_the_time_of_children_that_live_is_counted() -> None:
+    before = tiers.cpu_seconds()
+    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert tiers.cpu_seconds() - before > 0.25
+        child.communicate(b"\n")
+    assert tiers.cpu_seconds() - before > 0.25

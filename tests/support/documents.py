@@ -21,10 +21,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.commands import difflab_command
 from tests.support.optional import needed
 
 __all__ = [
@@ -202,13 +204,19 @@ def run(command: str, where: Path) -> str:
     name, *arguments = shlex.split(command)
     assert name in PROGRAMS
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [*PROGRAMS[name], *arguments],
-        cwd=where,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    )
-    return PROGRESS.sub("", done.stdout) + (f"{done.returncode}\n" if asks else "")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    with NamedTemporaryFile() as printed:
+        if name == "difflab":
+            code = difflab_command(arguments, where, env, Path(printed.name))
+        else:
+            code = subprocess.run(
+                [*PROGRAMS[name], *arguments],
+                cwd=where,
+                env=env,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                check=False,
+            ).returncode
+        printed.seek(0)
+        text = printed.read().decode()
+    return PROGRESS.sub("", text) + (f"{code}\n" if asks else "")
