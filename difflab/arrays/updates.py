@@ -124,7 +124,9 @@ class Update:
                 InputError,
                 "a key names an element several times, for which only set and add are defined",
             )
-        old = None if repeated else value[key]  # `set` needs no part
+        if repeated and math.prod(shape_of(as_array(new))) == 1:  # `set` needs no part
+            return rows.where(_chosen(places, value.shape), reshape(as_array(new), ()), value)
+        old = None if repeated else value[key]
         return replaced(value, places, change(old, _fitted(new, places.shape)))
 
 
@@ -144,14 +146,19 @@ def _fitted(new: Any, part: Shape) -> Array:
 def replaced(value: Array, places: np.ndarray[Any, Any], part: Array) -> Array:
     """Return `value` with the elements of `part` at indices of the flattened array."""
     shape = value.shape
-    chosen = np.zeros(math.prod(shape), dtype=bool)
-    order = np.zeros(math.prod(shape), dtype=np.int64)
-    chosen[places.ravel()] = True
-    order[places.ravel()] = np.arange(places.size)
     if not places.size:
         return value.copy()
+    order = np.zeros(math.prod(shape), dtype=np.int64)
+    order[places.ravel()] = np.arange(places.size)
     spread = reshape(take(reshape(part, (-1,)), order), shape)
-    return rows.where(chosen.reshape(shape), spread, value)
+    return rows.where(_chosen(places, shape), spread, value)
+
+
+def _chosen(places: np.ndarray[Any, Any], shape: Shape) -> np.ndarray[Any, Any]:
+    """Return an array of truth values that hold at indices of the flattened array."""
+    chosen = np.zeros(math.prod(shape), dtype=bool)
+    chosen[places.ravel()] = True
+    return chosen.reshape(shape)
 
 
 def _marked(shape: Shape, key: Any, new: Any) -> tuple[Array, Array]:
