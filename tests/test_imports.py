@@ -15,7 +15,7 @@ import pytest
 from tests.support.documents import ROOT
 from tests.support.optional import required_modules
 
-ALLOWED = {*sys.stdlib_module_names, "difflab", "tests"}
+ALLOWED = {*sys.stdlib_module_names, "benchmarks", "difflab", "tests"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception"}
 
@@ -94,7 +94,7 @@ def imported(source: str) -> Iterator[str]:
             yield f"line {line}: {name}"
 
 
-@pytest.mark.parametrize("folder", ["difflab", "tests"])
+@pytest.mark.parametrize("folder", ["benchmarks", "difflab", "tests"])
 def test_no_module_needs_an_optional_package(folder: str) -> None:
     found = {
         path.relative_to(ROOT).as_posix(): names

@@ -1,4 +1,4 @@
 """The benchmarks: resumable sweeps, each with its columns, tasks and picture.
 
-`registry` lists them; `gpu` is a measurement without a sweep.
+`registry` lists them.
 """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 if TYPE_CHECKING:
     from difflab.lab.sweep import SweepLayout, SweepRow, Task
 
-__all__ = ["BENCHMARKS", "Benchmark", "BenchmarkModule"]
+__all__ = ["BENCHMARKS", "MOVED", "Benchmark", "BenchmarkModule"]
 
 
 class BenchmarkModule(Protocol):
@@ -103,30 +103,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             timed=False,
         ),
         Benchmark(
-            "adbench",
-            "Jacobian time over objective time on ADBench's problems, beside peers.",
-            "difflab.bench.adbench.bench",
-        ),
-        Benchmark(
-            "gradbench",
-            "GradBench's evals, answered by difflab and by the tools of a checkout.",
-            "difflab.bench.gradbench.bench",
-        ),
-        Benchmark(
-            "graders",
-            "Planted faults that gradient checkers find, and their false alarms.",
-            "difflab.bench.graders.bench",
-            timed=False,
-        ),
-        Benchmark(
             "peers",
             "Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios.",
             "difflab.bench.peers.bench",
-        ),
-        Benchmark(
-            "graphs",
-            "Calls of jit, scans, forward mode and checkpointed memory beside JAX and PyTorch.",
-            "difflab.bench.graphs.bench",
         ),
         Benchmark(
             "problems",
@@ -136,3 +115,6 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     )
 }
 """In the order in which the command lists them."""
+
+MOVED = ("adbench", "gradbench", "graders", "graphs", "gpu")
+"""What measures difflab for its own claims: ``python -m benchmarks NAME``, in a checkout."""

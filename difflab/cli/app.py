@@ -25,7 +25,6 @@ from difflab.cli import graph as drawn
 from difflab.cli import serve as serving
 from difflab.cli import trace as traced
 from difflab.cli.bench.commands import bench
-from difflab.cli.bench.gpu import gpu
 from difflab.cli.doctor import doctor
 from difflab.cli.failures import BAD_INPUT, explained
 from difflab.cli.groups import CommandGroup
@@ -98,7 +97,6 @@ _expression(epilog=exploring.EXAMPLES, rich_help_panel=_LOOK)(exploring.explore)
 app.command(epilog=serving.EXAMPLES, rich_help_panel=_LOOK)(serving.serve)
 _expression(epilog=derived.EXAMPLES, rich_help_panel=_PRINT)(derived.derive)
 _expression(epilog=evaluating.EXAMPLES, rich_help_panel=_PRINT)(evaluating.evaluate)
-bench.command()(gpu)
 app.command(epilog=differing.EXAMPLES, rich_help_panel=_MEASURE)(differing.diff)
 app.command(rich_help_panel=_MEASURE)(report)
 app.add_typer(bench, name="bench", rich_help_panel=_MEASURE)
@@ -108,11 +106,11 @@ app.command(rich_help_panel=_ABOUT)(methods)
 app.command(rich_help_panel=_ABOUT)(doctor)
 
 
-def run(arguments: Sequence[str] | None) -> int:
+def run(arguments: Sequence[str] | None, command: typer.Typer = app, name: str = "difflab") -> int:
     """Run a command and return its exit code; report any exception on standard error."""
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
-        code = _reduced(words)(words, prog_name="difflab", standalone_mode=False)
+        code = _reduced(command, words)(words, prog_name=name, standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except (ReaderGone, BrokenPipeError):
@@ -128,8 +126,8 @@ def run(arguments: Sequence[str] | None) -> int:
     return int(code or 0)
 
 
-def _reduced(words: Sequence[str]) -> typer.Typer:
-    """Return the application with the subcommand that the words begin with alone, if they do.
+def _reduced(app: typer.Typer, words: Sequence[str]) -> typer.Typer:
+    """Return an application with the subcommand that the words begin with alone, if they do.
 
     typer reads the signatures of all subcommands, which takes longer than to run some of them. If
     the words begin with none, as ``--help``, the names and help of all are enough.

@@ -76,6 +76,7 @@ def source(
     method: object | None = None,
     *,
     uses: Sequence[str] = (),
+    measured_by: str = "difflab",
     target: str | None = None,
     timeout: float | None = None,
     seed: int | None = None,
@@ -88,11 +89,14 @@ def source(
         The method, peer or plug-in of the row.
     uses : sequence of str
         Distribution names of further packages that the row depends on.
+    measured_by : str
+        The module that measures; a hash of its package is stated if that is not difflab.
     target, timeout, seed : optional
         Settings; None for a setting without influence.
     """
     here = environment()
     versions = [*_versions(uses), *([] if method is None else packages(method))]
+    versions += [found for found in _sources(measured_by) if found not in versions]
     return {
         **{name: here[name] for name in _HERE},
         "code": _own_code(),
@@ -123,14 +127,19 @@ def packages(method: object) -> list[str]:
     name = getattr(method, "name", None)
     entry = entry_point(name) if isinstance(name, str) else None
     module = type(method).__module__ if entry is None else entry.module
-    if module.partition(".")[0] != "difflab":
-        dist = None if entry is None else entry.dist
-        known = module if dist is None else f"{dist.name} {dist.version}"
-        found.append(printable(f"{known} (source {_source_hash(module)})"))
+    dist = None if entry is None else entry.dist
+    found += _sources(module, None if dist is None else f"{dist.name} {dist.version}")
     missing = getattr(method, "missing", None)
     if callable(missing) and missing() is not None:
         found.append("unusable")
     return found
+
+
+def _sources(module: str, known: str | None = None) -> list[str]:
+    """Return the name of a module outside of difflab with a hash of its source."""
+    if module.partition(".")[0] == "difflab":
+        return []
+    return [printable(f"{known or module} (source {_source_hash(module)})")]
 
 
 def _versions(names: Iterable[object]) -> list[str]:

@@ -22,6 +22,7 @@ from tests.tiers import ROOT, full_only, function_of
 LIST = Path(__file__).with_name("faults.toml")
 # What the tests of a copy read.
 COPIED = (
+    "benchmarks",
     "difflab",
     "tests",
     "docs",
@@ -58,8 +59,9 @@ class Fault:
 
     @property
     def package(self) -> str:
-        """The package of difflab that contains the fault."""
-        return Path(self.file).parts[1].removesuffix(".py")
+        """The package of difflab that contains the fault, or `benchmarks`."""
+        top, name, *_ = Path(self.file).parts
+        return top if top == "benchmarks" else name.removesuffix(".py")
 
     @property
     def fits(self) -> bool:
@@ -125,7 +127,7 @@ def sought(fault: Fault, copy: Path) -> Fault:
     """Return a fault with the test that finds it: in the folder of its package, then anywhere."""
     near = f"tests/{fault.package}"
     with planted(fault, copy):
-        for tests in ([near] if (copy / near).is_dir() else [], ["tests", "difflab"]):
+        for tests in ([near] if (copy / near).is_dir() else [], ["tests", "difflab", "benchmarks"]):
             if tests and (found := finder(copy, tests)):
                 return replace(fault, found_by=found)
     return replace(fault, found_by="")

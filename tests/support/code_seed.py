@@ -8,7 +8,7 @@ from pathlib import Path
 __all__ = ["code_seed"]
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("difflab", "tests/differential")
+FOLDERS = ("benchmarks", "difflab", "tests/differential")
 """The code that the programs run, and the code that draws and checks them."""
 LEAST, SIZE = 1_000_000, 10**9
 """Seeds below are those of the programs that every state of the code checks."""

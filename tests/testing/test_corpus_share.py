@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from difflab.bench.graders.corpus import PLANTED, RIGHT, GradientCase, case
+from benchmarks.graders.corpus import PLANTED, RIGHT, GradientCase, case
 from difflab.testing import GradientMismatch, GradientUnjudged, check_gradient
 
 STRIDE = 29  # coprime to the number of classes of faults

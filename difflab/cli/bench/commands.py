@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 import typer
 from typer.core import TyperCommand
 
-from difflab.bench.registry import BENCHMARKS, Benchmark
+from difflab.bench.registry import BENCHMARKS, MOVED, Benchmark
 from difflab.cli.bench.families import dimensions, swell
 from difflab.cli.bench.formulas import accuracy, peers, precision
+from difflab.cli.bench.problems import problems
 from difflab.cli.bench.running import (
     REPORTS,
     FolderOption,
@@ -18,11 +19,11 @@ from difflab.cli.bench.running import (
     QuickOption,
     run,
 )
-from difflab.cli.bench.suites import adbench, gradbench, graders, problems
 from difflab.cli.groups import CommandGroup
 from difflab.cli.options import ExpressionCommand, TimeoutOption
+from difflab.errors import InputError
 
-__all__ = ["bench"]
+__all__ = ["bench", "timed_command"]
 
 bench = typer.Typer(
     cls=CommandGroup,
@@ -32,7 +33,7 @@ bench = typer.Typer(
 )
 
 
-def _timed_command(benchmark: Benchmark) -> Callable[..., None]:
+def timed_command(benchmark: Benchmark) -> Callable[..., None]:
     """Return the subcommand of a benchmark with the options ``quick`` and ``timeout``."""
 
     def command(
@@ -63,10 +64,7 @@ def _untimed_command(benchmark: Benchmark) -> Callable[..., None]:
 
 _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] | None]] = {
     "accuracy": (accuracy, ExpressionCommand),
-    "adbench": (adbench, None),
     "dimensions": (dimensions, ExpressionCommand),
-    "gradbench": (gradbench, None),
-    "graders": (graders, None),
     "peers": (peers, ExpressionCommand),
     "precision": (precision, ExpressionCommand),
     "problems": (problems, None),
@@ -75,6 +73,23 @@ _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] 
 """The subcommands with options of their own; those of the other benchmarks are alike."""
 
 for _row in BENCHMARKS.values():
-    _standard = _timed_command if _row.timed else _untimed_command
+    _standard = timed_command if _row.timed else _untimed_command
     _command, _class = _OWN_COMMANDS.get(_row.name) or (_standard(_row), None)
     bench.command(_row.name, help=_row.summary, cls=_class)(_command)
+
+
+def _moved(name: str) -> Callable[[], None]:
+    """Return the subcommand of a benchmark that is no longer one: it says where it went."""
+
+    def command() -> None:
+        raise InputError(
+            f"'difflab bench {name}' is 'python -m benchmarks {name}' now",
+            hint="in a checkout of difflab's repository, with the same options",
+        )
+
+    return command
+
+
+_ANY_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
+for _name in MOVED:
+    bench.command(_name, hidden=True, context_settings=_ANY_OPTIONS)(_moved(_name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.bench.registry import BenchmarkModule
-from difflab.cli.output import ProgressLine, emit, say, write_files
+from difflab.cli.output import ProgressLine, emit, say, screen, write_files
 
 if TYPE_CHECKING:
     from difflab.lab.sweep import SweepRow, Task
@@ -25,6 +26,7 @@ __all__ = [
     "QuickOption",
     "RowTimeoutOption",
     "run",
+    "wide",
 ]
 
 
@@ -99,3 +101,8 @@ def run(
     write_files(files)
     emit("".join(f"{file}\n" for file in (*files, table)))
     return rows
+
+
+def wide(text: Callable[..., str]) -> Callable[[Sequence[SweepRow]], str]:
+    """Return `text` for the terminal; its tables are wide, so that a pipe gets more than 80."""
+    return partial(text, **screen(usual=110))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import signal
 import subprocess
@@ -261,35 +260,6 @@ def test_a_method_that_fails_in_a_way_of_its_own_is_a_row(difflab, tmp_path, mon
         rows = [row for row in rows_of(tmp_path / f"{bench}.csv") if row["method"] == "hostile"]
         assert {row["status"] for row in rows} == {"failed"}
         assert {row["message"] for row in rows} == {r"ValueError: \x1b[31mno"}
-
-
-def test_adbench_of_one_problem(difflab, tmp_path, monkeypatch):
-    monkeypatch.setattr("difflab.bench.adbench.bench.ROUNDS", 1)
-    monkeypatch.setenv("COLUMNS", "110")
-    data = ROOT / "tests" / "data" / "adbench"
-    result = difflab(
-        *("bench", "adbench", "--data", str(data), "--problems", "hand", "--peers", "", "-o", "new")
-    )
-    assert result.code == 0
-    assert result.out.splitlines()[-3:] == [
-        "new/adbench.svg",
-        "new/adbench.json",
-        "new/adbench.csv",
-    ]
-    assert "hand_complicated_small/hand1_t26_c100  difflab" in result.out
-    rows = json.loads((tmp_path / "new/adbench.json").read_text())["rows"]
-    assert {row["tool"] for row in rows} == {"difflab"}
-    assert len(rows) == len(rows_of(tmp_path / "new/adbench.csv")) == 4
-
-
-def test_adbench_without_its_data(difflab):
-    result = difflab("bench", "adbench", "--data", "nowhere")
-    assert (result.code, "nowhere holds no instance" in result.err) == (2, True)
-
-
-def test_adbench_of_a_name_that_is_empty(difflab):
-    result = difflab("bench", "adbench", "--data", "nowhere", "--problems", "hand,,ba")
-    assert (result.code, "an empty name in the list" in result.err) == (2, True)
 
 
 def test_points_that_differ_anywhere_have_keys_of_their_own() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from tests.gradbench import golden
+from tests.benchmarks.gradbench import golden
 
 STATE = "state = "
 SEQUENCE = np.array([[0, 1, 1], [1, 0, 1], [0, 1, 0], [1, 1, 0]])

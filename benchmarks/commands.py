@@ -1,0 +1,191 @@
+"""``python -m benchmarks NAME``: a subcommand for every benchmark of `BENCHMARKS`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from benchmarks.gpu_command import gpu
+from difflab.bench.registry import Benchmark
+from difflab.cli.bench.commands import timed_command
+from difflab.cli.bench.running import (
+    REPORTS,
+    FolderOption,
+    FormatOption,
+    PictureFormat,
+    QuickOption,
+    run,
+    wide,
+)
+from difflab.cli.groups import CommandGroup
+from difflab.cli.options import parse_names
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.lab.sweep import SweepRow
+
+__all__ = ["BENCHMARKS", "app"]
+
+BENCHMARKS = {
+    row.name: row
+    for row in (
+        Benchmark(
+            "adbench",
+            "Jacobian time over objective time on ADBench's problems, beside peers.",
+            "benchmarks.adbench.bench",
+        ),
+        Benchmark(
+            "gradbench",
+            "GradBench's evals, answered by difflab and by the tools of a checkout.",
+            "benchmarks.gradbench.bench",
+        ),
+        Benchmark(
+            "graders",
+            "Planted faults that gradient checkers find, and their false alarms.",
+            "benchmarks.graders.bench",
+            timed=False,
+        ),
+        Benchmark(
+            "graphs",
+            "Calls of jit, scans, forward mode and checkpointed memory beside JAX and PyTorch.",
+            "benchmarks.graphs.bench",
+        ),
+    )
+}
+"""The benchmarks that are sweeps; ``gpu`` is one measurement."""
+
+app = typer.Typer(
+    name="benchmarks",
+    cls=CommandGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+"""The command with its subcommands."""
+
+
+@app.callback()
+def _root() -> None:
+    """Measure difflab beside others, for what its documentation states."""
+
+
+def adbench(
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder `data` of Microsoft ADBench.")
+    ],
+    problems: Annotated[
+        str, typer.Option(metavar="gmm,ba,…", help="The problems to measure.")
+    ] = "gmm,ba,lstm,hand",
+    peers: Annotated[
+        str, typer.Option(metavar="jax,…", help="The packages to compare with.")
+    ] = "torch,jax,autograd",
+    large: Annotated[
+        bool, typer.Option("--large", help="Also instances of more than 100,000 points.")
+    ] = False,
+    output: FolderOption = REPORTS,
+    form: FormatOption = PictureFormat.SVG,
+) -> None:
+    """Run Microsoft's ADBench."""
+    from benchmarks.adbench import bench as module
+    from benchmarks.adbench.drawing import text
+
+    instances = module.chosen(data, parse_names(problems) or [], large=large)
+    others = parse_names(peers or None) or []
+    tools = ["difflab", *(name for name in others if name != "difflab")]
+    tasks = module.tasks(data, instances, tools)
+
+    def document(rows: Sequence[SweepRow]) -> str:
+        return json.dumps(module.document(rows), indent=1, allow_nan=False) + "\n"
+
+    rows = run("adbench", module, tasks, output, form, wide(text), {".json": document})
+    if any(row["status"] == "wrong" for row in rows):
+        raise typer.Exit(1)
+
+
+def gradbench(
+    checkout: Annotated[
+        Path, typer.Option("--gradbench", metavar="DIR", help="A checkout of GradBench.")
+    ],
+    evals: Annotated[
+        str | None, typer.Option(metavar="gmm,ba,…", help="Only these; by default all.")
+    ] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(metavar="jax,…", help="Only these; by default all that can run."),
+    ] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="GradBench's branch ci/refs/heads/nightly, to draw."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="The time limit of one answer.")
+    ] = 600.0,
+) -> int:
+    """Run GradBench's evals."""
+    from benchmarks.gradbench import bench as module
+    from benchmarks.gradbench.checkout import EVALS, Checkout
+    from benchmarks.gradbench.drawing import text
+
+    if quick and published is not None:
+        raise InputError("published figures are those of full sizes: leave out --quick")
+    names = parse_names(evals) or list(EVALS)
+    found = Checkout.of(checkout, names)
+    chosen = module.chosen_tools(found, parse_names(tools))
+    tasks = module.tasks(found, names, chosen, published, quick=quick, timeout=timeout)
+    rows = run("gradbench", module, tasks, output, form, wide(text))
+    own = [row for row in rows if row["tool"] == "difflab" and row["origin"] == "measured"]
+    return int(any(row["status"] != "ok" for row in own))
+
+
+def graders(
+    output: FolderOption = REPORTS,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One of 23 cases: minutes instead of hours.")
+    ] = False,
+    every: Annotated[
+        int, typer.Option(min=1, metavar="N", help="One of N cases; by default all.")
+    ] = 1,
+    form: FormatOption = PictureFormat.SVG,
+) -> None:
+    """Grade the checkers of gradients."""
+    from benchmarks.graders import bench as module
+    from benchmarks.graders.drawing import text
+
+    run("graders", module, module.tasks(quick=quick, every=every), output, form, wide(text))
+
+
+def gradbench_tool(
+    shared_minors: Annotated[
+        bool,
+        typer.Option(
+            "--shared-minors",
+            help="Answer det by another algorithm, which computes equal minors once.",
+        ),
+    ] = False,
+) -> int:
+    """Answer GradBench's protocol on standard input and output, as one of its tools."""
+    from benchmarks.gradbench.tool.protocol import SHARED_MINORS, serve
+
+    return serve(sys.stdin, sys.stdout, sys.stderr, SHARED_MINORS if shared_minors else {})
+
+
+_COMMANDS: Mapping[str, Callable[..., int | None]] = {
+    "adbench": adbench,
+    "gradbench": gradbench,
+    "graders": graders,
+    "graphs": timed_command(BENCHMARKS["graphs"]),
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name, help=BENCHMARKS[_name].summary)(_command)
+app.command()(gpu)
+app.command("gradbench-tool")(gradbench_tool)

@@ -1,0 +1,19 @@
+"""hello: the square of a number, and its derivative."""
+
+from __future__ import annotations
+
+import difflab as dl
+from benchmarks.gradbench.tool.repeats import FunctionsByName, compiled
+
+__all__ = ["FUNCTIONS", "square"]
+
+
+def square(x: float) -> float:
+    """Return x²."""
+    return x * x
+
+
+FUNCTIONS: FunctionsByName = {
+    "square": lambda x: compiled(square, float(x), output=float, target="python"),
+    "double": lambda x: compiled(dl.grad(square), float(x), output=float, target="python"),
+}

@@ -1,0 +1,45 @@
+"""The benchmark over the library of problems."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from difflab.cli.bench.running import (
+    REPORTS,
+    FolderOption,
+    FormatOption,
+    PictureFormat,
+    QuickOption,
+    run,
+    wide,
+)
+from difflab.cli.options import InputsOption, KindsOption, TimeoutOption, parse_names
+from difflab.cli.problems import chosen_problems
+
+__all__ = ["problems"]
+
+
+def problems(
+    sets: Annotated[
+        str | None, typer.Option("--set", metavar="a,b", help="Only these sets; by default all.")
+    ] = None,
+    kinds: KindsOption = None,
+    inputs: InputsOption = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="a,b", help="Only these of `difflab methods`; or peers, or all."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: TimeoutOption = 10.0,
+) -> int:
+    """Run every method on problems of the library."""
+    from difflab.bench.problems import bench as module
+
+    found = chosen_problems(sets, kinds, inputs)
+    tasks = module.tasks(found, parse_names(methods), quick=quick, timeout=timeout)
+    rows = run("problems", module, tasks, output, form, wide(module.text), {".html": module.page})
+    return int(any(row["verdict"] == "disagree" for row in rows))
