@@ -37,6 +37,8 @@ from difflab.primitives import argsort, linear_recurrence, power
 __all__ = ["jax_code", "numpy_code", "torch_code"]
 
 _MODULE = re.compile(r"(?<![\w.])(np|jnp|jax\.lax|jax\.nn|jax\.scipy|special)\.")
+_ROOTS = {"PyTorch": (0.5, -0.5)}
+"""Exponents for which a library's operator computes a root, or its reciprocal."""
 _RESERVED = frozenset({*keyword.kwlist, "np", "jnp", "jax", "torch", "special"})
 
 
@@ -229,8 +231,9 @@ class _Code:
         operator = self.spelling.operators.get(row.name)
         plain = [self.values[child] for child in children]
         written = any(isinstance(value, WrittenValue) for value in plain)
-        if row is power and written and not isinstance(plain[1], WrittenValue) and plain[1] == 0.5:
-            return row.computer(self.xp)(*plain)  # NumPy's operator is a root, nan at -inf
+        known = not any(isinstance(value, WrittenValue) for value in plain[1:])
+        if row is power and written and known and plain[1] in _ROOTS.get(self.title, (0.5,)):
+            return row.computer(self.xp)(*plain)  # the operator is a root, nan at -inf
         if operator is not None and written:
             return operated(operator, plain, getattr(np, row.name))
         try:

@@ -147,6 +147,8 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
         "maximum": lambda a, b: torch.maximum(a, b if torch.is_tensor(b) else lifted(b)),
         "min": lambda x, axis, keepdims=False: torch.amin(x, axis, keepdims),
         "minimum": lambda a, b: torch.minimum(a, b if torch.is_tensor(b) else lifted(b)),
+        # With the number -0.5 it is the reciprocal of a root: nan at -inf, -inf at -0.
+        "power": lambda x, p: torch.pow(x, lifted(p) if isinstance(p, float) else p),
         "prod": _product,
         "result_type": lambda *kinds: kinds[0],
         "sign": partial(_sign, torch),

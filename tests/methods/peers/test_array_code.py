@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -130,6 +131,19 @@ def test_square_roots_as_powers_are_those_of_ieee_754() -> None:
     found = names["f"](np.array([-np.inf, -0.0, 4.0]))
     assert found.tolist() == [np.inf, 0.0, 2.0]
     assert not np.signbit(found[1])
+
+
+def test_pytorchs_powers_are_those_of_ieee_754() -> None:
+    """With the number -0.5 its operator gives nan and -inf."""
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
+    x = torch.tensor([-torch.inf, -0.0, 0.0, 4.0], dtype=torch.float64)
+    for exponent in (-0.5, 0.5, 1.5, -2.0):
+        names: dict[str, Any] = {}
+        exec(torch_code(dl.parse(f"x^({exponent})")), names)
+        expected = [math.pow(float(each), exponent) if each else 0.0 for each in x]
+        if exponent < 0:
+            expected[1:3] = [math.inf, math.inf]
+        assert names["f"](x).tolist() == expected
 
 
 @pytest.mark.parametrize("run", LIBRARIES)
