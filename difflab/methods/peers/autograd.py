@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,17 +33,28 @@ class Autograd(ArrayPeer):
     modules = ("autograd.numpy", "autograd.scipy.special")
     summary = "HIPS autograd: reverse mode over NumPy"
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return autograd's Jacobian or Hessian."""
-        return self._of(self.packed(function), order)
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Code for autograd, else that for NumPy."""
+        return (self.name, "numpy")
+
+    def names(self) -> Mapping[str, Any]:
+        """Return autograd's NumPy and its special functions."""
+        import autograd.numpy as anp
+        import autograd.scipy.special as special
+
+        return {"np": anp, "special": special}
 
     def of_code(self, problem: Problem) -> PeerCall:
-        """Return the same of Python code."""
-        return self._of(self.packed_code(problem), problem.order)
+        """Return the Jacobian or Hessian of Python code."""
+        return self.differentiated(self.packed_code(problem), problem.n, problem.m, problem.order)
 
-    def _of(self, flat: Callable[[Any], Any], order: int) -> PeerCall:
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
+        """Return autograd's Jacobian or Hessian."""
         import autograd
 
+        if order == 0:
+            return flat
         found = autograd.hessian(lambda x: flat(x)[0]) if order == 2 else autograd.jacobian(flat)
 
         def call(x: Array) -> Any:

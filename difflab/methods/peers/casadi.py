@@ -6,7 +6,7 @@ Arrays become arrays of scalar expressions, with which CasADi is fastest on smal
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,17 +38,33 @@ class Casadi(Peer):
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian or Hessian as a CasADi Function, called through a buffer."""
+        return self._compiled(*_expressions(function), order)
+
+    def names(self) -> Mapping[str, Any]:
+        """Return CasADi."""
         import casadi
 
-        x, outputs = _expressions(function)
+        return {"casadi": casadi}
+
+    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
+        """Return value, gradient or Hessian of `code` on scalar expressions."""
+        import casadi
+
+        x = casadi.SX.sym("x", n)
+        return self._compiled(x, code(*[x[k] for k in range(n)]), order)
+
+    def _compiled(self, x: Any, outputs: Any, order: int) -> PeerCall:
+        import casadi
+
+        matrix = outputs
         if order == 2:
             matrix, _ = casadi.hessian(outputs, x)
-        else:
+        elif order == 1:
             matrix = casadi.jacobian(outputs, x)
         # CasADi stores matrices by columns, without structural zeros.
         compiled = casadi.Function("derivative", [x], [casadi.densify(matrix.T)])
         results = np.zeros(matrix.shape)
-        point = np.zeros(function.n)
+        point = np.zeros(x.numel())
         buffer: Any
         buffer, run = compiled.buffer()
         buffer.set_arg(0, point.data)

@@ -5,7 +5,7 @@ Everything runs in float64 by JAX's context manager for it; the user's own setti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from importlib import import_module
@@ -36,17 +36,23 @@ class Jax(ArrayPeer):
         """Return the seconds of XLA's compilation: 1.8 ms per node, measured with 18,000 nodes."""
         return 1.8e-3 * order * len(function.graph)
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return the compiled Jacobian or Hessian."""
+    def names(self) -> Mapping[str, Any]:
+        """Return JAX's modules."""
+        import jax
+        import jax.scipy
+
+        return {"jax": jax, "jnp": jax.numpy, "special": jax.scipy.special}
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
+        """Return the compiled value, Jacobian or Hessian."""
         import jax
 
-        flat = self.packed(function)
         if order == 2:
             transformed = jax.hessian(lambda x: flat(x)[0])
         else:
-            transformed = (jax.jacfwd if function.m > function.n else jax.jacrev)(flat)
+            transformed = ((jax.jacfwd if m > n else jax.jacrev)(flat)) if order else flat
         call = self.waiting(jax.jit(transformed))
-        call(np.ones(function.n))  # compiles
+        call(np.ones(n))  # compiles
         return call
 
     def of_code(self, problem: Problem) -> PeerCall:

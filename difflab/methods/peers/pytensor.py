@@ -5,7 +5,7 @@ Functions are compiled in PyTensor's default mode, which is Numba's since versio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,18 +37,27 @@ class Pytensor(ArrayPeer):
     modules = ("pytensor.tensor",)
     summary = "PyTensor: graphs compiled by its default mode, in float64"
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
+    def names(self) -> Mapping[str, Any]:
+        """Return PyTensor's tensors."""
+        import pytensor.tensor as pt
+
+        return {"pt": pt}
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return the compiled pullback of the function or of its gradient, called per row."""
         import pytensor
         import pytensor.tensor as pt
 
-        x, v = pt.tensor("x", dtype="float64", shape=(function.n,)), pt.dvector("v")
-        y = self.packed(function)(x)
+        x, v = pt.tensor("x", dtype="float64", shape=(n,)), pt.dvector("v")
+        y = flat(x)
+        if order == 0:
+            value: PeerCall = pytensor.function([x], y)
+            return value
         if order == 2:
             y = pytensor.grad(y[0], x, disconnected_inputs="ignore")
         row = pytensor.grad((y * v).sum(), x, disconnected_inputs="ignore")
         run = pytensor.function([x, v], row, on_unused_input="ignore")
-        return by_rows(run, function.m if order == 1 else function.n)
+        return by_rows(run, m if order == 1 else n)
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient as one compiled function; a batch is an axis of its inputs."""

@@ -5,7 +5,7 @@ SymEngine has SymPy's interface, so the primitives' definitions for SymPy apply 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,9 +39,26 @@ class Symengine(Peer):
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian or Hessian, element by element, as compiled code."""
-        symbols, outputs = _expressions(function)
-        rows = outputs if order == 1 else [outputs[0].diff(symbol) for symbol in symbols]
-        call = self.compiled(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
+        return self._differentiated(*_expressions(function), order)
+
+    def names(self) -> Mapping[str, Any]:
+        """Return SymEngine."""
+        import symengine
+
+        return {"symengine": symengine}
+
+    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
+        """Return value, gradient or Hessian of `code` on symbols."""
+        import symengine
+
+        symbols = [symengine.Symbol(f"input{k}") for k in range(n)]
+        return self._differentiated(symbols, [symengine.sympify(code(*symbols))], order)
+
+    def _differentiated(self, symbols: list[Any], outputs: list[Any], order: int) -> PeerCall:
+        found = outputs
+        for _ in range(order):
+            found = [row.diff(symbol) for row in found for symbol in symbols]
+        call = self.compiled(symbols, found)
         return lambda x: call(np.array(x))  # SymEngine rejects read-only arrays
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:

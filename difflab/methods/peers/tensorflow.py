@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,20 @@ class Tensorflow(ArrayPeer):
     packages = ("tensorflow", "tensorflow-cpu")
     summary = "TensorFlow: GradientTape in a tf.function, in float64"
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
+    def names(self) -> Mapping[str, Any]:
+        """Return TensorFlow, and its implementation of NumPy's names."""
+        import tensorflow as tf
+        import tensorflow.experimental.numpy as tnp
+
+        return {"tf": tf, "tnp": tnp}
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return the pullback of the function or of its gradient as a graph, called per row."""
         import tensorflow as tf
 
-        flat = self.packed(function)
+        if order == 0:
+            value = tf.function(flat, autograph=False)
+            return lambda x: self.array(value(*self.converted([x])))
 
         def traced(x: Any) -> Any:
             if order == 1:
@@ -46,8 +55,8 @@ class Tensorflow(ArrayPeer):
                 y = traced(x)
             return tape.gradient(y, x, v, unconnected_gradients="zero")
 
-        rows = function.m if order == 1 else function.n
-        kinds = [tf.TensorSpec((size,), tf.float64) for size in (function.n, rows)]
+        rows = m if order == 1 else n
+        kinds = [tf.TensorSpec((size,), tf.float64) for size in (n, rows)]
         run = tf.function(pullback, autograph=False).get_concrete_function(*kinds)
         return by_rows(lambda x, v: run(*self.converted([x, v])).numpy(), rows)
 

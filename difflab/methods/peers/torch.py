@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -30,13 +30,15 @@ class Torch(ArrayPeer):
     title = "PyTorch"
     summary = "PyTorch: eager tensors, one backward pass per output, in float64"
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
-        return self._of(self.packed(function), order)
+    def names(self) -> Mapping[str, Any]:
+        """Return PyTorch."""
+        import torch
+
+        return {"torch": torch}
 
     def of_code(self, problem: Problem) -> PeerCall:
         """Return the same of Python code; a tensor that it turns into a number is refused."""
-        call = self._of(self.packed_code(problem), problem.order)
+        call = self.differentiated(self.packed_code(problem), problem.n, problem.m, problem.order)
 
         def strict(x: Array) -> Any:
             import torch
@@ -54,9 +56,12 @@ class Torch(ArrayPeer):
 
         return strict
 
-    def _of(self, flat: Callable[[Any], Any], order: int) -> PeerCall:
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
+        """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
         import torch
 
+        if order == 0:
+            return lambda x: self.array(flat(torch.tensor(x)))
         if order == 2:
             hessian = torch.autograd.functional.hessian
             return lambda x: hessian(lambda at: flat(at)[0], torch.tensor(x))
