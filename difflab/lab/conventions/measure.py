@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from difflab.core.worker import Handlers, ReportProgress, Worker
-from difflab.errors import DifflabError, InputError, UnsupportedError, described
+from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab.conventions.cases import LANGUAGE, TRACED, Case, cases
 from difflab.lab.conventions.record import EXACT, ORDERS, Conventions, Package, Result
+from difflab.lab.environment import package_version
 from difflab.methods import registry
 from difflab.methods.peers.peer import Peer
 from difflab.methods.protocol import Family, Method, Problem
 
-__all__ = ["OWN", "handlers", "measure"]
+__all__ = ["OWN", "handlers", "measure", "measured_version"]
 
 OWN = "difflab"
 NAMED_ONLY = {"torch-compile": "PyTorch's functions, each compiled for some seconds"}
@@ -58,15 +59,15 @@ def measure(
     """
     chosen = list(cases()) if chosen is None else chosen
     left_out, running = _selected(peers)
-    packages, results = [_difflab()], [_own(case) for case in chosen]
+    packages, results = _own_packages(), [_own(case) for case in chosen]
     results += [_truth(case) for case in chosen if case.smooth]
     for number, peer in enumerate(running):
         progress(number, len(running), peer.title)
-        run = _PeerRun(peer.name)
+        run = _PeerRun(peer)
         found = [run.case(case) for case in chosen]
         run.stop()
         numeric = peer.family is Family.NUMERIC
-        packages.append(Package(peer.name, peer.title, peer.version(), numeric))
+        packages.append(Package(peer.name, peer.title, measured_version(peer), numeric))
         results += found
     progress(len(running), len(running), "")
     return Conventions(packages, results, left_out)
@@ -90,10 +91,16 @@ def _selected(names: Sequence[str] | None) -> tuple[dict[str, str], list[Peer]]:
     return left_out, running
 
 
-def _difflab() -> Package:
+def measured_version(peer: Peer) -> str:
+    """Return a peer's version without the label of the build, such as ``+cpu``."""
+    return peer.version().partition("+")[0]
+
+
+def _own_packages() -> list[Package]:
     from difflab import __version__
 
-    return Package(OWN, OWN, __version__)
+    exact = Package(EXACT, "ball arithmetic", package_version("python-flint") or "")
+    return [Package(OWN, OWN, __version__), exact]
 
 
 def _own(case: Case) -> Result:
@@ -112,13 +119,17 @@ def _by_method(name: str, method: Method, case: Case) -> Result:
     code = case.code((LANGUAGE, TRACED))
     assert code is not None
 
-    def answer(order: int) -> Any:
-        if order == 0:
-            return function.values(np.array(case.at))
-        found = method.prepare(Problem.of(function, order=order))
-        return found(np.array(case.at)).value
+    def answer(order: int) -> tuple[float, ...] | str:
+        try:
+            if order == 0:
+                return _numbers(lambda: function.values(np.array(case.at)))
+            found = method.prepare(Problem.of(function, order=order))
+            return _numbers(lambda: found(np.array(case.at)).value)
+        except DifflabError as error:
+            return str(error)
 
-    return Result(name, case.formula, case.at, code.text, code.own, _answers(answer))
+    answers = tuple(answer(order) for order in range(len(ORDERS)))
+    return Result(name, case.formula, case.at, code.text, code.own, answers)
 
 
 def _function(case: Case) -> Function:
@@ -132,42 +143,38 @@ def _function(case: Case) -> Function:
     return trace(eval(code, {"np": np}), *(1.0 for _ in case.inputs))  # noqa: S307 - our own table
 
 
-def _answers(answer: Callable[[int], Any]) -> tuple[tuple[float, ...] | str, ...]:
-    """Return the answers of all orders, or the reasons why there are none."""
-    found: list[tuple[float, ...] | str] = []
-    for order in range(len(ORDERS)):
-        try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                values = np.asarray(answer(order), dtype=float)
-            found.append(tuple(values.reshape(-1).tolist()))
-        except Exception as error:  # other people's code may fail in any way
-            found.append(str(error) if isinstance(error, DifflabError) else described(error))
-    return tuple(found)
+def _numbers(compute: Callable[[], Any]) -> tuple[float, ...]:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tuple(np.asarray(compute(), dtype=float).reshape(-1).tolist())
 
 
 class _PeerRun:
     """A peer's process; another one is started after a case that ends it."""
 
-    def __init__(self, name: str) -> None:
-        self._peer = registry.peers()[name]
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
         self._worker: Worker | None = None
 
     def case(self, case: Case) -> Result:
         """Return the peer's results."""
         peer = self._peer
-        assert isinstance(peer, Peer)
         code = case.code(peer.columns)
         if code is None:
             reason = f"{peer.title} has no such function"
             return Result(peer.name, case.formula, case.at, answers=(reason,) * len(ORDERS))
-        if self._worker is None or not self._worker.alive:
-            self._worker = Worker("difflab.lab.conventions.measure", peer.name)
-        try:
-            found = self._worker.request("case", code.text, case.inputs, case.at, timeout=LIMIT)
-        except DifflabError as error:
-            found = (str(error),) * len(ORDERS)
+        found = tuple(self._answer(code.text, case, order) for order in range(len(ORDERS)))
         return Result(peer.name, case.formula, case.at, code.text, code.own, found)
+
+    def _answer(self, code: str, case: Case, order: int) -> tuple[float, ...] | str:
+        if self._worker is None or not self._worker.alive:
+            self._worker = Worker("difflab.lab.conventions.measure", self._peer.name)
+        request = (code, case.inputs, case.at, order)
+        try:
+            found: tuple[float, ...] = self._worker.request("answer", *request, timeout=LIMIT)
+        except DifflabError as error:
+            return str(error)
+        return found
 
     def stop(self) -> None:
         """End the process."""
@@ -181,15 +188,12 @@ def handlers(report: ReportProgress, name: str) -> Handlers:
     assert isinstance(peer, Peer)
     peer.start()
 
-    def case(code: str, inputs: Sequence[str], at: Sequence[float]) -> Any:
-        def answer(order: int) -> Any:
-            if order and order not in peer.orders:
-                raise UnsupportedError(f"{peer.title} has no derivatives of order {order}")
-            try:
-                return peer.own(code, inputs, order)(np.array(at))
-            except AttributeError as error:
-                raise UnsupportedError(f"{peer.title} has no such function: {error}") from error
+    def answer(code: str, inputs: Sequence[str], at: Sequence[float], order: int) -> Any:
+        if order and order not in peer.orders:
+            raise UnsupportedError(f"{peer.title} has no derivatives of order {order}")
+        try:
+            return _numbers(lambda: peer.own(code, inputs, order)(np.array(at)))
+        except AttributeError as error:
+            raise UnsupportedError(f"{peer.title} has no such function: {error}") from error
 
-        return _answers(answer)
-
-    return {"case": case}
+    return {"answer": answer}

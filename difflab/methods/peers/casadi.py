@@ -155,7 +155,15 @@ class CasadiInterpreter(ElementInterpreter):
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive.name == "power":  # the kernel corrects errors of NumPy's power only
             return operator.pow
-        return primitive.computer(self.xp)
+        compute = primitive.computer(self.xp)
+
+        def run(*args: Any) -> Any:
+            try:
+                return compute(*args)
+            except TypeError as error:  # a kernel that computes with arrays of truth values
+                raise UnsupportedError(f"CasADi has no function '{primitive.name}'") from error
+
+        return run
 
 
 def _each(function: Callable[..., Any], value: Any) -> Any:
@@ -207,7 +215,7 @@ def _names(casadi: Any) -> dict[str, Any]:
         "exp2": lambda x: casadi.power(2, x),
         "greater": casadi.gt,
         "greater_equal": casadi.ge,
-        "heaviside": lambda x, _: 0.5 * (1 + casadi.sign(x)),
+        "heaviside": lambda x, _: casadi.heaviside(x),
         "less": casadi.lt,
         "less_equal": casadi.le,
         "log2": lambda x: casadi.log(x) / float(np.log(2.0)),

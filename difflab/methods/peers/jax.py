@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.peer import CallAdapter, PeerCall
-from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, take_by_index
+from difflab.methods.peers.spelling import (
+    LibrarySpelling,
+    diagonal_matrix,
+    of_whole_order,
+    take_by_index,
+)
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -123,15 +129,31 @@ def jax_spelling(jax: Any, jnp: Any) -> LibrarySpelling:
         found = jnp.concatenate((terms[:1], rest))
         return found if first else jnp.moveaxis(found, 0, axis)
 
+    special = jax.scipy.special
+
+    def besselj(order: Any, x: Any) -> Any:
+        """One call gives all orders up to one."""
+        number = int(order)
+        if number != order or number < 0:
+            raise UnsupportedError(f"JAX has Bessel functions of whole orders from 0, not {order}")
+        return special.bessel_jn(x, v=max(number, 1))[number]
+
     rows = {
+        "besseli": of_whole_order(
+            "JAX", "modified Bessel functions", {0: special.i0, 1: special.i1}
+        ),
+        "besselj": besselj,
         "diag": diagonal_matrix,
         "linear_recurrence": recurrence,
         "log_softmax": lambda x, *, axes, rank: jax.nn.log_softmax(x, axis=axes),
-        "logsumexp": lambda x, *, axes, rank: jax.scipy.special.logsumexp(x, axis=axes),
-        "polygamma": lambda order, x: jax.scipy.special.polygamma(int(order), x),
+        "log_ndtr": special.log_ndtr,
+        "logsumexp": lambda x, *, axes, rank: special.logsumexp(x, axis=axes),
+        "ndtr": special.ndtr,
+        "polygamma": lambda order, x: special.polygamma(int(order), x),
         "relu": jax.nn.relu,
         "sigmoid": jax.nn.sigmoid,
         "softmax": lambda x, *, axes, rank: jax.nn.softmax(x, axis=axes),
+        "softplus": jax.nn.softplus,
         "take": take_by_index,
     }
     return LibrarySpelling(jnp, rows)

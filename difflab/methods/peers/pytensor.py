@@ -100,8 +100,12 @@ class Pytensor(ArrayPeer):
             "subtract": pt.sub,
         }
         rows: dict[str, Callable[..., Any]] = {
+            "besseli": pt.iv,
+            "besselj": pt.jv,
+            "besselk": pt.kv,
             "diag": diagonal_matrix,
             "heaviside": lambda x: 0.5 * pt.sign(x) + 0.5,
+            "float32": lambda x: pt.cast(pt.cast(x, "float32"), "float64"),
             "log_softmax": lambda x, *, axes, rank: pt.special.log_softmax(x, axes),
             "loggamma": pt.gammaln,
             "logsumexp": lambda x, *, axes, rank: pt.logsumexp(x, axes),

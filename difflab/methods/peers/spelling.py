@@ -29,6 +29,7 @@ __all__ = [
     "LibrarySpelling",
     "RenamedModule",
     "diagonal_matrix",
+    "of_whole_order",
     "take_by_index",
     "written",
 ]
@@ -201,6 +202,34 @@ class _StraightLineSource:
             operation = self.spelling.operation(row)
             self.scope[name] = partial(operation, **params) if params else operation
         self.lines.append(f"v{node} = {name}({', '.join([self.array(arg) for arg in args])})")
+
+
+def of_whole_order(
+    title: str, name: str, functions: Mapping[int, Callable[[Any], Any]]
+) -> Callable[[Any, Any], Any]:
+    """Return a function ``(order, x)`` of the library's functions of x, one for each order.
+
+    Examples
+    --------
+    >>> import math
+    >>> of_whole_order("math", "sinh, cosh", {0: math.sinh, 1: math.cosh})(1.0, 0.0)
+    1.0
+    >>> of_whole_order("math", "sinh, cosh", {0: math.sinh})(0.5, 0.0)
+    Traceback (most recent call last):
+        ...
+    difflab.errors.UnsupportedError: math has sinh, cosh of the orders 0 only, not of 0.5
+    """
+
+    def run(order: Any, x: Any) -> Any:
+        given = "an input" if getattr(order, "requires_grad", False) else f"{float(order):g}"
+        if given not in map(str, functions):
+            orders = ", ".join(map(str, functions))
+            raise UnsupportedError(
+                f"{title} has {name} of the orders {orders} only, not of {given}"
+            )
+        return functions[int(given)](x)
+
+    return run
 
 
 def take_by_index(x: Any, *, places: Any, axis: int, rank: int) -> Any:

@@ -29,6 +29,7 @@ class Symforce(Symengine):
     modules = ("symforce.symbolic", "symforce.codegen")
     summary = "SymForce: diff, common subexpressions shared, generated Python code"
     vectorised = False
+    kinks_derived = True
 
     def names(self) -> Mapping[str, Any]:
         """Return SymForce's symbolic functions."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from difflab.methods.peers.array_peer import ArrayPeer, by_rows
 from difflab.methods.peers.peer import CallAdapter, PeerCall
-from difflab.methods.peers.spelling import REAL, LibrarySpelling, RenamedModule
+from difflab.methods.peers.spelling import REAL, LibrarySpelling, RenamedModule, of_whole_order
 from difflab.primitives.movement import indices
 
 if TYPE_CHECKING:
@@ -96,8 +96,26 @@ class Tensorflow(ArrayPeer):
         def lifted(value: float) -> Any:
             return tf.constant(value, tf.float64)
 
-        names = {**REAL, "linalg": tf.linalg, "rint": tf.round, "special": tf.math}
+        special = RenamedModule(
+            "TensorFlow",
+            tf.math,
+            {
+                "dawsn": tf.math.special.dawsn,
+                "expi": tf.math.special.expint,
+                "gammainc": tf.math.igamma,
+                "gammaincc": tf.math.igammac,
+                "gammaln": tf.math.lgamma,
+            },
+        )
+        names = {**REAL, "linalg": tf.linalg, "rint": tf.round, "special": special}
+        whole, bessel = partial(of_whole_order, "TensorFlow"), tf.math.special
         rows: dict[str, Callable[..., Any]] = {
+            "besseli": whole("Bessel functions I", {0: tf.math.bessel_i0, 1: tf.math.bessel_i1}),
+            "besselj": whole("Bessel functions J", {0: bessel.bessel_j0, 1: bessel.bessel_j1}),
+            "besselk": whole("Bessel functions K", {0: bessel.bessel_k0, 1: bessel.bessel_k1}),
+            "bessely": whole("Bessel functions Y", {0: bessel.bessel_y0, 1: bessel.bessel_y1}),
+            "dawsn": bessel.dawsn,
+            "float32": lambda x: tf.cast(tf.cast(x, tf.float32), tf.float64),
             "log_softmax": lambda x, *, axes, rank: tf.nn.log_softmax(x, *axes),
             "loggamma": tf.math.lgamma,
             "logsumexp": lambda x, *, axes, rank: tf.reduce_logsumexp(x, axes),

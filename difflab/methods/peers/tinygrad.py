@@ -134,6 +134,8 @@ class Tinygrad(ArrayPeer):
         rows: dict[str, Callable[..., Any]] = {
             "diag": diagonal_matrix,
             "heaviside": lambda x: 0.5 * x.sign() + 0.5,
+            "logaddexp": Tensor.logaddexp,
+            "logsumexp": lambda x, *, axes, rank: x.logsumexp(axes),
             "log_softmax": lambda x, *, axes, rank: x.log_softmax(*axes),
             "relu": Tensor.relu,
             "sigmoid": Tensor.sigmoid,

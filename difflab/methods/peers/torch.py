@@ -14,7 +14,12 @@ from difflab.core.pytorch import NUMPYS_NAMES
 from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
-from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_by_index
+from difflab.methods.peers.spelling import (
+    LibrarySpelling,
+    RenamedModule,
+    of_whole_order,
+    take_by_index,
+)
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -114,10 +119,11 @@ class Torch(ArrayPeer):
 
     @cached_property
     def spelling(self) -> LibrarySpelling:
-        """PyTorch's operations."""
+        """PyTorch's operations; its sign of nan is 0, which printed code mends."""
         import torch
 
-        return torch_spelling(torch)
+        found = torch_spelling(torch)
+        return LibrarySpelling(found.xp, {**found.rows, "sign": torch.sign}, found.lifted)
 
 
 def torch_spelling(torch: Any) -> LibrarySpelling:
@@ -162,12 +168,30 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
 
 def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
     """Return the primitives that are one function in PyTorch."""
+    special = torch.special
+
+    def underived(name: str) -> Callable[..., Any]:
+        """Refuse a function that PyTorch cuts from its graph, so that its derivative reads as 0."""
+
+        def refused(*_: Any) -> Any:
+            raise UnsupportedError(f"PyTorch has {name} without a derivative")
+
+        return refused
+
     return {
+        "airyai": underived("airy_ai"),
+        "besseli": of_whole_order("PyTorch", "Bessel functions I", {0: special.i0, 1: special.i1}),
+        "besselj": underived("Bessel functions J"),
+        "besselk": underived("Bessel functions K"),
+        "bessely": underived("Bessel functions Y"),
+        "float32": lambda x: x.float().double(),
         "heaviside": lambda x: 0.5 * _sign(torch, x) + 0.5,
         "log_softmax": lambda x, *, axes, rank: (
             torch.log_softmax(x, *axes) if len(axes) == 1 else x - torch.logsumexp(x, axes, True)
         ),
+        "log_ndtr": special.log_ndtr,
         "logsumexp": lambda x, *, axes, rank: torch.logsumexp(x, axes),
+        "ndtr": special.ndtr,
         "norm": lambda x, *, axes, rank: torch.linalg.vector_norm(x, dim=axes),
         "polygamma": lambda order, x: torch.special.polygamma(int(order), x),
         "relu": torch.relu,
