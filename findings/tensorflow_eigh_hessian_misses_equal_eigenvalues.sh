@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# TensorFlow 2.21.0: the sum of the squared eigenvalues of [[x, y], [y, x]] is 2x^2 + 2y^2. Where they are
-# equal, at (1, 0), the second derivative by y through tf.linalg.eigh is 0 instead of 4, without a
-# warning; at (1, 0.5) it is 4.
+# TensorFlow 2.21.0: the sum of the squared eigenvalues of [[x, y], [y, x]] is 2x^2 + 2y^2. Where
+# they are equal, at (1, 0), the second derivative by y through tf.linalg.eigh is 0 instead of 4,
+# without a warning; at (1, 0.5) it is 4.
 #
 # Output seen:
 #   tensorflow 2.21.0
