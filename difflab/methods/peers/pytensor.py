@@ -100,6 +100,9 @@ class Pytensor(ArrayPeer):
             "subtract": pt.sub,
         }
         rows: dict[str, Callable[..., Any]] = {
+            "argsort": lambda x, *, axes, rank: pt.cast(
+                pt.argsort(x, axes[0], stable=True), "float64"
+            ),
             "besseli": pt.iv,
             "besselj": pt.jv,
             "besselk": pt.kv,
@@ -110,12 +113,16 @@ class Pytensor(ArrayPeer):
             "loggamma": pt.gammaln,
             "logsumexp": lambda x, *, axes, rank: pt.logsumexp(x, axes),
             "polygamma": lambda order, x: pt.polygamma(int(order.data), x),
+            "pack": _packed,
             "norm": lambda x, *, axes, rank: pt.sqrt(pt.sum(x * x, axes)),
             "relu": lambda x: pt.maximum(x, 0.0),
             "sigmoid": pt.sigmoid,
             "softmax": lambda x, *, axes, rank: pt.special.softmax(x, axes),
             "softplus": pt.softplus,
             "take": take_by_index,
+            "take_along": lambda x, places, *, axis, rank: pt.take_along_axis(
+                x, pt.cast(places, "int64"), axis
+            ),
             "where": _where,
         }
         # `==` and `!=` of two variables are Python's: whether they are the same object.
@@ -135,6 +142,19 @@ def _lifted(value: float) -> Any:
     import pytensor.tensor as pt
 
     return pt.constant(np.float64(value))
+
+
+def _packed(*parts: Any, ranks: tuple[int, ...]) -> Any:
+    """Return the elements of all parts behind their batch axes; its shapes are symbolic."""
+    import pytensor.tensor as pt
+
+    if not any(ranks):
+        return pt.stack(pt.broadcast_arrays(*parts), axis=-1)
+    flat = [
+        part.reshape((*[part.shape[k] for k in range(part.ndim - rank)], -1))
+        for part, rank in zip(parts, ranks, strict=True)
+    ]
+    return pt.concatenate(flat, axis=-1)
 
 
 def _where(condition: Any, a: Any, b: Any) -> Any:

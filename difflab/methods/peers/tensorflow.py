@@ -110,6 +110,9 @@ class Tensorflow(ArrayPeer):
         names = {**REAL, "linalg": tf.linalg, "rint": tf.round, "special": special}
         whole, bessel = partial(of_whole_order, "TensorFlow"), tf.math.special
         rows: dict[str, Callable[..., Any]] = {
+            "argsort": lambda x, *, axes, rank: tf.cast(
+                tf.argsort(x, axes[0], stable=True), tf.float64
+            ),
             "besseli": whole("Bessel functions I", {0: tf.math.bessel_i0, 1: tf.math.bessel_i1}),
             "besselj": whole("Bessel functions J", {0: bessel.bessel_j0, 1: bessel.bessel_j1}),
             "besselk": whole("Bessel functions K", {0: bessel.bessel_k0, 1: bessel.bessel_k1}),
@@ -125,6 +128,9 @@ class Tensorflow(ArrayPeer):
             "softmax": lambda x, *, axes, rank: tf.nn.softmax(x, *axes),
             "softplus": tf.nn.softplus,
             "take": _taken,
+            "take_along": lambda x, places, *, axis, rank: tnp.take_along_axis(
+                x, tf.cast(places, tf.int64), axis
+            ),
         }
         return LibrarySpelling(RenamedModule("TensorFlow", tnp, names), rows, lifted)
 

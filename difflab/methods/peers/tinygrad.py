@@ -132,18 +132,27 @@ class Tinygrad(ArrayPeer):
             "where": Tensor.where,
         }
         rows: dict[str, Callable[..., Any]] = {
+            "argsort": lambda x, *, axes, rank: x.argsort(axes[0]).cast("float64"),
             "diag": diagonal_matrix,
             "heaviside": lambda x: 0.5 * x.sign() + 0.5,
             "logaddexp": Tensor.logaddexp,
-            "logsumexp": lambda x, *, axes, rank: x.logsumexp(axes),
+            "logsumexp": _logsumexp,
             "log_softmax": lambda x, *, axes, rank: x.log_softmax(*axes),
             "relu": Tensor.relu,
             "sigmoid": Tensor.sigmoid,
             "softmax": lambda x, *, axes, rank: x.softmax(*axes),
             "softplus": Tensor.softplus,
             "take": take_by_index,
+            "take_along": lambda x, places, *, axis, rank: x.gather(axis, places.cast("int32")),
         }
         return LibrarySpelling(RenamedModule("tinygrad", Tensor, names), rows, _tensor)
+
+
+def _logsumexp(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+    """Return log Σeˣ along axes, which tinygrad accepts one at a time; they count from the end."""
+    for axis in sorted(axes):
+        x = x.logsumexp(axis)
+    return x
 
 
 def _check_device() -> None:

@@ -70,8 +70,7 @@ WRONG = {
 }
 SPELLED = {
     ("enzyme-ad", "sort([x, y])[1]"): "it ends the process",
-    ("tensorflow", "max(x, y)"): "the method runs TensorFlow's NumPy",
-    ("tensorflow", "min(x, y)"): "the method runs TensorFlow's NumPy",
+    ("tinygrad", "sort([x, y])[1]"): "the method gathers by tinygrad's order",
 }
 """Cases in which a method does not run the function of the table, and why."""
 ENZYME_AT_ZERO = "[x*y, x + y, exp(x)]"
