@@ -5,6 +5,7 @@ Arrays become arrays of scalar expressions, with which CasADi is fastest on smal
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -142,7 +143,8 @@ class CasadiInterpreter(ElementInterpreter):
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
         form = primitive.sympy
         if primitive.name in _REDUCTIONS:
-            return lambda x, *, axes, rank: _REDUCTIONS[primitive.name](self.xp, x, axes)
+            function = getattr(self.xp, _REDUCTIONS[primitive.name])
+            return lambda x, *, axes, rank: _reduced(function, x, axes)
         if primitive.name == "constant_array":
             return lambda **params: primitive.computer(np)(**params).astype(object)
         if not callable(form):
@@ -166,25 +168,21 @@ class CasadiInterpreter(ElementInterpreter):
         return run
 
 
-def _each(function: Callable[..., Any], value: Any) -> Any:
-    return boxed(np.frompyfunc(function, 1, 1)(boxed(value)))
+def _reduced(function: Callable[[Any], Any], x: Any, axes: tuple[int, ...]) -> Any:
+    """Return CasADi's function of a column of the elements along axes."""
+    import casadi
 
-
-def _logsumexp(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """Return log Σeˣ, with the maximum subtracted to avoid overflow."""
-    top = x
-    for axis in axes:
-        top = np.frompyfunc(xp.fmax, 2, 1).reduce(top, axis=axis, keepdims=True)
-    total = boxed(np.sum(_each(xp.exp, x - top), axis=axes))
-    return _each(xp.log, total) + top.reshape(total.shape)
-
-
-def _norm(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    return _each(xp.sqrt, np.sum(x * x, axis=axes))
+    kept = [axis for axis in range(-x.ndim, 0) if axis not in axes]
+    shape = tuple(x.shape[axis] for axis in kept)
+    rows = np.transpose(x, (*kept, *sorted(axes))).reshape((math.prod(shape), -1))
+    found = np.empty(len(rows), dtype=object)
+    for number, row in enumerate(rows):
+        found[number] = function(casadi.vertcat(*row))
+    return found.reshape(shape)
 
 
 # The primitives' own definitions expect scalar sums from NumPy, but SX is a matrix to NumPy.
-_REDUCTIONS = {"logsumexp": _logsumexp, "norm": _norm}
+_REDUCTIONS = {"logsumexp": "logsumexp", "norm": "norm_2"}
 
 
 _PLAIN = {
