@@ -19,6 +19,7 @@ from difflab.methods.peers.peer import CallAdapter, PeerCall
 from difflab.methods.peers.spelling import (
     LibrarySpelling,
     diagonal_matrix,
+    known_order,
     of_whole_order,
     take_by_index,
 )
@@ -133,15 +134,13 @@ def jax_spelling(jax: Any, jnp: Any) -> LibrarySpelling:
 
     def besselj(order: Any, x: Any) -> Any:
         """One call gives all orders up to one."""
-        number = int(order)
-        if number != order or number < 0:
-            raise UnsupportedError(f"JAX has Bessel functions of whole orders from 0, not {order}")
-        return special.bessel_jn(x, v=max(number, 1))[number]
+        number = known_order(order)
+        if number is None or number < 0 or number != int(number):
+            raise UnsupportedError("JAX has Bessel functions J of whole orders from 0 only")
+        return special.bessel_jn(x, v=max(int(number), 1))[int(number)]
 
     rows = {
-        "besseli": of_whole_order(
-            "JAX", "modified Bessel functions", {0: special.i0, 1: special.i1}
-        ),
+        "besseli": of_whole_order("JAX", "Bessel functions I", {0: special.i0, 1: special.i1}),
         "besselj": besselj,
         "diag": diagonal_matrix,
         "linear_recurrence": recurrence,

@@ -8,6 +8,7 @@ and not the traversal of the graph.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
@@ -29,6 +30,7 @@ __all__ = [
     "LibrarySpelling",
     "RenamedModule",
     "diagonal_matrix",
+    "known_order",
     "of_whole_order",
     "take_by_index",
     "written",
@@ -49,6 +51,8 @@ OPERATORS = {
     "not_equal": "{} != {}",
 }
 """The primitives that are Python operators in almost every library."""
+_CONSTANT = re.compile(r"(?:torch\.tensor\()?([-+]?\d[\d.e+-]*)(?:, .*\))?")
+"""A number in printed code, which may be lifted to a tensor."""
 LARGEST = 2**31
 """Integers up to this remain integers, so that ``x**2`` is a product and not a power."""
 
@@ -221,15 +225,25 @@ def of_whole_order(
     """
 
     def run(order: Any, x: Any) -> Any:
-        given = "an input" if getattr(order, "requires_grad", False) else f"{float(order):g}"
-        if given not in map(str, functions):
+        number = known_order(order)
+        if number is None or number not in functions:
             orders = ", ".join(map(str, functions))
+            given = "an input" if number is None else f"{number:g}"
             raise UnsupportedError(
                 f"{title} has {name} of the orders {orders} only, not of {given}"
             )
-        return functions[int(given)](x)
+        return functions[int(number)](x)
 
     return run
+
+
+def known_order(order: Any) -> float | None:
+    """Return the number that an operand is, as a value or as printed code; None for an input."""
+    text = getattr(order, "text", None)
+    if not isinstance(text, str):
+        return None if getattr(order, "requires_grad", False) else float(order)
+    found = _CONSTANT.fullmatch(text)
+    return float(found[1]) if found else None
 
 
 def take_by_index(x: Any, *, places: Any, axis: int, rank: int) -> Any:
