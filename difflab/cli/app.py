@@ -15,6 +15,7 @@ from typer.models import CommandInfo, TyperInfo
 from difflab.cli import INTERRUPTED, writing
 from difflab.cli import check as checked
 from difflab.cli import compare as compared
+from difflab.cli import conventions as conventional
 from difflab.cli import derive as derived
 from difflab.cli import diff as differing
 from difflab.cli import evaluate as evaluating
@@ -103,6 +104,7 @@ app.add_typer(bench, name="bench", rich_help_panel=_MEASURE)
 app.add_typer(study, name="study", rich_help_panel=_MEASURE)
 app.command(epilog=PROBLEM_EXAMPLES, rich_help_panel=_ABOUT)(problems)
 app.command(rich_help_panel=_ABOUT)(methods)
+app.command(epilog=conventional.EXAMPLES, rich_help_panel=_ABOUT)(conventional.conventions)
 app.command(rich_help_panel=_ABOUT)(doctor)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ from difflab.graph.ir import CONSTANT
 from difflab.graph.names import FreshNames, check_function_name
 from difflab.language.printers.view import PrintedGraph
 from difflab.methods.peers.jax import jax_spelling
-from difflab.methods.peers.spelling import LibrarySpelling
+from difflab.methods.peers.spelling import LibrarySpelling, of_whole_order
 from difflab.methods.peers.torch import torch_spelling
 from difflab.methods.peers.written_values import (
     Lines,
@@ -147,7 +147,19 @@ def _jax() -> LibrarySpelling:
 @cache
 def _torch() -> LibrarySpelling:
     names = WrittenName("torch", "torch", require("torch"), is_tensor=_is_written)
-    return _looping(torch_spelling(names))
+    spelling, special = torch_spelling(names), names.special
+    values = {  # without a derivative in PyTorch, which printed code does not ask for
+        "airyai": special.airy_ai,
+        "besselj": _whole("J", {0: special.bessel_j0, 1: special.bessel_j1}),
+        "besselk": _whole("K", {0: special.modified_bessel_k0, 1: special.modified_bessel_k1}),
+        "bessely": _whole("Y", {0: special.bessel_y0, 1: special.bessel_y1}),
+    }
+    rows = {**spelling.rows, **values}
+    return _looping(LibrarySpelling(spelling.xp, rows, spelling.lifted, spelling.operators))
+
+
+def _whole(letter: str, functions: Mapping[int, Any]) -> Callable[[Any, Any], Any]:
+    return of_whole_order("PyTorch", f"Bessel functions {letter}", functions)
 
 
 def _looping(spelling: LibrarySpelling) -> LibrarySpelling:

@@ -12,7 +12,7 @@ import numpy as np
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import packed_slices
 from difflab.graph.pytree import flatten
-from difflab.methods.peers.peer import Array, CallAdapter, Peer
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.spelling import LibrarySpelling, written
 from difflab.methods.protocol import Problem
 
@@ -32,6 +32,20 @@ class ArrayPeer(Peer):
     @cached_property
     def spelling(self) -> LibrarySpelling:
         """The package's operations under NumPy's names."""
+        raise NotImplementedError
+
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return the Jacobian or the Hessian of the function in the package's operations."""
+        return self.differentiated(self.packed(function), function.n, function.m, order)
+
+    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
+        """Return value, gradient or Hessian of `code`."""
+        xp = self.spelling.xp
+        flat = lambda x: xp.reshape(code(*[x[k] for k in range(n)]), (1,))  # noqa: E731
+        return self.differentiated(flat, n, 1, order)
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
+        """Return value, Jacobian or Hessian of `flat`, which maps arrays ``(n,)`` to ``(m,)``."""
         raise NotImplementedError
 
     def converted(self, values: Sequence[Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -30,20 +30,31 @@ class Autograd(ArrayPeer):
 
     name = "autograd"
     title = "autograd"
-    modules = ("autograd.numpy", "autograd.scipy.special")
+    modules = ("autograd.numpy", "autograd.scipy.special", "autograd.scipy.stats")
     summary = "HIPS autograd: reverse mode over NumPy"
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return autograd's Jacobian or Hessian."""
-        return self._of(self.packed(function), order)
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Code for autograd, else that for NumPy."""
+        return (self.name, "numpy")
+
+    def names(self) -> Mapping[str, Any]:
+        """Return autograd's NumPy and its special functions."""
+        import autograd.numpy as anp
+        import autograd.scipy.special as special
+
+        return {"np": anp, "special": special}
 
     def of_code(self, problem: Problem) -> PeerCall:
-        """Return the same of Python code."""
-        return self._of(self.packed_code(problem), problem.order)
+        """Return the Jacobian or Hessian of Python code."""
+        return self.differentiated(self.packed_code(problem), problem.n, problem.m, problem.order)
 
-    def _of(self, flat: Callable[[Any], Any], order: int) -> PeerCall:
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
+        """Return autograd's Jacobian or Hessian."""
         import autograd
 
+        if order == 0:
+            return flat
         found = autograd.hessian(lambda x: flat(x)[0]) if order == 2 else autograd.jacobian(flat)
 
         def call(x: Array) -> Any:
@@ -73,13 +84,35 @@ class Autograd(ArrayPeer):
         """Autograd's operations."""
         import autograd.numpy as anp
         import autograd.scipy.special as special
+        import autograd.scipy.stats as stats
+        from autograd.tracer import isbox
+
+        def clip(x: Any, low: Any, high: Any) -> Any:
+            """Its clip has no derivative in the bounds."""
+            if isbox(low) or isbox(high):
+                return anp.minimum(anp.maximum(x, low), high)
+            return anp.clip(x, low, high)
+
+        def norm(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+            return anp.linalg.norm(x, axis=axes[0]) if len(axes) == 1 else whole_norm(x, axes)
+
+        def whole_norm(x: Any, axes: tuple[int, ...]) -> Any:
+            return anp.sqrt(anp.sum(x * x, axis=axes))
 
         rows: dict[str, Callable[..., Any]] = {
             # Its broadcast_to has no derivative where axes are added.
             "broadcast": lambda x, *, shape, rank: x * np.ones(shape),
-            "clip": lambda x, low, high: anp.minimum(anp.maximum(x, low), high),
+            "besseli": special.iv,
+            "besselj": special.jn,  # SciPy's name for jv: any order
+            "bessely": special.yn,
+            "clip": clip,
             "diag": diagonal_matrix,
+            "float32": lambda x: x.astype(np.float32).astype(np.float64),
+            "log_ndtr": stats.norm.logcdf,
             "logsumexp": lambda x, *, axes, rank: special.logsumexp(x, axis=axes),
+            "ndtr": stats.norm.cdf,
+            "norm": norm,
+            "sigmoid": special.expit,
             "take": take_by_index,
         }
         return LibrarySpelling(RenamedModule("autograd", anp, {"special": special}), rows)

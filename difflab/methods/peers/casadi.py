@@ -5,8 +5,9 @@ Arrays become arrays of scalar expressions, with which CasADi is fastest on smal
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,17 +39,33 @@ class Casadi(Peer):
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian or Hessian as a CasADi Function, called through a buffer."""
+        return self._compiled(*_expressions(function), order)
+
+    def names(self) -> Mapping[str, Any]:
+        """Return CasADi."""
         import casadi
 
-        x, outputs = _expressions(function)
+        return {"casadi": casadi}
+
+    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
+        """Return value, gradient or Hessian of `code` on scalar expressions."""
+        import casadi
+
+        x = casadi.SX.sym("x", n)
+        return self._compiled(x, code(*[x[k] for k in range(n)]), order)
+
+    def _compiled(self, x: Any, outputs: Any, order: int) -> PeerCall:
+        import casadi
+
+        matrix = outputs
         if order == 2:
             matrix, _ = casadi.hessian(outputs, x)
-        else:
+        elif order == 1:
             matrix = casadi.jacobian(outputs, x)
         # CasADi stores matrices by columns, without structural zeros.
         compiled = casadi.Function("derivative", [x], [casadi.densify(matrix.T)])
         results = np.zeros(matrix.shape)
-        point = np.zeros(function.n)
+        point = np.zeros(x.numel())
         buffer: Any
         buffer, run = compiled.buffer()
         buffer.set_arg(0, point.data)
@@ -126,7 +143,8 @@ class CasadiInterpreter(ElementInterpreter):
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
         form = primitive.sympy
         if primitive.name in _REDUCTIONS:
-            return lambda x, *, axes, rank: _REDUCTIONS[primitive.name](self.xp, x, axes)
+            function = getattr(self.xp, _REDUCTIONS[primitive.name])
+            return lambda x, *, axes, rank: _reduced(function, x, axes)
         if primitive.name == "constant_array":
             return lambda **params: primitive.computer(np)(**params).astype(object)
         if not callable(form):
@@ -139,28 +157,32 @@ class CasadiInterpreter(ElementInterpreter):
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive.name == "power":  # the kernel corrects errors of NumPy's power only
             return operator.pow
-        return primitive.computer(self.xp)
+        compute = primitive.computer(self.xp)
+
+        def run(*args: Any) -> Any:
+            try:
+                return compute(*args)
+            except TypeError as error:  # a kernel that computes with arrays of truth values
+                raise UnsupportedError(f"CasADi has no function '{primitive.name}'") from error
+
+        return run
 
 
-def _each(function: Callable[..., Any], value: Any) -> Any:
-    return boxed(np.frompyfunc(function, 1, 1)(boxed(value)))
+def _reduced(function: Callable[[Any], Any], x: Any, axes: tuple[int, ...]) -> Any:
+    """Return CasADi's function of a column of the elements along axes."""
+    import casadi
 
-
-def _logsumexp(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """Return log Σeˣ, with the maximum subtracted to avoid overflow."""
-    top = x
-    for axis in axes:
-        top = np.frompyfunc(xp.fmax, 2, 1).reduce(top, axis=axis, keepdims=True)
-    total = boxed(np.sum(_each(xp.exp, x - top), axis=axes))
-    return _each(xp.log, total) + top.reshape(total.shape)
-
-
-def _norm(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    return _each(xp.sqrt, np.sum(x * x, axis=axes))
+    kept = [axis for axis in range(-x.ndim, 0) if axis not in axes]
+    shape = tuple(x.shape[axis] for axis in kept)
+    rows = np.transpose(x, (*kept, *sorted(axes))).reshape((math.prod(shape), -1))
+    found = np.empty(len(rows), dtype=object)
+    for number, row in enumerate(rows):
+        found[number] = function(casadi.vertcat(*row))
+    return found.reshape(shape)
 
 
 # The primitives' own definitions expect scalar sums from NumPy, but SX is a matrix to NumPy.
-_REDUCTIONS = {"logsumexp": _logsumexp, "norm": _norm}
+_REDUCTIONS = {"logsumexp": "logsumexp", "norm": "norm_2"}
 
 
 _PLAIN = {
@@ -191,7 +213,7 @@ def _names(casadi: Any) -> dict[str, Any]:
         "exp2": lambda x: casadi.power(2, x),
         "greater": casadi.gt,
         "greater_equal": casadi.ge,
-        "heaviside": lambda x, _: 0.5 * (1 + casadi.sign(x)),
+        "heaviside": lambda x, _: casadi.heaviside(x),
         "less": casadi.lt,
         "less_equal": casadi.le,
         "log2": lambda x: casadi.log(x) / float(np.log(2.0)),

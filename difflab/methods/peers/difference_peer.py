@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +43,25 @@ class DifferencePeer(ArrayPeer):
         found = self.differences(f, 1)
         return lambda x: found(x)[0]
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Code for NumPy, whose values it computes."""
+        return ("numpy",)
+
+    def names(self) -> Mapping[str, Any]:
+        """Return NumPy and SciPy's special functions."""
+        from scipy import special
+
+        return {"np": np, "special": special}
+
+    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
+        """Return value or derivatives of `code`, without NumPy's warnings."""
+        call = np.errstate(all="ignore")(super().expressed(code, n, order))
+        return lambda x: call(x)[0] if order else call(x)
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return the package's Jacobian or Hessian, its error estimate, and the evaluations."""
-        return self._counting(self.packed(function), order)
+        return self._counting(flat, order) if order else flat
 
     def of_code(self, problem: Problem) -> PeerCall:
         """Return the same of the values of Python code."""

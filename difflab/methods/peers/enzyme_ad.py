@@ -8,6 +8,7 @@ array, one of them 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,15 +34,22 @@ class EnzymeAd(Jax):
     summary = "Enzyme: reverse mode on compiled code, through JAX, in float64"
     orders = (1,)
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Code for JAX, which traces it."""
+        return ("jax",)
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return Enzyme's pullback under ``jit``, called per row."""
         import jax
         from enzyme_ad.jax import enzyme_jax_ir
 
-        flat = enzyme_jax_ir()(self.packed(function))
-        pullback = self.waiting(jax.jit(lambda x, v: jax.vjp(flat, x)[1](v)[0]))
-        pullback(np.ones(function.n), np.ones(function.m))  # compiles
-        return by_rows(pullback, function.m)
+        traced = enzyme_jax_ir()(flat)
+        if order == 0:
+            return self.waiting(jax.jit(traced))
+        pullback = self.waiting(jax.jit(lambda x, v: jax.vjp(traced, x)[1](v)[0]))
+        pullback(np.ones(n), np.ones(m))  # compiles
+        return by_rows(pullback, m)
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return ``jit`` of the value and its pullback; a batch is an axis of the inputs."""

@@ -5,7 +5,7 @@ Everything runs in float64 by JAX's context manager for it; the user's own setti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from importlib import import_module
@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.peer import CallAdapter, PeerCall
-from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, take_by_index
+from difflab.methods.peers.spelling import (
+    LibrarySpelling,
+    diagonal_matrix,
+    known_order,
+    of_whole_order,
+    take_by_index,
+)
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -36,17 +43,23 @@ class Jax(ArrayPeer):
         """Return the seconds of XLA's compilation: 1.8 ms per node, measured with 18,000 nodes."""
         return 1.8e-3 * order * len(function.graph)
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return the compiled Jacobian or Hessian."""
+    def names(self) -> Mapping[str, Any]:
+        """Return JAX's modules."""
+        import jax
+        import jax.scipy
+
+        return {"jax": jax, "jnp": jax.numpy, "special": jax.scipy.special}
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
+        """Return the compiled value, Jacobian or Hessian."""
         import jax
 
-        flat = self.packed(function)
         if order == 2:
             transformed = jax.hessian(lambda x: flat(x)[0])
         else:
-            transformed = (jax.jacfwd if function.m > function.n else jax.jacrev)(flat)
+            transformed = ((jax.jacfwd if m > n else jax.jacrev)(flat)) if order else flat
         call = self.waiting(jax.jit(transformed))
-        call(np.ones(function.n))  # compiles
+        call(np.ones(n))  # compiles
         return call
 
     def of_code(self, problem: Problem) -> PeerCall:
@@ -117,15 +130,29 @@ def jax_spelling(jax: Any, jnp: Any) -> LibrarySpelling:
         found = jnp.concatenate((terms[:1], rest))
         return found if first else jnp.moveaxis(found, 0, axis)
 
+    special = jax.scipy.special
+
+    def besselj(order: Any, x: Any) -> Any:
+        """One call gives all orders up to one."""
+        number = known_order(order)
+        if number is None or number < 0 or number != int(number):
+            raise UnsupportedError("JAX has Bessel functions J of whole orders from 0 only")
+        return special.bessel_jn(x, v=max(int(number), 1))[int(number)]
+
     rows = {
+        "besseli": of_whole_order("JAX", "Bessel functions I", {0: special.i0, 1: special.i1}),
+        "besselj": besselj,
         "diag": diagonal_matrix,
         "linear_recurrence": recurrence,
         "log_softmax": lambda x, *, axes, rank: jax.nn.log_softmax(x, axis=axes),
-        "logsumexp": lambda x, *, axes, rank: jax.scipy.special.logsumexp(x, axis=axes),
-        "polygamma": lambda order, x: jax.scipy.special.polygamma(int(order), x),
+        "log_ndtr": special.log_ndtr,
+        "logsumexp": lambda x, *, axes, rank: special.logsumexp(x, axis=axes),
+        "ndtr": special.ndtr,
+        "polygamma": lambda order, x: special.polygamma(int(order), x),
         "relu": jax.nn.relu,
         "sigmoid": jax.nn.sigmoid,
         "softmax": lambda x, *, axes, rank: jax.nn.softmax(x, axis=axes),
+        "softplus": jax.nn.softplus,
         "take": take_by_index,
     }
     return LibrarySpelling(jnp, rows)

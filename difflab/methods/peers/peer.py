@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -174,6 +174,47 @@ class Peer:
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian (order 1) or the Hessian (order 2) as a function of ``(n,)``."""
         raise NotImplementedError
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of `difflab.lab.conventions` with code for the package, the first one."""
+        return (self.name,)
+
+    def names(self) -> Mapping[str, Any]:
+        """Return the modules by the names that code over the package's own functions uses."""
+        raise UnsupportedError(f"{self.title} has no functions of its own")
+
+    def own(self, code: str, inputs: Sequence[str], order: int) -> PeerCall:
+        """Return value (order 0), gradient or Hessian of an expression of the package's functions.
+
+        Parameters
+        ----------
+        code : str
+            An expression over the inputs and `names`. It is evaluated as Python code, so it must
+            come from difflab's own tables.
+        inputs : sequence of str
+            The names of the inputs, which are scalars.
+        order : int
+            0, 1 or 2.
+
+        Returns
+        -------
+        callable
+            Maps a point ``(n,)`` to one number, or to n or n·n of them.
+
+        Raises
+        ------
+        UnsupportedError
+            The package is missing, or cannot differentiate the expression.
+        """
+        self.ready()
+        function = eval(f"lambda {', '.join(inputs)}: {code}", dict(self.names()))  # noqa: S307
+        with refusals(self.title):
+            return self.expressed(function, len(inputs), order)
+
+    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
+        """Return the same of `code`, from n scalars of the package to one."""
+        raise UnsupportedError(f"{self.title} does not run code over its own functions")
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient at one point (None) or `points` points, for timing."""

@@ -5,7 +5,7 @@ Functions are compiled in PyTensor's default mode, which is Numba's since versio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,18 +37,27 @@ class Pytensor(ArrayPeer):
     modules = ("pytensor.tensor",)
     summary = "PyTensor: graphs compiled by its default mode, in float64"
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
+    def names(self) -> Mapping[str, Any]:
+        """Return PyTensor's tensors."""
+        import pytensor.tensor as pt
+
+        return {"pt": pt}
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return the compiled pullback of the function or of its gradient, called per row."""
         import pytensor
         import pytensor.tensor as pt
 
-        x, v = pt.tensor("x", dtype="float64", shape=(function.n,)), pt.dvector("v")
-        y = self.packed(function)(x)
+        x, v = pt.tensor("x", dtype="float64", shape=(n,)), pt.dvector("v")
+        y = flat(x)
+        if order == 0:
+            value: PeerCall = pytensor.function([x], y)
+            return value
         if order == 2:
             y = pytensor.grad(y[0], x, disconnected_inputs="ignore")
         row = pytensor.grad((y * v).sum(), x, disconnected_inputs="ignore")
         run = pytensor.function([x, v], row, on_unused_input="ignore")
-        return by_rows(run, function.m if order == 1 else function.n)
+        return by_rows(run, m if order == 1 else n)
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient as one compiled function; a batch is an axis of its inputs."""
@@ -91,18 +100,29 @@ class Pytensor(ArrayPeer):
             "subtract": pt.sub,
         }
         rows: dict[str, Callable[..., Any]] = {
+            "argsort": lambda x, *, axes, rank: pt.cast(
+                pt.argsort(x, axes[0], stable=True), "float64"
+            ),
+            "besseli": pt.iv,
+            "besselj": pt.jv,
+            "besselk": pt.kv,
             "diag": diagonal_matrix,
             "heaviside": lambda x: 0.5 * pt.sign(x) + 0.5,
+            "float32": lambda x: pt.cast(pt.cast(x, "float32"), "float64"),
             "log_softmax": lambda x, *, axes, rank: pt.special.log_softmax(x, axes),
             "loggamma": pt.gammaln,
             "logsumexp": lambda x, *, axes, rank: pt.logsumexp(x, axes),
             "polygamma": lambda order, x: pt.polygamma(int(order.data), x),
+            "pack": _packed,
             "norm": lambda x, *, axes, rank: pt.sqrt(pt.sum(x * x, axes)),
             "relu": lambda x: pt.maximum(x, 0.0),
             "sigmoid": pt.sigmoid,
             "softmax": lambda x, *, axes, rank: pt.special.softmax(x, axes),
             "softplus": pt.softplus,
             "take": take_by_index,
+            "take_along": lambda x, places, *, axis, rank: pt.take_along_axis(
+                x, pt.cast(places, "int64"), axis
+            ),
             "where": _where,
         }
         # `==` and `!=` of two variables are Python's: whether they are the same object.
@@ -122,6 +142,19 @@ def _lifted(value: float) -> Any:
     import pytensor.tensor as pt
 
     return pt.constant(np.float64(value))
+
+
+def _packed(*parts: Any, ranks: tuple[int, ...]) -> Any:
+    """Return the elements of all parts behind their batch axes; its shapes are symbolic."""
+    import pytensor.tensor as pt
+
+    if not any(ranks):
+        return pt.stack(pt.broadcast_arrays(*parts), axis=-1)
+    flat = [
+        part.reshape((*[part.shape[k] for k in range(part.ndim - rank)], -1))
+        for part, rank in zip(parts, ranks, strict=True)
+    ]
+    return pt.concatenate(flat, axis=-1)
 
 
 def _where(condition: Any, a: Any, b: Any) -> Any:

@@ -8,6 +8,7 @@ and not the traversal of the graph.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
@@ -29,6 +30,8 @@ __all__ = [
     "LibrarySpelling",
     "RenamedModule",
     "diagonal_matrix",
+    "known_order",
+    "of_whole_order",
     "take_by_index",
     "written",
 ]
@@ -48,6 +51,8 @@ OPERATORS = {
     "not_equal": "{} != {}",
 }
 """The primitives that are Python operators in almost every library."""
+_CONSTANT = re.compile(r"(?:torch\.tensor\()?([-+]?\d[\d.e+-]*)(?:, .*\))?")
+"""A number in printed code, which may be lifted to a tensor."""
 LARGEST = 2**31
 """Integers up to this remain integers, so that ``x**2`` is a product and not a power."""
 
@@ -201,6 +206,44 @@ class _StraightLineSource:
             operation = self.spelling.operation(row)
             self.scope[name] = partial(operation, **params) if params else operation
         self.lines.append(f"v{node} = {name}({', '.join([self.array(arg) for arg in args])})")
+
+
+def of_whole_order(
+    title: str, name: str, functions: Mapping[int, Callable[[Any], Any]]
+) -> Callable[[Any, Any], Any]:
+    """Return a function ``(order, x)`` of the library's functions of x, one for each order.
+
+    Examples
+    --------
+    >>> import math
+    >>> of_whole_order("math", "sinh, cosh", {0: math.sinh, 1: math.cosh})(1.0, 0.0)
+    1.0
+    >>> of_whole_order("math", "sinh, cosh", {0: math.sinh})(0.5, 0.0)
+    Traceback (most recent call last):
+        ...
+    difflab.errors.UnsupportedError: math has sinh, cosh of the orders 0 only, not of 0.5
+    """
+
+    def run(order: Any, x: Any) -> Any:
+        number = known_order(order)
+        if number is None or number not in functions:
+            orders = ", ".join(map(str, functions))
+            given = "an input" if number is None else f"{number:g}"
+            raise UnsupportedError(
+                f"{title} has {name} of the orders {orders} only, not of {given}"
+            )
+        return functions[int(number)](x)
+
+    return run
+
+
+def known_order(order: Any) -> float | None:
+    """Return the number that an operand is, as a value or as printed code; None for an input."""
+    text = getattr(order, "text", None)
+    if not isinstance(text, str):
+        return None if getattr(order, "requires_grad", False) else float(order)
+    found = _CONSTANT.fullmatch(text)
+    return float(found[1]) if found else None
 
 
 def take_by_index(x: Any, *, places: Any, axis: int, rank: int) -> Any:

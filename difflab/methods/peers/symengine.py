@@ -5,7 +5,7 @@ SymEngine has SymPy's interface, so the primitives' definitions for SymPy apply 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Symengine(Peer):
     title = "SymEngine"
     summary = "SymEngine: diff, common subexpressions shared, compiled by LLVM"
     family = Family.SYMBOLIC
+    kinks_derived = False
+    """Whether the package has derivatives of its own Abs, Max, Min and sign."""
 
     def estimated_seconds(self, function: Function, order: int) -> float:
         """Return the seconds of differentiation, which traverses the expression for each input."""
@@ -39,9 +41,29 @@ class Symengine(Peer):
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian or Hessian, element by element, as compiled code."""
-        symbols, outputs = _expressions(function)
-        rows = outputs if order == 1 else [outputs[0].diff(symbol) for symbol in symbols]
-        call = self.compiled(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
+        return self._differentiated(*self._expressions(function), order)
+
+    def names(self) -> Mapping[str, Any]:
+        """Return SymEngine."""
+        import symengine
+
+        return {"symengine": symengine}
+
+    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
+        """Return value, gradient or Hessian of `code` on symbols."""
+        import symengine
+
+        symbols = [symengine.Symbol(f"input{k}") for k in range(n)]
+        return self._differentiated(symbols, [symengine.sympify(code(*symbols))], order)
+
+    def _expressions(self, function: Function) -> tuple[list[Any], list[Any]]:
+        return _expressions(function, own=self.kinks_derived)
+
+    def _differentiated(self, symbols: list[Any], outputs: list[Any], order: int) -> PeerCall:
+        found = outputs
+        for _ in range(order):
+            found = [row.diff(symbol) for row in found for symbol in symbols]
+        call = self.compiled(symbols, found)
         return lambda x: call(np.array(x))  # SymEngine rejects read-only arrays
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
@@ -57,7 +79,7 @@ class Symengine(Peer):
 
     def value_and_gradient(self, function: Function) -> tuple[list[Any], list[Any]]:
         """Return the symbols, and the value followed by the partial derivatives."""
-        symbols, (output,) = _expressions(function)
+        symbols, (output,) = self._expressions(function)
         return symbols, [output, *(output.diff(symbol) for symbol in symbols)]
 
     def compiled(self, symbols: list[Any], expressions: list[Any]) -> PeerCall:
@@ -82,14 +104,14 @@ def check_differentiated(title: str, expressions: list[Any]) -> None:
             raise UnsupportedError(f"{title} has no derivative of {expression.args[0]}")
 
 
-def _expressions(function: Function) -> tuple[list[Any], list[Any]]:
+def _expressions(function: Function, *, own: bool) -> tuple[list[Any], list[Any]]:
     """Return a symbol per flattened input and an expression per flattened output."""
     import symengine
 
     check_tree_size(function, "SymEngine")
     # SymEngine's `cse` names temporaries x0, x1, …, even if such symbols exist already.
     symbols, outputs = expressions(
-        function, lambda number: symengine.Symbol(f"input{number}"), SymengineInterpreter()
+        function, lambda number: symengine.Symbol(f"input{number}"), SymengineInterpreter(own)
     )
     return symbols, [symengine.sympify(output) for output in outputs]
 
@@ -99,12 +121,13 @@ class SymengineInterpreter(SympyInterpreter):
 
     title = "SymEngine"
 
-    def __init__(self) -> None:
+    def __init__(self, own: bool) -> None:
         super().__init__()
         import symengine
         from symengine.lib import symengine_wrapper
 
-        self.sympy = RenamedModule("SymEngine", symengine, _names(symengine))
+        names = {} if own else _names(symengine)
+        self.sympy = RenamedModule("SymEngine", symengine, names)
         self.conditions = (bool, symengine_wrapper.Boolean)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ SymForce brings a SymEngine of its own, which is installed in the place of the p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,13 @@ class Symforce(Symengine):
     modules = ("symforce.symbolic", "symforce.codegen")
     summary = "SymForce: diff, common subexpressions shared, generated Python code"
     vectorised = False
+    kinks_derived = True
+
+    def names(self) -> Mapping[str, Any]:
+        """Return SymForce's symbolic functions."""
+        import symforce.symbolic as sf
+
+        return {"sf": sf}
 
     def estimated_seconds(self, function: Function, order: int) -> float:
         """Return the seconds of differentiation, and of generating code for every element."""

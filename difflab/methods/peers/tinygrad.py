@@ -5,7 +5,7 @@ Its inverse trigonometric functions and `erf` are approximations to seven digits
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -43,10 +43,17 @@ class Tinygrad(ArrayPeer):
             with suppress(UnsupportedError):  # raised again for each function
                 _check_device()
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
+    def names(self) -> Mapping[str, Any]:
+        """Return tinygrad's tensors."""
+        from tinygrad import Tensor
+
+        return {"Tensor": Tensor}
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return a pullback of the function or of its gradient, computed per row."""
         _check_device()
-        flat = self.packed(function)
+        if order == 0:
+            return lambda x: self.array(flat(*self.converted([x])))
 
         def row(x: Array, v: Array) -> Array:
             at, cotangent = self.converted([x, v])
@@ -55,8 +62,8 @@ class Tinygrad(ArrayPeer):
                 y = y[0].gradient(at)[0]
             return self.array(y.gradient(at, gradient=cotangent)[0])
 
-        call = by_rows(row, function.m if order == 1 else function.n)
-        call(np.ones(function.n))  # compiles
+        call = by_rows(row, m if order == 1 else n)
+        call(np.ones(n))  # compiles
         return call
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
@@ -125,16 +132,27 @@ class Tinygrad(ArrayPeer):
             "where": Tensor.where,
         }
         rows: dict[str, Callable[..., Any]] = {
+            "argsort": lambda x, *, axes, rank: x.argsort(axes[0]).cast("float64"),
             "diag": diagonal_matrix,
             "heaviside": lambda x: 0.5 * x.sign() + 0.5,
+            "logaddexp": lambda a, b: a.logaddexp(b),
+            "logsumexp": _logsumexp,
             "log_softmax": lambda x, *, axes, rank: x.log_softmax(*axes),
             "relu": Tensor.relu,
             "sigmoid": Tensor.sigmoid,
             "softmax": lambda x, *, axes, rank: x.softmax(*axes),
             "softplus": Tensor.softplus,
             "take": take_by_index,
+            "take_along": lambda x, places, *, axis, rank: x.gather(axis, places.cast("int32")),
         }
         return LibrarySpelling(RenamedModule("tinygrad", Tensor, names), rows, _tensor)
+
+
+def _logsumexp(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+    """Return log Σeˣ along axes, which tinygrad accepts one at a time; they count from the end."""
+    for axis in sorted(axes):
+        x = x.logsumexp(axis)
+    return x
 
 
 def _check_device() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,12 @@ from difflab.core.pytorch import NUMPYS_NAMES, zeta
 from difflab.errors import UnsupportedError
 from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
-from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_by_index
+from difflab.methods.peers.spelling import (
+    LibrarySpelling,
+    RenamedModule,
+    of_whole_order,
+    take_by_index,
+)
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -31,13 +36,15 @@ class Torch(ArrayPeer):
     title = "PyTorch"
     summary = "PyTorch: eager tensors, one backward pass per output, in float64"
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
-        return self._of(self.packed(function), order)
+    def names(self) -> Mapping[str, Any]:
+        """Return PyTorch."""
+        import torch
+
+        return {"torch": torch}
 
     def of_code(self, problem: Problem) -> PeerCall:
         """Return the same of Python code; a tensor that it turns into a number is refused."""
-        call = self._of(self.packed_code(problem), problem.order)
+        call = self.differentiated(self.packed_code(problem), problem.n, problem.m, problem.order)
 
         def strict(x: Array) -> Any:
             import torch
@@ -55,9 +62,12 @@ class Torch(ArrayPeer):
 
         return strict
 
-    def _of(self, flat: Callable[[Any], Any], order: int) -> PeerCall:
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
+        """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
         import torch
 
+        if order == 0:
+            return lambda x: self.array(flat(torch.tensor(x)))
         if order == 2:
             hessian = torch.autograd.functional.hessian
             return lambda x: hessian(lambda at: flat(at)[0], torch.tensor(x))
@@ -110,10 +120,11 @@ class Torch(ArrayPeer):
 
     @cached_property
     def spelling(self) -> LibrarySpelling:
-        """PyTorch's operations."""
+        """PyTorch's operations; its sign of nan is 0, which printed code mends."""
         import torch
 
-        return torch_spelling(torch)
+        found = torch_spelling(torch)
+        return LibrarySpelling(found.xp, {**found.rows, "sign": torch.sign}, found.lifted)
 
 
 def torch_spelling(torch: Any) -> LibrarySpelling:
@@ -160,12 +171,30 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
 
 def _rows(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Callable[..., Any]]:
     """Return the primitives that are one function in PyTorch."""
+    special = torch.special
+
+    def underived(name: str) -> Callable[..., Any]:
+        """Refuse a function that PyTorch cuts from its graph, so that its derivative reads as 0."""
+
+        def refused(*_: Any) -> Any:
+            raise UnsupportedError(f"PyTorch has {name} without a derivative")
+
+        return refused
+
     return {
+        "airyai": underived("airy_ai"),
+        "besseli": of_whole_order("PyTorch", "Bessel functions I", {0: special.i0, 1: special.i1}),
+        "besselj": underived("Bessel functions J"),
+        "besselk": underived("Bessel functions K"),
+        "bessely": underived("Bessel functions Y"),
+        "float32": lambda x: x.float().double(),
         "heaviside": lambda x: 0.5 * _sign(torch, x) + 0.5,
         "log_softmax": lambda x, *, axes, rank: (
             torch.log_softmax(x, *axes) if len(axes) == 1 else x - torch.logsumexp(x, axes, True)
         ),
+        "log_ndtr": special.log_ndtr,
         "logsumexp": lambda x, *, axes, rank: torch.logsumexp(x, axes),
+        "ndtr": special.ndtr,
         "norm": lambda x, *, axes, rank: torch.linalg.vector_norm(x, dim=axes),
         "polygamma": lambda order, x: torch.special.polygamma(int(order), x),
         "relu": torch.relu,

@@ -31,14 +31,22 @@ class TorchCompile(Torch):
         """Refuse Python code without a graph: it is not compiled."""
         raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
 
-    def derivative(self, function: Function, order: int) -> PeerCall:
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Code for PyTorch."""
+        return ("torch",)
+
+    def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return the compiled pullback of the function or of its gradient, called per row."""
         import torch
 
-        flat = self.packed(function)
+        point = torch.ones(n, dtype=torch.float64)
+        if order == 0:
+            value = self.compiled(flat, (point,))
+            return lambda x: self.array(value(torch.tensor(x)))
         traced = flat if order == 1 else torch.func.grad(lambda x: flat(x)[0])
-        rows = function.m if order == 1 else function.n
-        point, cotangent = torch.ones(function.n, dtype=torch.float64), np.ones(rows)
+        rows = m if order == 1 else n
+        cotangent = np.ones(rows)
         pullback = self.compiled(
             lambda x, v: torch.func.vjp(traced, x)[1](v)[0],
             (point, torch.from_numpy(cotangent)),

@@ -188,3 +188,21 @@ def test_a_number_of_python_can_be_an_element(code: Callable[..., str]) -> None:
     names: dict[str, Any] = {}
     exec(code(f), names)
     assert np.asarray(names["f"](np.array([1.0, 3.0]), 2.5)).tolist() == [5.0, 2.0, 6.0]
+
+
+def test_bessel_functions_are_those_of_the_library() -> None:
+    # J0, J1 and I1 at 1.5, from mpmath.
+    values = {
+        "besselj(0, x)": 0.511827671735918128749,
+        "besselj(1, x)": 0.557936507910099641990,
+        "besseli(1, x)": 0.981666428577907534958,
+    }
+    for text, value in values.items():
+        for library in (in_jax, in_torch):
+            found = library(dl.parse(text), [1.5])
+            np.testing.assert_allclose(found, [value], 1e-13, err_msg=text)
+    pytest.importorskip("torch")
+    code = torch_code(dl.parse("besselk(1, x)")).splitlines()[-1]
+    assert code == "    return torch.special.modified_bessel_k1(x)"
+    with pytest.raises(UnsupportedError, match="orders 0, 1 only, not of an input"):
+        torch_code(dl.parse("besselj(n, x)"))

@@ -8,9 +8,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +20,7 @@ from difflab.core.optional import requirement
 from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.graph.function import Function, evaluate
 from difflab.lab.compare import compare
+from difflab.lab.conventions.cases import LANGUAGE, cases
 from difflab.language import parse
 from difflab.methods.peers.peer import Peer
 from difflab.methods.peers.tinygrad import _check_device
@@ -67,8 +66,13 @@ WRONG = {
     "casadi": {"erfinv": 1e-5},  # an approximation, 3e-6 off at 0.7
     "jacobi": {"mod": math.inf},  # its first step is a quarter of x, over the jump
     # The sign of atanh's is wrong, and digamma's is nan.
-    "enzyme-ad": {"acosh": 1.0, "atanh": 4.0, "digamma": 0.0, "polygamma": 0.2},
+    "enzyme-ad": {"acosh": 1.0, "atanh": 4.0, "digamma": 0.0, "polygamma": 4.0},
 }
+SPELLED = {
+    ("enzyme-ad", "sort([x, y])[1]"): "it ends the process",
+    ("tinygrad", "sort([x, y])[1]"): "the method gathers by tinygrad's order",
+}
+"""Cases in which a method does not run the function of the table, and why."""
 ENZYME_AT_ZERO = "[x*y, x + y, exp(x)]"
 """Enzyme turns slices multiplied into a product of elements, whose derivative divides by them."""
 ONE_ORDER = "its orders are 1"
@@ -230,19 +234,61 @@ def test_the_users_setting_of_jax_is_left_alone() -> None:
         jax.config.update("jax_enable_x64", before)
 
 
-def test_its_choices_at_kinks_are_those_documented(peer: Peer) -> None:
-    page = Path(__file__).parents[3] / "docs" / "explanation" / "conventions.md"
-    conventions = page.read_text(encoding="utf-8")
-    table = conventions.partition("The peers choose otherwise.")[2].partition("\n\n")[2]
-    title = re.escape(peer.title)
-    (line,) = re.findall(rf"^\| [^|]*{title}[^|]*\|(.*)\|$", table.partition("\n\n")[0], re.M)
-    cells = [cell.strip() for cell in line.split("|")]
-    kinks = ("abs(x)", "relu(x)", "max(x, y)", "clip(x, 0, 1)")
-    for text, cell in zip(kinks, cells, strict=False):
-        if cell == "-":
+def test_it_runs_the_packages_own_functions(peer: Peer) -> None:
+    compared = 0
+    for case in cases():
+        code, own = case.code(peer.columns), case.codes.get(LANGUAGE)
+        if case.family not in ("kinks", "ties", "steps") or own is None:
             continue
-        found = derivative(peer, text, [0.0, 0.0][: parse(text).n])[0, 0]
-        assert found == pytest.approx(float(Fraction(cell)), abs=1e-9), text
+        if code is None or not code.own or (peer.name, case.formula) in SPELLED:
+            continue
+        x = np.array(case.at)
+        try:
+            wanted = np.asarray(peer.own(code.text, case.inputs, 1)(x), dtype=float).reshape(-1)
+        except Exception:  # of the package, which has no derivative
+            continue
+        found = peer.prepare(problem(parse(own.text)))(x).value.reshape(-1)
+        where = f"{case.formula} at {case.point}"
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8, err_msg=where)
+        compared += 1
+    assert compared >= 3
+
+
+# Bessel functions that a package has with a gradient; mpmath's values are the truth.
+BESSEL = {
+    "jax": "besselj(0, x); besselj(1, x); besselj(3, x); besseli(0, x); besseli(1, x)",
+    "torch": "besseli(0, x); besseli(1, x)",
+    "autograd": "besselj(0, x); besselj(2, x); besselj(0.5, x); bessely(1, x); besseli(2, x)",
+    "pytensor": "besselj(0, x); besselj(0.5, x); besseli(1, x); besselk(2, x)",
+    "tensorflow": "besselj(0, x); besselj(1, x); bessely(0, x); besselk(1, x); besseli(1, x)",
+}
+
+
+def test_bessel_functions_of_the_package_are_used(peer: Peer) -> None:
+    if peer.name not in BESSEL:
+        pytest.skip("it has none with a gradient")
+    for text in BESSEL[peer.name].split("; "):
+        function = parse(text)
+        found = peer.prepare(problem(function))(np.array([2.25])).value
+        np.testing.assert_allclose(found, [[exact_slope(function, [2.25], 0)]], 1e-11, err_msg=text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("jax", "besselj(0.5, x)", "whole orders"),
+        ("jax", "besseli(2, x)", "of the orders 0, 1 only, not of 2"),
+        ("torch", "besselj(0, x)", "Bessel functions J without a derivative"),
+        ("torch", "besseli(n, x)", "not of an input"),
+        ("casadi", "lambertw(x)", "CasADi has no function 'lambertw'"),
+    ],
+)
+def test_a_refusal_names_the_limit_of_the_package(name: str, text: str, why: str) -> None:
+    found = peers()[name]
+    assert isinstance(found, Peer)
+    pytest.importorskip(found.package, exc_type=ImportError)
+    with pytest.raises(UnsupportedError, match=why):
+        derivative(found, text, [2.25] * parse(text).n)
 
 
 def test_a_comparison_has_its_row(peer: Peer) -> None:

@@ -1,0 +1,74 @@
+"""``difflab conventions``: values and derivatives at kinks and special points, in every package."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from difflab.cli.options import OutputOption, parse_names
+from difflab.cli.output import ProgressLine, deliver, report_format, screen
+from difflab.errors import InputError
+
+__all__ = ["EXAMPLES", "conventions"]
+
+EXAMPLES = """\b
+difflab conventions
+difflab conventions --peers jax,torch
+difflab conventions --family kinks,ties --format md
+"""
+
+
+class ConventionsFormat(StrEnum):
+    """The output format of the conventions."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+
+
+def conventions(
+    names: Annotated[
+        str | None,
+        typer.Option("--peers", metavar="a,b", help="Only these; by default all installed ones."),
+    ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option(
+            "--family", metavar="a,b", help="Only these kinds of cases, such as kinks or ties."
+        ),
+    ] = None,
+    form: Annotated[
+        ConventionsFormat | None,
+        typer.Option("--format", help="By default the ending of -o's name, else a table."),
+    ] = None,
+    destination: OutputOption = None,
+) -> None:
+    """Show what difflab and each peer compute at kinks, edges and special values.
+
+    Each case runs in the peer's own function, with value, first and second derivative. A peer that
+    is not installed is left out, with the command that installs it.
+    """
+    from difflab.lab.conventions.cases import FAMILIES, cases
+    from difflab.lab.conventions.measure import measure
+    from difflab.report import conventions as report
+
+    chosen = report_format(form, destination, ConventionsFormat)
+    families = parse_names(family) or list(FAMILIES)
+    for name in families:
+        if name not in FAMILIES:
+            raise InputError(f"there is no family '{name}'", hint=f"one of: {', '.join(FAMILIES)}")
+    selected = [case for case in cases() if case.family in families]
+    with ProgressLine(patience=1.0) as progress:
+        found = measure(parse_names(names), selected, progress)
+    if chosen is ConventionsFormat.JSON:
+        text = found.to_json()
+    elif chosen is ConventionsFormat.CSV:
+        text = report.csv(found)
+    elif chosen is ConventionsFormat.MD:
+        text = report.markdown(found)
+    else:
+        text = report.table(found, **screen(to_file=destination is not None))
+    deliver(text, destination)

@@ -1,0 +1,199 @@
+"""Runs the cases: difflab's in this process, those of each peer in a process of its own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from difflab.core.worker import Handlers, ReportProgress, Worker
+from difflab.errors import DifflabError, InputError, UnsupportedError
+from difflab.graph.function import Function
+from difflab.lab.conventions.cases import LANGUAGE, TRACED, Case, cases
+from difflab.lab.conventions.record import EXACT, ORDERS, Conventions, Package, Result
+from difflab.lab.environment import package_version
+from difflab.methods import registry
+from difflab.methods.peers.peer import Peer
+from difflab.methods.protocol import Family, Method, Problem
+
+__all__ = ["OWN", "handlers", "measure", "measured_version"]
+
+OWN = "difflab"
+NAMED_ONLY = {"torch-compile": "PyTorch's functions, each compiled for some seconds"}
+"""Peers that run only where they are named, and why."""
+LIMIT = 120.0
+"""Seconds of one case, after which the peer's process is stopped."""
+Progress = Callable[[int, int, str], None]
+
+
+def measure(
+    peers: Sequence[str] | None = None,
+    chosen: Sequence[Case] | None = None,
+    progress: Progress = lambda done, total, label: None,
+) -> Conventions:
+    """Return value, gradient and Hessian of every case in difflab and in each peer.
+
+    Parameters
+    ----------
+    peers : sequence of str, optional
+        Names of peers; by default all that are installed.
+    chosen : sequence of Case, optional
+        By default all cases.
+    progress : callable
+        Called as ``progress(done, total, name)`` before each package.
+
+    Raises
+    ------
+    InputError
+        There is no such peer.
+
+    Examples
+    --------
+    >>> from difflab.lab.conventions.cases import cases
+    >>> found = measure([], [next(cases())])
+    >>> found.results[0].formula, found.results[0].answers
+    ('abs(x)', ((0.0,), (0.0,), (0.0,)))
+    """
+    chosen = list(cases()) if chosen is None else chosen
+    left_out, running = _selected(peers)
+    packages, results = _own_packages(), [_own(case) for case in chosen]
+    results += [_truth(case) for case in chosen if case.smooth]
+    for number, peer in enumerate(running):
+        progress(number, len(running), peer.title)
+        run = _PeerRun(peer)
+        found = [run.case(case) for case in chosen]
+        run.stop()
+        numeric = peer.family is Family.NUMERIC
+        packages.append(Package(peer.name, peer.title, measured_version(peer), numeric))
+        results += found
+    progress(len(running), len(running), "")
+    return Conventions(packages, results, left_out)
+
+
+def _selected(names: Sequence[str] | None) -> tuple[dict[str, str], list[Peer]]:
+    """Return why peers are left out, and those that run."""
+    known = {name: peer for name, peer in registry.peers().items() if isinstance(peer, Peer)}
+    for name in names or ():
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise InputError(f"there is no peer '{name}'", hint=hint)
+    left_out, running = {}, []
+    for name in known if names is None else names:
+        reason = known[name].missing() or (NAMED_ONLY.get(name, "") if names is None else "")
+        if reason:
+            left_out[name] = reason
+        else:
+            running.append(known[name])
+    return left_out, running
+
+
+def measured_version(peer: Peer) -> str:
+    """Return a peer's version without the label of the build, such as ``+cpu``."""
+    return peer.version().partition("+")[0]
+
+
+def _own_packages() -> list[Package]:
+    from difflab import __version__
+
+    exact = Package(EXACT, "ball arithmetic", package_version("python-flint") or "")
+    return [Package(OWN, OWN, __version__), exact]
+
+
+def _own(case: Case) -> Result:
+    """Return difflab's results, by reverse mode."""
+    method = registry.own()["reverse"]
+    return _by_method(OWN, method, case)
+
+
+def _truth(case: Case) -> Result:
+    """Return the results of ball arithmetic, correctly rounded."""
+    return _by_method(EXACT, registry.named()[EXACT], case)
+
+
+def _by_method(name: str, method: Method, case: Case) -> Result:
+    function = _function(case)
+    code = case.code((LANGUAGE, TRACED))
+    assert code is not None
+
+    def answer(order: int) -> tuple[float, ...] | str:
+        try:
+            if order == 0:
+                return _numbers(lambda: function.values(np.array(case.at)))
+            found = method.prepare(Problem.of(function, order=order))
+            return _numbers(lambda: found(np.array(case.at)).value)
+        except DifflabError as error:
+            return str(error)
+
+    answers = tuple(answer(order) for order in range(len(ORDERS)))
+    return Result(name, case.formula, case.at, code.text, code.own, answers)
+
+
+def _function(case: Case) -> Function:
+    if LANGUAGE in case.codes:
+        from difflab.language import parse
+
+        return parse(case.codes[LANGUAGE].text)
+    from difflab.graph.trace import trace
+
+    code = f"lambda {', '.join(case.inputs)}: {case.codes[TRACED].text}"
+    return trace(eval(code, {"np": np}), *(1.0 for _ in case.inputs))  # noqa: S307 - our own table
+
+
+def _numbers(compute: Callable[[], Any]) -> tuple[float, ...]:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tuple(np.asarray(compute(), dtype=float).reshape(-1).tolist())
+
+
+class _PeerRun:
+    """A peer's process; another one is started after a case that ends it."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._worker: Worker | None = None
+
+    def case(self, case: Case) -> Result:
+        """Return the peer's results."""
+        peer = self._peer
+        code = case.code(peer.columns)
+        if code is None:
+            reason = f"{peer.title} has no such function"
+            return Result(peer.name, case.formula, case.at, answers=(reason,) * len(ORDERS))
+        found = tuple(self._answer(code.text, case, order) for order in range(len(ORDERS)))
+        return Result(peer.name, case.formula, case.at, code.text, code.own, found)
+
+    def _answer(self, code: str, case: Case, order: int) -> tuple[float, ...] | str:
+        if self._worker is None or not self._worker.alive:
+            self._worker = Worker("difflab.lab.conventions.measure", self._peer.name)
+        request = (code, case.inputs, case.at, order)
+        try:
+            found: tuple[float, ...] = self._worker.request("answer", *request, timeout=LIMIT)
+        except DifflabError as error:
+            return str(error)
+        return found
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._worker is not None:
+            self._worker.stop()
+
+
+def handlers(report: ReportProgress, name: str) -> Handlers:
+    """Import a peer and return the handlers of its process."""
+    peer = registry.peers()[name]
+    assert isinstance(peer, Peer)
+    peer.start()
+
+    def answer(code: str, inputs: Sequence[str], at: Sequence[float], order: int) -> Any:
+        if order and order not in peer.orders:
+            raise UnsupportedError(f"{peer.title} has no derivatives of order {order}")
+        try:
+            return _numbers(lambda: peer.own(code, inputs, order)(np.array(at)))
+        except AttributeError as error:
+            raise UnsupportedError(f"{peer.title} has no such function: {error}") from error
+
+    return {"answer": answer}
