@@ -18,13 +18,16 @@ from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, plain_numbers, real
 from difflab.execute.choice import repeated
 from difflab.execute.dispatch import TargetDispatch
+from difflab.execute.given_memory import written
 from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.targets.llvm.machine_call import MachineCall
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.node import Node
+from difflab.graph.pytree import Structure
 from difflab.graph.repetition import flattened, rolled
 from difflab.graph.values import first_carrier
 from difflab.primitives import sum_in_order
@@ -226,12 +229,28 @@ class Compiled(TargetDispatch):
     packed = False
 
     def specialised(self) -> Compiled:
-        """Return this with a generated ``__call__`` if the inputs can be its parameters."""
+        """Return this with the fastest call that there is: generated code, or machine code."""
+        self._generate()
+        code = self._point_code() if self.dtype == FLOAT else None
+        if code is not None:
+            structure = self.function.structure
+            plain = structure is None or _is_tuple(structure)
+            call = MachineCall(
+                code,
+                packed=self.packed,
+                group=None if plain else self.function.returned,
+                memory=self.packed or "out" not in self.function.inputs,
+            )
+            call.install(self, type(self).__call__)
+        return self
+
+    def _generate(self) -> None:
+        """Generate a ``__call__`` if the inputs can be its parameters."""
         if self._arrays is not None and not self.packed:
             _, call = self._arrays.entry(self.function.structure)
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
         if self._python is None:
-            return self
+            return
         plain = self.function.structure is None
         entry = self._python.entry(packed=self.packed) if plain else None
         if entry is None:
@@ -239,7 +258,6 @@ class Compiled(TargetDispatch):
         else:
             self._entry_source, call = entry
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
-        return self
 
     def unchecked(self) -> Callable[[Sequence[Any]], Any]:
         """Return a call for float64 arrays of the inputs' shapes, and Python floats: a sequence."""
@@ -248,11 +266,20 @@ class Compiled(TargetDispatch):
         return MethodType(self._arrays.unchecked(self.function.structure), self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the outputs at a point or a batch of points, as the Function does."""
+        """Return the outputs at a point or a batch of points, as the Function does.
+
+        They are written to the arrays of the keyword ``out``, if it is given and not None, unless
+        an input has this name.
+        """
         return self.general(args, kwargs)
 
     def general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the outputs for any arguments, after checking and converting them."""
+        if kwargs and "out" in kwargs and "out" not in self.function.inputs:
+            named = dict(kwargs)
+            out = named.pop("out")
+            results = self.general(args, named)
+            return results if out is None else written(results, out)
         plain = len(args) == self._numbers and not kwargs
         numbers = plain_numbers(args) if plain else None
         if numbers is not None:
@@ -329,18 +356,22 @@ class PackedCompiled(Compiled):
 
     packed = True
 
-    def __call__(self, points: Any, /) -> Any:
+    def __call__(self, points: Any, /, out: Any = None) -> Any:
         """Return the outputs at packed points ``(n,)`` or ``(N, n)``.
+
+        They are written to the arrays of `out`, if that is not None.
 
         Raises
         ------
         PointError
             The length of the last axis is not n.
         """
-        return self.general(points)
+        return self.general(points, out)
 
-    def general(self, points: Any, kwargs: Mapping[str, Any] | None = None) -> Any:
+    def general(self, points: Any, out: Any = None) -> Any:
         """Return the outputs at packed points of any dtype or sequence type."""
+        if out is not None:
+            return written(self.general(points), out)
         if self._on_device([points], ["points"]):
             return self._packed_on_device(points)
         packed = real(points, self.dtype)
@@ -361,3 +392,9 @@ class PackedCompiled(Compiled):
 def _repetition(function: Function, schedule: Schedule) -> str:
     count = int((function.graph.opcode >= FIRST_ROW).sum())
     return f"{count:,} scalar operations are {len(schedule.steps)} vector operations"
+
+
+def _is_tuple(structure: Structure) -> bool:
+    """Return whether a structure is a tuple of two or more outputs, as if there were none."""
+    first, *others = structure.tokens
+    return first[0] is tuple and len(others) > 1 and structure.leaves == len(others)

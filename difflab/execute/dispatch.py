@@ -18,6 +18,8 @@ from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm.libraries import works
+from difflab.execute.targets.llvm.machine_call import PointCode
+from difflab.execute.targets.llvm.python_objects import VectorcallBase
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.numpy.one_point import ArrayTarget
 from difflab.execute.targets.numpy.target import NumpyTarget
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["TargetDispatch"]
 
 
-class TargetDispatch:
+class TargetDispatch(VectorcallBase):
     """Selection of the target that computes a function; a base of `Compiled`.
 
     Attributes
@@ -185,6 +187,14 @@ class TargetDispatch:
         return MemoryPlan(
             len(self.function.outputs), (), 1, self.dtype.itemsize * count * self.function.m
         )
+
+    def _point_code(self) -> PointCode | None:
+        """Return machine code that computes one point, compiled already; None if there is none."""
+        if self._choice.point is not None:
+            return self._choice.point.point_code()
+        if self._arrays is None and self._native is not None and self._chosen(1) == "native":
+            return self._native.point_code()
+        return None
 
     def _at(self, point: Any) -> list[Any] | None:
         """Return the outputs at a point of scalars; None if the target computes with arrays."""

@@ -14,6 +14,8 @@ from difflab.execute.targets.llvm.libraries import SCIPY, Host
 __all__ = ["SIZES", "Functions", "constant", "types"]
 
 _CALLED = re.compile(r"\{(exp|log1p)\}")
+_TOGETHER = frozenset(("sin", "cos"))
+"""Functions of which LLVM calls both at once for one argument, by `sincos`: the same bits."""
 SIZES = {"double": 8, "float": 4}
 """The bytes of the types of numbers."""
 
@@ -81,8 +83,9 @@ class Functions:
     def _scalar(self, name: str, arity: int) -> str:
         if name not in SCIPY:
             arguments = ", ".join([self.real] * arity)
+            pure = " nounwind willreturn memory(none)" if name in _TOGETHER else ""
             name = f"{name}f" if self.real == "float" else name
-            self.texts.setdefault(name, f"declare {self.real} @{name}({arguments})")
+            self.texts.setdefault(name, f"declare {self.real} @{name}({arguments}){pure}")
             return name
         doubles = ", ".join(["double"] * arity)
         operands = ", ".join(f"double %{letter}" for letter in "abc"[:arity])

@@ -24,6 +24,7 @@ from difflab.execute.targets.llvm.addresses import (
 )
 from difflab.execute.targets.llvm.bounds import check_rows, checked
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
+from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
 from difflab.execute.targets.llvm.packed import PackedWriter, packs
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.workspaces import BatchWorkspace, PointWorkspace
@@ -182,6 +183,31 @@ class NativeTarget:
                 self.parts, self.shapes, self.kinds, self.dtypes, strict=True
             )
         ]
+
+    def point_code(self) -> PointCode | None:
+        """Return the code of one point for calls by machine code; None where it cannot be called.
+
+        Its results are float64, and its functions neither truth values nor checked.
+        """
+        if self._checked or self.real != FLOAT or bool in self.kinds:
+            return None
+        entry, size = self._point
+        inputs = sum(map(math.prod, self.input_shapes))
+        space = PointWorkspace.of(inputs, len(self.code.outputs), size, self.real)
+        x, y, _ = space.starts
+        sizes = [FLOAT.itemsize * math.prod(shape) for shape in self.input_shapes]
+        starts = [x + sum(sizes[:k]) for k in range(len(sizes))]
+        return PointCode(
+            entry.address,
+            space.starts,
+            list(map(PointInput, self.input_shapes, starts)),
+            [
+                (shape, y + FLOAT.itemsize * part.start)
+                for shape, part in zip(self.shapes, self.parts, strict=True)
+            ],
+            self.operations,
+            (entry, space),
+        )
 
     def __call__(self, values: Sequence[Any], batch: Shape, whole: int = 0) -> list[Any]:
         """Return the outputs for one float64 value per input.

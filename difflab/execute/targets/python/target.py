@@ -137,11 +137,11 @@ class PythonTarget:
             return None
         names = [f"a{cell}" for cell in range(inputs)]
         if packed:
-            head = "def call(self, points, /):"
-            check = f"points.__class__ is ndarray and points.shape == ({inputs},)"
+            head = "def call(self, points, /, out=None):"
+            check = f"out is None and points.__class__ is ndarray and points.shape == ({inputs},)"
             check += " and points.dtype is float64"
             unpacked = [f"{', '.join(names)}{',' * (inputs == 1)} = points.tolist()"]
-            otherwise = "points"
+            otherwise = "points, out"
         else:
             head = (
                 f"def call(self, {', '.join(f'{name}=None' for name in names)}, /, *rest, **named):"
