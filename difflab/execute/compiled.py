@@ -22,7 +22,9 @@ from difflab.execute.given_memory import written
 from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.targets.llvm.entry import loaded
 from difflab.execute.targets.llvm.machine_call import MachineCall
+from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
@@ -38,6 +40,8 @@ MANY_INPUTS = 256
 """Inputs from which a packed point stays one array, if the function is vectorised over it."""
 MOST_SCALAR_OPERATIONS = 1_000_000
 """Scalar operations that rolled loops are expanded to at most, for target "python"."""
+FEWEST_CALLS = 200
+"""Calls after which machine code is loaded that reads arguments, if no other function has it."""
 TARGETS = ("auto", "python", "numpy", "native", "cupy", "exact")
 
 
@@ -227,22 +231,32 @@ class Compiled(TargetDispatch):
     """
 
     packed = False
+    _calls: int
 
     def specialised(self) -> Compiled:
         """Return this with the fastest call that there is: generated code, or machine code."""
         self._generate()
-        code = self._point_code() if self.dtype == FLOAT else None
-        if code is not None:
-            structure = self.function.structure
-            plain = structure is None or _is_tuple(structure)
-            call = MachineCall(
-                code,
-                packed=self.packed,
-                group=None if plain else self.function.returned,
-                memory=self.packed or "out" not in self.function.inputs,
-            )
-            call.install(self, type(self).__call__)
+        if self.dtype == FLOAT and self._point_code is not None:
+            if loaded():
+                self._install()
+            elif layouts() is not None:
+                self.__class__ = _counting(type(self))
         return self
+
+    def _install(self) -> None:
+        """Let machine code call the code of one point, and pass other calls on to the method."""
+        code = None if self._point_code is None else self._point_code()
+        if code is None:
+            return
+        structure = self.function.structure
+        plain = structure is None or _is_tuple(structure)
+        call = MachineCall(
+            code,
+            packed=self.packed,
+            group=None if plain else self.function.returned,
+            memory=self.packed or "out" not in self.function.inputs,
+        )
+        call.install(self, type(self).__call__)
 
     def _generate(self) -> None:
         """Generate a ``__call__`` if the inputs can be its parameters."""
@@ -392,6 +406,24 @@ class PackedCompiled(Compiled):
 def _repetition(function: Function, schedule: Schedule) -> str:
     count = int((function.graph.opcode >= FIRST_ROW).sum())
     return f"{count:,} scalar operations are {len(schedule.steps)} vector operations"
+
+
+def _counting(cls: type[Compiled]) -> type[Compiled]:
+    """Return a subclass whose instances go over to machine code after some calls.
+
+    The code of all calls is compiled once per machine, in a tenth of a second, and loaded once per
+    process, in milliseconds, which a program of few calls need not wait for.
+    """
+
+    def call(self: Compiled, *args: Any, **kwargs: Any) -> Any:
+        self._calls += 1
+        if self._calls >= FEWEST_CALLS and type(self) is found:
+            self.__class__ = cls
+            self._install()
+        return cls.__call__(self, *args, **kwargs)
+
+    found = type(cls.__name__, (cls,), {"__call__": call, "_calls": 0})
+    return found
 
 
 def _is_tuple(structure: Structure) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -188,12 +188,13 @@ class TargetDispatch(VectorcallBase):
             len(self.function.outputs), (), 1, self.dtype.itemsize * count * self.function.m
         )
 
-    def _point_code(self) -> PointCode | None:
-        """Return machine code that computes one point, compiled already; None if there is none."""
+    @property
+    def _point_code(self) -> Callable[[], PointCode | None] | None:
+        """What returns the machine code of one point, which is compiled; None if there is none."""
         if self._choice.point is not None:
-            return self._choice.point.point_code()
+            return self._choice.point.point_code
         if self._arrays is None and self._native is not None and self._chosen(1) == "native":
-            return self._native.point_code()
+            return self._native.point_code
         return None
 
     def _at(self, point: Any) -> list[Any] | None:

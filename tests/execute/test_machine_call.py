@@ -20,7 +20,9 @@ import pytest
 import difflab as dl
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute import Compiled, compile
+from difflab.execute.compiled import FEWEST_CALLS
 from difflab.execute.targets.llvm import machine_call
+from difflab.execute.targets.llvm.entry import entry
 from difflab.execute.targets.llvm.python_objects import VectorcallBase, layouts
 from difflab.graph.pytree import flatten
 
@@ -35,6 +37,14 @@ RELEASE = RELEASE and not hasattr(sys, "gettotalrefcount") and "t" not in sys.ab
 machine = pytest.mark.skipif(
     layouts() is None, reason="this interpreter's objects have no known layout"
 )
+
+
+@pytest.fixture(autouse=True)
+def _loaded() -> None:
+    """Load the code of calls, which otherwise is when a function has been called often."""
+    found = layouts()
+    if found is not None:
+        entry(found)
 
 
 class Real(float):
@@ -455,6 +465,26 @@ def test_the_code_lives_as_long_as_the_callable() -> None:
 
 
 @machine
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_code_is_loaded_when_a_function_is_called_often(
+    packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("difflab.execute.compiled.loaded", lambda: False)
+    for fast in (seed(packed=packed), compile(chain(300), "auto", packed=packed)):
+        x = np.linspace(2.0, 5.0, fast.function.n)
+        args = (x,) if packed or fast.function.n > 2 else tuple(x.tolist())
+        first = bits(fast(*args))
+        for _ in range(FEWEST_CALLS - 2):
+            assert "_machine_call" not in vars(fast)
+            assert bits(fast(*args)) == first
+        assert bits(fast(*args)) == first
+        assert "_machine_call" in vars(fast)
+        calls = passed_on(fast)
+        assert bits(fast(*args)) == first
+        assert not calls
+
+
+@machine
 def test_copies_are_compiled_again() -> None:
     for fast in (seed(), seed(packed=True)):
         args = (np.array([2.0, 5.0]),) if fast.packed else (2.0, 5.0)
@@ -505,8 +535,11 @@ def test_threads(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not wrong
 
 
-def test_an_unknown_interpreter_has_todays_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_call, "layouts", lambda: None)
+@pytest.mark.parametrize("missing", ["layouts", "entry", "enable_vectorcall"])
+def test_an_unknown_interpreter_has_the_general_call(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_call, missing, lambda *_: None)
     fast, packed = seed(), seed(packed=True)
     assert "_machine_call" not in vars(fast)
     assert fast(2.0, 5.0)[0] == pytest.approx(VALUE, rel=1e-15)

@@ -18,7 +18,7 @@ from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.python_objects import WORDS, Layouts
 
-__all__ = ["ARGUMENT", "CALL", "RESULT", "entry"]
+__all__ = ["ARGUMENT", "CALL", "RESULT", "entry", "loaded"]
 
 CALL = (
     "general",  # the function that is called as a method with all other arguments
@@ -448,6 +448,8 @@ _FIELD = re.compile(r"\$\{(\w+) = (\w+)\.(\w+) (\w+)\}")
 def entry(layouts: Layouts) -> int:
     """Return the address of the function; machine code is loaded at the first call.
 
+    It is 0 if there is none: LLVM or Python lacks something that the code needs.
+
     Examples
     --------
     >>> from difflab.execute.targets.llvm.python_objects import layouts
@@ -455,9 +457,17 @@ def entry(layouts: Layouts) -> int:
     >>> found is None or entry(found) == entry(found) > 0
     True
     """
-    module = engine.linked(text(layouts), _SYMBOLS, host(), 0, inlined=True)
+    try:
+        module = engine.linked(text(layouts), _SYMBOLS, host(), 0, inlined=True)
+    except Exception:  # whatever it is, calls are Python code
+        return 0
     _KEPT.append(module)
     return int(module.get_function_address("entry"))
+
+
+def loaded() -> bool:
+    """Return whether the function is there already."""
+    return bool(_KEPT)
 
 
 _KEPT: list[Any] = []

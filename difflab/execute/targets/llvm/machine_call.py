@@ -130,16 +130,19 @@ class MachineCall:
     def install(self, instance: VectorcallBase, general: Callable[..., Any]) -> bool:
         """Let an instance be called by machine code, which passes other calls on to `general`.
 
-        False if this interpreter cannot; then the instance is called as before.
+        False if this interpreter cannot, or the instance has one already, which may be running;
+        then the instance is called as before.
         """
         found = layouts()
-        if found is None or not enable_vectorcall(type(instance)):
+        function = 0 if found is None else entry(found)
+        if found is None or not function or not enable_vectorcall(type(instance)):
+            return False
+        if vars(instance).setdefault("_machine_call", self) is not self:
             return False
         self._owners.append(general)
         self._values.update(general=id(general), new_array=found.new_array)
         record = self._words(list(self._values.values()))
-        vars(instance)["_machine_call"] = self  # keeps the record as long as the instance
-        set_vectorcall(instance, entry(found), record)
+        set_vectorcall(instance, function, record)  # the instance's attribute keeps the record
         return True
 
     def _words(self, values: Sequence[int]) -> int:
