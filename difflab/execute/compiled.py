@@ -292,7 +292,7 @@ class Compiled(TargetDispatch):
         if kwargs and "out" in kwargs and "out" not in self.function.inputs:
             named = dict(kwargs)
             out = named.pop("out")
-            results = self.general(args, named)
+            results = self(*args, **named)
             return results if out is None else written(results, out)
         plain = len(args) == self._numbers and not kwargs
         numbers = plain_numbers(args) if plain else None
@@ -385,7 +385,7 @@ class PackedCompiled(Compiled):
     def general(self, points: Any, out: Any = None) -> Any:
         """Return the outputs at packed points of any dtype or sequence type."""
         if out is not None:
-            return written(self.general(points), out)
+            return written(self(points), out)
         if self._on_device([points], ["points"]):
             return self._packed_on_device(points)
         packed = real(points, self.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from difflab.errors import InputError, UnsupportedError
+from difflab.execute.lower.ops import FLOAT
 from difflab.graph.pytree import flatten, leaf_paths
 
 __all__ = ["written"]
@@ -37,6 +38,31 @@ def written(results: Any, out: Any) -> Any:
     difflab.errors.InputError: out has the shape (1,), and the result is a number
     hint: pass an array such as np.empty(())
     """
+    if type(results) is tuple and type(out) is tuple and len(results) == len(out):
+        pairs = list(zip(results, out, strict=True))
+    else:
+        pairs = [(results, out)]
+    for value, array in pairs:
+        if not _is_usual(value, array):
+            _check_all(results, out)
+            pairs = list(zip(flatten(results)[0], flatten(out)[0], strict=True))
+            break
+    for value, array in pairs:
+        array[...] = value
+    return out
+
+
+def _is_usual(value: Any, array: Any) -> Any:
+    """Return whether a float or float64 array can be written to an array: the test that is fast."""
+    if type(array) is not np.ndarray or array.dtype is not FLOAT or not array.flags.carray:
+        return False
+    if type(value) is float:
+        return array.shape == ()
+    return type(value) is np.ndarray and value.dtype is FLOAT and value.shape == array.shape
+
+
+def _check_all(results: Any, out: Any) -> None:
+    """Raise an error if results cannot be written to arrays; see `written`."""
     values, structure = flatten(results)
     arrays, own = flatten(out)
     if any(not isinstance(value, np.ndarray | np.generic | float | int) for value in values):
@@ -48,9 +74,6 @@ def written(results: Any, out: Any) -> Any:
         )
     for array, value, path in zip(arrays, values, leaf_paths(structure), strict=True):
         _check(array, np.asarray(value), f"out{path}")
-    for array, value in zip(arrays, values, strict=True):
-        array[...] = value
-    return out
 
 
 def _check(array: Any, value: np.ndarray[Any, Any], name: str) -> None:

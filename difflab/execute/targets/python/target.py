@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.execute.given_memory import written
 from difflab.execute.lower import scalar
 from difflab.execute.lower.arrays.source import compiled
 from difflab.execute.lower.schedule import ScalarProgram, point_by_point
@@ -38,6 +39,7 @@ _ARRAYS = {
     "empty": np.empty,
     "float64": np.dtype(np.float64),
     "ndarray": np.ndarray,
+    "written": written,
 }
 
 Parts = list["str | int"]
@@ -138,23 +140,25 @@ class PythonTarget:
         names = [f"a{cell}" for cell in range(inputs)]
         if packed:
             head = "def call(self, points, /, out=None):"
-            check = f"out is None and points.__class__ is ndarray and points.shape == ({inputs},)"
+            check = f"points.__class__ is ndarray and points.shape == ({inputs},)"
             check += " and points.dtype is float64"
+            memory = ["    if out is not None:", "        return written(call(self, points), out)"]
             unpacked = [f"{', '.join(names)}{',' * (inputs == 1)} = points.tolist()"]
-            otherwise = "points, out"
+            otherwise = "points"
         else:
             head = (
                 f"def call(self, {', '.join(f'{name}=None' for name in names)}, /, *rest, **named):"
             )
             check = " is ".join(f"{name}.__class__" for name in names)
             check += " is float and not rest and not named"
-            unpacked = []
+            memory, unpacked = [], []
             otherwise = f"({', '.join(names)}, *rest), named"
         lines, results = self._plain.body()
         filled, returned = self._returned(results)
         source = "\n".join(
             [
                 head,
+                *memory,
                 f"    if {check}:",
                 "        try:",
                 *(f"            {line}" for line in [*unpacked, *lines, *filled]),
