@@ -85,7 +85,9 @@ def compile(
     Compiled
         A callable with the signature of `f`. At one point scalars are Python floats. For a
         batch the arrays have the shapes that `f` returns, stored with the batch axis
-        contiguous: ``gradient[:, 0]`` is contiguous.
+        contiguous: ``gradient[:, 0]`` is contiguous. The keyword ``out`` takes C-contiguous
+        arrays of the results' shapes and dtypes, in the structure that the call returns, writes
+        the results there and returns them, unless an input is called ``out``.
 
     Raises
     ------

@@ -381,7 +381,7 @@ def test_structures_of_results() -> None:
 
 
 @machine
-@pytest.mark.parametrize("n", [10, 60, 400])
+@pytest.mark.parametrize("n", [10, 60, 200])
 def test_chains_of_every_size(n: int) -> None:
     f = chain(n)
     for target in ("native", "auto"):
@@ -512,7 +512,7 @@ def test_the_object_keeps_its_attributes() -> None:
 
 
 @machine
-@pytest.mark.parametrize("n", [4, 600])
+@pytest.mark.parametrize("n", [4, 200])
 def test_threads(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_call, "LONG", 1)  # other threads run during each call
     fast = compile(chain(n), "native", packed=True)
