@@ -29,7 +29,7 @@ Control flow: one node in a trace, with JAX's signatures
     cond, scan, fori_loop, while_loop
 
 Comparing
-    compare              every method on one function, at a point or over a domain
+    compare              every method on one function; columns makes its result a dataframe
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
     enclose              proved bounds of value and derivatives, at a point or over a box
@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
     from difflab.proof import enclose, prove
+    from difflab.report.columns import columns
     from difflab.report.comparison.result import compare
     from difflab.stabilisation.proof import stabilise
 
@@ -133,6 +134,7 @@ __all__ = [
     "arrays",
     "checkpoint",
     "checkpoint_chain",
+    "columns",
     "compare",
     "compile",
     "cond",
@@ -200,6 +202,7 @@ _HOMES = {
     "apply": "difflab.interop.large",
     "checkpoint": "difflab.eager",
     "checkpoint_chain": "difflab.eager",
+    "columns": "difflab.report.columns",
     "compare": "difflab.report.comparison.result",
     "compile": "difflab.execute",
     "cond": "difflab.autodiff.control.branches",

@@ -84,6 +84,7 @@ DIRECT = (
 )
 REST = (
     "apply",
+    "columns",
     "compile",
     "cond",
     "count",

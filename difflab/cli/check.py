@@ -41,7 +41,8 @@ GradientOption = Annotated[
 PointOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="x1=2,x2=5", help="The point: numbers, [1,2,3] or @file.npy, by parameter."
+        metavar="x1=2,x2=5",
+        help="The point: numbers, [1,2,3] or @file.npy, by parameter; @point.json may hold trees.",
     ),
 ]
 
@@ -81,7 +82,7 @@ def check(
         return _check_certificate(certificate)
     if target is None:
         raise InputError("there is nothing to check", hint="name a MODULE:FUNCTION")
-    point = parse_point(at or [])
+    point = parse_point(at or [], trees=True)
     with user_code(target):
         function = load_function(target)
         module = target.partition(":")[0]
@@ -172,25 +173,31 @@ class UserGradient:
 
     @property
     def shapes(self) -> list[Shape]:
-        """The shape of every argument."""
+        """The shape of every argument; () for trees."""
         return [getattr(value, "shape", ()) for value in self.point.values()]
 
     @property
     def described(self) -> str:
         """The point in one line."""
         from difflab.report.heading import point_text
+        from difflab.testing.trees.arguments import by_path
 
-        return point_text(self.point)
+        return point_text(by_path(self.point))
 
     @property
     def arguments(self) -> list[Any]:
-        """The values of the parameters: floats and arrays of float64."""
+        """The values of the parameters: floats, arrays of float64 and trees of them."""
         import numpy as np
 
-        return [
+        from difflab.graph.pytree import flatten, unflatten
+
+        leaves, structure = flatten(list(self.point.values()))
+        values = [
             np.asarray(value, dtype=np.float64) if hasattr(value, "shape") else float(value)
-            for value in self.point.values()
+            for value in leaves
         ]
+        arguments: list[Any] = unflatten(structure, values)
+        return arguments
 
     def named(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of the arguments, whose parameters have the user's names."""

@@ -33,7 +33,7 @@ class CheckOutcome:
     ----------
     target, gradient : str
         The names of the user's functions; the gradient's is None if `target` returns both.
-    point : mapping of str to array or number
+    point : mapping of str to array, number or tree of them
         The value of each parameter.
     described : str
         The point in one line.
@@ -57,7 +57,7 @@ class CheckOutcome:
     @property
     def size(self) -> int:
         """The number of components of the point."""
-        return sum(prod(getattr(value, "shape", ())) for value in self.point.values())
+        return sum(prod(getattr(value, "shape", ())) for value in self._leaves().values())
 
     @property
     def message(self) -> str:
@@ -107,10 +107,15 @@ class CheckOutcome:
             "message": self.message,
         }
 
+    def _leaves(self) -> dict[str, Any]:
+        from difflab.testing.trees.arguments import by_path
+
+        return by_path(self.point)
+
     def _parameters(self) -> Iterator[dict[str, Any]]:
-        """Yield where each parameter's components begin."""
+        """Yield where the components of each parameter, or leaf of a tree, begin."""
         first = 0
-        for name, value in self.point.items():
+        for name, value in self._leaves().items():
             shape = getattr(value, "shape", ())
             yield {"name": name, "shape": list(shape), "first": first}
             first += prod(shape)

@@ -215,13 +215,13 @@ def one_of(name: str, allowed: Sequence[str], what: str) -> str:
     raise InputError(f"unknown {what} {name!r}{guess}", hint=f"one of: {known}")
 
 
-def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
+def parse_point(texts: Sequence[str], *, trees: bool = False) -> dict[str, Any] | None:
     """Return the point of the ``--at`` options, or None without any.
 
     A value is a number, a constant expression such as ``pi/2``, an array ``[1, 2, 3]``, or
     ``@file.npy``. In place of ``name=value``, ``@file`` gives the values of a file: an object in
     ``.json``, arrays in ``.npz``, else lines of ``name=value``. A file and the options after it
-    replace earlier values.
+    replace earlier values. With `trees`, the values of a ``.json`` file may be objects too.
 
     Raises
     ------
@@ -237,7 +237,7 @@ def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
             item = text[start:end].strip()
             if item.startswith("@"):
                 begin = text.index("@", start)
-                found = _file(item[1:], SourceLocation(text, (begin, begin + len(item))))
+                found = _file(item[1:], SourceLocation(text, (begin, begin + len(item))), trees)
                 point |= found
                 plain -= found.keys()
                 continue
@@ -250,7 +250,7 @@ def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
     return point
 
 
-def _file(name: str, place: SourceLocation) -> dict[str, Any]:
+def _file(name: str, place: SourceLocation, trees: bool) -> dict[str, Any]:
     """Return the values of a file, by the ending of its name."""
     ending = PurePath(name).suffix.lower()
     if ending == ".npz":
@@ -266,7 +266,7 @@ def _file(name: str, place: SourceLocation) -> dict[str, Any]:
     if ending == ".json":
         from difflab.cli.point_files import numbers_in
 
-        return numbers_in(content, name)
+        return numbers_in(content, name, trees=trees)
     return _lines(content, PurePath(name).name)
 
 

@@ -24,6 +24,9 @@ __all__ = ["array_in", "arrays_in", "numbers_in"]
 
 Values = dict[str, Any]
 
+EXAMPLE = '{"x1": 2, "w": [1, 2, 3]}'
+TREE = '{"x1": 2, "params": {"w": [1, 2, 3]}}'
+
 
 def array_in(name: str, place: SourceLocation) -> NDArray[Any]:
     """Return the array in a file of NumPy's format, without unpickling anything."""
@@ -55,8 +58,10 @@ def arrays_in(name: str, place: SourceLocation) -> Values:
     return found
 
 
-def numbers_in(content: str, name: str) -> Values:
+def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
     """Return the numbers and arrays of a JSON object by their names.
+
+    With `trees` a value may also be an object, or a list of objects, of such values.
 
     Raises
     ------
@@ -68,19 +73,33 @@ def numbers_in(content: str, name: str) -> Values:
         for position, (key, _) in enumerate(found):
             if any(key == earlier for earlier, _ in found[:position]):
                 raise _at_key(content, name, key).error(PointError, f"{key!r} is given twice")
-        return dict(found)
+        return numbers(dict(found)) if trees else dict(found)
+
+    def numbers(values: Values) -> Values:
+        read = _value if trees else _number
+        return {key: read(value, key, _at_key(content, name, key)) for key, value in values.items()}
 
     try:
         read = json.loads(content, object_pairs_hook=pairs, parse_int=float)
     except json.JSONDecodeError as error:
         place = _line(content, name, error.pos)
-        raise place.error(PointError, f"{name!r} is not JSON: {error.msg.lower()}") from error
+        hint = f"write {TREE if trees else EXAMPLE}"
+        raise place.error(PointError, f"{name!r} is not JSON: {error.msg.lower()}", hint) from error
     except RecursionError as error:
         raise PointError(f"{name!r} has too many nested brackets") from error
     if not isinstance(read, dict):
-        hint = 'write {"x1": 2, "w": [1, 2, 3]}'
+        hint = f"write {TREE if trees else EXAMPLE}"
         raise PointError(f"{name!r} holds no JSON object of names and values", hint=hint)
-    return {key: _number(value, key, _at_key(content, name, key)) for key, value in read.items()}
+    return read if trees else numbers(read)
+
+
+def _value(value: Any, key: str, place: SourceLocation) -> Any:
+    """Return a value of an object in a tree, whose inner objects have been read."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return [each if isinstance(each, dict) else _number(each, key, place) for each in value]
+    return _number(value, key, place)
 
 
 def _number(value: Any, key: str, place: SourceLocation) -> Any:
@@ -93,10 +112,11 @@ def _number(value: Any, key: str, place: SourceLocation) -> Any:
         try:
             array = np.array(value)
         except ValueError:
-            raise place.error(PointError, f"the rows of {key!r} differ in length") from None
+            hint = "write lists of one length: [[1, 2], [3, 4]]"
+            raise place.error(PointError, f"the rows of {key!r} differ in length", hint) from None
         if array.dtype == np.float64 and np.isfinite(array).all():
             return array
-    hint = 'write numbers or lists of numbers: {"x1": 2, "w": [1, 2, 3]}'
+    hint = f"write numbers or lists of numbers: {EXAMPLE}"
     raise place.error(PointError, f"{key!r} is not a finite number or a list of them", hint)
 
 

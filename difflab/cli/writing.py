@@ -76,7 +76,7 @@ class _Subject:
                 if ":" not in gradient:
                     gradient = f"{target.partition(':')[0]}:{gradient}"
                 slope = load_function(gradient)
-            pair = UserGradient.of(target, function, slope, parse_point(at), seed)
+            pair = UserGradient.of(target, function, slope, parse_point(at, trees=True), seed)
             result = pair.called(function, *pair.arguments)
             paired = slope is None and isinstance(result, tuple) and len(result) == 2
         if slope is None and not paired:
@@ -108,13 +108,16 @@ class _Subject:
         """Return the point and others around it at which the value is finite."""
         import numpy as np
 
+        from difflab.graph.pytree import flatten, unflatten
+
         draw, first = np.random.default_rng(seed), self.pair.arguments
+        leaves, structure = flatten(first)
         found = [first]
         for _ in range(_TRIES * wanted):
             if len(found) == wanted:
                 return found
-            moved = [np.round(x * draw.uniform(0.6, 1.4, np.shape(x)), 3) for x in first]
-            moved = [x if np.ndim(x) else float(x) for x in moved]
+            near = [np.round(x * draw.uniform(0.6, 1.4, np.shape(x)), 3) for x in leaves]
+            moved = unflatten(structure, [x if np.ndim(x) else float(x) for x in near])
             with np.errstate(all="ignore"):
                 if np.isfinite(np.asarray(self.pair.value(*moved), dtype=float)).all():
                     found.append(moved)
@@ -127,19 +130,19 @@ class _Subject:
         """Return the first point at which the check fails, and why; empty if there is none."""
         from difflab.report.heading import point_text
         from difflab.testing import GradientMismatch, check_gradient
+        from difflab.testing.trees.arguments import by_path
 
         for point in points:
             try:
                 value = self.pair.named(self.pair.value)
                 check_gradient(value, self.pair.named(self.gradient), *point)
             except GradientMismatch as error:
-                return f"{point_text(dict(zip(self.pair.point, point, strict=True)))}: {error}"
+                where = by_path(dict(zip(self.pair.point, point, strict=True)))
+                return f"{point_text(where)}: {error}"
         return ""
 
     def written(self, points: Sequence[list[Any]]) -> WrittenTest:
         """Return the file."""
-        import numpy as np
-
         from difflab.testing.suites.written import WrittenTest
 
         module, _, function = self.target.partition(":")
@@ -151,6 +154,6 @@ class _Subject:
             parameters=dict(zip(self.pair.point, self.pair.shapes, strict=True)),
             positional=self.pair.positional,
             by_position=self.pair.by_position,
-            points=[[np.asarray(value).tolist() for value in point] for point in points],
+            points=points,
             scalar=self.scalar,
         )

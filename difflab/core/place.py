@@ -214,7 +214,7 @@ def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> E
     --------
     >>> from difflab.errors import TraceError
     >>> names = {"__name__": "model", "error": at_users_line, "kind": TraceError}
-    >>> exec(compile("found = error(kind, 'a branch')", "model.py", "exec"), names)
+    >>> exec(compile("found = error(kind, 'a branch')", "<model>", "exec"), names)
     >>> names["found"].message
     'a branch'
     """

@@ -258,6 +258,8 @@ class Primitive:
         The derivative there.
     analytic : bool
         Whether complex steps apply.
+    whole_orders_analytic : bool
+        Whether they apply where the first argument is a whole number.
     boolean : bool
         Whether the result is a truth value.
     truths : tuple of int
@@ -313,6 +315,7 @@ class Primitive:
     kinks: Callable[..., Any] | None = None
     convention: str = ""
     analytic: bool = True
+    whole_orders_analytic: bool = False
     boolean: bool = False
     truths: tuple[int, ...] = ()
     expansion: Callable[..., Any] | None = None

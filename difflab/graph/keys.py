@@ -14,6 +14,8 @@ from difflab.errors import IndexingError
 from difflab.graph.ir import Shape
 from difflab.primitives import index
 
+_BASIC = int | np.integer | slice | type(Ellipsis)
+
 __all__ = ["known_key", "opened_shape", "picked", "static_key"]
 
 
@@ -40,10 +42,14 @@ def picked(value: Any, key: Any) -> Any:
     ((3, 2), (1, 2), tensor([1., 4.]))
     """
     shape = value.shape
+    if isinstance(key, bool | np.bool_):  # one truth value is a mask without axes
+        key = np.asarray(key)
     entries = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(entry, bool | np.bool_) for entry in entries):
+        places = chosen_places(entries, shape)
+        return arrays.take(arrays.reshape(value, -1), places)
     if any(entry is None for entry in entries):
-        chosen = picked(value, tuple([entry for entry in entries if entry is not None]))
-        return arrays.reshape(chosen, opened_shape(entries, len(shape), chosen.shape))
+        return _opened(value, entries)
     if isinstance(key, list | np.ndarray):
         places = _of_list(key)
         return _masked(value, places) if places.dtype == np.bool_ else arrays.take(value, places)
@@ -61,6 +67,21 @@ def picked(value: Any, key: Any) -> Any:
         places = chosen_places(entries, shape)
         return arrays.take(arrays.reshape(value, -1), places)
     return index(value, key=static_key(key, shape), rank=len(shape))
+
+
+def _opened(value: Any, entries: tuple[Any, ...]) -> Any:
+    """Index by a key with None: a view, unless lists or masks choose elements."""
+    shape = value.shape
+    chosen = tuple([entry for entry in entries if entry is not None])
+    if not all(isinstance(entry, _BASIC) for entry in chosen):
+        part = picked(value, chosen)
+        return arrays.reshape(part, opened_shape(entries, len(shape), part.shape))
+    key = static_key(chosen, shape)
+    # An element without axes would be a number, which is no view: positions keep their axes.
+    kept = tuple([of if isinstance(of, tuple) else (of, of + 1, 1) for of in key])
+    part = index(value, key=kept, rank=len(shape)) if shape else value
+    sizes = [size for of, size in zip(key, part.shape, strict=True) if isinstance(of, tuple)]
+    return arrays.reshape(part, opened_shape(entries, len(shape), tuple(sizes)))
 
 
 def known_key(key: Any) -> Any:

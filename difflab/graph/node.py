@@ -156,8 +156,8 @@ class Node(Handle):
         return True
 
     def __difflab_as_own__(self, value: Any) -> Any:
-        """Return new elements as a traced value."""
-        return value if isinstance(value, Node) else as_nodes(self.builder, [value])[0]
+        """Return new elements as a traced value, which no change in place alters."""
+        return value.copy() if isinstance(value, Node) else as_nodes(self.builder, [value])[0]
 
     def detach(self) -> Node:
         """Return the same values as a constant of every derivative."""
@@ -223,7 +223,8 @@ class Node(Handle):
         entries = key if isinstance(key, tuple) else (key,)
         if all(entry is Ellipsis or type(entry) is int for entry in entries) and ... in entries:
             params = {"key": static_key(key, self.shape), "rank": len(self.shape)}
-            return _view_of(chosen, self, index, params)  # an array without axes
+            owner = self.copy() if self.is_number() else self
+            return _view_of(chosen, owner, index, params)  # an array without axes
         return chosen.copy() if type(chosen) is ViewNode else chosen  # a number
 
     @property

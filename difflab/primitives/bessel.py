@@ -21,6 +21,8 @@ TINY = 1e-8
 """Below it, the first term of the power series has all digits, and SciPy's functions have not."""
 VANISHED = 1e9
 """Above it K of any order below some hundred millions is 0, and SciPy's is nan."""
+MOST = 1e4
+"""Largest order and argument of the recurrence at complex points."""
 EULER = 0.5772156649015329
 
 
@@ -44,7 +46,52 @@ def _growing(name: str, odd: float, end: Callable[..., Any]) -> Callable[..., An
     return kernel
 
 
-_besselj = _growing("jv", -1.0, lambda xp, n, x: 0.0)
+def _by_recurrence(xp: ModuleType, order: Any, z: Any) -> Any:
+    """Return J of whole orders from 0 at complex points, by Miller's algorithm (DLMF 3.6(vi)).
+
+    Its imaginary parts are not rounded beside the real ones, as those of SciPy's are.
+    """
+    largest = float(max(xp.max(order), xp.max(xp.abs(z)), 1.0))
+    after, total, found = 0.0 * z, 0.0 * z, 0.0 * z
+    here = after + 1.0
+    for k in range(2 * int(largest / 2 + 5 * largest**0.5 + 30), 0, -1):
+        after, here = here, 2.0 * k / z * here - after
+        found = xp.where(order == k - 1, here, found)
+        if k % 2 == 1:
+            total = total + (here if k == 1 else 2.0 * here)
+        scale = xp.where(xp.abs(here) > 1e100, 1e-100, 1.0)
+        after, here, total, found = after * scale, here * scale, total * scale, found * scale
+    return found / total
+
+
+def _by_series(xp: ModuleType, order: Any, z: Any) -> Any:
+    """Return J of whole orders from 0 where |z| is at most 1, by its power series (DLMF 10.2.2)."""
+    term = (0.5 * z) ** order * special_function(xp, "rgamma")(order + 1.0)
+    total = 0.0 * z
+    for k in range(1, 13):
+        total, term = total + term, term * (-0.25 * z * z) / (k * (k + order))
+    return total + term
+
+
+_real_j = _growing("jv", -1.0, lambda xp, n, x: 0.0)
+
+
+def _besselj(xp: ModuleType, n: Any, x: Any) -> Any:
+    found = _real_j(xp, n, x)
+    if not xp.iscomplexobj(x):
+        return found
+    whole = (n == xp.floor(n)) & (xp.abs(n) < MOST)
+    # The recurrence takes |x| steps, and cancels where the imaginary part is large.
+    near = whole & (xp.abs(x) < MOST) & (xp.abs(xp.imag(x)) < 1)
+    order = xp.where(near, xp.abs(n), 0.0)
+    flipped = xp.where(xp.real(x) < 0, -1.0, 1.0)  # powers of complex numbers of angle 0 are exact
+    sign = xp.where(n % 2 == 1, xp.where(n < 0, -flipped, flipped), 1.0)
+    at = xp.where(near, flipped * x, 1.0)
+    small = xp.abs(at) <= 1
+    series = _by_series(xp, order, xp.where(small, at, 1.0))
+    if not small.all():
+        series = xp.where(small, series, _by_recurrence(xp, order, xp.where(small, 1.0, at)))
+    return xp.where(near, sign * series, found)
 
 
 def _end_of_i(xp: ModuleType, n: Any, x: Any) -> Any:
@@ -90,6 +137,7 @@ besselj: Primitive = Primitive(
     javascript_function="",
     of_order=posix_bessel("jn", "besselj", _besselj),
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    whole_orders_analytic=True,
     latex="J_{{{0}}}\\left({1}\\right)",
     glyph="J",
     notation="besselj",

@@ -98,7 +98,7 @@ beta: Primitive = Primitive(
         lambda t, y, a, b: t * (y * polygamma_difference(0, a, b)),
         lambda t, y, a, b: t * (y * polygamma_difference(0, b, a)),
     ),
-    mpmath=lambda mp, a, b: mp.gamma(a) * mp.gamma(b) / mp.gamma(a + b),
+    mpmath=lambda mp, a, b: mp.beta(a, b) if a > 0 and b > 0 else mp.nan,
     flint="beta",
     c="",
     javascript="beta({0}, {1})",
@@ -120,7 +120,9 @@ betaln: Primitive = Primitive(
         lambda t, y, a, b: t * polygamma_difference(0, b, a),
     ),
     sympy=lambda sympy, a, b: sympy.loggamma(a) + sympy.loggamma(b) - sympy.loggamma(a + b),
-    mpmath=lambda mp, a, b: mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b),
+    mpmath=lambda mp, a, b: (
+        mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b) if a > 0 and b > 0 else mp.nan
+    ),
     flint="betaln",
     c="",
     javascript="betaln({0}, {1})",
@@ -139,7 +141,9 @@ betainc: Primitive = Primitive(
     ufunc="betainc",
     rule=elementwise(_refused, _refused, lambda t, y, a, b, x: t * betainc_derivative(1, a, b, x)),
     sympy=lambda sympy, a, b, x: sympy.betainc_regularized(a, b, 0, x),
-    mpmath=lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True),
+    mpmath=lambda mp, a, b, x: (
+        mp.betainc(a, b, 0, x, regularized=True) if a > 0 and b > 0 and 0 <= x <= 1 else mp.nan
+    ),
     flint="betainc",
     c="",
     javascript="betainc({0}, {1}, {2})",

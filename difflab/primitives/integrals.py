@@ -94,7 +94,7 @@ gammainc: Primitive = Primitive(
     ufunc="gammainc",
     rule=elementwise(_refused, lambda t, y, a, x: t * gammainc_derivative(1, a, x)),
     sympy=lambda library, a, x: library.lowergamma(a, x) / library.gamma(a),
-    mpmath=lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True),
+    mpmath=lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True) if a > 0 and x >= 0 else mp.nan,
     flint="gammainc",
     c="",
     javascript="gammainc({0}, {1})",
@@ -113,7 +113,9 @@ gammaincc: Primitive = Primitive(
     ufunc="gammaincc",
     rule=elementwise(_refused, lambda t, y, a, x: -(t * gammainc_derivative(1, a, x))),
     sympy=lambda library, a, x: library.uppergamma(a, x) / library.gamma(a),
-    mpmath=lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True),
+    mpmath=lambda mp, a, x: (
+        mp.gammainc(a, x, mp.inf, regularized=True) if a > 0 and x >= 0 else mp.nan
+    ),
     flint="gammaincc",
     c="",
     javascript="gammaincc({0}, {1})",

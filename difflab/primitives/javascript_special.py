@@ -44,11 +44,21 @@ function polygamma(k, x) {
     return sign * tgamma(k + 1.0) * hurwitz(k + 1.0, x);
 }""",
     """\
-function dgammainc(a, x) {
-    if (x < 0.0) return NaN;
-    if (a <= 0.0 && a == floor(a)) return 0.0 * x;
-    if (a < 100.0 && x < 750.0) return pow(x, a - 1.0) * exp(-x) / tgamma(a);
-    return exp((a == 1.0 ? 0.0 : (a - 1.0) * log(x)) - x - lgamma(a));
+function dgammainc(a, x, lower = 0.0) {
+    const power = a - 1.0 - lower;
+    if (a < 100.0 && x < 750.0) return pow(x, power) * exp(-x) / tgamma(a);
+    return exp((power == 0.0 ? 0.0 : power * log(x)) - x - lgamma(a));
+}""",
+    """\
+function gammainc_derivative(n, a, x) {
+    if (!(a > 0.0 && x >= 0.0 && n >= 1.0 && n <= 20.0 && n == floor(n))) return NaN;
+    if (x == Infinity) return 0.0;
+    let sum = 0.0, weight = n % 2.0 == 0.0 ? -1.0 : 1.0;
+    for (let j = 0.0; j < n && weight != 0.0; j++) {
+        sum += weight * dgammainc(a, x, j);
+        weight *= (a - 1.0 - j) * (j + 1.0 - n) / (j + 1.0);
+    }
+    return sum;
 }""",
     """\
 function gammainc(a, x) {
@@ -84,13 +94,28 @@ function betaln(a, b) {
     return a + b < 100.0 ? log(beta(a, b)) : lgamma(a) + lgamma(b) - lgamma(a + b);
 }""",
     """\
-function dbetainc(a, b, x) {
-    if (!(x >= 0.0 && x <= 1.0)) return NaN;
-    for (const each of [a, b]) if (each <= 0.0 && each == floor(each)) return 0.0 * x;
-    const powers = pow(x, a - 1.0) * pow(1.0 - x, b - 1.0);
-    if (a + b < 100.0) return powers * (tgamma(a + b) / tgamma(a) / tgamma(b));
+function dbetainc(a, b, x, lower = 0.0, other = 0.0) {
+    const [p, q] = [a - 1.0 - lower, b - 1.0 - other];
+    if (a + b < 100.0) return pow(x, p) * pow(1.0 - x, q) * (tgamma(a + b) / tgamma(a) / tgamma(b));
     const part = (c, y) => c == 0.0 ? 0.0 : c * y;
-    return exp(part(a - 1.0, log(x)) + part(b - 1.0, log1p(-x)) - betaln(a, b));
+    return exp(part(p, log(x)) + part(q, log1p(-x)) - betaln(a, b));
+}""",
+    """\
+function betainc_derivative(n, a, b, x) {
+    if (!(a > 0.0 && b > 0.0 && x >= 0.0 && x <= 1.0)) return NaN;
+    if (!(n >= 1.0 && n <= 20.0 && n == floor(n))) return NaN;
+    const falling = (c, count) => {
+        let product = 1.0;
+        for (let k = 0.0; k < count; k++) product *= c - k;
+        return product;
+    };
+    let sum = 0.0, chosen = n % 2.0 == 0.0 ? -1.0 : 1.0;
+    for (let j = 0.0; j < n; j++) {
+        const weight = chosen * falling(a - 1.0, j) * falling(b - 1.0, n - 1.0 - j);
+        if (weight != 0.0) sum += weight * dbetainc(a, b, x, j, n - 1.0 - j);
+        chosen *= (j + 1.0 - n) / (j + 1.0);
+    }
+    return sum;
 }""",
     """\
 function polygamma_difference(n, a, b) {

@@ -33,6 +33,7 @@ zeta: Primitive = Primitive(
     kernel=_zeta,
     ufunc="_zeta",  # the name of scipy.special.zeta's universal function
     rule=elementwise(_refused, lambda t, y, s, q: -(t * (s * zeta(s + 1, q)))),
+    mpmath=lambda mp, s, q: mp.zeta(s, q) if s > 1 and q > 0 else mp.nan,
     flint="zeta",
     c="",
     javascript="zeta({0}, {1})",

@@ -4,8 +4,8 @@ Every element is judged on its own scale, so an error in a tiny element is found
 its neighbours are; an absolute tolerance exists only where the true derivative is zero.
 
 - An *exact* method (symbolic, automatic) agrees if half of the digits of float64 are right:
-  ``|v - g| <= 2⁻²⁶ |g|``, or within 4 ULPs where the derivative is subnormal. A relative
-  error up to 1e-6 is inconclusive: too large for rounding, too small for a wrong rule.
+  ``|v - g| <= 2⁻²⁶ |g|``, or within 4 ULPs where the derivative is subnormal. A difference up to
+  1e-6 is wrong by rounding rather than by a rule, and the reason says so.
 - A *numeric* method agrees if its relative error is one that forward differences can reach,
   ``<= 1e-6``, or if its error is within ten of its own error bars and ten bars are less than
   half of the derivative. A wider bar determines nothing, so the verdict is inconclusive.
@@ -322,12 +322,13 @@ class _Entries:
                 return Verdict.AGREE, ""
             if gap <= allowed or (math.isnan(value) and math.isinf(bar)):
                 return Verdict.INCONCLUSIVE, "its error bar is too wide for this derivative"
-        elif gap <= RTOL[Family.NUMERIC] * abs(truth):
-            return Verdict.INCONCLUSIVE, (
-                f"relative error {gap / abs(truth):.1e}, between 2⁻²⁶ and 1e-6: too large for the"
-                " rounding of float64, too small for a wrong rule"
+        reason = f"{value:.17g} where the derivative is {truth:.17g}"
+        if not self.numeric and gap <= RTOL[Family.NUMERIC] * abs(truth):
+            reason += (
+                f": inaccurate, the relative error {gap / abs(truth):.1e} is above 2⁻²⁶, but too"
+                " small for a wrong rule"
             )
-        return Verdict.DISAGREE, f"{value:.17g} where the derivative is {truth:.17g}"
+        return Verdict.DISAGREE, reason
 
     def _between(self, index: EntryIndex, regularity: Regularity) -> tuple[Verdict, str]:
         """Judge an element whose one-sided derivatives differ or belong to different pieces."""

@@ -7,6 +7,7 @@ import math
 import pytest
 
 import difflab as dl
+from difflab.errors import DomainError
 
 OUTSIDE = {
     "gammainc(a, x)": [(-1.0, 1.0), (-1.5, 1.0), (0.0, 1.0), (1.0, -1.0)],
@@ -38,6 +39,17 @@ def test_values_outside_of_the_domain_are_nan(text: str, points: list[tuple[floa
         found = dl.enclose(function, dict(zip(function.inputs, point, strict=True)))
         assert math.isnan(float(found.value.lower)), point
         assert not found.smooth
+
+
+@pytest.mark.parametrize(("text", "points"), OUTSIDE.items())
+def test_the_referee_does_not_continue_functions_there(
+    text: str, points: list[tuple[float, ...]]
+) -> None:
+    function = dl.parse(text)
+    for point in points:
+        at = dict(zip(function.inputs, point, strict=True))
+        with pytest.raises(DomainError, match="is undefined at the point"):
+            dl.compare(function, at=at, methods=["forward"])
 
 
 @pytest.mark.parametrize(("text", "points"), ZERO.items())

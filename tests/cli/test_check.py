@@ -33,6 +33,10 @@ def leaves(x): raise SystemExit(5)
 def matrix(w): return np.sum(w**2), np.where(np.arange(4).reshape(2, 2) == 1, 5.0, 2*w)
 def joined(a, b): return np.sum(a)*b, np.array([b, b, np.sum(a)])
 def joined_wrong(a, b): return np.sum(a)*b, np.array([b, b, b])
+def tree(params, x): return np.sum(x @ params["layer"]["W"] + params["b"] ** 2)
+def tree_wrong(params, x):
+    W, b = np.outer(x.sum(0), np.ones(2)), len(x) * params["b"]
+    return {"layer": {"W": W}, "b": b}, np.ones((len(x), 2)) @ params["layer"]["W"].T
 number = 3
 """
 
@@ -214,3 +218,34 @@ def test_a_certificate_is_not_written_as_json(check):
     result = check("--certificate", "proof.json", "--format", "json")
     assert result.code == 2
     assert "--format and -o are for the check of a gradient" in result.err
+
+
+def test_points_that_are_trees_come_from_a_file(check, reference, tmp_path):
+    text = '{"params": {"layer": {"W": [[1, 2], [3, 4]]}, "b": [1, -1]}, "x": [[1, 2], [3, 4]]}'
+    (tmp_path / "point.json").write_text(text, encoding="utf-8")
+    arguments = ["model:tree", "--gradient", "tree_wrong", "--at", f"@{tmp_path / 'point.json'}"]
+    done = check(*arguments)
+    assert done.code == 1
+    assert 'tree at params["b"] = [1, -1], params["layer"]["W"] = [[1, 2], [3, 4]], x' in done.out
+    assert "the gradient is wrong in 2 of 10 components" in done.out
+    assert '  params["b"][1]  -2.0 ' in done.out
+    record = json.loads(check(*arguments, "--format", "json").out)
+    assert record["point"]["params"]["layer"]["W"] == [[1.0, 2.0], [3.0, 4.0]]
+    names = [(each["name"], each["first"]) for each in record["parameters"]]
+    assert names == [('params["b"]', 0), ('params["layer"]["W"]', 2), ("x", 6)]
+    jsonschema.validate(record, reference("check-2.schema"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"p": {"w": [[1, 2], [3]]}}', "the rows of 'w' differ in length (point.json, line 1)"),
+        ('{"p": [{"w": 1}, "a"]}', "'p' is not a finite number or a list of them"),
+        ('{"p": {"w": 1, "w": 2}}', "'w' is given twice"),
+    ],
+)
+def test_faults_in_trees_are_named(check, tmp_path, text, message):
+    (tmp_path / "point.json").write_text(text, encoding="utf-8")
+    done = check("model:tree", "--gradient", "tree", "--at", f"@{tmp_path / 'point.json'}")
+    assert done.code == 2
+    assert message in done.err

@@ -24,14 +24,24 @@ def layers(W, b, /, *, scale=2.0):
     return scale*np.sum(np.tanh(W @ b))
 def several(x): return np.stack([x[0]*x[1], np.sin(x[0])])
 def number(x): return x*np.exp(x)
+def forward(params, x): return np.sum(np.tanh(x @ params["W"] + params["b"]) ** 2)
+def backward(params, x):
+    h = np.tanh(x @ params["W"] + params["b"])
+    z = 2*h*(1 - h*h)
+    return {"W": x.T @ z, "b": z.sum(0)}, z @ params["W"].T
+def layered(params): return sum(each["s"] * np.sum(each["w"] ** 2) for each in params["layers"])
 def nowhere(x): return x if x == 1.5 else float("nan")
 """
+TREE = '{"params": {"W": [[1, 2], [0.5, -1]], "b": [0.1, -0.3]}, "x": [[0.1, 0.2], [0.3, -0.4]]}'
+LAYERS = '{"params": {"layers": [{"w": [1, 2], "s": 3}, {"w": [[1, 2]], "s": 0.5}]}}'
 ROOT = Path(package.__file__).parents[1]
 
 
 @pytest.fixture
 def write(difflab: Any, tmp_path: Path) -> Any:
     (tmp_path / "written_model.py").write_text(MODULE, encoding="utf-8")
+    (tmp_path / "tree.json").write_text(TREE, encoding="utf-8")
+    (tmp_path / "layers.json").write_text(LAYERS, encoding="utf-8")
     before = list(sys.path)
 
     def run(function: str, *arguments: str) -> Any:
@@ -61,6 +71,8 @@ WRITTEN = {
     "layers": ["--at", "W=[[1,2],[3,4.5]],b=[.1,.2]"],
     "several": ["--at", "x=[2,3]"],
     "number": [],
+    "forward": ["--gradient", "backward", "--at", "@tree.json", "--points", "2"],
+    "layered": ["--at", "@layers.json", "--points", "2"],
 }
 
 
@@ -68,7 +80,7 @@ def test_the_files_pass_when_run(write: Any, tmp_path: Path) -> None:
     for name, arguments in WRITTEN.items():
         done = write(name, *arguments, "-o", f"test_{name}.py")
         assert done.code == 0, done.err
-    assert "17 passed" in passed(tmp_path)
+    assert "21 passed" in passed(tmp_path)
 
 
 def test_a_wrong_gradient_is_reported_and_its_test_fails(write: Any, tmp_path: Path) -> None:
@@ -87,6 +99,14 @@ def test_the_file_has_the_functions_and_the_names_of_their_parameters(write: Any
     text = write("layers", "--at", "W=[[1,2],[3,4.5]],b=[.1,.2]", "--points", "1").out
     assert "difflab.grad(written_model.layers, argnums=(0, 1))" in text
     assert "np.array(W, dtype=float)" in text
+
+
+def test_trees_are_written_as_a_person_would(write: Any) -> None:
+    arguments = ["--gradient", "backward", "--at", "@tree.json", "--points", "1"]
+    text = write("forward", *arguments).out
+    assert '@pytest.mark.parametrize("params, x", POINTS)' in text
+    assert "({'W': np.array([[1.0, 2.0], [0.5, -1.0]]), 'b': np.array([0.1, -0.3])}, [[" in text
+    assert "check_gradient(written_model.forward, written_model.backward, params, np.arr" in text
 
 
 def test_a_function_that_is_defined_at_one_point_is_refused(write: Any) -> None:

@@ -397,4 +397,4 @@ def check(program: Program) -> None:
         check_jax(program)
 
 
-FAMILY = Family("arrays", programs(), check, fixed=600, fresh=200)
+FAMILY = Family("arrays", programs(), check, fixed=400, fresh=200)

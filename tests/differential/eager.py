@@ -447,6 +447,6 @@ FAMILY = Family(
     name="eager",
     programs=st.binary(min_size=64, max_size=64).map(Program),
     check=check,
-    fixed=1500,
+    fixed=1000,
     fresh=300,
 )

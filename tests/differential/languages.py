@@ -122,5 +122,5 @@ _PLACES = st.one_of(st.none(), formulas(), formulas(), programs())
 PROGRAMS = st.tuples(*MOST * [_PLACES])
 
 FAMILY = Family(
-    "languages", st.builds(Batch, st.sampled_from(WEIGHTED), PROGRAMS), check, fixed=24, fresh=6
+    "languages", st.builds(Batch, st.sampled_from(WEIGHTED), PROGRAMS), check, fixed=16, fresh=6
 )

@@ -342,4 +342,4 @@ def same(found: Any, wanted: Any, what: str, tolerance: float = TOLERANCE) -> No
     assert_close(found, wanted, tolerance, what)
 
 
-FAMILY = Family("loops", PROGRAMS, check, fixed=20, fresh=6)
+FAMILY = Family("loops", PROGRAMS, check, fixed=14, fresh=6)

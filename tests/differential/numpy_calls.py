@@ -715,4 +715,4 @@ def _check_difference(
     assert not trusted, f"slope {found}, not one of {wanted}"
 
 
-FAMILY = Family("numpy_calls", programs(), check, fixed=900, fresh=100)
+FAMILY = Family("numpy_calls", programs(), check, fixed=600, fresh=100)

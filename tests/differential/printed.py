@@ -226,4 +226,4 @@ def run_printed(
 
 PROGRAMS = st.lists(formulas(), min_size=1, max_size=FORMULAS)
 
-FAMILY = Family("printed", PROGRAMS, check, fixed=600, fresh=100, begin=begin, finish=finish)
+FAMILY = Family("printed", PROGRAMS, check, fixed=400, fresh=100, begin=begin, finish=finish)

@@ -278,4 +278,4 @@ def _value(function: Function, at: list[Any]) -> Any:
     return +mpmath.mpf(evaluate(function, at, MpmathInterpreter())[0])
 
 
-FAMILY = Family("scalar", formulas(), check, fixed=1500, fresh=300)
+FAMILY = Family("scalar", formulas(), check, fixed=1200, fresh=300)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documents import ROOT
+from tests.support.documents import INLINE_CODE, ROOT
 
 FENCED = re.compile(r"^( *)(`{3,}|:{3,}).*?^\1\2", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!\w+:)<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
@@ -57,7 +57,7 @@ def anchors(path: Path) -> set[str]:
 def broken(path: Path, text: str) -> list[str]:
     """Return the relative links of a text in `path` that lead nowhere."""
     found = []
-    for link in LINK.findall(text):
+    for link in LINK.findall(INLINE_CODE.sub("", text)):
         target, _, anchor = link.partition("#")
         goal = (path.parent / target).resolve() if target else path
         if not goal.exists() or (
@@ -77,7 +77,8 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     other.write_text("# Two words, `code`\n\n## Same\n\n## Same\n\n```sh\n# no heading\n```\n")
     page = tmp_path / "page.md"
     page.write_text("# Page\n")
-    good = "[a](other.md) [b](other.md#two-words-code) [c](#page) [d](other.md#same-1) [e](x:y)"
+    good = "`f[1](x)` [`a`](other.md) "
+    good += "[b](other.md#two-words-code) [c](#page) [d](other.md#same-1) [e](x:y)"
     assert broken(page, good) == []
     bad = "[a](gone.md) [b](other.md#no-heading) [c](#other) [d](other.md#same-2)"
     assert broken(page, bad) == ["gone.md", "other.md#no-heading", "#other", "other.md#same-2"]

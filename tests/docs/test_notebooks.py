@@ -25,8 +25,8 @@ LARGEST = 400_000
 """Bytes of a notebook."""
 
 
-ENVIRONMENT = re.compile(r"difflab \d[^·]*·.*?date \S+", re.DOTALL)
-"""The line below a comparison that says where it was computed, and when."""
+ENVIRONMENT = re.compile(r"(?<=difflab )(\d[\d.]*)[^·]*·.*?date \S+", re.DOTALL)
+"""What follows difflab's version in the line that says where a comparison was computed."""
 
 
 def path_of(name: str) -> Path:
@@ -63,8 +63,7 @@ def read(output: Any) -> dict[str, str]:
     if "text/html" in shown:
         hidden = r"<(style|script|svg|iframe)\b.*?</\1>|<img[^>]*>|<[^>]*>"
         text = unescape(re.sub(hidden, " ", shown["text/html"], flags=re.DOTALL))
-        shown["text/html"] = ENVIRONMENT.sub("", text)
-    shown.pop("text/plain" if len(shown) > 1 else "", None)  # others show the same, better
+        shown["text/html"] = ENVIRONMENT.sub(r"\1", text)
     return shown
 
 
@@ -96,6 +95,13 @@ def test_a_notebook_is_whole_and_small(name: str) -> None:
 
 
 def test_a_changed_output_is_found() -> None:
+    footer = "<footer>difflab 0.1.0 · python 3.11 · date 2026-01-01</footer>"
+    old, new = (
+        nbformat.v4.new_output("execute_result", {"text/html": text, "text/plain": "<Function>"})
+        for text in (footer, footer.replace("0.1.0", "0.2.0").replace("01-01", "02-02"))
+    )
+    assert not matches(read(old)["text/html"], read(new)["text/html"])
+    assert read(new) == {"text/html": " difflab 0.2.0 ", "text/plain": "<Function>"}
     before = nbformat.v4.new_output("execute_result", {"text/html": "<b>agree</b> <svg>1</svg>"})
     after = nbformat.v4.new_output("execute_result", {"text/html": "<i>disagree</i>"})
     assert matches(read(before)["text/html"], "agree")

@@ -11,6 +11,7 @@ import ast
 import inspect
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from difflab.primitives import TABLE
 from tests.support.documents import (
     ROOT,
     Session,
+    blocks,
     links,
     matches,
     printed,
@@ -58,6 +60,8 @@ ALL = sorted(
     if path.parent.name != "_build"
 )
 BARE = ("contributing",)  # includes another file
+WIDEST = 88
+"""Characters of a line of code that fit beside the contents on a wide screen."""
 
 OWNERS = {
     "difflab": difflab,
@@ -100,6 +104,41 @@ def test_commands_print_what_is_shown(page: str, session: Session, folder: Path)
     write_files(text_of(page), folder)
     actual = printed(session, folder)
     assert matches(session.output, actual), actual
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_commands_fit_beside_the_contents(page: str) -> None:
+    shell = [block for block in blocks(text_of(page)) if block.language in ("sh", "console")]
+    code = "\n".join(block.text for block in shell)
+    commands = re.findall(r"^(?:\$ |difflab )[^#\n]*", code, re.MULTILINE)
+    assert max(map(len, commands), default=0) <= WIDEST
+
+
+def test_a_command_goes_on_after_a_backslash() -> None:
+    shown = "```console\n$ difflab a --b \\\n    --c d; echo $?\nprinted \\\n0\n```\n"
+    (session,) = sessions(shown)
+    assert session.command == "difflab a --b --c d; echo $?"
+    assert session.output == "printed \\\n0\n"
+
+
+def test_the_tutorial_shows_the_outputs_that_it_explains() -> None:
+    hidden = [
+        before
+        for before, line in pairwise(text_of("tutorial").splitlines())
+        if line.strip() == "..." and "Traceback" not in before
+    ]
+    assert hidden == []
+
+
+@pytest.mark.parametrize("folder", ["how-to", "reference", "explanation"])
+def test_an_index_has_a_line_for_each_page(folder: str) -> None:
+    index = text_of(f"{folder}/index")
+    for page in PAGES:
+        if page.startswith(f"{folder}/") and not page.endswith("/index"):
+            name = page.rpartition("/")[2]
+            assert re.search(rf"^\| \[.+\]\({name}\.md\) \| .{{10,}} \|$", index, re.MULTILINE), (
+                name
+            )
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -150,6 +150,38 @@ def of_numbers(x: Any) -> Any:
     return s * 10.0 + t + y.sum()
 
 
+def of_copied_parts_of_itself(x: Any) -> Any:
+    y = np.outer(x, X)
+    np.copyto(y.T, y)
+    z = x * 1.0
+    part = z[::-1]
+    np.copyto(z, part)
+    np.copyto(part, (z * X)[None])
+    return (y * np.arange(9.0).reshape(3, 3)).sum() + ((z - 1.0) * X).sum() + (part * X).sum()
+
+
+def of_elements(x: Any) -> Any:
+    y = x * 1.0
+    number = list(y)[1]
+    alone, shared = number[...], y[0, ...]
+    alone **= 3
+    shared *= 4.0
+    again, opened = shared[...], y[2, None]
+    again += x[1]
+    opened -= alone
+    opened[None][..., 0] *= 2.0
+    return (y * X).sum() + 10.0 * number + 100.0 * alone
+
+
+def by_one_truth_value(x: Any) -> Any:
+    y = x * 1.0
+    y[True] *= 2.0
+    y[False] = 9.0
+    first = y[0, ...]
+    first[True] **= 2
+    return (y[None, True, 1:] * y[np.True_][0, 1:]).sum() + y[0]
+
+
 def of_complex_values(x: Any) -> Any:
     z = np.fft.rfft(x)
     w, q = z[1:], z
@@ -164,7 +196,8 @@ def of_complex_values(x: Any) -> Any:
 CODES: list[Callable[[Any], Any]] = [
     *(aliased, of_a_part, an_element_of_a_part, reshaped, seen_by_a_part, turned, in_a_loop),
     *(rows, by_a_helper, overlapping, of_views_of_views, with_out, by_functions, by_keys),
-    *(of_masks, of_numbers, of_complex_values),
+    *(of_masks, of_numbers, of_complex_values, of_copied_parts_of_itself, of_elements),
+    by_one_truth_value,
 ]
 
 

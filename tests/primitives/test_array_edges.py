@@ -122,6 +122,23 @@ def test_squares_of_norms_are_smooth_at_0(text: str, inputs: int, size: float, m
     assert np.ravel(along).tolist() == [0.0, 0.0, inputs * size / 2, 0.0]
 
 
+@for_each(
+    ("text", "fourth"),
+    [
+        ("norm([x, x])^4", 96.0),
+        ("norm([x, x^2])^4", 24.0),
+        ("hypot(x, 2*x)^4", 600.0),
+        ("sqrt(x^2 + x^4)^4", 24.0),
+        ("abs(x)^4", 24.0),
+    ],
+)
+def test_fourth_powers_of_norms_have_fourth_derivatives_at_0(text: str, fourth: float) -> None:
+    found = dl.parse(text)
+    for _ in range(4):
+        found = dl.partial(found, "x")
+    assert float(np.ravel(found(0.0))[0]) == pytest.approx(fourth, rel=1e-15)
+
+
 def test_a_norm_that_is_a_result_beside_its_square_stays_a_norm() -> None:
     both = dl.jacobian(dl.parse("x: [2]; r = norm(x); [r^2, r]"))
     assert np.asarray(both(np.array([3.0, 4.0]))).tolist() == [[6.0, 8.0], [0.6, 0.8]]

@@ -28,6 +28,7 @@ import pytest
 from tests.support.optional import needed
 
 __all__ = [
+    "INLINE_CODE",
     "ROOT",
     "Block",
     "Session",
@@ -59,6 +60,9 @@ LATER = re.compile(r"; from about [\d,]+ calls on, \S+ costs less \([^)]*\)")
 # A command that takes a while, as on a busy machine, says on standard error how far it is.
 PROGRESS = re.compile(r"^\d+ of \d+: .*\n", re.MULTILINE)
 RULE = re.compile(r"[─━═]{2,}")
+# A command goes on after a backslash at the end of its line.
+COMMAND = re.compile(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", re.DOTALL)
+INLINE_CODE = re.compile(r"`[^`\n]+`")
 
 
 class Block(NamedTuple):
@@ -84,7 +88,8 @@ def sessions(document: str) -> list[Session]:
         if block.language != "console":
             continue
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-            command, _, output = part.partition("\n")
+            lines, output = COMMAND.fullmatch(part).groups()
+            command = re.sub(r"\s*\\\n\s*", " ", lines)
             found.append(Session(block.line, command, output))
     return found
 
@@ -118,7 +123,7 @@ def install(project: str, where: Path) -> None:
 
 def links(document: str) -> list[str]:
     """Return the files that a document links to or shows."""
-    return re.findall(r"\]\((?!https?:|#)([^)#]+)\)", document)
+    return re.findall(r"\]\((?!https?:|#)([^)#]+)\)", INLINE_CODE.sub("", document))
 
 
 def python_failures(document: str, name: str) -> str:

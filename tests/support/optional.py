@@ -24,6 +24,8 @@ from difflab.errors import MissingDependencyError
 __all__ = ["needed", "required_modules"]
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+BY_USERS = ("pandas",)
+"""Packages that examples use and no extra installs, since difflab imports none of them."""
 
 
 @cache
@@ -82,6 +84,8 @@ def _command(package: str) -> str:
         for extra, requirements in extras().items()
         if any(name.fullmatch(canonicalize_name(each.name)) for each in requirements)
     ]
+    if not offering and package in BY_USERS:
+        return f"needs {package}: pip install {package}"
     if not offering or {"", "test"} & set(offering):
         return ""
     return f"needs {package}: pip install 'difflab[{offering[0]}]'"

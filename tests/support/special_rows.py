@@ -34,7 +34,11 @@ NO_MACHINE_CODE = {"polygamma", "zeta", *airy.__all__}
 NO_CUDA_CODE = {
     *("digamma", "polygamma"),
     *(name for each in (*_SCIPYS, entropies) for name in each.__all__),
-} - {"dawsn_derivative", "de1", "dei", "derfi", "dlogit", "dndtr", "dlambertw", "lambertw"}
+} - {
+    *("dawsn_derivative", "de1", "dei", "derfi", "dlogit", "dndtr", "dlambertw", "lambertw"),
+    *("erfcx_derivative", "log_ndtr_derivative", "gammainc_derivative", "betainc_derivative"),
+    "polygamma_difference",
+}
 """Rows that CUDA code does not compute."""
 
 UNSPELLED = {

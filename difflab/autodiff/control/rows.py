@@ -41,16 +41,29 @@ Rule = Callable[..., Any]
 
 def is_traced(leaves: Sequence[Any]) -> bool:
     """Whether a value is traced, so that what is computed from it must be recorded."""
-    return any(isinstance(leaf, Node) for leaf in leaves)
+    for leaf in leaves:  # noqa: SIM110  # a generator costs more, and loops ask in every step
+        if isinstance(leaf, Node):
+            return True
+    return False
 
 
 def shapes_of(leaves: Sequence[Any]) -> list[Shape]:
     """Return the shape of each value."""
-    return [tuple(np.shape(leaf)) if not hasattr(leaf, "shape") else leaf.shape for leaf in leaves]
+    return [() if type(leaf) in _NUMBERS else _shape_of(leaf) for leaf in leaves]
+
+
+_NUMBERS = frozenset({float, int, bool})
+
+
+def _shape_of(leaf: Any) -> Shape:
+    shape: Shape | None = getattr(leaf, "shape", None)
+    return tuple(np.shape(leaf)) if shape is None else shape
 
 
 def require_equal_shapes(before: Sequence[Shape], after: Sequence[Shape], what: str) -> None:
     """Raise `ShapeError` unless what a loop carries keeps its shapes."""
+    if before == after:
+        return
     for old, new in zip(before, after, strict=True):
         if old != new:
             raise ShapeError(

@@ -59,7 +59,10 @@ def while_loop(
     shapes = shapes_of(leaves)
 
     def body(value: Any) -> list[Any]:
-        after, found = flatten(body_fun(value))
+        return leaves_of(body_fun(value))
+
+    def leaves_of(tree: Any) -> list[Any]:
+        after, found = flatten(tree)
         if found != structure:
             raise ShapeError(
                 f"the value of while_loop changes its structure from {structure} to {found}"
@@ -67,13 +70,15 @@ def while_loop(
         return after
 
     value = private(leaves)
+    tree = unflatten(structure, value)
     while not is_traced(value):
-        going = cond_fun(unflatten(structure, value))
-        if is_traced([going]):
+        going = cond_fun(tree)
+        if isinstance(going, Node):
             break
         if not going:
             return unflatten(structure, value)
-        value = body(unflatten(structure, value))
+        tree = body_fun(tree)
+        value = leaves_of(tree)
         if not is_traced(value):
             require_equal_shapes(shapes, shapes_of(value), "value of while_loop")
     test = record(lambda nodes: cond_fun(unflatten(structure, nodes)), shapes, has_aux=False)

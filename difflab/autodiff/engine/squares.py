@@ -108,7 +108,7 @@ class _Changes:
                 params = self.graph.param_table[self.graph.param_ids[root]]
                 self._put(root, multiply, operands * 2, like=operands[0])
                 self._put(node, sum_, (root,), params)
-            elif row is not norm and exponent == 4:
+            elif exponent == 4 and (row is not norm or self._is_of_vector(root)):
                 self._put(root, *self._squared(root))
                 self._put(node, multiply, (root, root))
 
@@ -123,12 +123,19 @@ class _Changes:
         return int(number) if number > 0 and number % 2 == 0 else None
 
     def _squared(self, root: int) -> tuple[Primitive, Args, Params]:
-        """Return the square of a hypotenuse, or of the root of a sum of squares."""
-        operands = self.graph.arguments(root)
-        if self.graph.primitive(root) is hypot:
+        """Return the square of a hypotenuse, a vector's norm or the root of a sum of squares."""
+        operands, row = self.graph.arguments(root), self.graph.primitive(root)
+        if row is hypot:
             return sum_of_squares, operands, ()
+        if row is norm:
+            return matmul, operands * 2, (("ranks", (1, 1)),)
         shape = self.graph.shape(operands[0])
         return reshape, operands, (("rank", len(shape)), ("shape", shape))
+
+    def _is_of_vector(self, root: int) -> bool:
+        """Whether a norm is that of a vector, and a number."""
+        (operand,) = self.graph.arguments(root)
+        return len(self.graph.shape(operand)) == 1 and self.graph.shape(root) == ()
 
     def _is_sum_of_squares(self, node: int) -> bool:
         """Whether a value is a sum of squares, so that it is the square of its root."""

@@ -61,7 +61,8 @@ class Changes(TapedArray):
 
     def __difflab_store__(self, new: Any, what: str) -> None:
         """Take the values and the step of another tensor, and count the change."""
-        if new._step is not None:
+        step = new._step  # read before the change, of which a view of this tensor would take part
+        if step is not None:
             require_recordable(self, what)
         storage, data = storage_of(self), self._data
         values = _laid_out_as(data, new._data)
@@ -70,7 +71,7 @@ class Changes(TapedArray):
         storage.changes += 1
         storage.last = what, user_position()
         if MODE.enabled:
-            _set_step(self, new._step)
+            _set_step(self, step)
 
 
 class ViewedArray(Changes):

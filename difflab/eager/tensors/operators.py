@@ -28,7 +28,7 @@ from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.arrays.updates import Updates
 from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import module_of
-from difflab.core.place import at_users_line
+from difflab.core.place import at_users_line, not_through_scipy
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import (
@@ -41,7 +41,7 @@ from difflab.eager.recording.record import (
 )
 from difflab.eager.recording.rows import copied
 from difflab.eager.tensors.changes import Changes
-from difflab.errors import IndexingError, InputError, ShapeError
+from difflab.errors import IndexingError, InputError, ShapeError, TapeError
 from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
     absolute,
@@ -135,8 +135,8 @@ class Operators(Changes, Idioms, TapedArray):
         shape = self._data.shape
         params = {"key": static_key(key, shape), "rank": len(shape)}
         made = record(index, (self,), params)
-        if type(key) is tuple and not made._data.shape and ... in key:
-            return _without_axes(self, made, params)
+        if not made._data.shape and (key is ... or (type(key) is tuple and ... in key)):
+            return _without_axes(self.copy() if self.is_number() else self, made, params)
         return made
 
     @property
@@ -182,6 +182,8 @@ class Operators(Changes, Idioms, TapedArray):
             return with_out(function, kwargs, name)(*args, **kwargs)
         compute = of_function(function, args, kwargs)
         if compute is not None and (name not in FUNCTIONS or isinstance(args[0], TapedArray)):
+            if name == "atleast_1d":
+                _require_no_solver(args[0])
             return compute(*args, **kwargs)
         plain = [_plain(value, name) for value in args]
         return function(*plain, **{key: _plain(kwargs[key], name) for key in kwargs})
@@ -196,12 +198,28 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 
 def _ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """Return NumPy's universal function on tensors, or None if difflab has none."""
-    compute = _product if ufunc is np.matmul else of_ufunc(ufunc)
+    compute = _product if ufunc is np.matmul else _is_nan if ufunc is np.isnan else of_ufunc(ufunc)
     if isinstance(compute, Primitive) and ufunc.nin == 2:
         _UFUNCS[ufunc] = _binary(compute)
     elif compute is not None:
         _UFUNCS[ufunc] = compute
     return _UFUNCS.get(ufunc)
+
+
+def _is_nan(x: Any) -> Any:
+    """Return `np.isnan`, which SciPy's bracketing solvers ask about every value."""
+    _require_no_solver(x)
+    return x != x
+
+
+def _require_no_solver(x: Any) -> None:
+    """Raise if SciPy asks about a value whose derivative it would lose.
+
+    Its solvers written in C convert the value next, and drop the error of that conversion.
+    """
+    error = None if getattr(x, "_step", None) is None else not_through_scipy(TapeError)
+    if error is not None:
+        raise error
 
 
 def _product(a: Any, b: Any) -> Any:

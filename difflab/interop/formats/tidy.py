@@ -168,11 +168,17 @@ def _with_decimals(form: Any) -> Any:
     """Return an expression with decimals for the fractions that no one would write."""
     sympy = require("sympy")
     decimals = {
-        number: sympy.Float(float(number))
+        number: sympy.Float(_decimal(float(number)))
         for number in form.atoms(sympy.Rational)
         if len(f"{abs(number.p)}{number.q}") > FRACTION
     }
     return form.xreplace(decimals)
+
+
+def _decimal(number: float) -> float:
+    """Return the decimal of few digits that a number is but for rounding, as of 1.3 - 1."""
+    digits = f"{number:.15g}"
+    return float(digits) if sum(map(str.isdigit, digits)) <= FRACTION else number
 
 
 class _Values:

@@ -25,12 +25,13 @@ EXPONENT = 6
 
 def sorted_forms(expression: Any) -> list[Any]:
     """Return forms of an expression, of its own functions only, the shortest first."""
-    masked, exponents = _without_large_exponents(_without_squared_signs(expression))
+    masked, numbers = _without_large_numbers(_without_squared_signs(expression))
     found = [masked, *_forms(masked)]
     found += list(map(_own_functions, found))
+    found += list(map(_paired_squares, found))
     found += [require("sympy").powsimp(form, combine="exp") for form in found]
     found += list(map(_without_minus, found))
-    whole = dict.fromkeys(form.xreplace(exponents) for form in found)
+    whole = dict.fromkeys(form.xreplace(numbers) for form in found)
     return sorted((form for form in whole if _kinds(form) <= _kinds(expression)), key=_cost)
 
 
@@ -57,23 +58,31 @@ def _without_minus(product: Any) -> Any:
     return product
 
 
-def _without_large_exponents(expression: Any) -> tuple[Any, dict[Any, Any]]:
-    """Return an expression with symbols for the exponents that SymPy must not multiply out.
+def _without_large_numbers(expression: Any) -> tuple[Any, dict[Any, Any]]:
+    """Return an expression with symbols for what SymPy must not multiply out.
 
-    Those are 99 of a sum, and 0.1, which as a float64 is a fraction with a large denominator.
+    Those are 99 as the exponent of a sum, and 0.1, which as a float64 is a fraction with a large
+    denominator: exp(0.1*x) would be a power of that order, and common factors of such numbers are
+    powers of 2 that no one wrote.
     """
     sympy = require("sympy")
+    decimals = {
+        abs(number): sympy.Dummy(positive=True)
+        for number in expression.atoms(sympy.Rational)
+        if number.q > DYADIC
+    }
+    signed = {sign * number: sign * decimals[number] for number in decimals for sign in (1, -1)}
+    expression = expression.xreplace(signed)
     found: dict[Any, Any] = {}
     for power in expression.atoms(sympy.Pow):
         exponent = power.exp
-        if exponent.is_Rational and (
-            exponent.q > DYADIC or abs(exponent) > (EXPONENT if power.base.is_Add else DYADIC)
-        ):
+        if exponent.is_Rational and abs(exponent) > (EXPONENT if power.base.is_Add else DYADIC):
             found.setdefault(exponent, sympy.Dummy(real=True, integer=exponent.is_Integer))
     masked = expression.replace(
         lambda e: e.is_Pow and e.exp in found, lambda e: e.base ** found[e.exp]
     )
-    return masked, {symbol: exponent for exponent, symbol in found.items()}
+    numbers = {symbol: number for number, symbol in decimals.items()}
+    return masked, numbers | {symbol: exponent for exponent, symbol in found.items()}
 
 
 def _forms(expression: Any) -> list[Any]:
@@ -98,6 +107,7 @@ def _forms(expression: Any) -> list[Any]:
         ways.append(_simpler_pieces)
     for family in _families():
         if expression.has(*family):
+            ways += [sympy.expand_mul]
             ways += [partial(_without_squares, family=family, replaced=k) for k in (0, 1)]
     return list(attempted(expression, ways))
 
@@ -237,3 +247,37 @@ def _quotients(product: Any, family: tuple[Any, ...]) -> Any:
         others += [sine(angle) ** a if a > 0 else cosecant(angle) ** -a]
         others += [cosine(angle) ** b if b > 0 else secant(angle) ** -b]
     return require("sympy").Mul(*others)
+
+
+def _paired_squares(expression: Any) -> Any:
+    """Return an expression with a·sec² for a·tan² + a, and the other three of this kind."""
+    return expression.replace(lambda e: e.is_Add, _without_pairs)
+
+
+def _without_pairs(total: Any) -> Any:
+    """Return a sum with one term for a square of a tangent and the term of the same factors."""
+    sympy = require("sympy")
+    terms = dict.fromkeys(total.args)
+    for term in total.args:
+        for factor in sympy.Mul.make_args(term):
+            base, exponent = factor.as_base_exp()
+            if exponent != 2 or type(base) not in (squares := _squares()):
+                continue
+            square, other, sign = squares[type(base)]
+            rest = term / factor
+            if term in terms and other * rest in terms:
+                del terms[term], terms[other * rest]
+                terms[sign * rest * square(*base.args) ** 2] = None
+    return sympy.Add(*terms)
+
+
+@cache
+def _squares() -> dict[Any, tuple[Any, int, int]]:
+    """Return f → (g, a, b) with f² + a = b·g²."""
+    sympy = require("sympy")
+    return {
+        sympy.tan: (sympy.sec, 1, 1),
+        sympy.cot: (sympy.csc, 1, 1),
+        sympy.tanh: (sympy.sech, -1, -1),
+        sympy.coth: (sympy.csch, -1, 1),
+    }

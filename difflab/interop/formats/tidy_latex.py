@@ -163,6 +163,10 @@ class _PaperForms(_Printer):  # type: ignore[misc]
         text = rf"\ln\Gamma\left({self._print(call.args[0])}\right)"
         return str(self._do_exponent(text, exp))
 
+    def _print_Heaviside(self, call: Any, exp: Any = None) -> str:
+        text = rf"\operatorname{{H}}\left({self._print(call.args[0])}\right)"
+        return str(self._do_exponent(text, exp))
+
     def _print_Piecewise(self, choice: Any) -> str:
         rows = r" \\ ".join(
             rf"{self._print(value)} & "

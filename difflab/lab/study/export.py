@@ -1,18 +1,24 @@
-"""The records of a study as a CSV or a Parquet file."""
+"""The records of a study as columns, and as a CSV or a Parquet file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from io import BytesIO
+from typing import Any
 
 from difflab.core.optional import require
 from difflab.core.table import csv_text, guarded
 from difflab.errors import printable
 from difflab.lab.study.store import COLUMNS, Record
 
-__all__ = ["to_csv", "to_parquet"]
+__all__ = ["to_columns", "to_csv", "to_parquet"]
 
 _EXPORTED = tuple(name for name in COLUMNS if name != "comparison")
+
+
+def to_columns(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """Return records as columns, without their derivatives; None for what is unknown."""
+    return {name: [record[name] for record in records] for name in _EXPORTED}
 
 
 def to_csv(records: Sequence[Record]) -> bytes:
@@ -37,7 +43,7 @@ def to_parquet(records: Sequence[Record]) -> bytes:
     parquet = require("pyarrow.parquet", extra="parquet")
     kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
     schema = pyarrow.schema([(name, kinds[COLUMNS[name]]) for name in _EXPORTED])
-    columns = [[record[name] for record in records] for name in _EXPORTED]
+    columns = to_columns(records).values()
     arrays = [
         pyarrow.array(column, type=kind.type) for column, kind in zip(columns, schema, strict=True)
     ]

@@ -251,10 +251,9 @@ class StraightLinePrinter(ExpressionPrinter):
         listed: set[int] = set()
         for node in self.view.outputs:
             if self.view.uses[node] == 1 and forms.cells(node) is not None:
-                row = self.view.rows[node]
                 listed.add(node)
-                below = self.view.children[node][0]
-                if row is reshape:
+                if self.view.rows[node] is reshape:
+                    below = self.view.children[node][0]
                     if self.view.uses[below] > 1:
                         listed.discard(node)
                     else:

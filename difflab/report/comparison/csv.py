@@ -1,4 +1,4 @@
-"""A comparison as CSV, a row per method, safe to open in a spreadsheet."""
+"""A comparison as columns and as CSV, a row per method, safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from difflab.lab.record import read_samples
 from difflab.lab.sampling import spread
 from difflab.report.style import clean
 
-__all__ = ["COLUMNS", "csv"]
+__all__ = ["COLUMNS", "columns", "csv"]
 
 _FIGURES = (
     "max_abs_error",
@@ -49,8 +49,8 @@ COLUMNS = (
 )
 
 
-def csv(comparison: Any) -> str:
-    """Return a comparison as CSV (RFC 4180), numbers in full.
+def columns(comparison: Any) -> dict[str, list[Any]]:
+    """Return the columns of a comparison, an element per method.
 
     Parameters
     ----------
@@ -59,9 +59,8 @@ def csv(comparison: Any) -> str:
 
     Returns
     -------
-    str
-        A header of `COLUMNS` and a row per method. Text that a spreadsheet would treat as a
-        formula begins with an apostrophe; a missing value is an empty cell.
+    dict of str to list
+        The columns `COLUMNS`, numbers in full; None for a missing value.
     """
     record = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
     samples = read_samples(record["environment"])
@@ -69,7 +68,20 @@ def csv(comparison: Any) -> str:
     for method in record["methods"]:
         times = samples.get(method["name"], {}).get("samples", ())
         rows.append(_row(record, method, times))
-    return csv_text([COLUMNS, *rows])
+    return {name: [row[index] for row in rows] for index, name in enumerate(COLUMNS)}
+
+
+def csv(comparison: Any) -> str:
+    """Return the `columns` of a comparison as CSV (RFC 4180).
+
+    Returns
+    -------
+    str
+        A header of `COLUMNS` and a row per method. Text that a spreadsheet would treat as a
+        formula begins with an apostrophe; a missing value is an empty cell.
+    """
+    cells = ([_cell(value) for value in column] for column in columns(comparison).values())
+    return csv_text([COLUMNS, *zip(*cells, strict=True)])
 
 
 def _row(
@@ -78,19 +90,28 @@ def _row(
     size = method.get("size") or {}
     made = (record["environment"].get(name) for name in _SOURCE)
     return [
-        _text(record["expression"]["text"]),
-        _text(json.dumps(record["point"], ensure_ascii=False)),
+        record["expression"]["text"],
+        json.dumps(record["point"], ensure_ascii=False),
         record["order"],
         *(_text(method[name]) for name in ("name", "family", "status", "verdict")),
-        *(method.get(name) for name in _FIGURES),
+        *(_number(method.get(name)) for name in _FIGURES),
         *(size.get(name) for name in _SIZES),
         None if method.get("jacobian") is None else json.dumps(method["jacobian"]),
-        _text(method.get("message")),
+        method.get("message"),
         *map(_text, made),
-        *((len(times), spread(times)) if times else ("", "")),
+        *((len(times), spread(times)) if times else (None, None)),
     ]
 
 
 def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: Any) -> Any:
+    """Return a number of the record, in which nan and infinities are texts."""
+    return float(value) if isinstance(value, str) else value
+
+
+def _cell(value: object) -> object:
     """Return a text on one line, such that no spreadsheet treats it as a formula."""
-    return None if value is None else guarded(clean(str(value)))
+    return guarded(clean(value)) if isinstance(value, str) else value

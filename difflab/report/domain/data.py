@@ -1,4 +1,7 @@
-"""The points of a comparison over a domain as CSV and Parquet, a row for each point and method."""
+"""The points of a comparison over a domain as columns, as CSV and as Parquet.
+
+There is a row for each point and method.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
 from difflab.lab.domain.record import UNANSWERED, DomainComparison
 from difflab.report.style import clean
 
-__all__ = ["csv", "parquet"]
+__all__ = ["columns", "csv", "parquet"]
 
 _ERRORS = ("absolute", "relative", "ulps")
 
@@ -27,9 +30,9 @@ def csv(result: DomainComparison) -> str:
     method, its verdict, its largest errors (empty where there is none) and the reason of the
     verdict. Text that a spreadsheet would treat as a formula begins with an apostrophe.
     """
-    columns = _columns(result)
-    lines = zip(*(_cells(column) for column in columns.values()), strict=True)
-    heading = [guarded(clean(name)) for name in columns]
+    found = columns(result)
+    lines = zip(*(_cells(column) for column in found.values()), strict=True)
+    heading = [guarded(clean(name)) for name in found]
     return csv_text([heading, *lines])
 
 
@@ -43,16 +46,16 @@ def parquet(result: DomainComparison) -> bytes:
     """
     arrow: Any = require("pyarrow", extra="parquet")
     writer: Any = require("pyarrow.parquet", extra="parquet")
-    columns = _columns(result)
-    table = arrow.table({name: arrow.array(column) for name, column in columns.items()})
+    found = columns(result)
+    table = arrow.table({name: arrow.array(column) for name, column in found.items()})
     table = table.replace_schema_metadata({"difflab": result.to_json(indent=None)})
     buffer = BytesIO()
     writer.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
 
 
-def _columns(result: DomainComparison) -> dict[str, NDArray[Any]]:
-    """Return the columns, the methods one after the other."""
+def columns(result: DomainComparison) -> dict[str, NDArray[Any]]:
+    """Return the columns by name, the methods one after the other; None for a missing error."""
     count, methods = len(result.points), len(result.methods)
     found: dict[str, NDArray[Any]] = {"point": np.tile(np.arange(count), methods)}
     for position, name in enumerate(_inputs(result)):

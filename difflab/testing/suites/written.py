@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from difflab.graph.ir import Shape
+from difflab.graph.pytree import flatten, unflatten
 
 __all__ = ["WrittenTest"]
 
@@ -25,13 +28,13 @@ class WrittenTest:
     paired : bool
         Whether the function returns value and gradient.
     parameters : mapping of str to tuple of int
-        The parameters to differentiate by, and the shapes of their values.
+        The parameters to differentiate by, and the shapes of their values, () for trees.
     positional : sequence of str
         Those that can only be passed by position.
     by_position : bool
         Whether the parameters, in order, can be passed by position.
     points : sequence of sequence
-        The points: for each, the values of the parameters as nested lists.
+        The points: for each, the values of the parameters.
     scalar : bool
         Whether the function returns one number.
     """
@@ -52,7 +55,8 @@ class WrittenTest:
         name = f"{self.module}:{self.function}"
         names = ", ".join(self.parameters)
         imports = ["import pytest", "", *sorted(f"import {module}" for module in self._modules())]
-        if any(self.parameters.values()):
+        points = [self._point(point) for point in self.points]
+        if any(self.parameters.values()) or any("np.array(" in point for point in points):
             imports.insert(0, "import numpy as np")
         functions: list[str] = []
         value, gradient = self._value(functions), self._gradient(functions)
@@ -66,7 +70,7 @@ class WrittenTest:
             *imports,
             "",
             "POINTS = [",
-            *(f"    {self._point(point)}," for point in self.points),
+            *(f"    {point}," for point in points),
             "]",
             "",
             "",
@@ -83,10 +87,14 @@ class WrittenTest:
 
     def _point(self, point: Sequence[Any]) -> str:
         """Return one case of the parametrization."""
-        return repr(point[0]) if len(point) == 1 else f"({', '.join(map(repr, point))})"
+        literals = [
+            repr(value.tolist() if isinstance(value, np.ndarray) else _literals(value))
+            for value in point
+        ]
+        return literals[0] if len(point) == 1 else f"({', '.join(literals)})"
 
     def _passed(self) -> str:
-        """Return the arguments of the check; lists of numbers become arrays."""
+        """Return the arguments of the check; lists of numbers become arrays, trees have arrays."""
         return ", ".join(
             f"np.array({name}, dtype=float)" if shape else name
             for name, shape in self.parameters.items()
@@ -128,3 +136,26 @@ class WrittenTest:
             "",
             "",
         ]
+
+
+class _Literal:
+    """An array whose representation is the expression that makes it."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __repr__(self) -> str:
+        return f"np.array({self.array.tolist()})"
+
+
+def _literals(tree: Any) -> Any:
+    """Return a tree with the arrays as literals.
+
+    Examples
+    --------
+    >>> _literals({"b": 1.0, "w": np.ones(2)})
+    {'b': 1.0, 'w': np.array([1.0, 1.0])}
+    """
+    leaves, structure = flatten(tree)
+    read = [_Literal(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+    return unflatten(structure, read)

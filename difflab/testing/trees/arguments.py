@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +29,7 @@ from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, dtype_name, libra
 __all__ = [
     "Outputs",
     "Point",
+    "by_path",
     "derivative_leaf",
     "double_quoted",
     "is_module",
@@ -54,6 +55,22 @@ def double_quoted(path: str) -> str:
     '["layer2"]["b"][0]'
     """
     return _QUOTED.sub(r'["\1"]', path)
+
+
+def by_path(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the leaves of trees by their Python expressions.
+
+    Examples
+    --------
+    >>> by_path({"a": 1.0, "p": {"w": [2.0, 3.0]}})
+    {'a': 1.0, 'p["w"][0]': 2.0, 'p["w"][1]': 3.0}
+    """
+    found = {}
+    for name, value in values.items():
+        leaves, structure = flatten(value)
+        for path, leaf in zip(leaf_paths(structure), leaves, strict=True):
+            found[name + double_quoted(path)] = leaf
+    return found
 
 
 def is_tree(x: Any) -> bool:
@@ -214,7 +231,8 @@ class Point(_Vector):
         if not self.leaves:
             raise PointError(
                 f"{root} holds no array or number of a floating-point or complex dtype: there is"
-                " no input to differentiate with respect to"
+                " no input to differentiate with respect to",
+                hint="pass a number such as 1.0, or an array of them that is not empty",
             )
         for leaf in self.leaves:
             if not all(

@@ -298,3 +298,24 @@ def test_the_graph_of_a_stack_does_not_grow_with_the_examples() -> None:
         own = [dl.grad(root, (0, 1))(a[k], w) for k in range(count)]
         np.testing.assert_allclose(slopes, own, rtol=1e-12)
     assert len(sizes) == 1
+
+
+def test_a_plain_loop_takes_its_tree_apart_once_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    from difflab.autodiff.control import while_loops
+
+    calls = {"flatten": 0, "unflatten": 0}
+
+    def counted(name: str) -> Any:
+        original = getattr(while_loops, name)
+
+        def call(*arguments: Any) -> Any:
+            calls[name] += 1
+            return original(*arguments)
+
+        return call
+
+    for name in calls:
+        monkeypatch.setattr(while_loops, name, counted(name))
+    found = dl.while_loop(lambda s: s[0] < 50, lambda s: (s[0] + 1, s[1] * 0.5), (0, 1.0))
+    assert found == (50, 2.0**-50)
+    assert calls == {"flatten": 51, "unflatten": 2}

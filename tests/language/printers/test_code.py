@@ -67,7 +67,7 @@ PRODUCTS = [
     "W: [3, 3]; x: [3]; iterate(y = x; while dot(y, y) > 0.1; 0.2*W @ y)",
 ]
 TABLE_CALLS = [
-    f"{name}({', '.join('xyz'[: row.arity])})"
+    f"{name}({', '.join('xyzw'[: row.arity])})"
     for name, row in by_spelling.items()
     if row.name not in NOT_THERE | {"sum"}
 ]

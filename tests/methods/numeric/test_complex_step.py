@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -137,3 +138,18 @@ def test_hessian() -> None:
         step(lambda x: x, [1.0, 2.0], order=2)
     with pytest.raises(UnsupportedError, match="order 1 and 2"):
         step(lambda x: x, 1.0, order=3)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, -3, 7, 40])
+def test_bessel_functions_of_whole_order_are_entire(order: int) -> None:
+    for x in (-2.3, 0.0, 1e-9, 1e-3, 0.7, 1.0, 12.0, 300.0):
+        truth = float(mpmath.besselj(order, x, 1))
+        found = dl.differentiate(dl.parse(f"besselj({order}, x)"), [x], method="complex-step").value
+        assert float(found.item()) == pytest.approx(truth, rel=1e-12, abs=1e-60), x
+
+
+def test_bessel_functions_of_other_orders_have_a_cut() -> None:
+    for text in ("besselj(0.5, x)", "besselj(n, x)", "bessely(1, x)"):
+        function = dl.parse(text)
+        with pytest.raises(UnsupportedError, match="needs an analytic function"):
+            dl.differentiate(function, [1.5] * function.n, method="complex-step")

@@ -48,7 +48,7 @@ FUNCTIONS = sorted(name for name, row in by_spelling.items() if row.shape is Non
 @for_each("spelling", FUNCTIONS)
 def test_every_function_of_the_table_is_read(spelling: str) -> None:
     row = by_spelling[spelling]
-    arguments = ["x", "y", "z"][: row.arity]
+    arguments = ["x", "y", "z", "w"][: row.arity]
     point = {
         name: np.mean(row.samples[k]) if k < len(row.samples) else 0.5
         for k, name in enumerate(arguments)
