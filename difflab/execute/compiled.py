@@ -17,19 +17,16 @@ from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, plain_numbers, real
 from difflab.execute.choice import repeated
-from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.given_memory import written
 from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
-from difflab.execute.targets.llvm.entry import loaded
-from difflab.execute.targets.llvm.machine_call import MachineCall
+from difflab.execute.point_calls import PointCalls
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.node import Node
-from difflab.graph.pytree import Structure
 from difflab.graph.repetition import flattened, rolled
 from difflab.graph.values import first_carrier
 from difflab.primitives import sum_in_order
@@ -40,8 +37,6 @@ MANY_INPUTS = 256
 """Inputs from which a packed point stays one array, if the function is vectorised over it."""
 MOST_SCALAR_OPERATIONS = 1_000_000
 """Scalar operations that rolled loops are expanded to at most, for target "python"."""
-FEWEST_CALLS = 200
-"""Calls after which machine code is loaded that reads arguments, if no other function has it."""
 TARGETS = ("auto", "python", "numpy", "native", "cupy", "exact")
 
 
@@ -209,7 +204,7 @@ def check_target(target: str) -> None:
         raise InputError(f"there is no target {target!r}", hint=f"one of {', '.join(TARGETS)}")
 
 
-class Compiled(TargetDispatch):
+class Compiled(PointCalls):
     """A compiled function; made by `compile`.
 
     Attributes
@@ -232,52 +227,10 @@ class Compiled(TargetDispatch):
     v3 = multiply(v0, v2)  # result 0
     """
 
-    packed = False
-    _calls: int
-
-    def specialised(self) -> Compiled:
-        """Return this with the fastest call that there is: generated code, or machine code."""
-        self._generate()
-        if self.dtype == FLOAT and self._point_code is not None:
-            if loaded():
-                self._install()
-            elif layouts() is not None:
-                self.__class__ = _counting(type(self))
-        return self
-
-    def _install(self) -> None:
-        """Let machine code call the code of one point, and pass other calls on to the method."""
-        code = None if self._point_code is None else self._point_code()
-        if code is None:
-            return
-        structure = self.function.structure
-        plain = structure is None or _is_tuple(structure)
-        call = MachineCall(
-            code,
-            packed=self.packed,
-            group=None if plain else self.function.returned,
-            memory=self.packed or "out" not in self.function.inputs,
-        )
-        call.install(self, type(self).__call__)
-
-    def _generate(self) -> None:
-        """Generate a ``__call__`` if the inputs can be its parameters."""
-        if self._arrays is not None and not self.packed:
-            _, call = self._arrays.entry(self.function.structure)
-            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
-        if self._python is None:
-            return
-        plain = self.function.structure is None
-        entry = self._python.entry(packed=self.packed) if plain else None
-        if entry is None:
-            self._python.run  # noqa: B018 - compiled now, not at the first call
-        else:
-            self._entry_source, call = entry
-            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
-
     def unchecked(self) -> Callable[[Sequence[Any]], Any]:
         """Return a call for float64 arrays of the inputs' shapes, and Python floats: a sequence."""
-        if self._arrays is None or self.packed or self.dtype != FLOAT:
+        own = self._arrays is None or (self._computes_by_machine_code and layouts() is not None)
+        if own or self.packed or self.dtype != FLOAT:
             return lambda values: self(*values)
         return MethodType(self._arrays.unchecked(self.function.structure), self)
 
@@ -408,27 +361,3 @@ class PackedCompiled(Compiled):
 def _repetition(function: Function, schedule: Schedule) -> str:
     count = int((function.graph.opcode >= FIRST_ROW).sum())
     return f"{count:,} scalar operations are {len(schedule.steps)} vector operations"
-
-
-def _counting(cls: type[Compiled]) -> type[Compiled]:
-    """Return a subclass whose instances go over to machine code after some calls.
-
-    The code of all calls is compiled once per machine, in a tenth of a second, and loaded once per
-    process, in milliseconds, which a program of few calls need not wait for.
-    """
-
-    def call(self: Compiled, *args: Any, **kwargs: Any) -> Any:
-        self._calls += 1
-        if self._calls >= FEWEST_CALLS and type(self) is found:
-            self.__class__ = cls
-            self._install()
-        return cls.__call__(self, *args, **kwargs)
-
-    found = type(cls.__name__, (cls,), {"__call__": call, "_calls": 0})
-    return found
-
-
-def _is_tuple(structure: Structure) -> bool:
-    """Return whether a structure is a tuple of two or more outputs, as if there were none."""
-    first, *others = structure.tokens
-    return first[0] is tuple and len(others) > 1 and structure.leaves == len(others)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm.libraries import works
-from difflab.execute.targets.llvm.machine_call import PointCode
 from difflab.execute.targets.llvm.python_objects import VectorcallBase
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.numpy.one_point import ArrayTarget
@@ -187,15 +186,6 @@ class TargetDispatch(VectorcallBase):
         return MemoryPlan(
             len(self.function.outputs), (), 1, self.dtype.itemsize * count * self.function.m
         )
-
-    @property
-    def _point_code(self) -> Callable[[], PointCode | None] | None:
-        """What returns the machine code of one point, which is compiled; None if there is none."""
-        if self._choice.point is not None:
-            return self._choice.point.point_code
-        if self._arrays is None and self._native is not None and self._chosen(1) == "native":
-            return self._native.point_code
-        return None
 
     def _at(self, point: Any) -> list[Any] | None:
         """Return the outputs at a point of scalars; None if the target computes with arrays."""

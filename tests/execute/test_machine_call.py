@@ -19,8 +19,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, UnsupportedError
-from difflab.execute import Compiled, compile
-from difflab.execute.compiled import FEWEST_CALLS
+from difflab.execute import Compiled, background, compile, point_calls
 from difflab.execute.targets.llvm import machine_call
 from difflab.execute.targets.llvm.entry import entry
 from difflab.execute.targets.llvm.python_objects import VectorcallBase, layouts
@@ -40,11 +39,12 @@ machine = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def _loaded() -> None:
-    """Load the code of calls, which otherwise is when a function has been called often."""
+def _loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use machine code from the first call on, not when a function has been called often."""
     found = layouts()
     if found is not None:
         entry(found)
+    monkeypatch.setattr(point_calls, "FEW_CALLS", 0)
 
 
 class Real(float):
@@ -465,19 +465,23 @@ def test_the_code_lives_as_long_as_the_callable() -> None:
 
 
 @machine
+@pytest.mark.parametrize("loaded", [False, True])
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_code_is_loaded_when_a_function_is_called_often(
-    packed: bool, monkeypatch: pytest.MonkeyPatch
+def test_machine_code_is_used_when_a_function_is_called_often(
+    packed: bool, loaded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("difflab.execute.compiled.loaded", lambda: False)
+    count = point_calls.FEWEST_CALLS
+    monkeypatch.setattr(point_calls, "FEW_CALLS", count)
+    monkeypatch.setattr(point_calls, "loaded", lambda: loaded)
     for fast in (seed(packed=packed), compile(chain(300), "auto", packed=packed)):
         x = np.linspace(2.0, 5.0, fast.function.n)
         args = (x,) if packed or fast.function.n > 2 else tuple(x.tolist())
         first = bits(fast(*args))
-        for _ in range(FEWEST_CALLS - 2):
-            assert "_machine_call" not in vars(fast)
+        for _ in range(count - 2):
             assert bits(fast(*args)) == first
+        assert "_machine_call" not in vars(fast)
         assert bits(fast(*args)) == first
+        background.finish()
         assert "_machine_call" in vars(fast)
         calls = passed_on(fast)
         assert bits(fast(*args)) == first

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT, SINGLE, NumpyProgram
+from difflab.execute.lower.record import kernel_form
 from difflab.execute.lower.schedule import ScalarProgram, batch_first, point_by_point
-from difflab.execute.lower.ufuncs import as_ufuncs
+from difflab.execute.lower.ufuncs import Forms, as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.addresses import (
@@ -65,6 +66,8 @@ class NativeTarget:
         The processor to compile for; that of this machine when None.
     real : dtype
         The dtype of the numbers: float64, or float32 in registers of twice as many lanes.
+    forms : callable
+        What gives the universal functions of a row, as in `as_ufuncs`.
 
     Raises
     ------
@@ -79,8 +82,9 @@ class NativeTarget:
         threads: int,
         machine: Host | None = None,
         real: np.dtype[Any] = FLOAT,
+        forms: Forms = kernel_form,
     ) -> None:
-        self.code = as_ufuncs(program, SPELLINGS).computed_in(real)
+        self.code = as_ufuncs(program, SPELLINGS, forms=forms).computed_in(real)
         self.real = real
         if real == SINGLE:
             _check_single(self.code)

@@ -1,0 +1,54 @@
+"""Work that is done beside a program's calls, so that none of them waits for it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+__all__ = ["begin", "finish"]
+
+_TURN = threading.RLock()
+"""Held by the thread that works: one at a time, and none while the process is copied by a fork."""
+_STARTED: list[threading.Thread] = []
+
+
+def begin(work: Callable[[], object]) -> None:
+    """Do work in a thread, which an interpreter that exits waits for; nothing if it has none left.
+
+    Whatever the work raises is dropped: calls go on without it.
+    """
+
+    def turn() -> None:
+        try:
+            with _TURN:
+                work()
+        except Exception:  # a broken library, or no memory: nobody waits for this
+            pass
+        finally:
+            _STARTED.remove(thread)
+
+    thread = threading.Thread(target=turn, name="difflab")
+    _STARTED.append(thread)
+    try:
+        thread.start()
+    except RuntimeError:  # the interpreter exits, or has no threads
+        _STARTED.remove(thread)
+
+
+def finish() -> None:
+    """Wait until all work that was begun is done."""
+    for thread in _STARTED.copy():
+        thread.join()
+
+
+def _after_fork() -> None:
+    """Forget threads, which a copy of the process has not."""
+    _STARTED.clear()
+    _TURN.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_TURN.acquire, after_in_parent=_TURN.release, after_in_child=_after_fork
+    )

@@ -1,0 +1,136 @@
+"""Calls at one point go over to machine code when calls have paid for compiling it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from difflab.execute import background
+from difflab.execute.dispatch import TargetDispatch
+from difflab.execute.lower.ops import FLOAT
+from difflab.execute.targets.llvm.entry import loaded
+from difflab.execute.targets.llvm.libraries import available
+from difflab.execute.targets.llvm.machine_call import MachineCall, PointCode
+from difflab.execute.targets.llvm.python_objects import layouts
+from difflab.graph.pytree import Structure
+
+__all__ = ["FEWEST_CALLS", "FEW_CALLS", "PointCalls", "worth_compiling"]
+
+FEWEST_CALLS = 200
+"""Calls after which machine code is loaded that reads arguments, if no other function has it."""
+FEW_CALLS = 60
+"""Calls after which it is used, if another function has it: that takes 0.3 ms."""
+_COMPILING = 10e-3, 30e-6
+"""Seconds to compile code for one point, and for each of its operations."""
+_SAVED = 0.8e-6, 25e-9
+"""Seconds that machine code saves in each call of Python code, and for each operation."""
+
+
+def worth_compiling(operations: int) -> int:
+    """Return the number of calls of Python code that machine code for one point pays off after.
+
+    It depends on the function alone: calls are counted, not timed.
+
+    Examples
+    --------
+    >>> worth_compiling(10), worth_compiling(1000)
+    (9810, 1551)
+    """
+    (start, each), (call, operation) = _COMPILING, _SAVED
+    return round((start + each * operations) / (call + operation * operations))
+
+
+class PointCalls(TargetDispatch):
+    """The call of a compiled function at one point; a base of `Compiled`."""
+
+    packed = False
+    _calls: int
+
+    def specialised(self) -> Self:
+        """Return this with the fastest call that is ready; machine code follows when it pays."""
+        self._generate()
+        if self.dtype != FLOAT or layouts() is None:
+            return self
+        if self._computes_by_machine_code:
+            self._go_over(FEW_CALLS if loaded() else FEWEST_CALLS, PointCalls._own_code)
+        elif self._python is not None and self.target == "auto" and available():
+            self._go_over(worth_compiling(len(self._python.program.steps)), PointCalls._same_code)
+        return self
+
+    def _go_over(self, count: int, code: Callable[[Any], PointCode | None]) -> None:
+        """Let the instance use machine code after some calls; at once if that are none."""
+        if count:
+            self.__class__ = _counting(type(self), count, code)
+        else:
+            self._install(code(self))
+
+    @property
+    def _computes_by_machine_code(self) -> bool:
+        if self._choice.point is not None:
+            return True
+        return self._arrays is None and self._native is not None and self._chosen(1) == "native"
+
+    def _own_code(self) -> PointCode | None:
+        """Return the machine code that computes one point."""
+        source = self._choice.point or self._native
+        return None if source is None else source.point_code()
+
+    def _same_code(self) -> PointCode | None:
+        """Return machine code with the bits of the Python code that computes one point."""
+        from difflab.execute.targets.llvm.same_bits import same_bits
+
+        python = self._python
+        return None if python is None else same_bits(python.program, python.input_shapes)
+
+    def _install(self, code: PointCode | None) -> None:
+        """Let machine code call the code of one point, and pass other calls on to the method."""
+        if code is None:
+            return
+        structure = self.function.structure
+        plain = structure is None or _is_tuple(structure)
+        call = MachineCall(
+            code,
+            packed=self.packed,
+            group=None if plain else self.function.returned,
+            memory=self.packed or "out" not in self.function.inputs,
+        )
+        call.install(self, type(self).__call__)
+
+    def _generate(self) -> None:
+        """Generate a ``__call__`` if the inputs can be its parameters."""
+        if self._arrays is not None and not self.packed:
+            _, call = self._arrays.entry(self.function.structure)
+            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
+        if self._python is None:
+            return
+        plain = self.function.structure is None
+        entry = self._python.entry(packed=self.packed) if plain else None
+        if entry is None:
+            self._python.run  # noqa: B018 - compiled now, not at the first call
+        else:
+            self._entry_source, call = entry
+            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
+
+
+def _counting(cls: type[Any], count: int, code: Callable[[Any], PointCode | None]) -> type[Any]:
+    """Return a subclass whose instance goes over to machine code after some calls.
+
+    The code is made in the background. The call's own is compiled once per machine, in a tenth of
+    a second, and loaded once per process, in milliseconds, which few calls need not wait for.
+    """
+
+    def call(self: PointCalls, *args: Any, **kwargs: Any) -> Any:
+        self._calls += 1
+        if self._calls >= count and type(self) is found:
+            self.__class__ = cls
+            background.begin(lambda: self._install(code(self)))
+        return cls.__call__(self, *args, **kwargs)
+
+    found = type(cls.__name__, (cls,), {"__call__": call, "_calls": 0})
+    return found
+
+
+def _is_tuple(structure: Structure) -> bool:
+    """Return whether a structure is a tuple of two or more outputs, as if there were none."""
+    first, *others = structure.tokens
+    return first[0] is tuple and len(others) > 1 and structure.leaves == len(others)
