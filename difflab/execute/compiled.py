@@ -229,8 +229,8 @@ class Compiled(PointCalls):
 
     def unchecked(self) -> Callable[[Sequence[Any]], Any]:
         """Return a call for float64 arrays of the inputs' shapes, and Python floats: a sequence."""
-        own = self._arrays is None or (self._computes_by_machine_code and layouts() is not None)
-        if own or self.packed or self.dtype != FLOAT:
+        faster = self._computes_by_machine_code and layouts() is not None
+        if self._arrays is None or faster or self.packed or self.dtype != FLOAT:
             return lambda values: self(*values)
         return MethodType(self._arrays.unchecked(self.function.structure), self)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram
 from difflab.execute.lower.record import RecordedValue, Recorder, Unrecordable
-from difflab.primitives.helpers import PYTHON
+from difflab.primitives.helpers import PYTHON, used
 
 __all__ = ["LIBRARY", "expression_form"]
 
@@ -97,21 +98,19 @@ def expression_form(row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | No
 
 def _evaluated(source: str) -> Any:
     """Return the value of an expression of the table, on values that record."""
-    tree = ast.fix_missing_locations(_Selections().visit(ast.parse(source, mode="eval")))
-    return eval(compile(tree, "<difflab.expression>", "eval"), _names())  # noqa: S307 - the table's
-
-
-@cache
-def _names() -> dict[str, Any]:
-    """Return what expressions of the table may name; other functions of `math` are missing."""
     names: dict[str, Any] = {"__builtins__": {}, "range": range, "sum": sum}
     names |= {"inf": math.inf, "nan": math.nan, "max": _larger, "copysign": _signed}
     names |= {"_select": _select, "_both": _both, "_either": _either, "_not": np.logical_not}
-    names |= _EXACT | LIBRARY
-    for text in PYTHON.values():
-        tree = ast.fix_missing_locations(_Selections().visit(ast.parse(text)))
-        exec(compile(tree, "<difflab.expression>", "exec"), names)  # noqa: S102 - the table's
-    return names
+    names |= _EXACT | LIBRARY  # other functions of `math` are missing
+    for text in used([source], PYTHON).values():
+        exec(_compiled(text, "exec"), names)  # noqa: S102 - text of the table of primitives
+    return eval(_compiled(source, "eval"), names)  # noqa: S307 - text of the table of primitives
+
+
+def _compiled(source: str, mode: str) -> CodeType:
+    tree = ast.fix_missing_locations(_Selections().visit(ast.parse(source, mode=mode)))
+    found: CodeType = compile(tree, "<difflab.expression>", mode)
+    return found
 
 
 class _Selections(ast.NodeTransformer):

@@ -22,7 +22,7 @@ from difflab.graph.ir import Shape
 
 __all__ = ["same_bits"]
 
-TRIALS = 500
+TRIALS = 300
 """Arguments at which a function of `math` is compared with that of the C library."""
 
 
@@ -60,6 +60,7 @@ def _is_shared(name: str) -> bool:
     return all(_value(own, point) == _value(call, point) for point in _points(arity))
 
 
+@cache
 def _points(arity: int) -> list[list[float]]:
     """Return arguments of many magnitudes, the same ones each time."""
     draw = random.Random(0).uniform
