@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -69,6 +70,8 @@ def llvm() -> ModuleType:
     MissingDependencyError
         llvmlite is missing or broken: it cannot be imported, or does not compile.
     """
+    with suppress(Exception):  # prints nothing, but `require` redirects what other threads print
+        import_module("llvmlite.binding")
     require("llvmlite")
     binding = require("llvmlite.binding")
     try:
