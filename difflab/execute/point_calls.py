@@ -52,17 +52,26 @@ class PointCalls(TargetDispatch):
         if self.dtype != FLOAT or layouts() is None:
             return self
         if self._computes_by_machine_code:
-            self._go_over(FEW_CALLS if loaded() else FEWEST_CALLS, PointCalls._own_code)
-        elif self._python is not None and self.target == "auto" and available():
-            self._go_over(worth_compiling(len(self._python.program.steps)), PointCalls._same_code)
+            count = FEW_CALLS if loaded() else FEWEST_CALLS
+            self._count(count, PointCalls._own_code)
+        elif self._entry_source is None and (count := self._pays_off):
+            self._count(count, PointCalls._same_code)
         return self
 
-    def _go_over(self, count: int, code: Callable[[Any], PointCode | None]) -> None:
+    def _count(self, count: int, code: Callable[[Any], PointCode | None]) -> None:
         """Let the instance use machine code after some calls; at once if that are none."""
         if count:
             self.__class__ = _counting(type(self), count, code)
         else:
             self._install(code(self))
+
+    @property
+    def _pays_off(self) -> int:
+        """The number of calls of Python code after which it is replaced; 0 if it is not."""
+        if self._python is None or self.target != "auto" or self.dtype != FLOAT:
+            return 0
+        known = available() and layouts() is not None
+        return worth_compiling(len(self._python.program.steps)) if known else 0
 
     @property
     def _computes_by_machine_code(self) -> bool:
@@ -103,13 +112,25 @@ class PointCalls(TargetDispatch):
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
         if self._python is None:
             return
+        calls = self._pays_off
+        then = PointCalls._paid if calls else None
         plain = self.function.structure is None
-        entry = self._python.entry(packed=self.packed) if plain else None
+        entry = self._python.entry(packed=self.packed, calls=calls, then=then) if plain else None
         if entry is None:
             self._python.run  # noqa: B018 - compiled now, not at the first call
         else:
             self._entry_source, call = entry
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
+
+    def _paid(self) -> None:
+        """Go over to machine code, and count no more calls until it is there."""
+        own = object()
+        if self._python is None or vars(self).setdefault("_going_over", own) is not own:
+            return  # another thread was first
+        entry = self._python.entry(packed=self.packed)
+        if entry is not None:
+            type(self).__call__ = entry[1]  # type: ignore[method-assign]
+        background.begin(lambda: self._install(self._same_code()))
 
 
 def _counting(cls: type[Any], count: int, code: Callable[[Any], PointCode | None]) -> type[Any]:

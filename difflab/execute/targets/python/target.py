@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -127,10 +128,13 @@ class PythonTarget:
             for shape, part in zip(self.shapes, self.parts, strict=True)
         ]
 
-    def entry(self, *, packed: bool) -> tuple[str, Callable[..., Any]] | None:
+    def entry(
+        self, *, packed: bool, calls: int = 0, then: Callable[[Any], None] | None = None
+    ) -> tuple[str, Callable[..., Any]] | None:
         """Return source and code of a method for float arguments that falls back to `general`.
 
-        None if it would have too many inputs or operations, or if inputs are arrays.
+        None if it would have too many inputs or operations, or if inputs are arrays. After some
+        `calls` with floats, each further one calls the method `then` first.
         """
         inputs = self.program.inputs
         if self._plain.pieces > 1 or not 0 < inputs <= _DIRECT:
@@ -155,20 +159,22 @@ class PythonTarget:
             otherwise = f"({', '.join(names)}, *rest), named"
         lines, results = self._plain.body()
         filled, returned = self._returned(results)
-        source = "\n".join(
-            [
-                head,
-                *memory,
-                f"    if {check}:",
-                "        try:",
-                *(f"            {line}" for line in [*unpacked, *lines, *filled]),
-                f"            return {', '.join(returned)}",
-                "        except (ArithmeticError, ValueError):",
-                "            pass",
-                f"    return self.general({otherwise})",
-            ]
-        )
-        return source, compiled(source, {**self._plain.names, **_ARRAYS})["call"]
+        before = [head, *memory, f"    if {check}:", "        try:"]
+        after = [
+            *(f"            {line}" for line in [*unpacked, *lines, *filled]),
+            f"            return {', '.join(returned)}",
+            "        except (ArithmeticError, ValueError):",
+            "            pass",
+            f"    return self.general({otherwise})",
+        ]
+        source = "\n".join([*before, *after])
+        scope: dict[str, Any] = {**self._plain.names, **_ARRAYS}
+        if then is None:
+            return source, compiled(source, scope)["call"]
+        scope |= {"count": repeat(None, calls).__next__, "then": then}
+        last = ["        except StopIteration:", "            then(self)", after.pop()]
+        counting = "\n".join([*before, "            count()", *after, *last])
+        return source, compiled(counting, scope)["call"]
 
     def _returned(self, results: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the lines that fill the arrays among the outputs, and the outputs.
