@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Self
 
 from difflab.execute import background
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm.entry import loaded
-from difflab.execute.targets.llvm.libraries import available
 from difflab.execute.targets.llvm.machine_call import MachineCall, PointCode
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.pytree import Structure
@@ -70,13 +70,14 @@ class PointCalls(TargetDispatch):
         """The number of calls of Python code after which it is replaced; 0 if it is not."""
         if self._python is None or self.target != "auto" or self.dtype != FLOAT:
             return 0
-        known = available() and layouts() is not None
-        return worth_compiling(len(self._python.program.steps)) if known else 0
+        if self._native is None or layouts() is None:  # no llvmlite, or another interpreter
+            return 0
+        return worth_compiling(len(self._python.program.steps))
 
-    @property
+    @cached_property
     def _computes_by_machine_code(self) -> bool:
         if self._choice.point is not None:
-            return True
+            return self._choice.point.callable_by_code
         return self._arrays is None and self._native is not None and self._chosen(1) == "native"
 
     def _own_code(self) -> PointCode | None:
@@ -147,7 +148,9 @@ def _counting(cls: type[Any], count: int, code: Callable[[Any], PointCode | None
             background.begin(lambda: self._install(code(self)))
         return cls.__call__(self, *args, **kwargs)
 
-    found = type(cls.__name__, (cls,), {"__call__": call, "_calls": 0})
+    found = type(
+        cls.__name__, (cls,), {"__call__": call, "_calls": 0, "__module__": cls.__module__}
+    )
     return found
 
 

@@ -115,17 +115,24 @@ class NativeArrays(PointTarget):
         results = 8 * sum(math.prod(shape) for shape in self.output_shapes)
         return MemoryPlan(len(self.program.code), (8 * self.layout.room,), 1, results)
 
+    @property
+    def callable_by_code(self) -> bool:
+        """Whether machine code can call the code, as far as the program shows.
+
+        Checked code has more faults than one to report, and code that calls Python may run
+        anything there.
+        """
+        symbols = self.module.functions.symbols
+        calls = any(symbol.startswith("Py") or symbol == fourier.SYMBOL for symbol in symbols)
+        return not (self.module.checked or self.layout.may_fail or any(self.truths) or calls)
+
     def point_code(self) -> PointCode | None:
         """Return the code for calls by machine code; None where it cannot be called.
 
-        Checked code has more faults than one to report; code that calls Python may run anything
-        there; and a result that is an input, or lies in memory in another order, is a view.
+        A result that is an input, or lies in memory in another order, is a view.
         """
         program, layout = self.program, self.layout
-        symbols = self.module.functions.symbols
-        if self.module.checked or layout.may_fail or any(self.truths):
-            return None
-        if any(symbol.startswith("Py") or symbol == fourier.SYMBOL for symbol in symbols):
+        if not self.callable_by_code:
             return None
         space = _NativeWorkspace(self)
         results = [result for result in space.results if result is not None]
