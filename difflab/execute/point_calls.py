@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
@@ -20,24 +21,33 @@ FEWEST_CALLS = 200
 """Calls after which machine code is loaded that reads arguments, if no other function has it."""
 FEW_CALLS = 60
 """Calls after which it is used, if another function has it: that takes 0.3 ms."""
+_LOADING = 30e-3
+"""Seconds to import llvmlite, once per process."""
 _COMPILING = 10e-3, 30e-6
 """Seconds to compile code for one point, and for each of its operations."""
 _SAVED = 0.8e-6, 25e-9
 """Seconds that machine code saves in each call of Python code, and for each operation."""
 
 
-def worth_compiling(operations: int) -> int:
+def worth_compiling(operations: int, ready: bool) -> int:
     """Return the number of calls of Python code that machine code for one point pays off after.
 
-    It depends on the function alone: calls are counted, not timed.
+    Calls are counted, not timed.
+
+    Parameters
+    ----------
+    operations : int
+        The operations of the function.
+    ready : bool
+        Whether llvmlite is imported.
 
     Examples
     --------
-    >>> worth_compiling(10), worth_compiling(1000)
-    (9810, 1551)
+    >>> worth_compiling(10, True), worth_compiling(10, False), worth_compiling(1000, True)
+    (9810, 38381, 1550)
     """
-    (start, each), (call, operation) = _COMPILING, _SAVED
-    return round((start + each * operations) / (call + operation * operations))
+    seconds = _COMPILING[0] + _COMPILING[1] * operations + _LOADING * (not ready)
+    return round(seconds / (_SAVED[0] + _SAVED[1] * operations))
 
 
 class PointCalls(TargetDispatch):
@@ -72,7 +82,7 @@ class PointCalls(TargetDispatch):
             return 0
         if self._native is None or layouts() is None:  # no llvmlite, or another interpreter
             return 0
-        return worth_compiling(len(self._python.program.steps))
+        return worth_compiling(len(self._python.program.steps), "llvmlite.binding" in sys.modules)
 
     @cached_property
     def _computes_by_machine_code(self) -> bool:

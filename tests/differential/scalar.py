@@ -136,7 +136,7 @@ def check_target(function: Function, points: Array, target: str) -> None:
 def check_machine_code(function: Function, points: Array) -> None:
     """Hold what "auto" goes over to at one point to what it begins with, bit by bit."""
     packed = bool(points[0, 0] > 0)
-    with patch.object(point_calls, "worth_compiling", lambda operations: 1):
+    with patch.object(point_calls, "worth_compiling", lambda *_: 1):
         fast = dl.compile(function, packed=packed)
     calls = [(np.array(p),) if packed else tuple(p) for p in points.T.tolist()]
     began = dl.compile(function, "python", packed=packed)

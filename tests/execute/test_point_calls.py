@@ -48,7 +48,7 @@ MANY = 400
 @pytest.fixture(autouse=True)
 def _few_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let some calls pay for machine code."""
-    monkeypatch.setattr(point_calls, "worth_compiling", lambda operations: FEW)
+    monkeypatch.setattr(point_calls, "worth_compiling", lambda *_: FEW)
     yield
     background.finish()
 
@@ -290,16 +290,17 @@ def test_another_library_of_functions_is_noticed(monkeypatch: pytest.MonkeyPatch
 
 
 def test_calls_that_pay() -> None:
-    counts = list(map(worth_compiling, (1, 10, 100, 1000)))
+    counts = [worth_compiling(operations, True) for operations in (1, 10, 100, 1000)]
     assert counts == sorted(counts, reverse=True)  # code of more operations saves more
-    assert worth_compiling(2000) > 200
+    assert worth_compiling(2000, True) > 200
+    assert worth_compiling(10, False) > 2 * worth_compiling(10, True)
 
 
 SCRIPT = """
 import sys
 import difflab as dl
 from difflab.execute import background, point_calls
-point_calls.worth_compiling = lambda operations: 1
+point_calls.worth_compiling = lambda *_: 1
 fast = dl.compile(dl.parse("sin(x)*y"))
 print(fast(2.0, 5.0))
 print(fast(2.0, 5.0))
