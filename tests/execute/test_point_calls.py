@@ -220,6 +220,28 @@ def test_no_call_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bits(fast(2.0, 5.0)) == first
 
 
+def test_threads_take_short_turns_during_the_work_only() -> None:
+    before = sys.getswitchinterval()
+    seen: list[float] = []
+    background.begin(lambda: seen.append(sys.getswitchinterval()))
+    background.finish()
+    assert seen[0] < before == sys.getswitchinterval()
+    try:
+        background.begin(lambda: sys.setswitchinterval(0.01))
+        background.finish()
+        assert sys.getswitchinterval() == 0.01  # as the program wished meanwhile
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_work_that_fails_is_dropped() -> None:
+    done: list[int] = []
+    background.begin(lambda: 1 // 0)
+    background.begin(lambda: done.append(1))
+    background.finish()
+    assert done == [1]
+
+
 @machine
 def test_threads_that_call_while_it_goes_over() -> None:
     f = dl.value_and_gradient(dl.parse("sin(x*y)*exp(-x^2)/(1 + y^2)"))
