@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from difflab.errors import UnsupportedError
 from difflab.execute import background
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm.entry import loaded
+from difflab.execute.targets.llvm.libraries import llvm
 from difflab.execute.targets.llvm.machine_call import MachineCall, PointCode
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.pytree import Structure
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.exported import ExportedCode
 
 __all__ = ["FEWEST_CALLS", "FEW_CALLS", "PointCalls", "worth_compiling"]
 
@@ -100,7 +106,111 @@ class PointCalls(TargetDispatch):
         from difflab.execute.targets.llvm.same_bits import same_bits
 
         python = self._python
-        return None if python is None else same_bits(python.program, python.input_shapes)
+        native = None if python is None else same_bits(python.program, python.input_shapes)
+        return None if native is None else native.point_code()
+
+    @cached_property
+    def exported(self) -> ExportedCode:
+        """The code of one point for other compiled code; what `address` and `ctypes` are made of.
+
+        Raises
+        ------
+        UnsupportedError
+            There is no such machine code for the function, the target or the dtype.
+        MissingDependencyError
+            llvmlite is missing or broken.
+        """
+        if self.target not in ("auto", "native") or self.dtype != FLOAT:
+            raise UnsupportedError(
+                f"the target '{self.target}' in {self.dtype} has no machine code with an address:"
+                " use target 'native' or 'auto', in float64"
+            )
+        llvm()
+        from difflab.execute.targets.llvm.exported import ExportedCode
+        from difflab.execute.targets.llvm.same_bits import same_bits
+
+        python = self._python
+        same = None if python is None else same_bits(python.program, python.input_shapes)
+        native = same or self._native
+        if native is None:
+            raise UnsupportedError(
+                f"the function has no machine code with an address: {self._choice.reason}"
+            )
+        return ExportedCode(native)
+
+    @property
+    def address(self) -> int:
+        """The address of machine code, ``void point(const double *x, double *y)``.
+
+        It reads the inputs, flattened in order, from `x`, and writes the outputs to `y`; any
+        number of threads can call it at once. It is never unloaded. The bits are those of calls
+        at one point, unless NumPy computes those.
+
+        Raises
+        ------
+        UnsupportedError
+            There is no such machine code for the function, the target or the dtype.
+        MissingDependencyError
+            llvmlite is missing or broken.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> import numpy as np
+        >>> fast = dl.compile(dl.gradient(dl.parse("x*sin(y)")))
+        >>> x, y = np.array([2.0, 0.0]), np.empty(2)
+        >>> fast.address == fast.address > 0
+        True
+        >>> fast.ctypes(x.ctypes, y.ctypes)
+        >>> y
+        array([0., 2.])
+        """
+        return self.exported.address
+
+    @cached_property
+    def ctypes(self) -> Any:
+        """The machine code at `address` as a function of `ctypes`, of two addresses.
+
+        It releases Python's lock while it runs, and Numba can call it.
+        """
+        return self.exported.function("point", None, ctypes.c_void_p, ctypes.c_void_p)
+
+    def header(self, name: str = "function") -> str:
+        """Return a C header with the type of the function at `address`, and where its numbers are.
+
+        Parameters
+        ----------
+        name : str
+            The prefix of the names that it defines.
+
+        Raises
+        ------
+        InputError
+            The name is no name of C.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> print(dl.compile(dl.value_and_gradient(dl.parse("x*sin(y)"))).header("wave"))
+        /* One point: reads the inputs from x, writes the outputs to y.
+        <BLANKLINE>
+           x[0]: x
+           x[1]: y
+           y[0]: f
+           y[1:3]: gradient[2]
+        */
+        #ifndef WAVE_H
+        #define WAVE_H
+        #define WAVE_INPUTS 2
+        #define WAVE_OUTPUTS 3
+        typedef void (*wave_function)(const double *x, double *y);
+        #endif
+        <BLANKLINE>
+        """
+        from difflab.execute.targets.llvm.exported import header
+
+        f = self.function
+        return header(name, f.inputs, f.input_shapes, f.output_names, f.output_shapes)
 
     def _install(self, code: PointCode | None) -> None:
         """Let machine code call the code of one point, and pass other calls on to the method."""

@@ -15,7 +15,6 @@ from difflab.execute.lower.expressions import LIBRARY, expression_form
 from difflab.execute.lower.schedule import ScalarProgram
 from difflab.execute.targets.llvm import vector_calls
 from difflab.execute.targets.llvm.libraries import address
-from difflab.execute.targets.llvm.machine_call import PointCode
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.ir import Shape
@@ -26,7 +25,7 @@ TRIALS = 300
 """Arguments at which a function of `math` is compared with that of the C library."""
 
 
-def same_bits(program: ScalarProgram, input_shapes: Sequence[Shape]) -> PointCode | None:
+def same_bits(program: ScalarProgram, input_shapes: Sequence[Shape]) -> NativeTarget | None:
     """Return machine code that gives what `PythonTarget` gives, bit by bit; None if there is none.
 
     It consists of the operations of the Python expressions in their order, each rounded as IEEE
@@ -47,7 +46,7 @@ def same_bits(program: ScalarProgram, input_shapes: Sequence[Shape]) -> PointCod
     names = {SPELLINGS[op.name].function for op in native.code.ops} - {""}
     if native.operations >= vector_calls.LEAST or not all(map(_is_shared, names)):
         return None
-    return native.point_code()
+    return native
 
 
 @cache

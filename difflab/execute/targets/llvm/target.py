@@ -130,9 +130,10 @@ class NativeTarget:
     @property
     def source(self) -> str:
         """The LLVM IR for a batch."""
-        return self._writer(self.width).text()
+        return self.writer(self.width).text()
 
-    def _writer(self, width: int) -> LlvmWriter:
+    def writer(self, width: int) -> LlvmWriter:
+        """Return the writer of the module for one point, or for vectors of a width."""
         truths = [
             width > 1 and dtype.kind == "b"
             for dtype, part in zip(self.dtypes, self.parts, strict=True)
@@ -157,7 +158,7 @@ class NativeTarget:
 
     def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
         """Return the code, and the size of its memory for intermediate values."""
-        writer = self._writer(width)
+        writer = self.writer(width)
         return self._compiled(writer), writer.memory
 
     def _compiled(self, writer: LlvmWriter) -> engine.CompiledModule:
