@@ -122,7 +122,11 @@ class TargetDispatch(VectorcallBase):
     def reason(self) -> str:
         """The target of each number of points, and why it was chosen."""
         device = "_cupy" in vars(self) and not self._choice.device
-        return f"{self._choice.reason}{'; cupy for arrays on a GPU' if device else ''}"
+        over = self._python is not None and "_machine_call" in vars(self)
+        found = [self._choice.reason]
+        found += ["machine code of the same bits took over one point"] * over
+        found += ["cupy for arrays on a GPU"] * device
+        return "; ".join(found)
 
     @cached_property
     def _cupy(self) -> CupyTarget:
