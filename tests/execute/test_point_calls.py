@@ -42,7 +42,7 @@ FEW = 5
 SPECIAL = (0.0, 1.0, 0.5, 2.0, 2.5, 3.0, 0.4, 0.3, 0.65, 0.69, 37.0, 710.0, 745.2, 1e22, 5e-324)
 SPECIAL = (*SPECIAL, 1e-310, 1e-160, 1e154, 1.7e308, math.inf, 4503599627370497.5, 1 - 2**-53)
 SIGNED = [*SPECIAL, *[-number for number in SPECIAL], math.nan]
-MANY = 400
+MANY = 100
 
 
 @pytest.fixture(autouse=True)
