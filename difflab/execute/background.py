@@ -59,7 +59,13 @@ def _short_turns() -> Iterator[None]:
 def finish() -> None:
     """Wait until all work that was begun is done."""
     for thread in _STARTED.copy():
-        thread.join()
+        if thread is not threading.current_thread():
+            thread.join()
+
+
+def _before_fork() -> None:
+    finish()  # a copy of a process with threads may hang in locks of other libraries
+    _TURN.acquire()
 
 
 def _after_fork() -> None:
@@ -70,5 +76,5 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_TURN.acquire, after_in_parent=_TURN.release, after_in_child=_after_fork
+        before=_before_fork, after_in_parent=_TURN.release, after_in_child=_after_fork
     )
