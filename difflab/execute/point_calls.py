@@ -27,8 +27,11 @@ FEWEST_CALLS = 200
 """Calls after which machine code is loaded that reads arguments, if no other function has it."""
 FEW_CALLS = 60
 """Calls after which it is used, if another function has it: that takes 0.3 ms."""
-_LOADING = 30e-3
-"""Seconds to import llvmlite, once per process."""
+_LOADING = 8e-3
+"""Seconds that calls have to save besides if llvmlite is not imported yet, once per process.
+
+It takes 30 ms, partly beside the calls; what has been called so often is mostly called far more.
+"""
 _COMPILING = 10e-3, 30e-6
 """Seconds to compile code for one point, and for each of its operations."""
 _SAVED = 0.8e-6, 25e-9
@@ -50,7 +53,7 @@ def worth_compiling(operations: int, ready: bool) -> int:
     Examples
     --------
     >>> worth_compiling(10, True), worth_compiling(10, False), worth_compiling(1000, True)
-    (9810, 38381, 1550)
+    (9810, 17429, 1550)
     """
     seconds = _COMPILING[0] + _COMPILING[1] * operations + _LOADING * (not ready)
     return round(seconds / (_SAVED[0] + _SAVED[1] * operations))

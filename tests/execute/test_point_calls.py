@@ -295,7 +295,7 @@ def test_without_llvmlite_or_in_other_interpreters_calls_stay(
 ) -> None:
     monkeypatch.setattr(what, lambda: None)
     fast = seed()
-    assert "count" not in type(fast).__call__.__globals__
+    assert "calls" not in type(fast).__call__.__globals__
     assert not went_over(fast, 2.0, 5.0)
 
 
@@ -317,7 +317,7 @@ def test_calls_that_pay() -> None:
     counts = [worth_compiling(operations, True) for operations in (1, 10, 100, 1000)]
     assert counts == sorted(counts, reverse=True)  # code of more operations saves more
     assert worth_compiling(2000, True) > 200
-    assert worth_compiling(10, False) > 2 * worth_compiling(10, True)
+    assert worth_compiling(10, False) > worth_compiling(10, True)
 
 
 SCRIPT = """

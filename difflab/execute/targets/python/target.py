@@ -160,20 +160,21 @@ class PythonTarget:
         lines, results = self._plain.body()
         filled, returned = self._returned(results)
         before = [head, *memory, f"    if {check}:", "        try:"]
+        computed = [*unpacked, *lines, *filled, f"return {', '.join(returned)}"]
         after = [
-            *(f"            {line}" for line in [*unpacked, *lines, *filled]),
-            f"            return {', '.join(returned)}",
             "        except (ArithmeticError, ValueError):",
             "            pass",
             f"    return self.general({otherwise})",
         ]
-        source = "\n".join([*before, *after])
+        inner = [f"            {line}" for line in computed]
+        source = "\n".join([*before, *inner, *after])
         scope: dict[str, Any] = {**self._plain.names, **_ARRAYS}
         if then is None:
             return source, compiled(source, scope)["call"]
-        scope |= {"count": repeat(None, calls).__next__, "then": then}
-        last = ["        except StopIteration:", "            then(self)", after.pop()]
-        counting = "\n".join([*before, "            count()", *after, *last])
+        scope |= {"calls": repeat(None, calls), "then": then}
+        # The loop takes one item for each call, which is the fastest way to count.
+        inner = ["            for _ in calls:", *(f"                {line}" for line in computed)]
+        counting = "\n".join([*before, *inner, "            then(self)", *after])
         return source, compiled(counting, scope)["call"]
 
     def _returned(self, results: Sequence[str]) -> tuple[list[str], list[str]]:
