@@ -8,7 +8,7 @@ the import prints goes to standard error.
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -138,7 +138,8 @@ def load(name: str) -> Package:
         return Package(None, "missing")
     if name not in _broken:
         try:
-            with redirect_stdout(sys.stderr):
+            # What is loaded prints no more, and other threads print meanwhile.
+            with nullcontext() if name in sys.modules else redirect_stdout(sys.stderr):
                 return Package(import_module(name))
         except (Exception, SystemExit) as error:  # other people's code may fail in any way
             _broken[name] = f"broken: {described(error)}"

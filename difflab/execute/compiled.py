@@ -17,10 +17,12 @@ from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, plain_numbers, real
 from difflab.execute.choice import repeated
-from difflab.execute.dispatch import TargetDispatch
+from difflab.execute.given_memory import written
 from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.point_calls import PointCalls
+from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
@@ -78,7 +80,9 @@ def compile(
     Compiled
         A callable with the signature of `f`. At one point scalars are Python floats. For a
         batch the arrays have the shapes that `f` returns, stored with the batch axis
-        contiguous: ``gradient[:, 0]`` is contiguous.
+        contiguous: ``gradient[:, 0]`` is contiguous. The keyword ``out`` takes C-contiguous
+        arrays of the results' shapes and dtypes, in the structure that the call returns, writes
+        the results there and returns them, unless an input is called ``out``.
 
     Raises
     ------
@@ -101,6 +105,10 @@ def compile(
     code, NumPy computes it and ``reason`` says so. Machine code is cached in
     ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables the
     cache.
+
+    At one point ``"auto"`` begins with Python code, and goes over to machine code of the same bits
+    after a number of calls that pay for compiling it, where there is such code; it is compiled in
+    a thread, and no call waits. The sign of a nan may be another.
 
     The target ``"cupy"`` launches on CuPy's current stream and copies nothing between host and
     device: its inputs are CuPy arrays and scalars, its results CuPy arrays, at one point too.
@@ -200,7 +208,7 @@ def check_target(target: str) -> None:
         raise InputError(f"there is no target {target!r}", hint=f"one of {', '.join(TARGETS)}")
 
 
-class Compiled(TargetDispatch):
+class Compiled(PointCalls):
     """A compiled function; made by `compile`.
 
     Attributes
@@ -223,36 +231,28 @@ class Compiled(TargetDispatch):
     v3 = multiply(v0, v2)  # result 0
     """
 
-    packed = False
-
-    def specialised(self) -> Compiled:
-        """Return this with a generated ``__call__`` if the inputs can be its parameters."""
-        if self._arrays is not None and not self.packed:
-            _, call = self._arrays.entry(self.function.structure)
-            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
-        if self._python is None:
-            return self
-        plain = self.function.structure is None
-        entry = self._python.entry(packed=self.packed) if plain else None
-        if entry is None:
-            self._python.run  # noqa: B018 - compiled now, not at the first call
-        else:
-            self._entry_source, call = entry
-            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
-        return self
-
     def unchecked(self) -> Callable[[Sequence[Any]], Any]:
         """Return a call for float64 arrays of the inputs' shapes, and Python floats: a sequence."""
-        if self._arrays is None or self.packed or self.dtype != FLOAT:
+        faster = self._computes_by_machine_code and layouts() is not None
+        if self._arrays is None or faster or self.packed or self.dtype != FLOAT:
             return lambda values: self(*values)
         return MethodType(self._arrays.unchecked(self.function.structure), self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the outputs at a point or a batch of points, as the Function does."""
+        """Return the outputs at a point or a batch of points, as the Function does.
+
+        They are written to the arrays of the keyword ``out``, if it is given and not None, unless
+        an input has this name.
+        """
         return self.general(args, kwargs)
 
     def general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the outputs for any arguments, after checking and converting them."""
+        if kwargs and "out" in kwargs and "out" not in self.function.inputs:
+            named = dict(kwargs)
+            out = named.pop("out")
+            results = self(*args, **named)
+            return results if out is None else written(results, out)
         plain = len(args) == self._numbers and not kwargs
         numbers = plain_numbers(args) if plain else None
         if numbers is not None:
@@ -329,18 +329,22 @@ class PackedCompiled(Compiled):
 
     packed = True
 
-    def __call__(self, points: Any, /) -> Any:
+    def __call__(self, points: Any, /, out: Any = None) -> Any:
         """Return the outputs at packed points ``(n,)`` or ``(N, n)``.
+
+        They are written to the arrays of `out`, if that is not None.
 
         Raises
         ------
         PointError
             The length of the last axis is not n.
         """
-        return self.general(points)
+        return self.general(points, out)
 
-    def general(self, points: Any, kwargs: Mapping[str, Any] | None = None) -> Any:
+    def general(self, points: Any, out: Any = None) -> Any:
         """Return the outputs at packed points of any dtype or sequence type."""
+        if out is not None:
+            return written(self(points), out)
         if self._on_device([points], ["points"]):
             return self._packed_on_device(points)
         packed = real(points, self.dtype)

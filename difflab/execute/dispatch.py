@@ -18,6 +18,7 @@ from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm.libraries import works
+from difflab.execute.targets.llvm.python_objects import VectorcallBase
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.numpy.one_point import ArrayTarget
 from difflab.execute.targets.numpy.target import NumpyTarget
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["TargetDispatch"]
 
 
-class TargetDispatch:
+class TargetDispatch(VectorcallBase):
     """Selection of the target that computes a function; a base of `Compiled`.
 
     Attributes
@@ -121,7 +122,11 @@ class TargetDispatch:
     def reason(self) -> str:
         """The target of each number of points, and why it was chosen."""
         device = "_cupy" in vars(self) and not self._choice.device
-        return f"{self._choice.reason}{'; cupy for arrays on a GPU' if device else ''}"
+        over = self._python is not None and "_machine_call" in vars(self)
+        found = [self._choice.reason]
+        found += ["machine code of the same bits took over one point"] * over
+        found += ["cupy for arrays on a GPU"] * device
+        return "; ".join(found)
 
     @cached_property
     def _cupy(self) -> CupyTarget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import LowLevelCallable
 from scipy import sparse as scipy_sparse
 
 from difflab.autodiff.functions.chosen import of_inputs, with_inputs
@@ -33,13 +35,67 @@ from difflab.graph.node import Node
 from difflab.graph.values import checked_value
 from difflab.primitives import constant_array, multiply, pack, sum_
 
-__all__ = ["SciPyProblem", "problem"]
+__all__ = ["SciPyProblem", "low_level", "problem"]
 
 Vector = NDArray[np.float64]
 # A string: the class can be subscripted from SciPy 1.16 on.
 Matrix: TypeAlias = "NDArray[np.float64] | scipy_sparse.csr_array[Any]"
 WEIGHTS = "v"
 POINT = "the point of a SciPy problem"
+
+
+def low_level(fast: Compiled, kind: str = "integrand") -> LowLevelCallable:
+    """Return a compiled function of one number as what SciPy's C code calls without Python.
+
+    Parameters
+    ----------
+    fast : compiled Function
+        A function that `compile` made, with one output, a number.
+    kind : {"integrand", "filter"}
+        What calls it: `scipy.integrate.quad` and `nquad`, with the flattened inputs as variables;
+        or `scipy.ndimage.generic_filter`, with the elements of the footprint.
+
+    Returns
+    -------
+    LowLevelCallable
+        Its machine code is never unloaded.
+
+    Raises
+    ------
+    InputError
+        `fast` is no compiled function, its result is no number, or the kind is unknown.
+    UnsupportedError
+        The function has no machine code with an address.
+    MissingDependencyError
+        llvmlite is missing or broken.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from scipy.integrate import quad
+    >>> wave = dl.compile(dl.parse("exp(-x^2)*cos(3*x)"))
+    >>> value, error = quad(low_level(wave), 0.0, 3.0)
+    >>> round(value, 12)
+    0.0934255318
+    """
+    if not isinstance(fast, Compiled):
+        raise InputError(
+            f"low_level takes a compiled function, not a {type(fast).__name__}",
+            hint="compile it first: low_level(dl.compile(f))",
+        )
+    if kind not in _SIGNATURES:
+        raise InputError(f"there is no kind {kind!r} of function", hint=f"one of {_KINDS}")
+    if fast.function.output_shapes != ((),):
+        raise InputError("low_level takes a function with one output, a number")
+    return LowLevelCallable(fast.exported.function(kind, *_SIGNATURES[kind]))
+
+
+_NUMBERS = ctypes.POINTER(ctypes.c_double)
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "integrand": (ctypes.c_double, ctypes.c_int, _NUMBERS, ctypes.c_void_p),
+    "filter": (ctypes.c_int, _NUMBERS, ctypes.c_ssize_t, _NUMBERS, ctypes.c_void_p),
+}
+_KINDS = ", ".join(_SIGNATURES)
 
 
 def problem(

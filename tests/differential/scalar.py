@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import UnsupportedError
+from difflab.execute import background, point_calls
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.targets.llvm import vector_calls
 from difflab.execute.targets.llvm.target import NativeTarget
@@ -71,6 +72,8 @@ def check(formula: Formula) -> None:
         if which == 7 and formula.choice >= 192 and find_spec("llvmlite"):
             target = "native"
         check_target(derivative(function), points, target)
+        if which == 4 and find_spec("llvmlite"):
+            check_machine_code(derivative(function), points)
     elif which < 12:
         check_modes(function if which < 11 else dl.gradient(function), points)
     else:
@@ -128,6 +131,35 @@ def check_target(function: Function, points: Array, target: str) -> None:
         assert_near(
             "native at one point, many times", joined, expected, bound, points, function.inputs
         )
+
+
+def check_machine_code(function: Function, points: Array) -> None:
+    """Hold what "auto" goes over to at one point to what it begins with, bit by bit."""
+    packed = bool(points[0, 0] > 0)
+    with patch.object(point_calls, "worth_compiling", lambda *_: 1):
+        fast = dl.compile(function, packed=packed)
+    calls = [(np.array(p),) if packed else tuple(p) for p in points.T.tolist()]
+    began = dl.compile(function, "python", packed=packed)
+    before, first = [began(*call) for call in calls], fast(*calls[0])
+    fast(*calls[0])  # the second one has it compiled
+    background.finish()
+    after = [fast(*call) for call in calls]
+    for found, expected, call in zip(
+        [first, *after], [before[0], *before], calls[:1] + calls, strict=True
+    ):
+        pairs = zip(leaves(found), leaves(expected), strict=True)
+        same = all(type(a) is type(b) and _bits(a) == _bits(b) for a, b in pairs)
+        assert same, f"machine code at {call}: {found!r}, not {expected!r}"
+
+
+def leaves(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _bits(result: Any) -> tuple[Any, ...]:
+    """Return shape, dtype and bits of a result; a nan is a nan."""
+    array = np.asarray(result)
+    return array.shape, array.dtype, np.where(array == array, array, np.nan).tobytes()
 
 
 def copies(program: ScalarProgram, count: int) -> ScalarProgram:

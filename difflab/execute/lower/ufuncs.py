@@ -5,7 +5,7 @@ A target implements only the universal functions, each once: in LLVM IR, or in C
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from typing import Any
 
 from difflab.core.primitive import Primitive
@@ -14,11 +14,16 @@ from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram
 from difflab.execute.lower.record import StepRecorder, kernel_form
 from difflab.execute.lower.schedule import ScalarProgram
 
-__all__ = ["as_ufuncs", "spelled_form"]
+__all__ = ["Forms", "as_ufuncs", "spelled_form"]
+
+Forms = Callable[[Primitive, tuple[str, ...]], NumpyProgram | None]
 
 
 def as_ufuncs(
-    program: ScalarProgram, spelled: Container[str], truths: Collection[int] = ()
+    program: ScalarProgram,
+    spelled: Container[str],
+    truths: Collection[int] = (),
+    forms: Forms = kernel_form,
 ) -> NumpyProgram:
     """Return the program's operations as universal functions, each computed once.
 
@@ -30,6 +35,8 @@ def as_ufuncs(
         The universal functions that the target implements.
     truths : collection of int, optional
         The inputs that are truth values.
+    forms : callable
+        What gives the universal functions of a row: `kernel_form`, or `expression_form`.
 
     Raises
     ------
@@ -47,20 +54,24 @@ def as_ufuncs(
     """
     recorder = StepRecorder(program, truths)
     code = recorder.program
-    forms: dict[Any, NumpyProgram | None] = {}
+    found: dict[Any, NumpyProgram | None] = {}
     for cell, row, args, _ in program.steps:
         local = [recorder.read(arg) for arg in args]
         key = row, tuple([arg in code.truths for arg in local])
-        if key not in forms:
-            forms[key] = _form(row, _kinds(key[1]), spelled)
-        form = forms[key] or spelled_form(row, [recorder.kind_of(arg) for arg in local], spelled)
+        if key not in found:
+            found[key] = _form(row, _kinds(key[1]), spelled, forms)
+        form = found[key]
+        if form is None:
+            form = spelled_form(row, [recorder.kind_of(arg) for arg in local], spelled, forms)
         recorder.numbers[cell] = recorder.inline(form, local)
     for cells in program.outputs:
         code.outputs += recorder.read_all(cells).ravel().tolist()
     return code
 
 
-def spelled_form(row: Primitive, kinds: Sequence[str], spelled: Container[str]) -> NumpyProgram:
+def spelled_form(
+    row: Primitive, kinds: Sequence[str], spelled: Container[str], forms: Forms = kernel_form
+) -> NumpyProgram:
     """Return the kernel of an elementwise row in universal functions that a target implements.
 
     It is the same for all numbers if it can be; a kernel that looks at its constants, such as the
@@ -74,6 +85,8 @@ def spelled_form(row: Primitive, kinds: Sequence[str], spelled: Container[str]) 
         What each argument is, as in `kernel_form`.
     spelled : container of str
         The universal functions that the target implements.
+    forms : callable
+        What gives them.
 
     Raises
     ------
@@ -92,7 +105,7 @@ def spelled_form(row: Primitive, kinds: Sequence[str], spelled: Container[str]) 
     difflab.errors.UnsupportedError: 'exp_remainder' has no machine code
     """
     general = _kinds([kind in ("truth", "True", "False") for kind in kinds])
-    form = _form(row, general, spelled) or _form(row, tuple(kinds), spelled)
+    form = _form(row, general, spelled, forms) or _form(row, tuple(kinds), spelled, forms)
     if form is None:
         raise UnsupportedError(f"'{row.name}' has no machine code")
     return form
@@ -102,8 +115,10 @@ def _kinds(truths: Sequence[bool]) -> tuple[str, ...]:
     return tuple(["truth" if truth else "number" for truth in truths])
 
 
-def _form(row: Primitive, kinds: tuple[str, ...], spelled: Container[str]) -> NumpyProgram | None:
-    form = kernel_form(row, kinds)
+def _form(
+    row: Primitive, kinds: tuple[str, ...], spelled: Container[str], forms: Forms
+) -> NumpyProgram | None:
+    form = forms(row, kinds)
     if form is None or not all(op.name in spelled and op.dtype in (FLOAT, BOOL) for op in form.ops):
         return None
     return form

@@ -11,7 +11,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute.targets.llvm import store
 from difflab.execute.targets.llvm.libraries import Host, address, llvm
 
-__all__ = ["CompiledModule", "load"]
+__all__ = ["WELL", "CompiledModule", "linked", "load"]
 
 WELL = 1_000  # operations up to which code is optimised, at about 60 µs each
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -21,15 +21,28 @@ class CompiledModule:
     """A compiled module with one function, ``run(x, y, v, n)``, called with addresses.
 
     The GIL is released while it runs.
+
+    Attributes
+    ----------
+    address : int
+        The address of the function, valid as long as the module lives.
     """
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine  # owns the code
-        self.run: Callable[[int, int, int, int], None] = _RUN(engine.get_function_address("run"))
+        self.address: int = engine.get_function_address("run")
+        self.run: Callable[[int, int, int, int], None] = _RUN(self.address)
 
 
 def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> CompiledModule:
-    """Return a compiled module, from the cache if possible.
+    """Return a compiled module with a function ``run``; the arguments are those of `linked`."""
+    return CompiledModule(linked(text, symbols, host, operations))
+
+
+def linked(
+    text: str, symbols: Sequence[str], host: Host, operations: int, *, inlined: bool = False
+) -> Any:
+    """Return the engine of a compiled module, which owns its code, from the cache if possible.
 
     Parameters
     ----------
@@ -41,13 +54,15 @@ def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Comp
         The processor to compile for.
     operations : int
         The number of operations: large modules are compiled without optimisation.
+    inlined : bool
+        Whether functions of the module are inlined and its instructions simplified before.
     """
     from difflab import __version__
 
     binding = llvm()
     level = 2 if operations <= WELL else 0
     versions = __version__, import_module("llvmlite").__version__
-    key = store.key(text, host.cpu, host.features, str(level), *versions)
+    key = store.key(text, host.cpu, host.features, f"{level}{' inlined' * inlined}", *versions)
     machine = binding.Target.from_default_triple().create_target_machine(
         cpu=host.cpu, features=host.features, opt=level, codemodel="jitdefault", jit=True
     )
@@ -55,6 +70,10 @@ def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Comp
     if code is None:
         module = binding.parse_assembly(text)
         module.verify()
+        if inlined:
+            options = binding.create_pipeline_tuning_options(speed_level=level)
+            builder = binding.create_pass_builder(machine, options)
+            builder.getModulePassManager().run(module, builder)
         code = machine.emit_object(module)
         store.write(key, code)
     for symbol in symbols:
@@ -65,4 +84,4 @@ def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Comp
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return CompiledModule(engine)
+    return engine

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from difflab.execute.targets.llvm.libraries import SCIPY, Host
+from difflab.execute.targets.llvm.libraries import SCIPY, Host, address
 
 __all__ = ["SIZES", "Functions", "constant", "types"]
 
 _CALLED = re.compile(r"\{(exp|log1p)\}")
+_TOGETHER = frozenset(("sin", "cos"))
+"""Functions of which LLVM calls both at once for one argument, by `sincos`: the same bits."""
 SIZES = {"double": 8, "float": 4}
 """The bytes of the types of numbers."""
 
@@ -81,8 +83,11 @@ class Functions:
     def _scalar(self, name: str, arity: int) -> str:
         if name not in SCIPY:
             arguments = ", ".join([self.real] * arity)
-            name = f"{name}f" if self.real == "float" else name
-            self.texts.setdefault(name, f"declare {self.real} @{name}({arguments})")
+            suffix = "f" if self.real == "float" else ""
+            together = name in _TOGETHER and address(f"sincos{suffix}")
+            pure = " nounwind willreturn memory(none)" if together else ""
+            name = f"{name}{suffix}"
+            self.texts.setdefault(name, f"declare {self.real} @{name}({arguments}){pure}")
             return name
         doubles = ", ".join(["double"] * arity)
         operands = ", ".join(f"double %{letter}" for letter in "abc"[:arity])
@@ -103,7 +108,12 @@ class Functions:
             for line in text.splitlines()
             if line.startswith("declare")
         )
-        return sorted({line.split("@", 1)[1].split("(", 1)[0] for line in declared})
+        found = {line.split("@", 1)[1].split("(", 1)[0] for line in declared}
+        for suffix in ("", "f"):
+            both = {f"{name}{suffix}" for name in _TOGETHER} <= found
+            if both and address(f"sincos{suffix}"):
+                found.add(f"sincos{suffix}")  # LLVM may call it for them
+        return sorted(found)
 
 
 def _lanes(name: str, scalar: str, arity: int, width: int, real: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -69,6 +70,9 @@ def llvm() -> ModuleType:
     MissingDependencyError
         llvmlite is missing or broken: it cannot be imported, or does not compile.
     """
+    # It prints nothing, but `require` would redirect what other threads print meanwhile.
+    with suppress(Exception, SystemExit):
+        import_module("llvmlite.binding")
     require("llvmlite")
     binding = require("llvmlite.binding")
     try:
@@ -105,7 +109,19 @@ def works() -> bool:
 def available() -> bool:
     """Return whether llvmlite is installed and not known to be broken, without importing it."""
     tried = fault.cache_info().currsize > 0
-    return installed("llvmlite") and not (tried and fault())
+    return _installed() and not (tried and fault())
+
+
+def _installed() -> bool:
+    """Return whether llvmlite is installed; what was found once is not sought again on disk."""
+    if "llvmlite" in sys.modules or not _FOUND:
+        found = installed("llvmlite")
+        _FOUND.update(["llvmlite"] * found)
+        return found
+    return True
+
+
+_FOUND: set[str] = set()
 
 
 @dataclass(frozen=True)

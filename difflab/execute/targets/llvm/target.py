@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT, SINGLE, NumpyProgram
+from difflab.execute.lower.record import kernel_form
 from difflab.execute.lower.schedule import ScalarProgram, batch_first, point_by_point
-from difflab.execute.lower.ufuncs import as_ufuncs
+from difflab.execute.lower.ufuncs import Forms, as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.addresses import (
@@ -24,6 +25,7 @@ from difflab.execute.targets.llvm.addresses import (
 )
 from difflab.execute.targets.llvm.bounds import check_rows, checked
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
+from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
 from difflab.execute.targets.llvm.packed import PackedWriter, packs
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.workspaces import BatchWorkspace, PointWorkspace
@@ -64,6 +66,8 @@ class NativeTarget:
         The processor to compile for; that of this machine when None.
     real : dtype
         The dtype of the numbers: float64, or float32 in registers of twice as many lanes.
+    forms : callable
+        What gives the universal functions of a row, as in `as_ufuncs`.
 
     Raises
     ------
@@ -78,8 +82,9 @@ class NativeTarget:
         threads: int,
         machine: Host | None = None,
         real: np.dtype[Any] = FLOAT,
+        forms: Forms = kernel_form,
     ) -> None:
-        self.code = as_ufuncs(program, SPELLINGS).computed_in(real)
+        self.code = as_ufuncs(program, SPELLINGS, forms=forms).computed_in(real)
         self.real = real
         if real == SINGLE:
             _check_single(self.code)
@@ -125,9 +130,10 @@ class NativeTarget:
     @property
     def source(self) -> str:
         """The LLVM IR for a batch."""
-        return self._writer(self.width).text()
+        return self.writer(self.width).text()
 
-    def _writer(self, width: int) -> LlvmWriter:
+    def writer(self, width: int) -> LlvmWriter:
+        """Return the writer of the module for one point, or for vectors of a width."""
         truths = [
             width > 1 and dtype.kind == "b"
             for dtype, part in zip(self.dtypes, self.parts, strict=True)
@@ -152,7 +158,7 @@ class NativeTarget:
 
     def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
         """Return the code, and the size of its memory for intermediate values."""
-        writer = self._writer(width)
+        writer = self.writer(width)
         return self._compiled(writer), writer.memory
 
     def _compiled(self, writer: LlvmWriter) -> engine.CompiledModule:
@@ -182,6 +188,31 @@ class NativeTarget:
                 self.parts, self.shapes, self.kinds, self.dtypes, strict=True
             )
         ]
+
+    def point_code(self) -> PointCode | None:
+        """Return the code of one point for calls by machine code; None where it cannot be called.
+
+        Its results are float64, and its functions neither truth values nor checked.
+        """
+        if self._checked or self.real != FLOAT or bool in self.kinds:
+            return None
+        entry, size = self._point
+        inputs = sum(map(math.prod, self.input_shapes))
+        space = PointWorkspace.of(inputs, len(self.code.outputs), size, self.real)
+        x, y, _ = space.starts
+        sizes = [FLOAT.itemsize * math.prod(shape) for shape in self.input_shapes]
+        starts = [x + sum(sizes[:k]) for k in range(len(sizes))]
+        return PointCode(
+            entry.address,
+            space.starts,
+            list(map(PointInput, self.input_shapes, starts)),
+            [
+                (shape, y + FLOAT.itemsize * part.start)
+                for shape, part in zip(self.shapes, self.parts, strict=True)
+            ],
+            self.operations,
+            (entry, space),
+        )
 
     def __call__(self, values: Sequence[Any], batch: Shape, whole: int = 0) -> list[Any]:
         """Return the outputs for one float64 value per input.

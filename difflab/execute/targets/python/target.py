@@ -12,11 +12,13 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.execute.given_memory import written
 from difflab.execute.lower import scalar
 from difflab.execute.lower.arrays.source import compiled
 from difflab.execute.lower.schedule import ScalarProgram, point_by_point
@@ -38,6 +40,7 @@ _ARRAYS = {
     "empty": np.empty,
     "float64": np.dtype(np.float64),
     "ndarray": np.ndarray,
+    "written": written,
 }
 
 Parts = list["str | int"]
@@ -125,10 +128,13 @@ class PythonTarget:
             for shape, part in zip(self.shapes, self.parts, strict=True)
         ]
 
-    def entry(self, *, packed: bool) -> tuple[str, Callable[..., Any]] | None:
+    def entry(
+        self, *, packed: bool, calls: int = 0, then: Callable[[Any], None] | None = None
+    ) -> tuple[str, Callable[..., Any]] | None:
         """Return source and code of a method for float arguments that falls back to `general`.
 
-        None if it would have too many inputs or operations, or if inputs are arrays.
+        None if it would have too many inputs or operations, or if inputs are arrays. After some
+        `calls` with floats, each further one calls the method `then` first.
         """
         inputs = self.program.inputs
         if self._plain.pieces > 1 or not 0 < inputs <= _DIRECT:
@@ -137,9 +143,10 @@ class PythonTarget:
             return None
         names = [f"a{cell}" for cell in range(inputs)]
         if packed:
-            head = "def call(self, points, /):"
+            head = "def call(self, points, /, out=None):"
             check = f"points.__class__ is ndarray and points.shape == ({inputs},)"
             check += " and points.dtype is float64"
+            memory = ["    if out is not None:", "        return written(call(self, points), out)"]
             unpacked = [f"{', '.join(names)}{',' * (inputs == 1)} = points.tolist()"]
             otherwise = "points"
         else:
@@ -148,23 +155,27 @@ class PythonTarget:
             )
             check = " is ".join(f"{name}.__class__" for name in names)
             check += " is float and not rest and not named"
-            unpacked = []
+            memory, unpacked = [], []
             otherwise = f"({', '.join(names)}, *rest), named"
         lines, results = self._plain.body()
         filled, returned = self._returned(results)
-        source = "\n".join(
-            [
-                head,
-                f"    if {check}:",
-                "        try:",
-                *(f"            {line}" for line in [*unpacked, *lines, *filled]),
-                f"            return {', '.join(returned)}",
-                "        except (ArithmeticError, ValueError):",
-                "            pass",
-                f"    return self.general({otherwise})",
-            ]
-        )
-        return source, compiled(source, {**self._plain.names, **_ARRAYS})["call"]
+        before = [head, *memory, f"    if {check}:", "        try:"]
+        computed = [*unpacked, *lines, *filled, f"return {', '.join(returned)}"]
+        after = [
+            "        except (ArithmeticError, ValueError):",
+            "            pass",
+            f"    return self.general({otherwise})",
+        ]
+        inner = [f"            {line}" for line in computed]
+        source = "\n".join([*before, *inner, *after])
+        scope: dict[str, Any] = {**self._plain.names, **_ARRAYS}
+        if then is None:
+            return source, compiled(source, scope)["call"]
+        scope |= {"calls": repeat(None, calls), "then": then}
+        # The loop takes one item for each call, which is the fastest way to count.
+        inner = ["            for _ in calls:", *(f"                {line}" for line in computed)]
+        counting = "\n".join([*before, *inner, "            then(self)", *after])
+        return source, compiled(counting, scope)["call"]
 
     def _returned(self, results: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the lines that fill the arrays among the outputs, and the outputs.

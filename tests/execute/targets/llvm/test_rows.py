@@ -228,7 +228,7 @@ def test_vector_functions_are_taken_where_there_are_any() -> None:
 def test_every_function_has_an_address() -> None:
     for name in ROWS:
         if has_code(name):
-            writer = native(function_of(name))._writer(host().width)
+            writer = native(function_of(name)).writer(host().width)
             writer.text()
             assert all(address(symbol) for symbol in writer.symbols)
 

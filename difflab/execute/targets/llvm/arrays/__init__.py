@@ -20,7 +20,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.arrays.point import PointTarget, Workspace
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
-from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm import engine, fourier
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.failures import FAULT, raise_fault
 from difflab.execute.targets.llvm.arrays.groups import arranged
@@ -29,6 +29,7 @@ from difflab.execute.targets.llvm.arrays.loop_detection import equal_stretches
 from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
+from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
 
 __all__ = ["NativeArrays"]
 
@@ -114,6 +115,49 @@ class NativeArrays(PointTarget):
         results = 8 * sum(math.prod(shape) for shape in self.output_shapes)
         return MemoryPlan(len(self.program.code), (8 * self.layout.room,), 1, results)
 
+    @property
+    def callable_by_code(self) -> bool:
+        """Whether machine code can call the code, as far as the program shows.
+
+        Checked code has more faults than one to report, and code that calls Python may run
+        anything there.
+        """
+        symbols = self.module.functions.symbols
+        calls = any(symbol.startswith("Py") or symbol == fourier.SYMBOL for symbol in symbols)
+        return not (self.module.checked or self.layout.may_fail or any(self.truths) or calls)
+
+    def point_code(self) -> PointCode | None:
+        """Return the code for calls by machine code; None where it cannot be called.
+
+        A result that is an input, or lies in memory in another order, is a view.
+        """
+        program, layout = self.program, self.layout
+        if not self.callable_by_code:
+            return None
+        space = _NativeWorkspace(self)
+        results = [result for result in space.results if result is not None]
+        if len(results) < len(space.results) or not all(r.flags.c_contiguous for r in results):
+            return None
+        (table, constants, memory, _), boxes = space.addresses, space.boxes
+        for place, box in enumerate(boxes):
+            space.table[place] = 0 if box is None else box.ctypes.data
+        words = [table + space.table.itemsize * place for place in range(program.inputs)]
+        return PointCode(
+            self.entry_point.address,
+            (table, constants, memory),
+            [
+                PointInput(shape, 0 if box is None else box.ctypes.data, word)
+                for shape, box, word in zip(self.input_shapes, boxes, words, strict=True)
+            ],
+            [
+                (shape, result.ctypes.data)
+                for shape, result in zip(self.output_shapes, results, strict=True)
+            ],
+            layout.work,
+            (self.entry_point, space),
+            fault=table + space.table.itemsize * program.inputs,
+        )
+
     def workspace(self) -> Workspace:
         """Return new memory, and the code bound to it."""
         return _called, _NativeWorkspace(self).run
@@ -133,7 +177,8 @@ class _NativeWorkspace:
         self.memory = target.module.memory()
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
         parts = (self.table, target.constants, self.memory)
-        self.addresses = (*[part.ctypes.data for part in parts], 0)
+        x, y, v = (int(part.ctypes.data) for part in parts)
+        self.addresses = (x, y, v, 0)
         self.results = [
             None if ref.root < program.inputs else self._view(ref, shape, None)
             for ref, shape in zip(program.outputs, target.output_shapes, strict=True)

@@ -1,0 +1,283 @@
+"""Calls at one point go over to machine code when calls have paid for compiling it."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from difflab.errors import UnsupportedError
+from difflab.execute import background
+from difflab.execute.dispatch import TargetDispatch
+from difflab.execute.lower.ops import FLOAT
+from difflab.execute.targets.llvm.entry import loaded
+from difflab.execute.targets.llvm.libraries import llvm
+from difflab.execute.targets.llvm.machine_call import MachineCall, PointCode
+from difflab.execute.targets.llvm.python_objects import layouts
+from difflab.graph.pytree import Structure
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.exported import ExportedCode
+
+__all__ = ["FEWEST_CALLS", "FEW_CALLS", "PointCalls", "worth_compiling"]
+
+FEWEST_CALLS = 200
+"""Calls after which machine code is loaded that reads arguments, if no other function has it."""
+FEW_CALLS = 60
+"""Calls after which it is used, if another function has it: that takes 0.3 ms."""
+_LOADING = 8e-3
+"""Seconds that calls have to save besides if llvmlite is not imported yet, once per process.
+
+It takes 30 ms, partly beside the calls; what has been called so often is mostly called far more.
+"""
+_COMPILING = 10e-3, 30e-6
+"""Seconds to compile code for one point, and for each of its operations."""
+_SAVED = 0.8e-6, 25e-9
+"""Seconds that machine code saves in each call of Python code, and for each operation."""
+
+
+def worth_compiling(operations: int, ready: bool) -> int:
+    """Return the number of calls of Python code that machine code for one point pays off after.
+
+    Calls are counted, not timed.
+
+    Parameters
+    ----------
+    operations : int
+        The operations of the function.
+    ready : bool
+        Whether llvmlite is imported.
+
+    Examples
+    --------
+    >>> worth_compiling(10, True), worth_compiling(10, False), worth_compiling(1000, True)
+    (9810, 17429, 1550)
+    """
+    seconds = _COMPILING[0] + _COMPILING[1] * operations + _LOADING * (not ready)
+    return round(seconds / (_SAVED[0] + _SAVED[1] * operations))
+
+
+class PointCalls(TargetDispatch):
+    """The call of a compiled function at one point; a base of `Compiled`."""
+
+    packed = False
+    _calls: int
+
+    def specialised(self) -> Self:
+        """Return this with the fastest call that is ready; machine code follows when it pays."""
+        self._generate()
+        if self.dtype != FLOAT or layouts() is None:
+            return self
+        if self._computes_by_machine_code:
+            count = FEW_CALLS if loaded() else FEWEST_CALLS
+            self._count(count, PointCalls._own_code)
+        elif self._entry_source is None and (count := self._pays_off):
+            self._count(count, PointCalls._same_code)
+        return self
+
+    def _count(self, count: int, code: Callable[[Any], PointCode | None]) -> None:
+        """Let the instance use machine code after some calls; at once if that are none."""
+        if count:
+            self.__class__ = _counting(type(self), count, code)
+        else:
+            self._install(code(self))
+
+    @property
+    def _pays_off(self) -> int:
+        """The number of calls of Python code after which it is replaced; 0 if it is not."""
+        if self._python is None or self.target != "auto" or self.dtype != FLOAT:
+            return 0
+        if self._native is None or layouts() is None:  # no llvmlite, or another interpreter
+            return 0
+        return worth_compiling(len(self._python.program.steps), "llvmlite.binding" in sys.modules)
+
+    @cached_property
+    def _computes_by_machine_code(self) -> bool:
+        if self._choice.point is not None:
+            return self._choice.point.callable_by_code
+        return self._arrays is None and self._native is not None and self._chosen(1) == "native"
+
+    def _own_code(self) -> PointCode | None:
+        """Return the machine code that computes one point."""
+        source = self._choice.point or self._native
+        return None if source is None else source.point_code()
+
+    def _same_code(self) -> PointCode | None:
+        """Return machine code with the bits of the Python code that computes one point."""
+        from difflab.execute.targets.llvm.same_bits import same_bits
+
+        python = self._python
+        native = None if python is None else same_bits(python.program, python.input_shapes)
+        return None if native is None else native.point_code()
+
+    @cached_property
+    def exported(self) -> ExportedCode:
+        """The code of one point for other compiled code; what `address` and `ctypes` are made of.
+
+        Raises
+        ------
+        UnsupportedError
+            There is no such machine code for the function, the target or the dtype.
+        MissingDependencyError
+            llvmlite is missing or broken.
+        """
+        if self.target not in ("auto", "native") or self.dtype != FLOAT:
+            raise UnsupportedError(
+                f"the target '{self.target}' in {self.dtype} has no machine code with an address:"
+                " use target 'native' or 'auto', in float64"
+            )
+        llvm()
+        from difflab.execute.targets.llvm.exported import ExportedCode
+        from difflab.execute.targets.llvm.same_bits import same_bits
+
+        python = self._python
+        same = None if python is None else same_bits(python.program, python.input_shapes)
+        native = same or self._native
+        if native is None:
+            raise UnsupportedError(
+                f"the function has no machine code with an address: {self._choice.reason}"
+            )
+        return ExportedCode(native)
+
+    @property
+    def address(self) -> int:
+        """The address of machine code, ``void point(const double *x, double *y)``.
+
+        It reads the inputs, flattened in order, from `x`, and writes the outputs to `y`; any
+        number of threads can call it at once. It is never unloaded. The bits are those of calls
+        at one point, unless NumPy computes those.
+
+        Raises
+        ------
+        UnsupportedError
+            There is no such machine code for the function, the target or the dtype.
+        MissingDependencyError
+            llvmlite is missing or broken.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> import numpy as np
+        >>> fast = dl.compile(dl.gradient(dl.parse("x*sin(y)")))
+        >>> x, y = np.array([2.0, 0.0]), np.empty(2)
+        >>> fast.address == fast.address > 0
+        True
+        >>> fast.ctypes(x.ctypes, y.ctypes)
+        >>> y
+        array([0., 2.])
+        """
+        return self.exported.address
+
+    @cached_property
+    def ctypes(self) -> Any:
+        """The machine code at `address` as a function of `ctypes`, of two addresses.
+
+        It releases Python's lock while it runs, and Numba can call it.
+        """
+        return self.exported.function("point", None, ctypes.c_void_p, ctypes.c_void_p)
+
+    def header(self, name: str = "function") -> str:
+        """Return a C header with the type of the function at `address`, and where its numbers are.
+
+        Parameters
+        ----------
+        name : str
+            The prefix of the names that it defines.
+
+        Raises
+        ------
+        InputError
+            The name is no name of C.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> print(dl.compile(dl.value_and_gradient(dl.parse("x*sin(y)"))).header("wave"))
+        /* One point: reads the inputs from x, writes the outputs to y.
+        <BLANKLINE>
+           x[0]: x
+           x[1]: y
+           y[0]: f
+           y[1:3]: gradient[2]
+        */
+        #ifndef WAVE_H
+        #define WAVE_H
+        #define WAVE_INPUTS 2
+        #define WAVE_OUTPUTS 3
+        typedef void (*wave_function)(const double *x, double *y);
+        #endif
+        <BLANKLINE>
+        """
+        from difflab.execute.targets.llvm.exported import header
+
+        f = self.function
+        return header(name, f.inputs, f.input_shapes, f.output_names, f.output_shapes)
+
+    def _install(self, code: PointCode | None) -> None:
+        """Let machine code call the code of one point, and pass other calls on to the method."""
+        if code is None:
+            return
+        structure = self.function.structure
+        plain = structure is None or _is_tuple(structure)
+        call = MachineCall(
+            code,
+            packed=self.packed,
+            group=None if plain else self.function.returned,
+            memory=self.packed or "out" not in self.function.inputs,
+        )
+        call.install(self, type(self).__call__)
+
+    def _generate(self) -> None:
+        """Generate a ``__call__`` if the inputs can be its parameters."""
+        if self._arrays is not None and not self.packed:
+            _, call = self._arrays.entry(self.function.structure)
+            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
+        if self._python is None:
+            return
+        calls = self._pays_off
+        then = PointCalls._paid if calls else None
+        plain = self.function.structure is None
+        entry = self._python.entry(packed=self.packed, calls=calls, then=then) if plain else None
+        if entry is None:
+            self._python.run  # noqa: B018 - compiled now, not at the first call
+        else:
+            self._entry_source, call = entry
+            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
+
+    def _paid(self) -> None:
+        """Go over to machine code, and count no more calls until it is there."""
+        own = object()
+        if self._python is None or vars(self).setdefault("_going_over", own) is not own:
+            return  # another thread was first
+        entry = self._python.entry(packed=self.packed)
+        if entry is not None:
+            type(self).__call__ = entry[1]  # type: ignore[method-assign]
+        background.begin(lambda: self._install(self._same_code()))
+
+
+def _counting(cls: type[Any], count: int, code: Callable[[Any], PointCode | None]) -> type[Any]:
+    """Return a subclass whose instance goes over to machine code after some calls.
+
+    The code is made in the background. The call's own is compiled once per machine, in a tenth of
+    a second, and loaded once per process, in milliseconds, which few calls need not wait for.
+    """
+
+    def call(self: PointCalls, *args: Any, **kwargs: Any) -> Any:
+        self._calls += 1
+        if self._calls >= count and type(self) is found:
+            self.__class__ = cls
+            background.begin(lambda: self._install(code(self)))
+        return cls.__call__(self, *args, **kwargs)
+
+    found = type(
+        cls.__name__, (cls,), {"__call__": call, "_calls": 0, "__module__": cls.__module__}
+    )
+    return found
+
+
+def _is_tuple(structure: Structure) -> bool:
+    """Return whether a structure is a tuple of two or more outputs, as if there were none."""
+    first, *others = structure.tokens
+    return first[0] is tuple and len(others) > 1 and structure.leaves == len(others)

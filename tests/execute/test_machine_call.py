@@ -1,0 +1,558 @@
+"""Calls by machine code are the general call: same results, same errors, for every argument."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import pickle
+import re
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.errors import InputError, UnsupportedError
+from difflab.execute import Compiled, background, compile, point_calls
+from difflab.execute.targets.llvm import machine_call
+from difflab.execute.targets.llvm.entry import entry
+from difflab.execute.targets.llvm.python_objects import VectorcallBase, layouts
+from difflab.graph.pytree import flatten
+
+pytest.importorskip("llvmlite")
+
+SEED = "ln(x1) + x1*x2 - sin(x2)"
+# Baydin et al. 2018, Tables 2 and 3.
+VALUE, SLOPE = 11.652071455223084, [5.5, 2.0 - math.cos(5.0)]
+RELEASE = sys.platform in ("linux", "darwin") and sys.implementation.name == "cpython"
+RELEASE = RELEASE and not hasattr(sys, "gettotalrefcount") and "t" not in sys.abiflags
+
+machine = pytest.mark.skipif(
+    layouts() is None, reason="this interpreter's objects have no known layout"
+)
+
+
+@pytest.fixture(autouse=True)
+def _loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use machine code from the first call on, not when a function has been called often."""
+    found = layouts()
+    if found is not None:
+        entry(found)
+    monkeypatch.setattr(point_calls, "FEW_CALLS", 0)
+
+
+class Real(float):
+    """A subclass of float, which has a value of its own."""
+
+    def __float__(self) -> float:
+        return 3.0
+
+
+class Array(np.ndarray[Any, Any]):
+    """A subclass of arrays."""
+
+
+class Failing:
+    """An argument whose conversion raises."""
+
+    def __float__(self) -> float:
+        raise ZeroDivisionError("an argument's own error")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("an argument's own error")
+
+
+def seed(**options: Any) -> Compiled:
+    return compile(dl.value_and_gradient(dl.parse(SEED)), "native", **options)
+
+
+def network() -> Compiled:
+    def loss(W: Any, x: Any, s: Any) -> Any:
+        return np.sum(np.tanh(x @ W) * s)
+
+    return compile(dl.trace(dl.value_and_grad(loss, argnums=(0, 1, 2)), *NETWORK), "native")
+
+
+NETWORK = (np.linspace(-1, 1, 24).reshape(8, 3), np.linspace(0, 1, 8), 1.5)
+
+
+def chain(n: int) -> dl.Function:
+    terms = (f"sin(x[{i}]*x[{i + 1}])*exp(-x[{i}]^2)/(1 + x[{i + 1}]^2)" for i in range(n - 1))
+    return dl.value_and_gradient(dl.parse(f"x: [{n}]\n" + " + ".join(terms)))
+
+
+def general(fast: Compiled) -> Callable[..., Any]:
+    """Return the call without machine code."""
+    return partial(type(fast).__call__, fast)
+
+
+def passed_on(fast: Compiled) -> list[Any]:
+    """Return a list of the calls that machine code passes on from now on."""
+    calls: list[Any] = []
+    own = fast.general
+
+    def recorded(*args: Any) -> Any:
+        calls.append(args)
+        return own(*args)
+
+    vars(fast)["general"] = recorded
+    return calls
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """Return the types and bits of what a call returns, or the error that it raises."""
+    try:
+        found = call()
+    except Exception as error:
+        lines = re.sub(r" \(\S+, line \d+\)", "", str(error)).splitlines()
+        return type(error), [
+            line for line in lines if not line.startswith((" ", "/"))
+        ]  # not the call's
+    return bits(found)
+
+
+def bits(found: Any) -> Any:
+    if isinstance(found, tuple | list):
+        return type(found), [bits(part) for part in found]
+    if isinstance(found, dict):
+        return {key: bits(part) for key, part in found.items()}
+    array = np.asarray(found)
+    return type(found), array.dtype.str, array.shape, array.tobytes()
+
+
+POSITIONAL: dict[str, Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]] = {
+    "floats": lambda: ((2.0, 5.0), {}),
+    "special floats": lambda: ((-0.0, math.inf), {}),
+    "nan": lambda: ((math.nan, 1e-320), {}),
+    "ints": lambda: ((2, 5), {}),
+    "large ints": lambda: ((2**53 + 1, 10**400), {}),
+    "bools": lambda: ((True, False), {}),
+    "mixed": lambda: ((2.0, 5), {}),
+    "float64": lambda: ((np.float64(2.0), np.float64(5.0)), {}),
+    "float32": lambda: ((np.float32(2.1), 5.0), {}),
+    "int64": lambda: ((np.int64(2), np.uint8(5)), {}),
+    "arrays without axes": lambda: ((np.array(2.0), np.array(5.0)), {}),
+    "a batch": lambda: ((np.array([2.0, 3.0]), 5.0), {}),
+    "lists": lambda: (([2.0, 3.0], [5.0, 6.0]), {}),
+    "a subclass": lambda: ((Real(2.0), 5.0), {}),
+    "complex": lambda: ((2j, 5.0), {}),
+    "text": lambda: (("2.0", 5.0), {}),
+    "None": lambda: ((2.0, None), {}),
+    "None behind": lambda: ((2.0, 5.0, None), {}),
+    "one": lambda: ((2.0,), {}),
+    "none": lambda: ((), {}),
+    "three": lambda: ((2.0, 5.0, 7.0), {}),
+    "very many": lambda: ((1.0,) * 300, {}),
+    "keywords": lambda: ((), {"x2": 5.0, "x1": 2.0}),
+    "a keyword": lambda: ((2.0,), {"x2": 5.0}),
+    "a keyword twice": lambda: ((2.0, 5.0), {"x2": 5.0}),
+    "an unknown keyword": lambda: ((2.0, 5.0), {"y": 5.0}),
+    "one array": lambda: ((np.array([2.0, 5.0]),), {}),
+    "its own error": lambda: ((2.0, Failing()), {}),
+    "a tensor": lambda: ((dl.tensor(2.0), 5.0), {}),
+    "out": lambda: ((2.0, 5.0), {"out": (np.zeros(()), np.zeros(2))}),
+    "out, None": lambda: ((2.0, 5.0), {"out": None}),
+    "out of a batch": lambda: (
+        (np.array([2.0, 3.0]), 5.0),
+        {"out": (np.zeros(2), np.zeros((2, 2)))},
+    ),
+    "out and a keyword": lambda: ((2.0,), {"x2": 5.0, "out": (np.zeros(()), np.zeros(2))}),
+    "out and one": lambda: ((2.0,), {"out": (np.zeros(()), np.zeros(2))}),
+}
+
+
+@machine
+@pytest.mark.parametrize("kind", POSITIONAL)
+def test_arguments_by_position(kind: str) -> None:
+    fast = seed()
+    args, named = POSITIONAL[kind]()
+    expected = outcome(lambda: general(fast)(*args, **named))
+    args, named = POSITIONAL[kind]()
+    assert outcome(lambda: fast(*args, **named)) == expected
+    direct = kind in ("floats", "special floats", "nan", "out")
+    calls = passed_on(fast)
+    outcome(lambda: fast(*args, **named))
+    assert bool(calls) is not direct
+
+
+def read_only() -> np.ndarray[Any, Any]:
+    array = np.array([2.0, 5.0])
+    array.flags.writeable = False
+    return array
+
+
+def unaligned() -> np.ndarray[Any, Any]:
+    array = np.frombuffer(bytearray(17), np.float64, 2, 1)
+    array[:] = 2.0, 5.0
+    return array
+
+
+PACKED: dict[str, Callable[[], Any]] = {
+    "contiguous": lambda: np.array([2.0, 5.0]),
+    "read-only": read_only,
+    "a part": lambda: np.array([1.0, 2.0, 5.0, 1.0])[1:3],
+    "strided": lambda: np.array([2.0, 0.0, 5.0, 0.0])[::2],
+    "reversed": lambda: np.array([5.0, 2.0])[::-1],
+    "repeated": lambda: np.broadcast_to(2.0, (2,)),
+    "unaligned": unaligned,
+    "byte-swapped": lambda: np.array([2.0, 5.0], ">f8"),
+    "float32": lambda: np.array([2.0, 5.0], np.float32),
+    "ints": lambda: np.array([2, 5]),
+    "bools": lambda: np.array([True, False]),
+    "objects": lambda: np.array([2.0, 5.0], object),
+    "complex": lambda: np.array([2.0, 5.0], complex),
+    "times": lambda: np.array([2, 5], "m8[s]"),
+    "a subclass": lambda: np.array([2.0, 5.0]).view(Array),
+    "masked": lambda: np.ma.array([2.0, 5.0], mask=[False, True]),
+    "a list": lambda: [2.0, 5.0],
+    "a tuple": lambda: (2.0, 5.0),
+    "a number": lambda: 2.0,
+    "no axes": lambda: np.array(2.0),
+    "too short": lambda: np.array([2.0]),
+    "too long": lambda: np.array([2.0, 5.0, 7.0]),
+    "empty": lambda: np.empty(0),
+    "a batch": lambda: np.array([[2.0, 5.0], [3.0, 6.0]]),
+    "a batch of one": lambda: np.array([[2.0, 5.0]]),
+    "a batch of none": lambda: np.empty((0, 2)),
+    "None": lambda: None,
+    "text": lambda: "25",
+    "its own error": Failing,
+}
+DIRECT = ("contiguous", "read-only", "a part")
+
+
+@machine
+@pytest.mark.parametrize("kind", PACKED)
+def test_packed_arguments(kind: str) -> None:
+    fast = seed(packed=True)
+    points = PACKED[kind]()
+    expected = outcome(lambda: general(fast)(points))
+    assert outcome(lambda: fast(points)) == expected
+    calls = passed_on(fast)
+    outcome(lambda: fast(points))
+    assert bool(calls) is not (kind in DIRECT)
+
+
+@machine
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        ((), {}),
+        ((np.ones(2), None), {}),
+        ((np.ones(2), (np.zeros(()), np.zeros(2))), {}),
+        ((np.ones(2), None, None), {}),
+        ((), {"points": np.ones(2)}),
+        ((np.ones(2),), {"other": 1}),
+        ((np.ones(2),), {"out": None}),
+        ((np.ones(2),), {"out": None, "other": 1}),
+    ],
+)
+def test_packed_calls_of_another_form(args: Any, named: Any) -> None:
+    fast = seed(packed=True)
+    assert outcome(lambda: fast(*args, **named)) == outcome(lambda: general(fast)(*args, **named))
+
+
+def frozen() -> np.ndarray[Any, Any]:
+    array = np.zeros(2)
+    array.flags.writeable = False
+    return array
+
+
+BAD_OUT: dict[str, tuple[Callable[[], Any], str]] = {
+    "one array": (lambda: np.zeros(3), r"out is \*, and the results are \(\*, \*\)"),
+    "too few": (lambda: (np.zeros(()),), r"out is \(\*,\)"),
+    "too many": (lambda: (np.zeros(()), np.zeros(2), np.zeros(1)), r"out is \(\*, \*, \*\)"),
+    "a list": (lambda: [np.zeros(()), np.zeros(2)], r"out is \[\*, \*\]"),
+    "a shape": (lambda: (np.zeros(()), np.zeros(3)), r"out\[1\] has the shape \(3,\)"),
+    "a long number": (lambda: (np.zeros(1), np.zeros(2)), r"out\[0\] has the shape \(1,\)"),
+    "float32": (lambda: (np.zeros(()), np.zeros(2, "f4")), r"out\[1\] has the dtype <f4"),
+    "swapped": (lambda: (np.zeros(()), np.zeros(2, ">f8")), r"out\[1\] has the dtype >f8"),
+    "ints": (lambda: (np.zeros((), int), np.zeros(2)), r"out\[0\] has the dtype <i8"),
+    "strided": (lambda: (np.zeros(()), np.zeros(4)[::2]), r"out\[1\] is not contiguous"),
+    "read-only": (lambda: (np.zeros(()), frozen()), r"out\[1\] is read-only"),
+    "a float": (lambda: (0.0, np.zeros(2)), r"out\[0\] is of type float"),
+}
+
+
+@pytest.mark.parametrize("target", ["native", "auto", "python", "numpy"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", BAD_OUT)
+def test_memory_that_results_cannot_be_written_to(kind: str, packed: bool, target: str) -> None:
+    fast = compile(dl.value_and_gradient(dl.parse(SEED)), target, packed=packed)
+    args = (np.array([2.0, 5.0]),) if packed else (2.0, 5.0)
+    make, message = BAD_OUT[kind]
+    out = make()
+    with pytest.raises(InputError, match=message):
+        fast(*args, out=out)
+    for array in out:
+        np.testing.assert_array_equal(array, 0)  # nothing is written before all is checked
+
+
+@pytest.mark.parametrize("target", ["native", "auto", "python", "numpy"])
+def test_results_in_given_memory(target: str) -> None:
+    f = dl.value_and_gradient(dl.parse(SEED))
+    fast, packed = compile(f, target), compile(f, target, packed=True)
+    point, pairs = np.array([2.0, 5.0]), np.array([[2.0, 5.0], [2.0, 5.0]])
+    calls: list[tuple[tuple[int, ...], Callable[..., Any]]] = [
+        ((), partial(fast, 2.0, 5.0)),
+        ((), partial(fast, 2, x2=5)),
+        ((), partial(packed, point)),
+        ((), partial(packed, [2, 5])),
+        ((2,), partial(fast, point[:1].repeat(2), 5.0)),
+        ((2,), partial(packed, pairs)),
+    ]
+    for batch, call in calls:
+        out = np.full(batch, np.nan), np.full((*batch, 2), np.nan)
+        assert call(out=out) is out
+        np.testing.assert_allclose(out[0], VALUE, rtol=1e-15)
+        np.testing.assert_allclose(out[1], np.broadcast_to(SLOPE, (*batch, 2)), rtol=1e-15)
+    slope = compile(dl.gradient(dl.parse(SEED)), target, packed=True)
+    assert slope(point, out=point) is point  # the memory of the argument itself
+    np.testing.assert_allclose(point, SLOPE, rtol=1e-15)
+
+
+def test_an_input_named_out_is_an_input() -> None:
+    for target in ("native", "python", "numpy"):
+        fast = compile(dl.parse("2*out"), target)
+        assert fast(out=3.0) == fast(3.0) == 6.0
+        into = np.zeros(())
+        compile(dl.parse("2*out"), target, packed=True)(np.array([3.0]), out=into)
+        assert into == 6.0
+
+
+def test_memory_for_results_that_are_no_numbers() -> None:
+    with pytest.raises(UnsupportedError, match="out= takes results"):
+        seed()(dl.tensor(2.0), 5.0, out=(np.zeros(()), np.zeros(2)))
+
+
+@machine
+def test_functions_of_arrays() -> None:
+    fast = network()
+    W, x, s = NETWORK
+    frozen_x = x.copy()
+    frozen_x.flags.writeable = False
+    direct = [(W, x, s), (W, frozen_x, s)]
+    others = [
+        (np.asfortranarray(W), x, s),
+        (W, np.repeat(x, 2)[::2], s),
+        (W, x.astype(np.float32), s),
+        (W, x.astype(">f8"), s),
+        (W, x, 2),
+        (W, x, np.float64(1.5)),
+        (W.view(Array), x, s),
+        (W.tolist(), x, s),
+        (W.T, x, s),
+        (W, x[:-1], s),
+        (W, x, None),
+    ]
+    expected = [outcome(lambda a=args: general(fast)(*a)) for args in direct + others]
+    calls = passed_on(fast)
+    assert [outcome(lambda a=args: fast(*a)) for args in direct] == expected[: len(direct)]
+    assert not calls
+    assert [outcome(lambda a=args: fast(*a)) for args in others] == expected[len(direct) :]
+    assert len(calls) == len(others) - 2  # the method takes other orders in memory itself
+
+
+@machine
+def test_structures_of_results() -> None:
+    functions: list[Callable[..., Any]] = [
+        lambda x, y: {"b": x * y, "a": (x + y, [np.sin(x)])},
+        lambda x, y: [x * y],
+        lambda x, y: (x * y,),
+        lambda x, y: (x * y, x - y),
+        lambda x, y: {"a": [x, None, y * x], "b": ()},
+        lambda x, y: (x > y, x * y),
+    ]
+    for function in functions:
+        for points in ((2.0, 5.0), (np.array([2.0, 3.0]), np.array([5.0, 7.0]))):
+            fast = compile(dl.trace(function, *points), "native")
+            assert outcome(lambda: fast(*points)) == outcome(lambda: general(fast)(*points))  # noqa: B023
+            found, structure = flatten(fast(*points))
+            assert structure == flatten(fast.function(*points))[1]
+            wanted = flatten(function(*points))[0]
+            for a, b in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-15)
+
+
+@machine
+@pytest.mark.parametrize("n", [10, 60, 200])
+def test_chains_of_every_size(n: int) -> None:
+    f = chain(n)
+    for target in ("native", "auto"):
+        fast = compile(f, target, packed=True)
+        x, out = np.linspace(0.1, 1.0, n), (np.zeros(()), np.zeros(n))
+        value, slope = general(fast)(x)
+        calls = passed_on(fast)
+        assert bits(fast(x)) == bits((value, slope))
+        assert fast(x, out=out) is out
+        assert bits(out[1]) == bits(slope)
+        assert out[0] == value
+        assert not calls or target == "auto"
+        plain = compile(f, target)
+        assert bits(plain(x)) == bits((value, slope))
+
+
+@machine
+def test_results_share_no_memory() -> None:
+    fast = seed(packed=True)
+    x = np.array([2.0, 5.0])
+    first = fast(x)[1]
+    kept = first.copy()
+    assert first.flags.owndata
+    fast(np.array([3.0, 7.0]))
+    np.testing.assert_array_equal(first, kept)
+
+
+COUNTED, FEW = 100_000, 100
+
+
+@machine
+def test_reference_counts_stay_level() -> None:
+    fast, packed, arrays = seed(), seed(packed=True), network()
+    a, b, x = 2.5, 5.5, np.array([2.0, 5.0])
+    out, bad = (np.zeros(()), np.zeros(2)), (np.zeros(()), np.zeros(3))
+    dictionary = compile(dl.trace(lambda u: {"a": u * 2.0}, 1.0), "native")
+    objects = [
+        fast, packed, arrays, dictionary, a, b, x, out, *out, bad, *bad, *NETWORK, None, float,
+        tuple, np.ndarray, x.dtype, "out", ("out",), type(fast), type(packed),
+    ]  # fmt: skip
+
+    def calls(count: int) -> None:
+        for _ in range(count):
+            fast(a, b)
+            packed(x)
+            packed(x, out=out)
+            dictionary(a)
+            arrays(*NETWORK)
+        for _ in range(count // 100):  # passed on, some with an error
+            fast(2, b)
+            fast(a, x2=b)
+            with pytest.raises(InputError):
+                packed(x, out=bad)
+
+    calls(200)
+    gc.collect()
+    before, blocks = [sys.getrefcount(each) for each in objects], sys.getallocatedblocks()
+    calls(COUNTED)
+    gc.collect()
+    after = [sys.getrefcount(each) for each in objects]
+    grown = sys.getallocatedblocks() - blocks
+    assert max(abs(new - old) for new, old in zip(after, before, strict=True)) < FEW
+    assert grown < FEW
+
+
+@machine
+def test_the_code_lives_as_long_as_the_callable() -> None:
+    gc.disable()
+    try:
+        fast = seed()
+        reference, held = weakref.ref(fast), weakref.ref(vars(fast)["_machine_call"])
+        method, entry = fast.__call__, partial(fast, 2.0)
+        del fast
+        gc.collect()
+        assert method(2.0, 5.0)[0] == entry(5.0)[0] == pytest.approx(VALUE, rel=1e-15)
+        del method, entry
+        assert reference() is None  # without a search for cycles
+        assert held() is None
+    finally:
+        gc.enable()
+
+
+@machine
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_machine_code_is_used_when_a_function_is_called_often(
+    packed: bool, loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = point_calls.FEWEST_CALLS
+    monkeypatch.setattr(point_calls, "FEW_CALLS", count)
+    monkeypatch.setattr(point_calls, "loaded", lambda: loaded)
+    for fast in (seed(packed=packed), compile(chain(300), "auto", packed=packed)):
+        x = np.linspace(2.0, 5.0, fast.function.n)
+        args = (x,) if packed or fast.function.n > 2 else tuple(x.tolist())
+        first = bits(fast(*args))
+        for _ in range(count - 2):
+            assert bits(fast(*args)) == first
+        assert "_machine_call" not in vars(fast)
+        assert bits(fast(*args)) == first
+        background.finish()
+        assert "_machine_call" in vars(fast)
+        calls = passed_on(fast)
+        assert bits(fast(*args)) == first
+        assert not calls
+
+
+@machine
+def test_copies_are_compiled_again() -> None:
+    for fast in (seed(), seed(packed=True)):
+        args = (np.array([2.0, 5.0]),) if fast.packed else (2.0, 5.0)
+        for made in (copy.copy(fast), copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+            calls = passed_on(made)
+            assert bits(made(*args)) == bits(fast(*args))
+            assert not calls
+            assert vars(made)["_machine_call"] is not vars(fast)["_machine_call"]
+    bare = type(fast).__new__(type(fast))  # nothing is set for it, so its method is called
+    with pytest.raises(AttributeError):
+        bare(2.0)
+
+
+@machine
+def test_the_object_keeps_its_attributes() -> None:
+    fast = seed()
+    assert isinstance(fast, Compiled)
+    assert fast.target == "native"
+    assert fast.reason == "native: as requested"
+    assert "define" in fast.source
+    assert "compiled" in repr(fast)
+    assert callable(fast)
+    assert fast.__call__(2.0, 5.0) is not None
+    assert next(map(fast, [2.0], [5.0]))[0] == pytest.approx(VALUE, rel=1e-15)
+
+
+@machine
+@pytest.mark.parametrize("n", [4, 200])
+def test_threads(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_call, "LONG", 1)  # other threads run during each call
+    fast = compile(chain(n), "native", packed=True)
+    points = [np.linspace(0.1, 1.0 + k, n) for k in range(8)]
+    expected = [bits(general(fast)(x)) for x in points]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        out = (np.zeros(()), np.zeros(n))
+        for _ in range(300):
+            fast(points[k], out=out)
+            if bits(fast(points[k])) != expected[k] or bits(out[1]) != expected[k][1][1]:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(len(points))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("missing", ["layouts", "entry", "enable_vectorcall"])
+def test_an_unknown_interpreter_has_the_general_call(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_call, missing, lambda *_: None)
+    fast, packed = seed(), seed(packed=True)
+    assert "_machine_call" not in vars(fast)
+    assert fast(2.0, 5.0)[0] == pytest.approx(VALUE, rel=1e-15)
+    out = np.zeros(()), np.zeros(2)
+    assert packed(np.array([2.0, 5.0]), out=out) is out
+    np.testing.assert_allclose(out[1], SLOPE, rtol=1e-15)
+
+
+@pytest.mark.skipif(not RELEASE, reason="not a release build of CPython on Linux or macOS")
+def test_release_builds_have_layouts() -> None:
+    assert layouts() is not None
+    assert issubclass(Compiled, VectorcallBase)
