@@ -63,7 +63,7 @@ def p_value(sample: Any, distribution: str, *parameters: float) -> float:
     """Return the p-value of Kolmogorov and Smirnov's test."""
     from scipy import stats  # takes longer to import than these tests to run
 
-    return float(stats.kstest(sample, distribution, parameters).pvalue)
+    return float(stats.kstest(sample, getattr(stats, distribution)(*parameters).cdf).pvalue)
 
 
 def test_distributions() -> None:

@@ -45,7 +45,7 @@ def test_interrupts_while_classes_are_made_are_interrupts(monkeypatch, capsys):
         except KeyboardInterrupt as error:
             raise RuntimeError("Error calling __set_name__") from error
 
-    monkeypatch.setattr(app, "_reduced", lambda words: broken)
+    monkeypatch.setattr(app, "_reduced", lambda command, words: broken)
     assert app.run([]) == 130
     assert capsys.readouterr().err == "difflab: interrupted\n"
 
