@@ -152,12 +152,15 @@ def of_numbers(x: Any) -> Any:
 
 def of_copied_parts_of_itself(x: Any) -> Any:
     y = np.outer(x, X)
-    np.copyto(y.T, y)
+    turned = y.T
+    np.copyto(turned, y)
+    numbers = np.arange(9.0).reshape(3, 3)
     z = x * 1.0
     part = z[::-1]
     np.copyto(z, part)
+    seen = (part * X).sum()
     np.copyto(part, (z * X)[None])
-    return (y * np.arange(9.0).reshape(3, 3)).sum() + ((z - 1.0) * X).sum() + (part * X).sum()
+    return ((y + turned * turned) * numbers).sum() + seen + ((z - 1.0) * X).sum()
 
 
 def of_elements(x: Any) -> Any:
