@@ -8,6 +8,7 @@ many inputs there are (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.engine.argumentwise import pulled
 from difflab.autodiff.engine.custom import pulled_all
@@ -50,7 +51,7 @@ def pull_back_masked(
 ) -> dict[int, Masked]:
     """Return the cotangents of `sources` under their masks."""
     wanted = set(sources)
-    active = sweep.graph.reached_from(wanted)
+    active = sweep.reached_from(wanted)
     arriving: dict[int, list[Masked]] = {
         number: [start]
         for number, seed in seeds.items()
@@ -59,19 +60,24 @@ def pull_back_masked(
         if (start := sweep.zeros.seeded(seed.id)) is not None
     }
     found: dict[int, Masked] = {}
-    for number in range(max(arriving, default=-1), -1, -1):
-        contributions = arriving.pop(number, None)
-        if contributions is None:
-            continue
+    # The last node comes first; a heap, since one output of many may need few nodes of the graph.
+    order = [-number for number in arriving]
+    heapify(order)
+    while order:
+        number = -heappop(order)
         sweep.at(number)
-        y_bar = sweep.zeros.simplified(accumulate(sweep.builder, contributions))
+        y_bar = sweep.zeros.simplified(accumulate(sweep.builder, arriving.pop(number)))
         if y_bar is None:
             continue
         if number in wanted:
             found[number] = y_bar
         if sweep.opcode[number] >= FIRST_ROW:
             for arg, part in _contributions(sweep, number, y_bar, active):
-                parts = arriving.setdefault(arg, [])
+                parts = arriving.get(arg)
+                if parts is None:
+                    arriving[arg] = [part]
+                    heappush(order, -arg)
+                    continue
                 parts.append(part)
                 if sweep.joins and len(parts) == 2:
                     _join(sweep, parts)

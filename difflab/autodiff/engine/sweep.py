@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from difflab.autodiff.engine.squares import with_sums_of_squares
 from difflab.autodiff.engine.zeros import Zeros
@@ -34,6 +34,7 @@ class Sweep:
         self.starts: list[int] = self.graph.starts.tolist()
         self.all_args: list[int] = self.graph.args.tolist()
         self.spans: list[int] = self.graph.spans.tolist()
+        self._reached: tuple[Set[int], bytearray] = (frozenset(), bytearray(len(self.graph)))
 
     def node(self, number: int) -> Node:
         """Return a node of the builder as a `Node`."""
@@ -46,6 +47,12 @@ class Sweep:
     def args(self, number: int) -> list[int]:
         """Return the arguments of a node of the function."""
         return self.all_args[self.starts[number] : self.starts[number + 1]]
+
+    def reached_from(self, sources: Set[int]) -> bytearray:
+        """Mark the nodes that depend on `sources`; sweeps of one Jacobian ask for the same."""
+        if self._reached[0] != sources:
+            self._reached = sources, self.graph.reached_from(sources)
+        return self._reached[1]
 
     def at(self, number: int) -> None:
         """Give the nodes appended next the source location of node `number`."""
