@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -87,7 +89,16 @@ def suite(tmp_path):
 
     def count(*arguments: str, whole: bool = False) -> str:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        # Of the plug-ins that are installed only this one matters here; all of them take seconds.
+        plugins = ["-p", "xdist.plugin"] if find_spec("xdist") else []
+        done = subprocess.run(
+            [*command, *plugins],
+            cwd=tmp_path,
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if whole:
             return done.stdout
         return (done.stdout or done.stderr).splitlines()[-1].partition(" in ")[0]
@@ -133,3 +144,16 @@ def test_the_time_of_children_that_live_is_counted() -> None:
         assert tiers.cpu_seconds() - before > 0.25
         child.communicate(b"\n")
     assert tiers.cpu_seconds() - before > 0.25
+
+
+def test_the_seed_decides_the_order_of_all_tests(suite, monkeypatch):
+    def order(seed: str, *arguments: str) -> list[str]:
+        monkeypatch.setenv("DIFFLAB_SEED", seed)
+        report = suite("-n", "0", "-vv", *arguments, whole=True)
+        return [line.partition(" ")[0] for line in report.splitlines() if " PASSED " in line]
+
+    orders = {tuple(order(str(seed), "--full")) for seed in range(4)}
+    assert len(orders) > 1
+    assert len({frozenset(order) for order in orders}) == 1
+    assert order("1", "--full") == order("1", "--full")
+    assert order("1") == order("2")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import hashlib
 import json
 import os
 import sys
@@ -96,14 +97,24 @@ class Tiers:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None]:
-        """Select the tests; of all, the dear ones come first, so that no process ends alone."""
+        """Select the tests; all of them run in an order of the seed, dear files first.
+
+        No outcome may depend on what ran before. What is dear comes first, so that no process ends
+        alone.
+        """
         left_out = [item for item in items if function_of(item.nodeid) in self.full_only]
         if left_out:  # docstring examples: test functions are skipped before items are made
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if function_of(item.nodeid) not in self.full_only]
         if self.whole_suite and not self.quick:
             dear = {entry.partition("::")[0] for entry in full_only()}
-            items.sort(key=lambda item: name_of(item.path) not in dear)
+            items.sort(
+                key=lambda item: (
+                    name_of(item.path) not in dear,
+                    shuffled(name_of(item.path)),
+                    shuffled(item.nodeid),
+                )
+            )
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -189,6 +200,11 @@ def release_memory() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
         if trim is not None:
             trim(0)
+
+
+def shuffled(name: str) -> bytes:
+    """Return what orders names at random, as the seed of the tests decides."""
+    return hashlib.sha256(f"{os.environ.get('DIFFLAB_SEED')} {name}".encode()).digest()
 
 
 def has_examples(path: Path) -> bool:

@@ -1,9 +1,9 @@
 """Bad input: one clear message, the place, and what to write instead; never anything else."""
 
-import random
 import string
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -402,7 +402,12 @@ def test_terminal_escapes_are_shown_and_not_sent() -> None:
 
 
 MEGABYTES: dict[str, Callable[[], str]] = {
-    "printable": lambda: "".join(random.Random(1).choices(string.printable, k=10_000_000)),
+    "printable": lambda: (
+        np.random.default_rng(1)
+        .choice(np.frombuffer(string.printable.encode(), np.uint8), 10_000_000)
+        .tobytes()
+        .decode()
+    ),
     "letters": lambda: "a" * 10_000_000,
     "digits": lambda: "9" * 10_000_000,
     "openings": lambda: "(" * 10_000_000,
