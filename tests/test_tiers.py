@@ -157,3 +157,7 @@ def test_the_seed_decides_the_order_of_all_tests(suite, monkeypatch):
     assert len({frozenset(order) for order in orders}) == 1
     assert order("1", "--full") == order("1", "--full")
     assert order("1") == order("2")
+
+
+def test_a_thread_that_has_ended_has_no_children(tmp_path):
+    assert tiers.seconds_of(tmp_path / "children") == 0

@@ -190,14 +190,17 @@ def cpu_seconds() -> float:
     Of children that live, and of those that these have had, only Linux tells.
     """
     ended = os.times()
-    living = sum(map(_seconds_of, Path("/proc/self/task").glob("*/children")))
+    living = sum(map(seconds_of, Path("/proc/self/task").glob("*/children")))
     return time.process_time() + ended.children_user + ended.children_system + living
 
 
-def _seconds_of(children: Path) -> float:
+def seconds_of(children: Path) -> float:
     """Return the CPU time of the processes that are listed in a file, and of their children."""
     ticks = 0
-    for process in children.read_text().split():
+    processes: list[str] = []
+    with suppress(OSError):  # the thread has ended
+        processes = children.read_text().split()
+    for process in processes:
         with suppress(OSError):  # it has ended
             state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, state[11:15]))
