@@ -143,6 +143,19 @@ class Graph:
         last[self.args] = users
         return last
 
+    def users(self) -> tuple[list[int], list[int]]:
+        """Return the nodes that use each node: those of k are ``users[starts[k]:starts[k + 1]]``.
+
+        Returns
+        -------
+        starts, users : list of int
+            A node that uses another twice comes twice.
+        """
+        order = np.argsort(self.args, kind="stable")
+        users = np.repeat(np.arange(len(self)), np.diff(self.starts))[order]
+        counts = np.bincount(self.args, minlength=len(self))
+        return [0, *np.cumsum(counts).tolist()], users.tolist()
+
     def needed_for(self, nodes: Iterable[int]) -> bytearray:
         """Mark `nodes` and all that they are computed from."""
         starts, args = self.starts.tolist(), self.args.tolist()

@@ -8,6 +8,7 @@ reverse sweep. One sweep gives the derivative of every output along one directio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.engine.argumentwise import pushed
 from difflab.autodiff.engine.custom import pushed_all
@@ -45,18 +46,24 @@ def push_forward(
         for number, seed in seeds.items()
         if (start := sweep.zeros.seeded(seed.id)) is not None
     }
-    for number in range(min(tangents, default=len(sweep.opcode)), len(sweep.opcode)):
-        opcode = sweep.opcode[number]
-        if opcode < FIRST_ROW or number in seeds:
+    # The first node comes first; a heap, since one input of many may reach few nodes of the graph.
+    order = [user for number in tangents for user in sweep.users(number)]
+    heapify(order)
+    while order:
+        number = heappop(order)
+        while order and order[0] == number:  # it comes once for each argument with a tangent
+            heappop(order)
+        if number in seeds:
             continue
         dots = [tangents.get(arg) for arg in sweep.args(number)]
-        if all(dot is None for dot in dots):
-            continue
         sweep.at(number)
-        y_dot = _tangent(sweep, number, sweep.graph.primitives[opcode - FIRST_ROW], dots)
+        row = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW]
+        y_dot = _tangent(sweep, number, row, dots)
         tangent = None if y_dot is None else sweep.zeros.simplified(y_dot)
         if tangent is not None:
             tangents[number] = tangent
+            for user in sweep.users(number):
+                heappush(order, user)
     return {
         number: sweep.node(resolved(sweep.builder, tangents[number]))
         for number in targets

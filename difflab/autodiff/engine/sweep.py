@@ -34,6 +34,7 @@ class Sweep:
         self.starts: list[int] = self.graph.starts.tolist()
         self.all_args: list[int] = self.graph.args.tolist()
         self.spans: list[int] = self.graph.spans.tolist()
+        self._users: tuple[list[int], list[int]] | None = None
         self._reached: tuple[Set[int], bytearray] = (frozenset(), bytearray(len(self.graph)))
 
     def node(self, number: int) -> Node:
@@ -47,6 +48,13 @@ class Sweep:
     def args(self, number: int) -> list[int]:
         """Return the arguments of a node of the function."""
         return self.all_args[self.starts[number] : self.starts[number + 1]]
+
+    def users(self, number: int) -> list[int]:
+        """Return the nodes of the function that use a node, those that do so twice twice."""
+        if self._users is None:
+            self._users = self.graph.users()
+        starts, users = self._users
+        return users[starts[number] : starts[number + 1]]
 
     def reached_from(self, sources: Set[int]) -> bytearray:
         """Mark the nodes that depend on `sources`; sweeps of one Jacobian ask for the same."""
