@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from difflab.autodiff.engine.argnums import pulled
+from difflab.autodiff.engine.argnums import later_outputs, pulled
 from difflab.graph.custom.call import Context
 from difflab.graph.custom.function import CustomFunction
 from difflab.graph.function import Function
-from difflab.graph.rewritten import selected
 
 __all__ = ["Evaluation", "Layer"]
 
@@ -51,8 +50,7 @@ class Layer:
         if found is None:
             count = len(self.function.outputs)
             whole = pulled(self.function, sources, tuple(range(count)))
-            names = whole.output_names[count:]
-            function = selected(whole, whole.outputs[count:], names)
+            function = later_outputs(whole, count)
             found = self.pulls[sources] = Layer(function, self.prepare)
         return found
 

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.engine.argnums import pulled, pushed
+from difflab.autodiff.engine.argnums import later_outputs, pulled, pushed
 from difflab.errors import InputError
 from difflab.execute.compiled import Compiled, compile
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.repetition import LARGE, rolled
-from difflab.graph.rewritten import selected
 from difflab.graph.values import check_shape
 
 __all__ = ["CompiledOperation", "aligned_shape", "operation", "wrapped"]
@@ -92,7 +91,7 @@ class CompiledOperation:
         derive = pulled if self.transposed else pushed
         whole = derive(rolled(self.base, LARGE), self.sources, outputs)
         count = len(outputs)
-        return selected(whole, whole.outputs[count:], whole.output_names[count:])
+        return later_outputs(whole, count)
 
     @cached_property
     def _call(self) -> Compiled:

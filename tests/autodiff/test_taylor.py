@@ -13,8 +13,8 @@ import pytest
 
 import difflab as dl
 import difflab.primitives as table
-from difflab.autodiff.functions.partial import partial_derivative
 from difflab.autodiff.functions.series import higher_derivative, taylor_coefficients
+from difflab.autodiff.transforms.partial import partial_derivative
 from difflab.core.primitive import Primitive
 from difflab.graph.composition import composed
 from difflab.graph.function import Function

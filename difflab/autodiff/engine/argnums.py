@@ -7,12 +7,14 @@ can be cached.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff.engine.batching import batched, with_axis_at
+from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.reverse import pull_back
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
@@ -20,11 +22,24 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
+from difflab.graph.pytree import Structure
 from difflab.graph.repetition import LARGE, rolled
 from difflab.graph.rewrite import rewrite
-from difflab.primitives import reshape, scatter
+from difflab.graph.rewritten import selected
+from difflab.primitives import scatter
 
-__all__ = ["gradients", "jacobians", "part_of", "pulled", "pushed", "split", "swept"]
+__all__ = [
+    "curvature",
+    "gradients",
+    "jacobian_blocks",
+    "jacobians",
+    "later_outputs",
+    "part_of",
+    "pulled",
+    "pushed",
+    "split",
+    "swept",
+]
 
 Positions = tuple[int, ...]
 
@@ -53,18 +68,23 @@ def pushed(function: Function, sources: Positions, outputs: Positions) -> Functi
 
 
 def pulled(
-    function: Function, sources: Positions, outputs: Positions, *, joins: bool = False
+    function: Function,
+    sources: Positions,
+    outputs: Positions,
+    *,
+    joins: bool = False,
+    suffix: str = "_bar",
 ) -> Function:
     """Return all outputs, then the cotangents of `sources`; those of `outputs` are inputs.
 
-    See `Sweep` for `joins`.
+    See `Sweep` for `joins`; the names of the inputs end with `suffix`.
     """
     sweep = Sweep(function, joins=joins)
     seeds = fresh_inputs(
         sweep,
         [function.output_names[i] for i in outputs],
         [function.output_shapes[i] for i in outputs],
-        "_bar",
+        suffix,
     )
     totals: dict[int, Node] = {}
     for i, seed in zip(outputs, seeds, strict=True):
@@ -72,6 +92,22 @@ def pulled(
         totals[number] = totals[number] + seed if number in totals else seed
     bars = _pull(sweep, totals, sources)
     return _with_parts(sweep, seeds, bars, [f"{function.inputs[i]}_bar" for i in sources])
+
+
+def curvature(function: Function, sources: Positions) -> Function:
+    """Return H ẋ for output 0, by source; the directions ẋ of `sources` are further inputs."""
+    whole = gradients(function, sources)
+    names = [function.inputs[i] for i in sources]
+    slopes = selected(whole, whole.outputs[len(function.outputs) :], names)
+    every = tuple(range(len(sources)))
+    if goes_forward(slopes):
+        return later_outputs(pushed(slopes, sources, every), len(sources))
+    return later_outputs(pulled(slopes, sources, every, suffix="_dot"), len(sources))
+
+
+def later_outputs(function: Function, count: int, structure: Structure | None = None) -> Function:
+    """Return a function without its first `count` outputs."""
+    return selected(function, function.outputs[count:], function.output_names[count:], structure)
 
 
 def swept(function: Function, sources: Positions, outputs: Positions, *, forward: bool) -> Function:
@@ -97,30 +133,48 @@ def swept(function: Function, sources: Positions, outputs: Positions, *, forward
 def jacobians(
     function: Function, sources: Positions, outputs: Positions, *, forward: bool
 ) -> Function:
-    """Return the Jacobian of every output by every source, of the output's shape + its.
-
-    A sweep is made once for each source (or output) and applied to a stack of unit seeds.
-    """
+    """Return the Jacobian of every output by every source, of the output's shape + its."""
     builder = Builder()
     inputs = [
         Node(builder, builder.input(name, shape))
         for name, shape in zip(function.inputs, function.input_shapes, strict=True)
     ]
-    blocks: dict[tuple[int, int], Node] = {}
+
+    def stacks(ins: Positions, outs: Positions) -> list[Node]:
+        return _on_unit_seeds(swept(function, ins, outs, forward=forward), inputs)
+
+    blocks = jacobian_blocks(function, sources, outputs, stacks, forward=forward)
+    names = [
+        f"{function.output_names[o]}_by_{function.inputs[i]}" for o in outputs for i in sources
+    ]
+    parts = [block.id for block in blocks]
+    ids = [node.id for node in inputs]
+    return Function.build(builder, ids, parts, names, arguments=function.arguments)
+
+
+def jacobian_blocks(
+    function: Function,
+    sources: Positions,
+    outputs: Positions,
+    stacks: Callable[[Positions, Positions], Sequence[Any]],
+    *,
+    forward: bool,
+) -> list[Any]:
+    """Return the Jacobian of every output by every source: nodes or arrays.
+
+    A sweep is made once for each source (or output) and applied to a stack of unit seeds:
+    `stacks` returns its results, given its sources and outputs.
+    """
+    blocks: dict[tuple[int, int], Any] = {}
     sweeps = [((i,), outputs) for i in sources] if forward else [(sources, (o,)) for o in outputs]
     for ins, outs in sweeps:
-        one = swept(function, ins, outs, forward=forward)
-        stacks = _on_unit_seeds(one, inputs)
         pairs = [(o, i) for o in outs for i in ins]
-        for (o, i), stack in zip(pairs, stacks, strict=True):
+        for (o, i), stack in zip(pairs, stacks(ins, outs), strict=True):
             out, shape = function.output_shapes[o], function.input_shapes[i]
-            if forward and shape and out:
+            if forward and shape:
                 stack = with_axis_at(stack, 0, len(out))
-            blocks[o, i] = reshape(stack, shape=out + shape, rank=stack.ndim)
-    order = [(o, i) for o in outputs for i in sources]
-    names = [f"{function.output_names[o]}_by_{function.inputs[i]}" for o, i in order]
-    parts = [blocks[pair].id for pair in order]
-    return Function.build(builder, [node.id for node in inputs], parts, names)
+            blocks[o, i] = stack.reshape(out + shape)
+    return [blocks[o, i] for o in outputs for i in sources]
 
 
 def _on_unit_seeds(one: Function, inputs: list[Node]) -> list[Node]:

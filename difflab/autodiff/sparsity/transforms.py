@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.engine.custom import goes_forward
-from difflab.autodiff.engine.jacobian_entries import packed
-from difflab.autodiff.engine.sweep import Sweep
 from difflab.autodiff.functions.chosen import Names
-from difflab.autodiff.functions.transforms import gradient, require_scalar
+from difflab.autodiff.functions.flat import in_one_vector, require_scalar
 from difflab.autodiff.sparsity.acyclic import color_acyclic, substitution
 from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both, readable
 from difflab.autodiff.sparsity.coloring import (
@@ -26,6 +24,7 @@ from difflab.autodiff.sparsity.columns import Columns
 from difflab.autodiff.sparsity.compressed import both_together, pulled_together, pushed_together
 from difflab.autodiff.sparsity.derivative import Direction, SparseDerivative
 from difflab.autodiff.sparsity.reach import Pattern
+from difflab.autodiff.transforms.grad import gradient
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
@@ -248,9 +247,7 @@ def _joined(f: Function) -> Function:
 
     A hundred thousand outputs of the same form are then one slice, with few operations.
     """
-    sweep = Sweep(f)
-    vector = packed(sweep, [sweep.node(output) for output in f.outputs])
-    return rolled(Function.build(sweep.builder, f.input_nodes, [vector.id], ["outputs"]))
+    return rolled(in_one_vector(f, "outputs"))
 
 
 def _colored(pattern: Pattern, mode: SparseMode) -> Sides:

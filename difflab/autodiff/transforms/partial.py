@@ -11,7 +11,8 @@ from itertools import accumulate, permutations
 from difflab.autodiff.engine.jacobian_entries import elements
 from difflab.autodiff.functions.elements import element_index
 from difflab.autodiff.functions.series import higher_derivative
-from difflab.autodiff.functions.transforms import gradient, jacobian
+from difflab.autodiff.transforms.grad import gradient
+from difflab.autodiff.transforms.jacobian import jacobian
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.counts import operation_count
