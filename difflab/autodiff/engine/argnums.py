@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.engine.batching import batched, with_axis_at
 from difflab.autodiff.engine.custom import goes_forward
-from difflab.autodiff.engine.forward import push_forward
-from difflab.autodiff.engine.reverse import pull_back
+from difflab.autodiff.engine.forward import tangents
+from difflab.autodiff.engine.reverse import cotangents
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
@@ -48,23 +48,17 @@ def gradients(function: Function, sources: Positions) -> Function:
     """Return all outputs, then the cotangents of `sources` for output 0 with cotangent 1."""
     function = rolled(function, LARGE)
     sweep = Sweep(function)
+    output, starts, names = function.outputs[0], *_ends(function, sources)
     seed = spread(sweep.constant(1), function.output_shapes[0])
-    bars = _pull(sweep, {function.outputs[0]: seed}, sources)
-    return _with_parts(sweep, [], bars, [f"{function.inputs[i]}_bar" for i in sources])
+    return _with_parts(sweep, [], cotangents(sweep, {output: seed}, starts), names, "_bar")
 
 
 def pushed(function: Function, sources: Positions, outputs: Positions) -> Function:
     """Return all outputs, then the tangents of `outputs`; tangents of `sources` are inputs."""
     sweep = Sweep(function)
-    seeds = fresh_inputs(
-        sweep,
-        [function.inputs[i] for i in sources],
-        [function.input_shapes[i] for i in sources],
-        "_dot",
-    )
-    directions = {function.input_nodes[i]: seed for i, seed in zip(sources, seeds, strict=True)}
-    dots = _push(sweep, directions, outputs)
-    return _with_parts(sweep, seeds, dots, [f"{function.output_names[i]}_dot" for i in outputs])
+    ends, names = _ends(function, outputs, out=True)
+    seeds, dots = _seeds(sweep, *_ends(function, sources), "_dot")
+    return _with_parts(sweep, seeds, tangents(sweep, dots, ends), names, "_dot")
 
 
 def pulled(
@@ -80,18 +74,18 @@ def pulled(
     See `Sweep` for `joins`; the names of the inputs end with `suffix`.
     """
     sweep = Sweep(function, joins=joins)
-    seeds = fresh_inputs(
-        sweep,
-        [function.output_names[i] for i in outputs],
-        [function.output_shapes[i] for i in outputs],
-        suffix,
-    )
-    totals: dict[int, Node] = {}
-    for i, seed in zip(outputs, seeds, strict=True):
-        number = function.outputs[i]
-        totals[number] = totals[number] + seed if number in totals else seed
-    bars = _pull(sweep, totals, sources)
-    return _with_parts(sweep, seeds, bars, [f"{function.inputs[i]}_bar" for i in sources])
+    starts, names = _ends(function, sources)
+    seeds, bars = _seeds(sweep, *_ends(function, outputs, out=True), suffix)
+    return _with_parts(sweep, seeds, cotangents(sweep, bars, starts), names, "_bar")
+
+
+def _ends(
+    function: Function, chosen: Positions, *, out: bool = False
+) -> tuple[list[int], list[str]]:
+    """Return the nodes and the names of some inputs or outputs."""
+    nodes = function.outputs if out else function.input_nodes
+    names = function.output_names if out else function.inputs
+    return [nodes[i] for i in chosen], [names[i] for i in chosen]
 
 
 def curvature(function: Function, sources: Positions) -> Function:
@@ -116,16 +110,14 @@ def swept(function: Function, sources: Positions, outputs: Positions, *, forward
     Its seed is the last input, or the constant 1 where that source or output is a number.
     """
     sweep = Sweep(function)
-    if forward:
-        (source,), names = sources, [f"{function.output_names[i]}_dot" for i in outputs]
-        start, shape = function.input_nodes[source], function.input_shapes[source]
-    else:
-        (output,), names = outputs, [f"{function.inputs[i]}_bar" for i in sources]
-        start, shape = function.outputs[output], function.output_shapes[output]
+    (starts, ins), (ends, outs) = _ends(function, sources), _ends(function, outputs, out=True)
+    (start,) = starts if forward else ends
+    shape = sweep.graph.shape(start)
     seeds = fresh_inputs(sweep, ["seed"], [shape], "") if shape else []
     sweep.zeros.units.update(node.id for node in seeds)
     seed = {start: seeds[0] if seeds else sweep.constant(1)}
-    parts = _push(sweep, seed, outputs) if forward else _pull(sweep, seed, sources)
+    parts = tangents(sweep, seed, ends) if forward else cotangents(sweep, seed, starts)
+    names = [f"{name}_dot" for name in outs] if forward else [f"{name}_bar" for name in ins]
     inputs = [*function.input_nodes, *(node.id for node in seeds)]
     return Function.build(sweep.builder, inputs, [part.id for part in parts], names)
 
@@ -243,26 +235,20 @@ def part_of(
     return Function.build(builder, list(known.values()), [copied[n] for n in outputs], names)
 
 
-def _push(sweep: Sweep, seeds: dict[int, Node], outputs: Positions) -> list[Node]:
-    """Return the tangents of `outputs`, of their shapes."""
-    function = sweep.function
-    dots = push_forward(sweep, seeds, function.outputs)
-    zero = sweep.constant(0)
-    return [spread(dots.get(function.outputs[i], zero), function.output_shapes[i]) for i in outputs]
-
-
-def _pull(sweep: Sweep, seeds: dict[int, Node], sources: Positions) -> list[Node]:
-    """Return the cotangents of `sources`, of their shapes."""
-    function = sweep.function
-    bars = pull_back(sweep, seeds, [function.input_nodes[i] for i in sources])
-    zero = sweep.constant(0)
-    return [
-        spread(bars.get(function.input_nodes[i], zero), function.input_shapes[i]) for i in sources
-    ]
+def _seeds(
+    sweep: Sweep, numbers: Sequence[int], names: Sequence[str], suffix: str
+) -> tuple[list[Node], dict[int, Node]]:
+    """Return a new input for each of some nodes, and the seed of each: their sum for equal ones."""
+    shapes = [sweep.graph.shape(number) for number in numbers]
+    seeds = fresh_inputs(sweep, names, shapes, suffix)
+    totals: dict[int, Node] = {}
+    for number, seed in zip(numbers, seeds, strict=True):
+        totals[number] = totals[number] + seed if number in totals else seed
+    return seeds, totals
 
 
 def _with_parts(
-    sweep: Sweep, seeds: list[Node], parts: list[Node], names: Sequence[str]
+    sweep: Sweep, seeds: list[Node], parts: list[Node], names: Sequence[str], suffix: str
 ) -> Function:
     """Return the function with further inputs and outputs."""
     function = sweep.function
@@ -270,5 +256,5 @@ def _with_parts(
         sweep.builder,
         [*function.input_nodes, *(seed.id for seed in seeds)],
         [*function.outputs, *(part.id for part in parts)],
-        [*function.output_names, *names],
+        [*function.output_names, *(name + suffix for name in names)],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from difflab.autodiff.engine.squares import with_sums_of_squares
 from difflab.autodiff.engine.zeros import Zeros
@@ -11,7 +11,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 
-__all__ = ["Sweep", "fresh_inputs", "spread"]
+__all__ = ["Sweep", "filled", "fresh_inputs", "spread"]
 
 
 class Sweep:
@@ -55,6 +55,12 @@ class Sweep:
 def spread(node: Node, shape: tuple[int, ...]) -> Node:
     """Return `node` broadcast to `shape`."""
     return Node(node.builder, node.builder.spread(node.id, shape))
+
+
+def filled(sweep: Sweep, found: Mapping[int, Node], numbers: Sequence[int]) -> list[Node]:
+    """Return tangents or cotangents of the shapes of nodes; zeros where none is found."""
+    zero = sweep.constant(0)
+    return [spread(found.get(number, zero), sweep.graph.shape(number)) for number in numbers]
 
 
 def fresh_inputs(

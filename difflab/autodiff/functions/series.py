@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
 import numpy as np
 
-from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
+from difflab.autodiff.engine.jacobian_entries import elements
+from difflab.autodiff.engine.sweep import Sweep, filled, fresh_inputs, spread
 from difflab.autodiff.engine.taylor import taylor_terms
+from difflab.autodiff.functions.elements import owner_of
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.primitives import index, pack, reshape, scatter
+from difflab.primitives import pack, reshape, scatter
 
 __all__ = [
     "coefficients",
@@ -142,27 +142,22 @@ def higher_derivative(
     It has an output for each element of the outputs.
     """
     sweep = Sweep(function)
-    sizes = [math.prod(shape) for shape in function.input_shapes]
-    starts = list(accumulate(sizes, initial=0))
-    place = bisect_right(starts, column) - 1
-    shape = function.input_shapes[place]
-    seed = sweep.constant(1)
+    position, inside = owner_of(function, column)
+    shape, seed = function.input_shapes[position], sweep.constant(1)
     if shape:
-        key = tuple(int(i) for i in np.unravel_index(column - starts[place], shape))
+        key = tuple(int(i) for i in np.unravel_index(inside, shape))
         seed = scatter(seed, keys=(key,), shape=shape)
-    given = {function.input_nodes[place]: [seed]}
-    found: list[int] = []
-    for number, terms in zip(
-        function.outputs, taylor_terms(sweep, given, function.outputs, order), strict=True
-    ):
-        last = sweep.constant(0) if terms[-1] is None else terms[-1]
-        shape = sweep.graph.shape(number)
-        whole = spread(last, shape)
-        found += [
-            (index(whole, key=key, rank=len(shape)) if shape else whole).id
-            for key in np.ndindex(shape)
-        ]
-    return Function.build(sweep.builder, function.input_nodes, found, names)
+    given = {function.input_nodes[position]: [seed]}
+    last = {
+        number: terms[-1]
+        for number, terms in zip(
+            function.outputs, taylor_terms(sweep, given, function.outputs, order), strict=True
+        )
+        if terms[-1] is not None
+    }
+    found = [node.id for node in filled(sweep, last, function.outputs)]
+    whole = Function.build(sweep.builder, function.input_nodes, found, function.output_names)
+    return elements(whole, range(whole.m), names)
 
 
 def require_order(order: object, what: str) -> None:
