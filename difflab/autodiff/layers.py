@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from difflab.autodiff.engine.argnums import later_outputs, pulled
+from difflab.autodiff.engine.argnums import cotangents_of
 from difflab.graph.custom.call import Context
 from difflab.graph.custom.function import CustomFunction
 from difflab.graph.function import Function
@@ -48,9 +48,7 @@ class Layer:
         """Return the cotangents of some inputs, from the inputs and the outputs' cotangents."""
         found = self.pulls.get(sources)
         if found is None:
-            count = len(self.function.outputs)
-            whole = pulled(self.function, sources, tuple(range(count)))
-            function = later_outputs(whole, count)
+            function = cotangents_of(self.function, sources)
             found = self.pulls[sources] = Layer(function, self.prepare)
         return found
 

@@ -22,23 +22,23 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
-from difflab.graph.pytree import Structure
 from difflab.graph.repetition import LARGE, rolled
 from difflab.graph.rewrite import rewrite
 from difflab.graph.rewritten import selected
 from difflab.primitives import scatter
 
 __all__ = [
+    "cotangents_of",
     "curvature",
     "gradients",
     "jacobian_blocks",
     "jacobians",
-    "later_outputs",
     "part_of",
     "pulled",
     "pushed",
     "split",
     "swept",
+    "tangents_of",
 ]
 
 Positions = tuple[int, ...]
@@ -88,20 +88,44 @@ def _ends(
     return [nodes[i] for i in chosen], [names[i] for i in chosen]
 
 
+def tangents_of(function: Function, sources: Sequence[int] | None = None) -> Function:
+    """Return the tangents of all outputs, from the inputs and then the tangents of `sources`.
+
+    `sources` are positions of inputs, all of them where None.
+    """
+    return _alone(pushed, function, sources)
+
+
+def cotangents_of(
+    function: Function, sources: Sequence[int] | None = None, suffix: str = "_bar"
+) -> Function:
+    """Return the cotangents of `sources`, from the inputs and then the cotangents of all outputs.
+
+    `sources` are positions of inputs, all of them where None.
+    """
+    return _alone(pulled, function, sources, suffix=suffix)
+
+
+def _alone(
+    transform: Callable[..., Function],
+    function: Function,
+    sources: Sequence[int] | None,
+    **more: Any,
+) -> Function:
+    """Return a product by all outputs without these outputs."""
+    chosen = range(len(function.inputs)) if sources is None else sources
+    count = len(function.outputs)
+    whole = transform(function, tuple(chosen), tuple(range(count)), **more)
+    return selected(whole, whole.outputs[count:], whole.output_names[count:])
+
+
 def curvature(function: Function, sources: Positions) -> Function:
     """Return H ẋ for output 0, by source; the directions ẋ of `sources` are further inputs."""
-    whole = gradients(function, sources)
-    names = [function.inputs[i] for i in sources]
+    whole, (_, names) = gradients(function, sources), _ends(function, sources)
     slopes = selected(whole, whole.outputs[len(function.outputs) :], names)
-    every = tuple(range(len(sources)))
     if goes_forward(slopes):
-        return later_outputs(pushed(slopes, sources, every), len(sources))
-    return later_outputs(pulled(slopes, sources, every, suffix="_dot"), len(sources))
-
-
-def later_outputs(function: Function, count: int, structure: Structure | None = None) -> Function:
-    """Return a function without its first `count` outputs."""
-    return selected(function, function.outputs[count:], function.output_names[count:], structure)
+        return tangents_of(slopes, sources)
+    return cotangents_of(slopes, sources, suffix="_dot")
 
 
 def swept(function: Function, sources: Positions, outputs: Positions, *, forward: bool) -> Function:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
-from difflab.autodiff.engine.argnums import curvature, later_outputs, pulled, pushed, split
+from difflab.autodiff.engine.argnums import curvature, pulled, pushed, split, tangents_of
 from difflab.autodiff.functions import flat
 from difflab.autodiff.lifting import AnyCallable, Call, call_at, vectors
 from difflab.autodiff.recording import computed
@@ -177,7 +178,7 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     (8.0, 12.0, 120.0)
     """
     if isinstance(fun, Function) and not primals and fun.inputs:
-        return later_outputs(_by_everything(fun, pushed), len(fun.outputs), fun.structure)
+        return replace(tangents_of(rolled(fun, LARGE)), structure=fun.structure)
     call = call_at(fun, primals, "linearize", has_aux)
     outputs, apply = _prepared(call, pushed)
     run, shapes = call.run, call.shapes()
