@@ -12,7 +12,6 @@ from difflab.autodiff.engine.sweep import Sweep, filled, fresh_inputs, spread
 from difflab.autodiff.engine.taylor import taylor_terms
 from difflab.autodiff.functions.elements import owner_of
 from difflab.errors import InputError
-from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import pack, reshape, scatter
@@ -22,7 +21,6 @@ __all__ = [
     "derivatives_along",
     "higher_derivative",
     "require_order",
-    "taylor_coefficients",
 ]
 
 _HIGHEST = 170
@@ -58,44 +56,6 @@ def derivatives_along(
         [*function.outputs, *found],
         [*function.output_names, *names],
     )
-
-
-def taylor_coefficients(function: Function, order: int) -> Function:
-    r"""Return the Taylor coefficients of the outputs, up to `order`.
-
-    The coefficients :math:`y_0, \dots, y_d` of :math:`f(x + t \dot x) = \sum_k y_k t^k` take
-    O(d²) operations for each operation of f (Griewank & Walther, *Evaluating Derivatives*,
-    2nd ed., §13.2).
-
-    Parameters
-    ----------
-    function : Function
-        With any inputs and outputs.
-    order : int
-        The order d.
-
-    Returns
-    -------
-    Function
-        Inputs: those of `function`, then for each ``x`` a direction ``x_dot`` of its shape; none
-        if the only input is a number. Outputs: for each output of shape s an array (d + 1,) + s.
-
-    Raises
-    ------
-    InputError
-        The order is not an integer from 1 to 170.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> taylor_coefficients(dl.parse("1/(1 - x)"), 4)(0.0).tolist()
-    [1.0, 1.0, 1.0, 1.0, 1.0]
-    """
-    require_function(function, "taylor")
-    require_order(order, "taylor")
-    everything = tuple(range(len(function.inputs)))
-    unit = function.input_shapes == ((),)
-    return coefficients(function, everything, tuple(range(len(function.outputs))), order, unit=unit)
 
 
 def coefficients(

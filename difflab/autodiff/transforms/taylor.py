@@ -9,7 +9,6 @@ from difflab.autodiff.functions.series import (
     coefficients,
     derivatives_along,
     require_order,
-    taylor_coefficients,
 )
 from difflab.autodiff.lifting import AnyCallable, Call, call_at, vectors
 from difflab.errors import InputError
@@ -121,7 +120,8 @@ def taylor(fun: AnyCallable, x: Any = None, order: int = 1, direction: Any = Non
     """
     require_order(order, "taylor")
     if x is None and isinstance(fun, Function):
-        return taylor_coefficients(fun, order)
+        every = range(len(fun.inputs)), range(len(fun.outputs))
+        return coefficients(fun, *every, order, unit=fun.input_shapes == ((),))
     call = call_at(fun, (x,), "taylor")
     along: list[Any] = []
     if direction is not None:
