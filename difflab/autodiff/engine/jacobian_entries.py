@@ -15,7 +15,7 @@ from difflab.autodiff.engine.elimination import eliminate
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.masked import resolved
 from difflab.autodiff.engine.reverse import cotangents
-from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.autodiff.engine.sweep import Sweep, spread, unit
 from difflab.errors import InputError
 from difflab.graph.builder import Builder
 from difflab.graph.counts import operation_count
@@ -116,9 +116,7 @@ def _by_reverse(function: Function) -> tuple[Sweep, Node]:
     sweep = Sweep(function)
     bars: list[Node] = []
     for number, key in _output_elements(sweep):
-        seed = sweep.constant(1)
-        if key != ():
-            seed = scatter(seed, keys=(key,), shape=sweep.builder.shape(number))
+        seed = unit(sweep, sweep.builder.shape(number), key)
         bars += cotangents(sweep, {number: seed}, function.input_nodes)
     return sweep, packed(sweep, bars)
 
@@ -131,10 +129,8 @@ def _by_forward(function: Function) -> tuple[Sweep, Node]:
     columns: list[list[Node]] = []
     for source, shape in zip(function.input_nodes, function.input_shapes, strict=True):
         for key in _keys(shape):
-            seed = sweep.constant(1)
-            if shape != ():
-                seed = scatter(seed, keys=(key,), shape=shape)
-            columns.append(_numbers(sweep, push_forward(sweep, {source: seed}, nodes), outputs))
+            dots = push_forward(sweep, {source: unit(sweep, shape, key)}, nodes)
+            columns.append(_numbers(sweep, dots, outputs))
     numbers = [column[row] for row in range(len(outputs)) for column in columns]
     return sweep, packed(sweep, numbers)
 

@@ -8,10 +8,11 @@ from difflab.autodiff.engine.squares import with_sums_of_squares
 from difflab.autodiff.engine.zeros import Zeros
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import Graph
+from difflab.graph.ir import Graph, Shape
 from difflab.graph.node import Node
+from difflab.primitives import scatter
 
-__all__ = ["Sweep", "filled", "fresh_inputs", "spread"]
+__all__ = ["Sweep", "filled", "fresh_inputs", "spread", "unit"]
 
 
 class Sweep:
@@ -61,6 +62,12 @@ def filled(sweep: Sweep, found: Mapping[int, Node], numbers: Sequence[int]) -> l
     """Return tangents or cotangents of the shapes of nodes; zeros where none is found."""
     zero = sweep.constant(0)
     return [spread(found.get(number, zero), sweep.graph.shape(number)) for number in numbers]
+
+
+def unit(sweep: Sweep, shape: Shape, key: tuple[int, ...]) -> Node:
+    """Return an array with 1 at an index and 0 elsewhere; the number 1 for the shape ()."""
+    one = sweep.constant(1)
+    return scatter(one, keys=(key,), shape=shape) if shape else one
 
 
 def fresh_inputs(

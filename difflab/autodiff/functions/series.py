@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from difflab.autodiff.engine.jacobian_entries import elements
-from difflab.autodiff.engine.sweep import Sweep, filled, fresh_inputs, spread
+from difflab.autodiff.engine.sweep import Sweep, filled, fresh_inputs, spread, unit
 from difflab.autodiff.engine.taylor import taylor_terms
 from difflab.autodiff.functions.elements import owner_of
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.primitives import pack, reshape, scatter
+from difflab.primitives import pack, reshape
 
 __all__ = [
     "coefficients",
@@ -103,11 +103,9 @@ def higher_derivative(
     """
     sweep = Sweep(function)
     position, inside = owner_of(function, column)
-    shape, seed = function.input_shapes[position], sweep.constant(1)
-    if shape:
-        key = tuple(int(i) for i in np.unravel_index(inside, shape))
-        seed = scatter(seed, keys=(key,), shape=shape)
-    given = {function.input_nodes[position]: [seed]}
+    shape = function.input_shapes[position]
+    key = tuple(int(i) for i in np.unravel_index(inside, shape)) if shape else ()
+    given = {function.input_nodes[position]: [unit(sweep, shape, key)]}
     last = {
         number: terms[-1]
         for number, terms in zip(

@@ -13,12 +13,13 @@ from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.functions.chosen import Names
 from difflab.autodiff.functions.flat import in_one_vector, require_scalar
 from difflab.autodiff.sparsity.acyclic import color_acyclic, substitution
-from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both, readable
+from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both
 from difflab.autodiff.sparsity.coloring import (
     color_columns,
     color_count,
     color_symmetric,
     fullest,
+    readable,
 )
 from difflab.autodiff.sparsity.columns import Columns
 from difflab.autodiff.sparsity.compressed import compressed
