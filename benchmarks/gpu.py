@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.functions.transforms import value_and_gradient
+from difflab.autodiff import value_and_gradient
 from difflab.errors import DifflabError, MissingDependencyError, UnsupportedError
 from difflab.execute import compile
 from difflab.language import parse

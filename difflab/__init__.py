@@ -56,7 +56,7 @@ array([5.5       , 1.71633781])
 
 # This module is the public API and nothing else: every name is found on its floor of the house
 # when it is first asked for (PEP 562), so that ``import difflab`` loads nothing. It may name every
-# floor; no floor uses more of it than the version.
+# floor; no floor uses more of it than the version, and a Function its methods that lie above it.
 
 from __future__ import annotations
 
@@ -198,6 +198,13 @@ _HOMES = {
     "CustomFunction": "difflab.graph.custom.function",
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
+    "Function.draw": "difflab.report.drawn",
+    "Function.explore": "difflab.explore.shown",
+    "Function.passes": "difflab.report.passes",
+    "Function.readable_latex": "difflab.interop.formats.tidy_latex",
+    "Function.text": "difflab.language.printers",
+    "Function.to_sympy": "difflab.interop.simplification",
+    "Function.trace": "difflab.report.trace.shown",
     "Tensor": "difflab.eager",
     "apply": "difflab.interop.large",
     "checkpoint": "difflab.eager",
@@ -279,8 +286,9 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'difflab' has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
+    value: object = getattr(import_module(home), name.removeprefix("Function."))
+    if name in __all__:
+        globals()[name] = value
     return value
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.adbench.problems import AdbenchProblem, JacobianKind
-from difflab.autodiff.callables.grad import grad
-from difflab.autodiff.callables.jacobian import jacfwd, jacrev
+from difflab.autodiff.transforms.grad import grad
+from difflab.autodiff.transforms.jacobian import jacfwd, jacrev
 from difflab.core.optional import absence
 from difflab.execute import compile
 from difflab.graph.trace import trace

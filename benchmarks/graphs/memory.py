@@ -32,7 +32,7 @@ def _arrays(rows: int) -> tuple[Any, Any]:
 
 
 def _difflab(checkpoints: bool, steps: int, rows: int) -> Callable[[], Any]:
-    from difflab.autodiff.functions.transforms import gradient
+    from difflab.autodiff import gradient
     from difflab.eager import checkpoint
     from difflab.execute.compiled import compile
     from difflab.graph.trace import trace

@@ -119,8 +119,8 @@ def _scanned(xp: Any, scan: Callable[..., Any], zeros: Any) -> Callable[..., Any
 
 
 def _scan_difflab(steps: int, *, slope: bool) -> Ready:
-    from difflab.autodiff.callables.grad import value_and_grad
     from difflab.autodiff.control.loops import scan
+    from difflab.autodiff.transforms.grad import value_and_grad
     from difflab.execute.jit.jit import jit
 
     values, loss = _cell(steps), _scanned(np, scan, np.zeros(HIDDEN))
@@ -172,7 +172,7 @@ def _direction() -> tuple[Any, Any]:
 
 
 def _forward_difflab(_: int) -> Ready:
-    from difflab.autodiff.callables.products import jvp
+    from difflab.autodiff.transforms.products import jvp
 
     x, v = _direction()
     return Ready(lambda: jvp(_loop(np), (x,), (v,)), _leaves)

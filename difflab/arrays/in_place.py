@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from difflab.arrays.given import as_array, mismatch, shape_of
-from difflab.arrays.shapes import broadcast_to, fits, reshape, stack
+from difflab.arrays.shapes import broadcast_to, fits, reshape, stack, without_leading_ones
 from difflab.arrays.updates import replaced
 from difflab.core.place import at_users_line
 from difflab.core.storage import View
@@ -245,22 +245,13 @@ def _mask(mask: Any) -> Any:
 
 def copied_to(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Write elements to an array, where a mask holds."""
-    target, src = _target("copyto", dst), _without_leading_ones(as_elements(src), dst)
+    target, src = _target("copyto", dst), without_leading_ones(as_elements(src), len(shape_of(dst)))
     if where is not True:
         src = _where(_mask(where), src, target)
     overwrite(target, src, "numpy.copyto", casting=casting)
 
 
 _where = where
-
-
-def _without_leading_ones(src: Any, dst: Any) -> Any:
-    """Return elements without leading axes of size 1 that their target lacks."""
-    shape = shape_of(as_array(src))
-    surplus = len(shape) - len(shape_of(dst))
-    if surplus > 0 and set(shape[:surplus]) == {1}:
-        return reshape(as_array(src), shape[surplus:])
-    return src
 
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:

@@ -73,6 +73,23 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     return apply(rows.reshape, x, shape=new, rank=len(old))
 
 
+def without_leading_ones(x: Array, rank: int) -> Array:
+    """Return values for a part of `rank` axes, without the leading axes of size 1 that it lacks.
+
+    NumPy drops these where values are assigned to a part.
+
+    Examples
+    --------
+    >>> without_leading_ones(np.ones((1, 1, 3)), 1).shape, without_leading_ones(2.0, 1)
+    ((3,), 2.0)
+    """
+    shape = shape_of(as_array(x))
+    surplus = len(shape) - rank
+    if surplus > 0 and set(shape[:surplus]) == {1}:
+        return reshape(x, shape[surplus:])
+    return x
+
+
 def ravel(x: Array) -> Array:
     """Return the elements in one axis: a view where they follow each other in memory, else a copy.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from difflab import primitives as rows
 from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
-from difflab.arrays.shapes import broadcast_to, reshape, take
+from difflab.arrays.shapes import broadcast_to, reshape, take, without_leading_ones
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.errors import IndexingError, InputError
@@ -136,11 +136,7 @@ def _is_computed(key: Any) -> bool:
 
 def _fitted(new: Any, part: Shape) -> Array:
     """Broadcast new values to a part; leading axes of size 1 are dropped, as NumPy does."""
-    new = as_array(new)
-    shape = shape_of(new)
-    while len(shape) > len(part) and shape[0] == 1:
-        shape = shape[1:]
-    return broadcast_to(reshape(new, shape), part)
+    return broadcast_to(without_leading_ones(as_array(new), len(part)), part)
 
 
 def replaced(value: Array, places: np.ndarray[Any, Any], part: Array) -> Array:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from difflab.autodiff.engine.argnums import pulled
+from difflab.autodiff.engine.argnums import cotangents_of
 from difflab.graph.custom.call import Context
 from difflab.graph.custom.function import CustomFunction
 from difflab.graph.function import Function
-from difflab.graph.rewritten import selected
 
 __all__ = ["Evaluation", "Layer"]
 
@@ -49,10 +48,7 @@ class Layer:
         """Return the cotangents of some inputs, from the inputs and the outputs' cotangents."""
         found = self.pulls.get(sources)
         if found is None:
-            count = len(self.function.outputs)
-            whole = pulled(self.function, sources, tuple(range(count)))
-            names = whole.output_names[count:]
-            function = selected(whole, whole.outputs[count:], names)
+            function = cotangents_of(self.function, sources)
             found = self.pulls[sources] = Layer(function, self.prepare)
         return found
 

@@ -26,7 +26,7 @@ from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.point_values import PointValues
 from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
-from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
 from difflab.graph.values import first_carrier
 
@@ -69,6 +69,22 @@ class Recording:
     auxiliary: tuple[list[Any], Structure]
     precisions: list[Precision]
     in_double: bool
+
+    @classmethod
+    def of(cls, function: Function, has_aux: bool) -> Recording:
+        """Return a Function as a recording; with `has_aux` its first output alone is the result."""
+        count = len(function.outputs)
+        others = [AuxOutput(k) for k in range(1, count)]
+        auxiliary = flatten(others[0] if len(others) == 1 else tuple(others))
+        structure = function.structure or flatten(tuple(range(count)))[1]
+        if has_aux or (function.structure is None and count == 1):
+            structure = LEAF
+        results = 1 if has_aux else count
+        return cls(function, results, structure, [], auxiliary, [DOUBLE] * count, True)
+
+    def result(self, outputs: Sequence[Any]) -> Any:
+        """Return the result, given the values of all outputs."""
+        return unflatten(self.structure, outputs[: self.results])
 
     def typed(self, outputs: Sequence[Any]) -> list[Any]:
         """Return outputs, or values for them such as tangents, in the dtypes of the code."""

@@ -76,11 +76,38 @@ class ExplorePage:
 def explore(
     function: Function, at: Mapping[str, Any] | None = None, *, verdicts: bool = True
 ) -> ExplorePage:
-    """Return the page of a function at a point: `Function.explore`.
+    """Return the page of ``difflab explore``, on which the derivative is followed by steps.
+
+    Arrays are followed element by element. The page computes in the browser, at any point, with
+    the JavaScript that difflab prints; the verdicts on the methods are those at `at`.
+
+    Parameters
+    ----------
+    at : mapping, optional
+        A value for every input; by default a point inside the domain is chosen.
+    verdicts : bool
+        Whether the methods are compared at the point, and the page shows their verdicts.
+
+    Returns
+    -------
+    ExplorePage
+        Shows itself in a notebook; ``html()`` is the page, and ``save("page.html")`` writes it.
+
+    Raises
+    ------
+    InputError
+        An operation on arrays or a loop cannot be followed on numbers, or the page would be
+        too large.
+    PointError
+        A value is missing, unknown, not finite or of the wrong shape.
+    UnsupportedError
+        JavaScript has no function for an operation, such as ``digamma``.
 
     Examples
     --------
     >>> import difflab as dl
+    >>> dl.parse("x*sin(y)").explore({"x": 2, "y": 0})
+    <page of x*sin(y) at x = 2, y = 0>
     >>> explore(dl.parse("x*sin(y)"), {"x": 2, "y": 1}, verdicts=False)
     <page of x*sin(y) at x = 2, y = 1>
     """

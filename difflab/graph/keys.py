@@ -42,8 +42,6 @@ def picked(value: Any, key: Any) -> Any:
     ((3, 2), (1, 2), tensor([1., 4.]))
     """
     shape = value.shape
-    if isinstance(key, bool | np.bool_):  # one truth value is a mask without axes
-        key = np.asarray(key)
     entries = key if isinstance(key, tuple) else (key,)
     if any(isinstance(entry, bool | np.bool_) for entry in entries):
         places = chosen_places(entries, shape)

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.engine.argnums import pulled, pushed
+from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
 from difflab.errors import InputError
 from difflab.execute.compiled import Compiled, compile
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.repetition import LARGE, rolled
-from difflab.graph.rewritten import selected
 from difflab.graph.values import check_shape
 
 __all__ = ["CompiledOperation", "aligned_shape", "operation", "wrapped"]
@@ -88,11 +87,8 @@ class CompiledOperation:
         """The computation, built when it is first needed: a custom row may have one product."""
         if not self.sources:
             return self.base
-        outputs = tuple(range(len(self.base.outputs)))
-        derive = pulled if self.transposed else pushed
-        whole = derive(rolled(self.base, LARGE), self.sources, outputs)
-        count = len(outputs)
-        return selected(whole, whole.outputs[count:], whole.output_names[count:])
+        derive = cotangents_of if self.transposed else tangents_of
+        return derive(rolled(self.base, LARGE), self.sources)
 
     @cached_property
     def _call(self) -> Compiled:

@@ -93,7 +93,26 @@ def simplified(function: Function, *, anyway: bool = False) -> Simplified:
 
 
 def to_sympy(function: Function) -> Any:
-    """Return the flattened outputs in SymPy, the only one alone; see `Function.to_sympy`."""
+    """Return the formula as an expression of SymPy, with a symbol for each input.
+
+    The symbols are real and have the inputs' names.
+
+    Returns
+    -------
+    sympy.Expr or list of sympy.Expr
+        The elements of the outputs in order; the only one alone.
+
+    Raises
+    ------
+    UnsupportedError
+        An input is an array, or SymPy cannot express the function.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> dl.parse("x*sin(y)/2").to_sympy()
+    x*sin(y)/2
+    """
     sympy = require("sympy")
     if any(function.input_shapes):
         raise UnsupportedError("SymPy has formulas of numbers; an input is an array")

@@ -68,8 +68,8 @@ class Automatic:
         return AutomaticDerivative(derivative, problem.target)
 
     def _derivative(self, function: Function, problem: Problem) -> Function:
+        from difflab.autodiff import jacobian
         from difflab.autodiff.engine.custom import goes_forward
-        from difflab.autodiff.functions.transforms import jacobian
 
         _refuse_endless(function, self._mode, problem.timeout)
         if problem.order == 1:

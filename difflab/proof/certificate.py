@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from difflab.autodiff.functions.transforms import jacobian
+from difflab.autodiff import jacobian
 from difflab.core.files import write_whole
 from difflab.core.strict_json import dumps, strict
 from difflab.core.wording import counted

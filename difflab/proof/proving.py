@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, Literal
 
-from difflab.autodiff.functions.transforms import jacobian
+from difflab.autodiff import jacobian
 from difflab.balls.limit import TIMEOUT, in_time, reached
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.checks import require_timeout

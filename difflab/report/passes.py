@@ -59,11 +59,20 @@ class PassesReport(tuple[PassStep, ...]):
 
 
 def passes(function: Function) -> PassesReport:
-    """Return what each pass of the pipeline changes in a function: `Function.passes`.
+    """Return what each pass of the pipeline changes, as ``difflab graph --passes`` prints it.
+
+    Returns
+    -------
+    PassesReport
+        A sequence of steps, each with the pass (``done``), the function ``before`` and
+        ``after``, and their ``sizes``. Its `str` is the table, and it shows itself in a
+        notebook.
 
     Examples
     --------
     >>> import difflab as dl
+    >>> [step.done.name for step in dl.parse("x^1 + 2*3").passes() if step.changed]
+    ['constant folding', 'simplification']
     >>> [str(step.after) for step in passes(dl.parse("x*1 + 2*3")) if step.changed]
     ['x*1 + 6', 'x + 6']
     """

@@ -116,8 +116,8 @@ def declared_gradient(
 
 
 def _jacobian(graph: Function, x: Array) -> Array:
+    from difflab.autodiff import jacobian
     from difflab.autodiff.engine.custom import goes_forward
-    from difflab.autodiff.functions.transforms import jacobian
 
     try:
         found = jacobian(graph, mode="reverse").values(x)

@@ -128,8 +128,8 @@ def test_rows_without_a_rule_are_applied_one_by_one(monkeypatch) -> None:
 
 
 def test_parts_of_every_shape_are_packed() -> None:
+    from difflab.autodiff import gradient
     from difflab.autodiff.engine.batching import batched
-    from difflab.autodiff.functions.transforms import gradient
 
     f = dl.trace(lambda w, s, c: s * np.sum(w * w) * np.sum(c), A, 1.0, V)
     mapped = batched(gradient(f), (True, False, False), 2)

@@ -67,8 +67,8 @@ def test_products_are_dual_over_trees() -> None:
 
 
 def test_linear_parts_repeat_nothing_of_the_forward_computation() -> None:
-    from difflab.autodiff.callables.products import _divided
     from difflab.autodiff.engine.argnums import pulled, pushed
+    from difflab.autodiff.transforms.products import _divided
 
     f = dl.trace(lambda x: np.exp(np.sin(x) * x) / (1 + x * x), X)
     for transform in (pushed, pulled):

@@ -13,8 +13,8 @@ import pytest
 
 import difflab as dl
 import difflab.primitives as table
-from difflab.autodiff.functions.partial import partial_derivative
-from difflab.autodiff.functions.series import higher_derivative, taylor_coefficients
+from difflab.autodiff.functions.series import higher_derivative
+from difflab.autodiff.transforms.partial import partial_derivative
 from difflab.core.primitive import Primitive
 from difflab.graph.composition import composed
 from difflab.graph.function import Function
@@ -83,7 +83,7 @@ SMALL_AFTER_LARGE = {"log_ndtr": 1e-12, "log_ndtr_derivative": 1e-12}
 @for_each("name", ROWS)
 def test_every_row_matches_differences(name: str) -> None:
     function, order = along_a_line(ROWS[name]), 6
-    found = taylor_coefficients(function, order)(0.0)
+    found = dl.taylor(function, order=order)(0.0)
     expected = differences(function, 0.0, order)
     for mine, exact in zip(found, expected, strict=True):
         bound = SMALL_AFTER_LARGE.get(name, 1e-13) * max(abs(exact), 1e-3)
@@ -106,7 +106,7 @@ def test_order_30_matches_power_series_with_proved_digits(name: str) -> None:
 @pytest.mark.parametrize("name", ["sin", "exp", "tanh", "asinh", "atan2", "logaddexp", "power"])
 def test_the_cost_grows_with_the_square_of_the_order(name: str) -> None:
     function = along_a_line(ROWS[name])
-    few, many = (dl.count(taylor_coefficients(function, d)).operations for d in (10, 30))
+    few, many = (dl.count(dl.taylor(function, order=d)).operations for d in (10, 30))
     assert many <= 13 * few  # 9 for large orders; a cubic cost would be 27
 
 
@@ -234,7 +234,7 @@ def test_high_partial_derivatives_take_the_smaller_graph(text: str) -> None:
     derived = partial_derivative(function, 0, order)
     exact = differences(function, 0.7, order)[order] * math.factorial(order)
     assert float(derived(0.7)) == pytest.approx(float(exact), rel=1e-11)
-    assert dl.count(derived).operations <= dl.count(taylor_coefficients(function, order)).operations
+    assert dl.count(derived).operations <= dl.count(dl.taylor(function, order=order)).operations
 
 
 @pytest.mark.parametrize(

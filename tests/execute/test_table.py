@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from difflab.autodiff.functions.transforms import gradient
+from difflab.autodiff import gradient
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute import compile

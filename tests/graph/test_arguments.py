@@ -182,16 +182,16 @@ def test_jacobian_of_a_callable_is_a_tree_of_trees_as_jaxs(jax, mode) -> None:
 
 
 def test_the_direction_follows_the_sizes(monkeypatch) -> None:
-    from difflab.autodiff.callables import jacobian as module
+    from difflab.autodiff.transforms import jacobian as module
 
     chosen = []
-    blocks = module._blocks
+    blocks = module.jacobian_blocks
 
     def spy(*args, forward):
         chosen.append(forward)
         return blocks(*args, forward=forward)
 
-    monkeypatch.setattr(module, "_blocks", spy)
+    monkeypatch.setattr(module, "jacobian_blocks", spy)
     dl.jacobian(lambda p: np.sum(p["x"]))({"x": X})
     dl.jacobian(lambda p: p["x"] * np.ones(3))({"x": 2.0})
     assert chosen == [False, True]

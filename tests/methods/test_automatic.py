@@ -159,7 +159,7 @@ def test_sizes_do_not_depend_on_what_counts_as_large(
     f = parse(text)
     found = []
     for large in (10**9, 0):
-        monkeypatch.setattr("difflab.autodiff.functions.transforms.LARGE", large)
+        monkeypatch.setattr("difflab.autodiff.functions.flat.LARGE", large)
         prepared: Any = method.prepare(Problem(f.values, f.n, f.m, f, order))
         found.append((prepared.operations, prepared.size))
     assert found[0] == found[1]

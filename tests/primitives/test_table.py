@@ -17,7 +17,7 @@ import pytest
 import sympy
 from numpy.typing import NDArray
 
-from difflab.autodiff.functions.transforms import jacobian, jvp, vjp
+from difflab.autodiff import jacobian, jvp, vjp
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.graph.builder import Builder
 from difflab.graph.counts import count

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.autodiff.functions.transforms import jacobian
+from difflab.autodiff import jacobian
 from difflab.errors import InputError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.proof import Certificate, certificate, proving

@@ -8,12 +8,11 @@ from typing import Any
 
 from difflab.autodiff.control.rows import (
     chosen_stacks,
-    cotangents_of,
     function_row,
     is_traced,
     shapes_of,
-    tangents_of,
 )
+from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, Recording, record
 from difflab.core.ownership import private

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.control.rows import function_row, tangents_of
-from difflab.autodiff.engine.argnums import pulled
+from difflab.autodiff.control.rows import function_row
+from difflab.autodiff.engine.argnums import pulled, tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, record
 from difflab.core.primitive import Primitive
 from difflab.errors import InputError
-from difflab.graph.composition import composed, inlined
+from difflab.graph.composition import inlined
 from difflab.graph.control import Checkpoint
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.footprint import peak_bytes
@@ -121,7 +121,7 @@ def _append_checkpoint(checkpoint: Checkpoint, values: Sequence[Any]) -> list[No
 def _jvp(checkpoint: Checkpoint, dots: Sequence[Node], y: Node, *args: Node) -> Node:
     """Return the tangent of the outputs: a checkpoint of the tangent map."""
     moving = [place for place, dot in enumerate(dots) if dot.builder.number(dot.id) != 0]
-    push = _with_zeros(tangents_of(checkpoint.function), len(args), moving)
+    push = tangents_of(checkpoint.function, moving)
     y_dot: Node = packed(
         _append_checkpoint(Checkpoint(push), [*args, *(dots[place] for place in moving)]),
         checkpoint.single,
@@ -145,19 +145,6 @@ def _batched(checkpoint: Checkpoint, size: int, args: list[Arg]) -> list[Node]:
     """Return the outputs of a stack of examples: a checkpoint of the function on stacks."""
     whole = batched(checkpoint.function, [is_mapped for _, is_mapped in args], size)
     return _append_checkpoint(Checkpoint(whole), [node for node, _ in args])
-
-
-def _with_zeros(push: Function, count: int, moving: Sequence[int]) -> Function:
-    """Return a tangent map of `count` arguments whose tangents are zero unless they are moving."""
-    shapes = push.input_shapes
-
-    def call(nodes: list[Node]) -> list[Node]:
-        dots = [node.filled(0) for node in nodes[:count]]
-        for place, dot in zip(moving, nodes[count:], strict=True):
-            dots[place] = dot
-        return inlined(push, [*nodes[:count], *dots])
-
-    return composed(call, [*shapes[:count], *(shapes[count + place] for place in moving)])
 
 
 @lru_cache(maxsize=512)

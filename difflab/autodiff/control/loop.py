@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from difflab.autodiff.control.backward import Backward
-from difflab.autodiff.control.rows import function_row, tangents_of, zeros
+from difflab.autodiff.control.rows import function_row, zeros
+from difflab.autodiff.engine.argnums import tangents_of
 from difflab.autodiff.engine.batching import Arg, batched, stacks, with_axis_at
 from difflab.autodiff.recording import Contents
 from difflab.core.primitive import Primitive

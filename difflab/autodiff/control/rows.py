@@ -10,16 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.engine.argnums import pulled, pushed
 from difflab.autodiff.engine.batching import Arg, packed_stacks
 from difflab.core.primitive import Primitive, custom
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Control
 from difflab.graph.custom.rows import packed
 from difflab.graph.evaluate import ArrayInterpreter
-from difflab.graph.function import Function
 from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, as_nodes
@@ -27,12 +24,10 @@ from difflab.primitives import where
 
 __all__ = [
     "chosen_stacks",
-    "cotangents_of",
     "function_row",
     "is_traced",
     "require_equal_shapes",
     "shapes_of",
-    "tangents_of",
     "zeros",
 ]
 
@@ -70,25 +65,6 @@ def require_equal_shapes(before: Sequence[Shape], after: Sequence[Shape], what: 
                 f"the {what} changes its shape from {old} to {new}",
                 hint="let the first value have the shape of the next ones: np.zeros(shape)",
             )
-
-
-def tangents_of(function: Function) -> Function:
-    """Return the tangents of all outputs, from the inputs and then their tangents."""
-    count, outs = len(function.inputs), len(function.outputs)
-    whole = pushed(function, tuple(range(count)), tuple(range(outs)))
-    return composed(lambda nodes: inlined(whole, nodes)[outs:], function.input_shapes * 2)
-
-
-def cotangents_of(function: Function, sources: Sequence[int] | None = None) -> Function:
-    """Return the cotangents of inputs, from all inputs and then the outputs' cotangents.
-
-    `sources` are the positions of those inputs, all of them where None.
-    """
-    count, outs = len(function.inputs), len(function.outputs)
-    chosen = range(count) if sources is None else sources
-    whole = pulled(function, tuple(chosen), tuple(range(outs)))
-    shapes = [*function.input_shapes, *function.output_shapes]
-    return composed(lambda nodes: inlined(whole, nodes)[outs:], shapes)
 
 
 def zeros(builder: Builder, shapes: Sequence[Shape]) -> list[Node]:

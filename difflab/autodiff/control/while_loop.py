@@ -10,11 +10,10 @@ import numpy as np
 
 from difflab.autodiff.control.rows import (
     chosen_stacks,
-    cotangents_of,
     function_row,
-    tangents_of,
     zeros,
 )
+from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
 from difflab.autodiff.engine.batching import Arg, batched, stacks
 from difflab.autodiff.recording import Contents
 from difflab.core.primitive import Primitive

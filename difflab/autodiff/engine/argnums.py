@@ -7,14 +7,16 @@ can be cached.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff.engine.batching import batched, with_axis_at
-from difflab.autodiff.engine.forward import push_forward
-from difflab.autodiff.engine.reverse import pull_back
+from difflab.autodiff.engine.custom import goes_forward
+from difflab.autodiff.engine.forward import tangents
+from difflab.autodiff.engine.reverse import cotangents
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
@@ -22,9 +24,22 @@ from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
 from difflab.graph.repetition import LARGE, rolled
 from difflab.graph.rewrite import rewrite
-from difflab.primitives import reshape, scatter
+from difflab.graph.rewritten import selected
+from difflab.primitives import scatter
 
-__all__ = ["gradients", "jacobians", "part_of", "pulled", "pushed", "split", "swept"]
+__all__ = [
+    "cotangents_of",
+    "curvature",
+    "gradients",
+    "jacobian_blocks",
+    "jacobians",
+    "part_of",
+    "pulled",
+    "pushed",
+    "split",
+    "swept",
+    "tangents_of",
+]
 
 Positions = tuple[int, ...]
 
@@ -33,45 +48,84 @@ def gradients(function: Function, sources: Positions) -> Function:
     """Return all outputs, then the cotangents of `sources` for output 0 with cotangent 1."""
     function = rolled(function, LARGE)
     sweep = Sweep(function)
+    output, starts, names = function.outputs[0], *_ends(function, sources)
     seed = spread(sweep.constant(1), function.output_shapes[0])
-    bars = _pull(sweep, {function.outputs[0]: seed}, sources)
-    return _with_parts(sweep, [], bars, [f"{function.inputs[i]}_bar" for i in sources])
+    return _with_parts(sweep, [], cotangents(sweep, {output: seed}, starts), names, "_bar")
 
 
 def pushed(function: Function, sources: Positions, outputs: Positions) -> Function:
     """Return all outputs, then the tangents of `outputs`; tangents of `sources` are inputs."""
     sweep = Sweep(function)
-    seeds = fresh_inputs(
-        sweep,
-        [function.inputs[i] for i in sources],
-        [function.input_shapes[i] for i in sources],
-        "_dot",
-    )
-    directions = {function.input_nodes[i]: seed for i, seed in zip(sources, seeds, strict=True)}
-    dots = _push(sweep, directions, outputs)
-    return _with_parts(sweep, seeds, dots, [f"{function.output_names[i]}_dot" for i in outputs])
+    ends, names = _ends(function, outputs, out=True)
+    seeds, dots = _seeds(sweep, *_ends(function, sources), "_dot")
+    return _with_parts(sweep, seeds, tangents(sweep, dots, ends), names, "_dot")
 
 
 def pulled(
-    function: Function, sources: Positions, outputs: Positions, *, joins: bool = False
+    function: Function,
+    sources: Positions,
+    outputs: Positions,
+    *,
+    joins: bool = False,
+    suffix: str = "_bar",
 ) -> Function:
     """Return all outputs, then the cotangents of `sources`; those of `outputs` are inputs.
 
-    See `Sweep` for `joins`.
+    See `Sweep` for `joins`; the names of the inputs end with `suffix`.
     """
     sweep = Sweep(function, joins=joins)
-    seeds = fresh_inputs(
-        sweep,
-        [function.output_names[i] for i in outputs],
-        [function.output_shapes[i] for i in outputs],
-        "_bar",
-    )
-    totals: dict[int, Node] = {}
-    for i, seed in zip(outputs, seeds, strict=True):
-        number = function.outputs[i]
-        totals[number] = totals[number] + seed if number in totals else seed
-    bars = _pull(sweep, totals, sources)
-    return _with_parts(sweep, seeds, bars, [f"{function.inputs[i]}_bar" for i in sources])
+    starts, names = _ends(function, sources)
+    seeds, bars = _seeds(sweep, *_ends(function, outputs, out=True), suffix)
+    return _with_parts(sweep, seeds, cotangents(sweep, bars, starts), names, "_bar")
+
+
+def _ends(
+    function: Function, chosen: Positions, *, out: bool = False
+) -> tuple[list[int], list[str]]:
+    """Return the nodes and the names of some inputs or outputs."""
+    nodes = function.outputs if out else function.input_nodes
+    names = function.output_names if out else function.inputs
+    return [nodes[i] for i in chosen], [names[i] for i in chosen]
+
+
+def tangents_of(function: Function, sources: Sequence[int] | None = None) -> Function:
+    """Return the tangents of all outputs, from the inputs and then the tangents of `sources`.
+
+    `sources` are positions of inputs, all of them where None.
+    """
+    return _alone(pushed, function, sources)
+
+
+def cotangents_of(
+    function: Function, sources: Sequence[int] | None = None, suffix: str = "_bar"
+) -> Function:
+    """Return the cotangents of `sources`, from the inputs and then the cotangents of all outputs.
+
+    `sources` are positions of inputs, all of them where None.
+    """
+    return _alone(pulled, function, sources, suffix=suffix)
+
+
+def _alone(
+    transform: Callable[..., Function],
+    function: Function,
+    sources: Sequence[int] | None,
+    **more: Any,
+) -> Function:
+    """Return a product by all outputs without these outputs."""
+    chosen = range(len(function.inputs)) if sources is None else sources
+    count = len(function.outputs)
+    whole = transform(function, tuple(chosen), tuple(range(count)), **more)
+    return selected(whole, whole.outputs[count:], whole.output_names[count:])
+
+
+def curvature(function: Function, sources: Positions) -> Function:
+    """Return H ẋ for output 0, by source; the directions ẋ of `sources` are further inputs."""
+    whole, (_, names) = gradients(function, sources), _ends(function, sources)
+    slopes = selected(whole, whole.outputs[len(function.outputs) :], names)
+    if goes_forward(slopes):
+        return tangents_of(slopes, sources)
+    return cotangents_of(slopes, sources, suffix="_dot")
 
 
 def swept(function: Function, sources: Positions, outputs: Positions, *, forward: bool) -> Function:
@@ -80,16 +134,14 @@ def swept(function: Function, sources: Positions, outputs: Positions, *, forward
     Its seed is the last input, or the constant 1 where that source or output is a number.
     """
     sweep = Sweep(function)
-    if forward:
-        (source,), names = sources, [f"{function.output_names[i]}_dot" for i in outputs]
-        start, shape = function.input_nodes[source], function.input_shapes[source]
-    else:
-        (output,), names = outputs, [f"{function.inputs[i]}_bar" for i in sources]
-        start, shape = function.outputs[output], function.output_shapes[output]
+    (starts, ins), (ends, outs) = _ends(function, sources), _ends(function, outputs, out=True)
+    (start,) = starts if forward else ends
+    shape = sweep.graph.shape(start)
     seeds = fresh_inputs(sweep, ["seed"], [shape], "") if shape else []
     sweep.zeros.units.update(node.id for node in seeds)
     seed = {start: seeds[0] if seeds else sweep.constant(1)}
-    parts = _push(sweep, seed, outputs) if forward else _pull(sweep, seed, sources)
+    parts = tangents(sweep, seed, ends) if forward else cotangents(sweep, seed, starts)
+    names = [f"{name}_dot" for name in outs] if forward else [f"{name}_bar" for name in ins]
     inputs = [*function.input_nodes, *(node.id for node in seeds)]
     return Function.build(sweep.builder, inputs, [part.id for part in parts], names)
 
@@ -97,30 +149,48 @@ def swept(function: Function, sources: Positions, outputs: Positions, *, forward
 def jacobians(
     function: Function, sources: Positions, outputs: Positions, *, forward: bool
 ) -> Function:
-    """Return the Jacobian of every output by every source, of the output's shape + its.
-
-    A sweep is made once for each source (or output) and applied to a stack of unit seeds.
-    """
+    """Return the Jacobian of every output by every source, of the output's shape + its."""
     builder = Builder()
     inputs = [
         Node(builder, builder.input(name, shape))
         for name, shape in zip(function.inputs, function.input_shapes, strict=True)
     ]
-    blocks: dict[tuple[int, int], Node] = {}
+
+    def stacks(ins: Positions, outs: Positions) -> list[Node]:
+        return _on_unit_seeds(swept(function, ins, outs, forward=forward), inputs)
+
+    blocks = jacobian_blocks(function, sources, outputs, stacks, forward=forward)
+    names = [
+        f"{function.output_names[o]}_by_{function.inputs[i]}" for o in outputs for i in sources
+    ]
+    parts = [block.id for block in blocks]
+    ids = [node.id for node in inputs]
+    return Function.build(builder, ids, parts, names, arguments=function.arguments)
+
+
+def jacobian_blocks(
+    function: Function,
+    sources: Positions,
+    outputs: Positions,
+    stacks: Callable[[Positions, Positions], Sequence[Any]],
+    *,
+    forward: bool,
+) -> list[Any]:
+    """Return the Jacobian of every output by every source: nodes or arrays.
+
+    A sweep is made once for each source (or output) and applied to a stack of unit seeds:
+    `stacks` returns its results, given its sources and outputs.
+    """
+    blocks: dict[tuple[int, int], Any] = {}
     sweeps = [((i,), outputs) for i in sources] if forward else [(sources, (o,)) for o in outputs]
     for ins, outs in sweeps:
-        one = swept(function, ins, outs, forward=forward)
-        stacks = _on_unit_seeds(one, inputs)
         pairs = [(o, i) for o in outs for i in ins]
-        for (o, i), stack in zip(pairs, stacks, strict=True):
+        for (o, i), stack in zip(pairs, stacks(ins, outs), strict=True):
             out, shape = function.output_shapes[o], function.input_shapes[i]
-            if forward and shape and out:
+            if forward and shape:
                 stack = with_axis_at(stack, 0, len(out))
-            blocks[o, i] = reshape(stack, shape=out + shape, rank=stack.ndim)
-    order = [(o, i) for o in outputs for i in sources]
-    names = [f"{function.output_names[o]}_by_{function.inputs[i]}" for o, i in order]
-    parts = [blocks[pair].id for pair in order]
-    return Function.build(builder, [node.id for node in inputs], parts, names)
+            blocks[o, i] = stack.reshape(out + shape)
+    return [blocks[o, i] for o in outputs for i in sources]
 
 
 def _on_unit_seeds(one: Function, inputs: list[Node]) -> list[Node]:
@@ -189,26 +259,20 @@ def part_of(
     return Function.build(builder, list(known.values()), [copied[n] for n in outputs], names)
 
 
-def _push(sweep: Sweep, seeds: dict[int, Node], outputs: Positions) -> list[Node]:
-    """Return the tangents of `outputs`, of their shapes."""
-    function = sweep.function
-    dots = push_forward(sweep, seeds, function.outputs)
-    zero = sweep.constant(0)
-    return [spread(dots.get(function.outputs[i], zero), function.output_shapes[i]) for i in outputs]
-
-
-def _pull(sweep: Sweep, seeds: dict[int, Node], sources: Positions) -> list[Node]:
-    """Return the cotangents of `sources`, of their shapes."""
-    function = sweep.function
-    bars = pull_back(sweep, seeds, [function.input_nodes[i] for i in sources])
-    zero = sweep.constant(0)
-    return [
-        spread(bars.get(function.input_nodes[i], zero), function.input_shapes[i]) for i in sources
-    ]
+def _seeds(
+    sweep: Sweep, numbers: Sequence[int], names: Sequence[str], suffix: str
+) -> tuple[list[Node], dict[int, Node]]:
+    """Return a new input for each of some nodes, and the seed of each: their sum for equal ones."""
+    shapes = [sweep.graph.shape(number) for number in numbers]
+    seeds = fresh_inputs(sweep, names, shapes, suffix)
+    totals: dict[int, Node] = {}
+    for number, seed in zip(numbers, seeds, strict=True):
+        totals[number] = totals[number] + seed if number in totals else seed
+    return seeds, totals
 
 
 def _with_parts(
-    sweep: Sweep, seeds: list[Node], parts: list[Node], names: Sequence[str]
+    sweep: Sweep, seeds: list[Node], parts: list[Node], names: Sequence[str], suffix: str
 ) -> Function:
     """Return the function with further inputs and outputs."""
     function = sweep.function
@@ -216,5 +280,5 @@ def _with_parts(
         sweep.builder,
         [*function.input_nodes, *(seed.id for seed in seeds)],
         [*function.outputs, *(part.id for part in parts)],
-        [*function.output_names, *names],
+        [*function.output_names, *(name + suffix for name in names)],
     )

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from difflab.core.devices import JAX, module_of
 from difflab.core.primitive import Custom, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -113,12 +114,15 @@ def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any])
     )
 
 
-def with_axis_at(value: Node, source: int, target: int) -> Node:
-    """Return a node with one axis moved to another place, counted from the first."""
+def with_axis_at(value: Any, source: int, target: int) -> Any:
+    """Return a value with one axis moved, counted from the first; an array is contiguous then."""
+    if not hasattr(value, "__difflab_apply__"):
+        xp = module_of(value)
+        moved = xp.moveaxis(value, source, target)
+        return moved if xp.__name__ == JAX else xp.ascontiguousarray(moved)  # JAX has no strides
     order = [axis - value.ndim for axis in range(value.ndim) if axis != source]
     order.insert(target, source - value.ndim)
-    moved: Node = transpose(value, axes=tuple(order)) if source != target else value
-    return moved
+    return transpose(value, axes=tuple(order)) if source != target else value
 
 
 def _stacked(parts: Sequence[Node]) -> Node:

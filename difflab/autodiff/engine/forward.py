@@ -13,13 +13,13 @@ from heapq import heapify, heappop, heappush
 from difflab.autodiff.engine.argumentwise import pushed
 from difflab.autodiff.engine.custom import pushed_all
 from difflab.autodiff.engine.masked import Masked, accumulate, both, either, resolved
-from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.autodiff.engine.sweep import Sweep, filled, spread
 from difflab.core.primitive import ByArgument, Custom, Elementwise, Primitive, Select
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["moved_mask", "push_forward", "selected_tangent"]
+__all__ = ["moved_mask", "push_forward", "selected_tangent", "tangents"]
 
 
 def push_forward(
@@ -69,6 +69,11 @@ def push_forward(
         for number in targets
         if number in tangents
     }
+
+
+def tangents(sweep: Sweep, seeds: Mapping[int, Node], targets: Sequence[int]) -> list[Node]:
+    """Return the tangents of `targets`, of their shapes; zeros where they depend on no seed."""
+    return filled(sweep, push_forward(sweep, seeds, targets), targets)
 
 
 def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked | None:

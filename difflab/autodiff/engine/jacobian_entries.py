@@ -14,8 +14,8 @@ from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.engine.elimination import eliminate
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.masked import resolved
-from difflab.autodiff.engine.reverse import pull_back
-from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.autodiff.engine.reverse import cotangents
+from difflab.autodiff.engine.sweep import Sweep, spread, unit
 from difflab.errors import InputError
 from difflab.graph.builder import Builder
 from difflab.graph.counts import operation_count
@@ -28,7 +28,6 @@ from difflab.primitives import index, pack, reshape, scatter
 __all__ = [
     "SweepMode",
     "check_mode",
-    "cotangents",
     "derived",
     "elements",
     "entries",
@@ -117,10 +116,8 @@ def _by_reverse(function: Function) -> tuple[Sweep, Node]:
     sweep = Sweep(function)
     bars: list[Node] = []
     for number, key in _output_elements(sweep):
-        seed = sweep.constant(1)
-        if key != ():
-            seed = scatter(seed, keys=(key,), shape=sweep.builder.shape(number))
-        bars += cotangents(sweep, {number: seed})
+        seed = unit(sweep, sweep.builder.shape(number), key)
+        bars += cotangents(sweep, {number: seed}, function.input_nodes)
     return sweep, packed(sweep, bars)
 
 
@@ -132,10 +129,8 @@ def _by_forward(function: Function) -> tuple[Sweep, Node]:
     columns: list[list[Node]] = []
     for source, shape in zip(function.input_nodes, function.input_shapes, strict=True):
         for key in _keys(shape):
-            seed = sweep.constant(1)
-            if shape != ():
-                seed = scatter(seed, keys=(key,), shape=shape)
-            columns.append(_numbers(sweep, push_forward(sweep, {source: seed}, nodes), outputs))
+            dots = push_forward(sweep, {source: unit(sweep, shape, key)}, nodes)
+            columns.append(_numbers(sweep, dots, outputs))
     numbers = [column[row] for row in range(len(outputs)) for column in columns]
     return sweep, packed(sweep, numbers)
 
@@ -240,14 +235,3 @@ def _number(sweep: Sweep, number: int, key: ElementIndex) -> Node:
 def _keys(shape: Sequence[int]) -> list[ElementIndex]:
     """Return the index of every number of an array, in order."""
     return list(product(*map(range, shape)))
-
-
-def cotangents(sweep: Sweep, seeds: dict[int, Node]) -> list[Node]:
-    """Return the cotangents of all inputs, of the inputs' shapes."""
-    function = sweep.function
-    bars = pull_back(sweep, seeds, function.input_nodes)
-    zero = sweep.constant(0)
-    return [
-        spread(bars.get(node, zero), shape)
-        for node, shape in zip(function.input_nodes, function.input_shapes, strict=True)
-    ]

@@ -7,19 +7,19 @@ many inputs there are (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.engine.argumentwise import pulled
 from difflab.autodiff.engine.custom import pulled_all
 from difflab.autodiff.engine.masked import Masked, accumulate, both, resolved
-from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.autodiff.engine.sweep import Sweep, filled, spread
 from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select, Shapes
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
 from difflab.primitives import scatter
 
-__all__ = ["pull_back", "pull_back_masked"]
+__all__ = ["cotangents", "pull_back", "pull_back_masked"]
 
 
 def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Node]:
@@ -44,6 +44,11 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         sweep.at(number)
         found[number] = sweep.node(resolved(sweep.builder, bar))
     return found
+
+
+def cotangents(sweep: Sweep, seeds: Mapping[int, Node], sources: Sequence[int]) -> list[Node]:
+    """Return the cotangents of `sources`, of their shapes; zeros where no seed depends on them."""
+    return filled(sweep, pull_back(sweep, seeds, sources), sources)
 
 
 def pull_back_masked(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from difflab.autodiff.engine.squares import with_sums_of_squares
 from difflab.autodiff.engine.zeros import Zeros
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import Graph
+from difflab.graph.ir import Graph, Shape
 from difflab.graph.node import Node
+from difflab.primitives import scatter
 
-__all__ = ["Sweep", "fresh_inputs", "spread"]
+__all__ = ["Sweep", "filled", "fresh_inputs", "spread", "unit"]
 
 
 class Sweep:
@@ -70,6 +71,18 @@ class Sweep:
 def spread(node: Node, shape: tuple[int, ...]) -> Node:
     """Return `node` broadcast to `shape`."""
     return Node(node.builder, node.builder.spread(node.id, shape))
+
+
+def filled(sweep: Sweep, found: Mapping[int, Node], numbers: Sequence[int]) -> list[Node]:
+    """Return tangents or cotangents of the shapes of nodes; zeros where none is found."""
+    zero = sweep.constant(0)
+    return [spread(found.get(number, zero), sweep.graph.shape(number)) for number in numbers]
+
+
+def unit(sweep: Sweep, shape: Shape, key: tuple[int, ...]) -> Node:
+    """Return an array with 1 at an index and 0 elsewhere; the number 1 for the shape ()."""
+    one = sweep.constant(1)
+    return scatter(one, keys=(key,), shape=shape) if shape else one
 
 
 def fresh_inputs(

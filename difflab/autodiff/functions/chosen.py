@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, product
 
 from difflab.autodiff.engine.jacobian_entries import last_output_of
-from difflab.autodiff.functions.elements import element_index
+from difflab.autodiff.functions.elements import element_index, owner_of
 from difflab.errors import InputError
 from difflab.graph.function import Function
 
@@ -67,16 +67,14 @@ class ChosenInputs:
 
 def _with_elements(function: Function, names: Sequence[str], sizes: dict[str, int]) -> ChosenInputs:
     """Return what names choose, if some of them are elements of arrays."""
-    firsts = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
     owners: dict[str, None] = {}
     wanted: list[tuple[str, int]] = []
     for name in names:
         if name in sizes:
             owner, inside = name, range(sizes[name])
         else:
-            element = element_index(function, name)
-            owner = max((first, other) for other, first in firsts.items() if first <= element)[1]
-            inside = range(element - firsts[owner], element - firsts[owner] + 1)
+            position, element = owner_of(function, element_index(function, name))
+            owner, inside = function.inputs[position], range(element, element + 1)
         owners[owner] = None
         wanted += [(owner, k) for k in inside]
     starts = dict(zip(owners, accumulate((sizes[o] for o in owners), initial=0), strict=False))

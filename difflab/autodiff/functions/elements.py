@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from itertools import accumulate
 from math import prod
 
 from difflab.errors import InputError
 from difflab.graph.function import Function
 
-__all__ = ["element_index"]
+__all__ = ["element_index", "owner_of"]
 
 _PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<indices>[0-9, ]+)\]")
 _LISTED = 12
@@ -45,11 +47,30 @@ def element_index(function: Function, text: str, advice: str = "name one, such a
             f"{text!r} is not a single element of {name!r}, whose shape is {list(shape)}",
             hint=f"{advice}{example}",
         )
-    start = sum(prod(shapes[other]) for other in function.inputs[: function.inputs.index(name)])
+    start = _starts(function)[function.inputs.index(name)]
     offset = 0
     for index, size in zip(indices, shape, strict=True):
         offset = offset * size + index
     return start + offset
+
+
+def owner_of(function: Function, column: int) -> tuple[int, int]:
+    """Return which input an element of the flattened inputs belongs to, and its index there.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> owner_of(dl.parse("W: [2, 3]; x: [3]; W @ x"), 8)
+    (1, 2)
+    """
+    starts = _starts(function)
+    position = bisect_right(starts, column) - 1
+    return position, column - starts[position]
+
+
+def _starts(function: Function) -> list[int]:
+    """Return the index of the first element of each input, and the number of all elements."""
+    return list(accumulate(map(prod, function.input_shapes), initial=0))
 
 
 def _input_name(name: str, inputs: tuple[str, ...]) -> str:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
 import numpy as np
 
-from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
+from difflab.autodiff.engine.jacobian_entries import elements
+from difflab.autodiff.engine.sweep import Sweep, filled, fresh_inputs, spread, unit
 from difflab.autodiff.engine.taylor import taylor_terms
+from difflab.autodiff.functions.elements import owner_of
 from difflab.errors import InputError
-from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.primitives import index, pack, reshape, scatter
+from difflab.primitives import pack, reshape
 
 __all__ = [
     "coefficients",
     "derivatives_along",
     "higher_derivative",
     "require_order",
-    "taylor_coefficients",
 ]
 
 _HIGHEST = 170
@@ -58,44 +56,6 @@ def derivatives_along(
         [*function.outputs, *found],
         [*function.output_names, *names],
     )
-
-
-def taylor_coefficients(function: Function, order: int) -> Function:
-    r"""Return the Taylor coefficients of the outputs, up to `order`.
-
-    The coefficients :math:`y_0, \dots, y_d` of :math:`f(x + t \dot x) = \sum_k y_k t^k` take
-    O(d²) operations for each operation of f (Griewank & Walther, *Evaluating Derivatives*,
-    2nd ed., §13.2).
-
-    Parameters
-    ----------
-    function : Function
-        With any inputs and outputs.
-    order : int
-        The order d.
-
-    Returns
-    -------
-    Function
-        Inputs: those of `function`, then for each ``x`` a direction ``x_dot`` of its shape; none
-        if the only input is a number. Outputs: for each output of shape s an array (d + 1,) + s.
-
-    Raises
-    ------
-    InputError
-        The order is not an integer from 1 to 170.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> taylor_coefficients(dl.parse("1/(1 - x)"), 4)(0.0).tolist()
-    [1.0, 1.0, 1.0, 1.0, 1.0]
-    """
-    require_function(function, "taylor")
-    require_order(order, "taylor")
-    everything = tuple(range(len(function.inputs)))
-    unit = function.input_shapes == ((),)
-    return coefficients(function, everything, tuple(range(len(function.outputs))), order, unit=unit)
 
 
 def coefficients(
@@ -142,27 +102,20 @@ def higher_derivative(
     It has an output for each element of the outputs.
     """
     sweep = Sweep(function)
-    sizes = [math.prod(shape) for shape in function.input_shapes]
-    starts = list(accumulate(sizes, initial=0))
-    place = bisect_right(starts, column) - 1
-    shape = function.input_shapes[place]
-    seed = sweep.constant(1)
-    if shape:
-        key = tuple(int(i) for i in np.unravel_index(column - starts[place], shape))
-        seed = scatter(seed, keys=(key,), shape=shape)
-    given = {function.input_nodes[place]: [seed]}
-    found: list[int] = []
-    for number, terms in zip(
-        function.outputs, taylor_terms(sweep, given, function.outputs, order), strict=True
-    ):
-        last = sweep.constant(0) if terms[-1] is None else terms[-1]
-        shape = sweep.graph.shape(number)
-        whole = spread(last, shape)
-        found += [
-            (index(whole, key=key, rank=len(shape)) if shape else whole).id
-            for key in np.ndindex(shape)
-        ]
-    return Function.build(sweep.builder, function.input_nodes, found, names)
+    position, inside = owner_of(function, column)
+    shape = function.input_shapes[position]
+    key = tuple(int(i) for i in np.unravel_index(inside, shape)) if shape else ()
+    given = {function.input_nodes[position]: [unit(sweep, shape, key)]}
+    last = {
+        number: terms[-1]
+        for number, terms in zip(
+            function.outputs, taylor_terms(sweep, given, function.outputs, order), strict=True
+        )
+        if terms[-1] is not None
+    }
+    found = [node.id for node in filled(sweep, last, function.outputs)]
+    whole = Function.build(sweep.builder, function.input_nodes, found, function.output_names)
+    return elements(whole, range(whole.m), names)
 
 
 def require_order(order: object, what: str) -> None:

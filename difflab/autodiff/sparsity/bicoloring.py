@@ -16,16 +16,13 @@ A. Pothen, *What color is your Jacobian?*, SIAM Review 47 (2005), §6.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.sparsity.coloring import Colors, fullest
 from difflab.autodiff.sparsity.reach import Pattern, csr_pattern
 from difflab.autodiff.sparsity.star import color_star
 
-__all__ = ["color_both", "fewest_both", "readable"]
-
-Marks = NDArray[np.bool_]
+__all__ = ["color_both", "fewest_both"]
 
 TRIALS = 12
 """Numbers of entries from which a row or column is tried as dense."""
@@ -65,20 +62,6 @@ def color_both(pattern: Pattern) -> tuple[Colors, Colors]:
 def fewest_both(pattern: Pattern, turned: Pattern) -> int:
     """Return an estimate of the fewest directions; `turned` is the transposed pattern."""
     return min(_densest(pattern)[0], _densest(turned)[0])
-
-
-def readable(pattern: Pattern, colors: Colors) -> Marks:
-    """Return for each entry whether its column has a color that no other column of its row has."""
-    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-    count = int(colors.max(initial=-1)) + 2
-    groups = rows * count + colors[pattern.indices] + 1
-    if pattern.shape[0] * count <= 4 * pattern.nnz:
-        alone = np.bincount(groups)[groups] == 1
-    else:
-        _, group, times = np.unique(groups, return_inverse=True, return_counts=True)
-        alone = times[group] == 1
-    marks: Marks = alone & (colors[pattern.indices] >= 0)
-    return marks
 
 
 def _densest(pattern: Pattern) -> tuple[int, int]:

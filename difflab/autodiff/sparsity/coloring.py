@@ -27,9 +27,11 @@ __all__ = [
     "color_count",
     "color_symmetric",
     "fullest",
+    "readable",
 ]
 
 Colors = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 
 SEARCHED = 100_000
 """Vertices beyond which no second star coloring is searched for fewer colors."""
@@ -60,7 +62,7 @@ def color_columns(pattern: Pattern) -> Colors:
     """
     least = fullest(pattern)
     alternating = np.arange(pattern.shape[1]) % max(least, 1)
-    if least * pattern.shape[0] <= 4 * pattern.nnz and _meets_once(pattern, alternating, least):
+    if least * pattern.shape[0] <= 4 * pattern.nnz and readable(pattern, alternating).all():
         return alternating
     columns = pattern.tocsc()
     degrees = np.diff(columns.indptr)
@@ -112,6 +114,20 @@ def color_symmetric(pattern: Pattern) -> Colors:
     return found
 
 
+def readable(pattern: Pattern, colors: Colors) -> Marks:
+    """Return for each entry whether its column has a color that no other column of its row has."""
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    count = int(colors.max(initial=-1)) + 2
+    groups = rows * count + colors[pattern.indices] + 1
+    if pattern.shape[0] * count <= 4 * pattern.nnz:
+        alone = np.bincount(groups)[groups] == 1
+    else:
+        _, group, times = np.unique(groups, return_inverse=True, return_counts=True)
+        alone = times[group] == 1
+    marks: Marks = alone & (colors[pattern.indices] >= 0)
+    return marks
+
+
 def fullest(pattern: Pattern) -> int:
     """Return the number of entries of the fullest row."""
     return int(np.diff(pattern.indptr).max(initial=0))
@@ -120,13 +136,6 @@ def fullest(pattern: Pattern) -> int:
 def color_count(colors: Sequence[int] | Colors) -> int:
     """Return the number of colors, which are consecutive from 0."""
     return int(np.max(colors, initial=-1)) + 1
-
-
-def _meets_once(pattern: Pattern, colors: Colors, count: int) -> bool:
-    """Whether no row has two entries in columns of one color."""
-    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-    times = np.bincount(rows * max(count, 1) + colors[pattern.indices])
-    return int(times.max(initial=0)) <= 1
 
 
 def _fewest_star(pattern: Pattern) -> int:

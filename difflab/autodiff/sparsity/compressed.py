@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.engine.forward import push_forward
-from difflab.autodiff.engine.jacobian_entries import cotangents, packed
+from difflab.autodiff.engine.forward import tangents
+from difflab.autodiff.engine.jacobian_entries import packed
+from difflab.autodiff.engine.reverse import cotangents
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -18,118 +19,55 @@ from difflab.graph.node import Node
 from difflab.primitives import constant_array, reshape, take
 from difflab.primitives.movement import as_places
 
-__all__ = ["both_together", "pulled_together", "pushed_together", "selected"]
+__all__ = ["compressed", "selected"]
 
 Colors = NDArray[np.int64]
 
 
-def pushed_together(function: Function, colors: Colors, count: int) -> Function:
-    """Return the products of J with the sums of unit vectors of each color of its columns.
-
-    Parameters
-    ----------
-    function : Function
-        With n input elements.
-    colors : (n,) array of int
-        From 0 to `count` - 1.
-
-    Returns
-    -------
-    Function
-        Its output has the shape batch + (count, m).
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> f = dl.parse("[x*y, y*z, z*x]")
-    >>> pushed_together(f, np.array([0, 1, 1]), 2)(2.0, 3.0, 5.0).tolist()
-    [[3.0, 0.0, 5.0], [2.0, 8.0, 2.0]]
-    """
-    sweep = Sweep(function)
-    parts = _pushed(sweep, colors, count)
-    return _stacked(sweep, parts, (count, function.m))
-
-
-def pulled_together(function: Function, colors: Colors, count: int) -> Function:
-    """Return the products of Jᵀ with the sums of unit vectors of each color of J's rows.
-
-    Parameters
-    ----------
-    function : Function
-        With m output elements.
-    colors : (m,) array of int
-        From 0 to `count` - 1.
-
-    Returns
-    -------
-    Function
-        Its output has the shape batch + (count, n).
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> f = dl.parse("[x*y, z^2]")
-    >>> pulled_together(f, np.array([0, 0]), 1)(2.0, 3.0, 5.0).tolist()
-    [[3.0, 2.0, 10.0]]
-    """
-    sweep = Sweep(function)
-    parts = _pulled(sweep, colors, count)
-    return _stacked(sweep, parts, (count, function.n))
-
-
-def both_together(
-    function: Function, columns: Colors, column_count: int, rows: Colors, row_count: int
-) -> Function:
+def compressed(function: Function, columns: Colors | None, rows: Colors | None) -> Function:
     """Return the products of J with the colors of its columns, then those of Jᵀ with its rows'.
+
+    A product with a color is that with the sum of the unit vectors of the color.
 
     Parameters
     ----------
     function : Function
         With n input and m output elements.
-    columns, rows : (n,) and (m,) arrays of int
-        Colors from 0; −1 for those in no product.
-    column_count, row_count : int
-        The numbers of colors, p and q.
+    columns, rows : (n,) and (m,) arrays of int, optional
+        Colors from 0; −1 for those in no product. None for no products of that kind.
 
     Returns
     -------
     Function
-        Its output has the shape batch + (p·m + q·n,).
+        Its output has the shape batch + (p, m) or (q, n), for p or q colors; with colors of both
+        batch + (p·m + q·n,).
 
     Examples
     --------
     >>> import difflab as dl
+    >>> f = dl.parse("[x*y, y*z, z*x]")
+    >>> compressed(f, np.array([0, 1, 1]), None)(2.0, 3.0, 5.0).tolist()
+    [[3.0, 0.0, 5.0], [2.0, 8.0, 2.0]]
+    >>> f = dl.parse("[x*y, z^2]")
+    >>> compressed(f, None, np.array([0, 0]))(2.0, 3.0, 5.0).tolist()
+    [[3.0, 2.0, 10.0]]
     >>> f = dl.parse("[x*y*z, y*z, z^2]")
-    >>> both_together(f, np.array([-1, 0, 1]), 2, np.array([0, -1, -1]), 1)(1.0, 2.0, 3.0).tolist()
+    >>> compressed(f, np.array([-1, 0, 1]), np.array([0, -1, -1]))(1.0, 2.0, 3.0).tolist()
     [3.0, 3.0, 0.0, 2.0, 2.0, 6.0, 6.0, 3.0, 2.0]
     """
     sweep = Sweep(function)
-    parts = _pushed(sweep, columns, column_count) + _pulled(sweep, rows, row_count)
-    return _stacked(sweep, parts, (column_count * function.m + row_count * function.n,))
+    inputs, outputs = function.input_nodes, function.outputs
+    forward = [] if columns is None else _seeds(sweep.builder, inputs, columns)
+    parts = [dot for seeds in forward for dot in tangents(sweep, seeds, outputs)]
+    back = [] if rows is None else _seeds(sweep.builder, outputs, rows)
+    parts += [bar for seeds in back for bar in cotangents(sweep, seeds, inputs)]
+    p, q, m, n = len(forward), len(back), function.m, function.n
+    shape = (p, m) if rows is None else (q, n) if columns is None else (p * m + q * n,)
+    whole: Node = reshape(packed(sweep, parts), shape=shape, rank=1)
+    return Function.build(sweep.builder, inputs, [whole.id], ["compressed"])
 
 
-def _pushed(sweep: Sweep, colors: Colors, count: int) -> list[Node]:
-    """Return the tangents of all outputs, for each color of the inputs' elements."""
-    function, zero = sweep.function, sweep.constant(0)
-    parts: list[Node] = []
-    for seeds in _seeds(sweep.builder, function.input_nodes, colors, count):
-        tangents = push_forward(sweep, seeds, function.outputs)
-        for number, shape in zip(function.outputs, function.output_shapes, strict=True):
-            parts.append(spread(tangents.get(number, zero), shape))
-    return parts
-
-
-def _pulled(sweep: Sweep, colors: Colors, count: int) -> list[Node]:
-    """Return the cotangents of all inputs, for each color of the outputs' elements."""
-    parts: list[Node] = []
-    for seeds in _seeds(sweep.builder, sweep.function.outputs, colors, count):
-        parts += cotangents(sweep, seeds)
-    return parts
-
-
-def _seeds(
-    builder: Builder, nodes: Sequence[int], colors: Colors, count: int
-) -> list[dict[int, Node]]:
+def _seeds(builder: Builder, nodes: Sequence[int], colors: Colors) -> list[dict[int, Node]]:
     """Return the seeds of each color's sweep; unseeded nodes are omitted."""
     shapes = [builder.shape(node) for node in nodes]
     sizes = [math.prod(shape) for shape in shapes]
@@ -138,8 +76,8 @@ def _seeds(
     found: list[dict[int, Node]] = []
     colored = np.flatnonzero(colors >= 0)
     by_color = colored[np.argsort(colors[colored], kind="stable")]
-    ends = np.cumsum(np.bincount(colors[colored], minlength=count))
-    for indices in np.split(by_color, ends[:-1]) if count else []:
+    ends = np.cumsum(np.bincount(colors[colored]))
+    for indices in np.split(by_color, ends[:-1]) if len(colored) else []:
         seeds: dict[int, Node] = {}
         touched, begins = np.unique(owners[indices], return_index=True)
         for part, inside in zip(touched.tolist(), np.split(indices, begins[1:]), strict=True):
@@ -176,10 +114,3 @@ def selected(function: Function, places: NDArray[np.int64], shape: Shape) -> Fun
     whole: Node = reshape(chosen, shape=shape, rank=1)
     inputs = function.input_nodes
     return Function.build(sweep.builder, inputs, [whole.id], function.output_names)
-
-
-def _stacked(sweep: Sweep, parts: list[Node], shape: Shape) -> Function:
-    """Return the function whose output is all of `parts`, arranged in `shape`."""
-    whole: Node = reshape(packed(sweep, parts), shape=shape, rank=1)
-    inputs = sweep.function.input_nodes
-    return Function.build(sweep.builder, inputs, [whole.id], ["compressed"])

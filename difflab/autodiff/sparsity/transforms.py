@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.engine.custom import goes_forward
-from difflab.autodiff.engine.jacobian_entries import packed
-from difflab.autodiff.engine.sweep import Sweep
 from difflab.autodiff.functions.chosen import Names
-from difflab.autodiff.functions.transforms import gradient, require_scalar
+from difflab.autodiff.functions.flat import in_one_vector, require_scalar
 from difflab.autodiff.sparsity.acyclic import color_acyclic, substitution
-from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both, readable
+from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both
 from difflab.autodiff.sparsity.coloring import (
     color_columns,
     color_count,
     color_symmetric,
     fullest,
+    readable,
 )
 from difflab.autodiff.sparsity.columns import Columns
-from difflab.autodiff.sparsity.compressed import both_together, pulled_together, pushed_together
-from difflab.autodiff.sparsity.derivative import Direction, SparseDerivative
+from difflab.autodiff.sparsity.compressed import compressed
+from difflab.autodiff.sparsity.derivative import SparseDerivative
 from difflab.autodiff.sparsity.reach import Pattern
+from difflab.autodiff.transforms.grad import gradient
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
@@ -138,13 +138,8 @@ def sparse_jacobian(
     pattern = of.pattern()
     if mode == "auto" and not goes_forward(of.part):
         mode = "reverse"
-    columns, rows = _cheapest(pattern) if mode == "auto" else _colored(pattern, mode)
-    if columns is not None and rows is not None:
-        return _both(of, pattern, columns, rows)
-    if columns is not None:
-        return _pushed(of, pattern, columns)
-    assert rows is not None
-    return _pulled(of, pattern, rows)
+    sides = _cheapest(pattern) if mode == "auto" else _colored(pattern, mode)
+    return _by_sweeps(of, pattern, *sides)
 
 
 def sparse_hessian(
@@ -227,13 +222,11 @@ def sparse_hessian(
     else:
         own, other = colors[columns] * of.count + rows, colors[rows] * of.count + columns
         places = np.where(readable(pattern, colors), own, other)
-    count = color_count(colors)
-    direction: Direction = "forward" if goes_forward(of.part) else "reverse"
-    if direction == "forward":
-        function = of.kept(pushed_together(of.part, of.seeded(colors), count), count * of.count, 0)
-    else:
-        function = of.kept(pulled_together(of.part, colors, count), 0, count)
-    return SparseDerivative(function, pattern, colors, places, direction, rule)
+    if goes_forward(of.part):
+        function = of.kept(compressed(of.part, of.seeded(colors), None), 0, 0)
+        return SparseDerivative(function, pattern, colors, places, "forward", rule)
+    function = of.kept(compressed(of.part, None, colors), 0, color_count(colors))
+    return SparseDerivative(function, pattern, colors, places, "reverse", rule)
 
 
 def _check(value: str, choices: Any, name: str) -> None:
@@ -248,9 +241,7 @@ def _joined(f: Function) -> Function:
 
     A hundred thousand outputs of the same form are then one slice, with few operations.
     """
-    sweep = Sweep(f)
-    vector = packed(sweep, [sweep.node(output) for output in f.outputs])
-    return rolled(Function.build(sweep.builder, f.input_nodes, [vector.id], ["outputs"]))
+    return rolled(in_one_vector(f, "outputs"))
 
 
 def _colored(pattern: Pattern, mode: SparseMode) -> Sides:
@@ -294,30 +285,23 @@ def _one_sided(pattern: Pattern, turned: Pattern) -> Sides:
     return (columns, None) if color_count(columns) <= color_count(rows) else (None, rows)
 
 
-def _pushed(of: Columns, pattern: Pattern, colors: Indices) -> SparseDerivative:
+def _by_sweeps(
+    of: Columns, pattern: Pattern, by_column: Indices | None, by_row: Indices | None
+) -> SparseDerivative:
+    """Return the derivative by the sweeps of these colors; forward ones come first."""
     rows, columns = pattern.nonzero()
-    count, m = color_count(colors), of.part.m
-    function = of.kept(pushed_together(of.part, of.seeded(colors), count), count * m, 0)
-    return SparseDerivative(function, pattern, colors, colors[columns] * m + rows, "forward")
-
-
-def _pulled(of: Columns, pattern: Pattern, colors: Indices) -> SparseDerivative:
-    rows, columns = pattern.nonzero()
-    count = color_count(colors)
-    function = of.kept(pulled_together(of.part, colors, count), 0, count)
-    return SparseDerivative(function, pattern, colors, colors[rows] * of.count + columns, "reverse")
-
-
-def _both(of: Columns, pattern: Pattern, by_column: Indices, by_row: Indices) -> SparseDerivative:
-    """Return the derivative by sweeps in both directions; forward ones come first."""
-    rows, columns = pattern.nonzero()
-    pushes, pulls, m = color_count(by_column), color_count(by_row), of.part.m
-    compressed = both_together(of.part, of.seeded(by_column), pushes, by_row, pulls)
-    function = of.kept(compressed, pushes * m, pulls)
-    places = np.where(
-        readable(pattern, by_column),
-        by_column[columns] * m + rows,
-        pushes * m + by_row[rows] * of.count + columns,
-    )
+    m, seeded = of.part.m, None if by_column is None else of.seeded(by_column)
+    pushes = 0 if by_column is None else color_count(by_column)
+    pulls = 0 if by_row is None else color_count(by_row)
+    function = of.kept(compressed(of.part, seeded, by_row), pushes * m, pulls)
+    if by_column is None:
+        assert by_row is not None
+        places = by_row[rows] * of.count + columns
+        return SparseDerivative(function, pattern, by_row, places, "reverse")
+    places = by_column[columns] * m + rows
+    if by_row is None:
+        return SparseDerivative(function, pattern, by_column, places, "forward")
+    pulled = pushes * m + by_row[rows] * of.count + columns
+    places = np.where(readable(pattern, by_column), places, pulled)
     colors = np.concatenate([by_column, np.where(by_row < 0, -1, by_row + pushes)])
     return SparseDerivative(function, pattern, colors, places, "bidirectional")

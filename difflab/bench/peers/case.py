@@ -43,7 +43,7 @@ class Own(Peer):
 
     def start(self) -> None:
         """Import difflab's compiler."""
-        import_module("difflab.autodiff.functions.transforms")
+        import_module("difflab.autodiff")
         import_module("difflab.execute")
 
     def version(self) -> str:
@@ -57,7 +57,7 @@ class Own(Peer):
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the compiled value and gradient."""
-        from difflab.autodiff.functions.transforms import value_and_gradient
+        from difflab.autodiff import value_and_gradient
         from difflab.execute import compile
 
         if points is not None and self.target == "python":

@@ -82,7 +82,7 @@ def _code(function: Function) -> Callable[..., Any]:
 
 def _batched(function: Function, points: int) -> Callable[..., Any]:
     """Return the code of a batch of points, on arrays with one more axis."""
-    from difflab.autodiff.callables.vmap import vmap
+    from difflab.autodiff.transforms.vmap import vmap
     from difflab.graph.trace import trace
 
     examples = [np.ones((points, *shape)) for shape in function.input_shapes]
@@ -115,7 +115,7 @@ class _Graph(Own):
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the Function of value and gradient."""
-        from difflab.autodiff.functions.transforms import value_and_gradient
+        from difflab.autodiff import value_and_gradient
 
         both = value_and_gradient(function)
         return CallAdapter(both, function.split, lambda result: result)
@@ -126,8 +126,8 @@ class _Jit(Own):
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the function that is traced at its first call."""
-        from difflab.autodiff.callables.grad import value_and_grad
-        from difflab.autodiff.callables.vmap import vmap
+        from difflab.autodiff.transforms.grad import value_and_grad
+        from difflab.autodiff.transforms.vmap import vmap
         from difflab.execute.jit.jit import jit
 
         both = value_and_grad(_code(function), tuple(range(len(function.inputs))))

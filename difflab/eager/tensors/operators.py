@@ -25,6 +25,7 @@ from difflab.arrays.in_place import (
     with_out,
 )
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
+from difflab.arrays.shapes import without_leading_ones
 from difflab.arrays.updates import Updates
 from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import module_of
@@ -258,15 +259,11 @@ def _assigned(target: Operators, key: Any, value: Any) -> Any:
     shape = target._data.shape
     chosen = module_of(target._data).zeros(shape, dtype=bool)
     part = _assign_part(chosen, key, True)
-    source = as_array(value)
-    source_shape = shape_of(source)
-    while len(source_shape) > len(part) and source_shape[0] == 1:
-        source_shape = source_shape[1:]
-    if math.prod(source_shape) == 1:
-        spread = source if not source_shape else arrays.reshape(source, ())
+    source = without_leading_ones(as_array(value), len(part))
+    if math.prod(shape_of(source)) == 1:
+        spread = arrays.reshape(source, ()) if shape_of(source) else source
     else:
-        wide = arrays.broadcast_to(arrays.reshape(source, source_shape), part)
-        spread = _scattered(wide, key, shape)
+        spread = _scattered(arrays.broadcast_to(source, part), key, shape)
     return record(where, (chosen, spread, target))
 
 

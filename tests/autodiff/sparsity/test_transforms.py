@@ -13,7 +13,7 @@ from scipy import sparse
 
 import difflab as dl
 from difflab.autodiff.sparsity import SparseDerivative
-from difflab.autodiff.sparsity.compressed import pulled_together
+from difflab.autodiff.sparsity.compressed import compressed
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
 from tests.support.rows import for_each
@@ -321,5 +321,5 @@ def test_a_hessian_is_symmetric_where_its_gradient_is_opaque_on_one_side() -> No
 
 
 def test_outputs_that_are_the_same_add_up_in_one_sweep() -> None:
-    twice = pulled_together(dl.parse("[x*y, x*y]"), np.array([0, 0]), 1)
+    twice = compressed(dl.parse("[x*y, x*y]"), None, np.array([0, 0]))
     assert twice(2.0, 3.0).tolist() == [[6.0, 4.0]]

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.functions.transforms import jacobian
+from difflab.autodiff import jacobian
 from difflab.execute import compile
 from difflab.execute.lower.record import Recorder
 from difflab.execute.lower.schedule import ScheduledStep

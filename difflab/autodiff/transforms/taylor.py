@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, overload
 
-from difflab.autodiff.arguments import ActiveArguments, all_arguments, vectors
 from difflab.autodiff.functions.series import (
     coefficients,
     derivatives_along,
     require_order,
-    taylor_coefficients,
 )
-from difflab.autodiff.recording import computed
+from difflab.autodiff.lifting import AnyCallable, Call, call_at, vectors
 from difflab.errors import InputError
 from difflab.graph.function import Function
-from difflab.graph.precision import in_precision
-from difflab.graph.pytree import unflatten
 
 __all__ = ["jet", "taylor"]
-
-AnyCallable = Callable[..., Any]
 
 
 def jet(
@@ -64,20 +58,18 @@ def jet(
     >>> [float(y) for y in dl.jet(lambda x: x**3, (2.0,), ([1.0, 0.0, 0.0],))[1]]
     [12.0, 12.0, 6.0]
     """
-    chosen = all_arguments(fun, primals, "jet")
-    curves = _curves(chosen, series)
-    run = chosen.record(False)
-    order, sources = len(curves[0]), tuple(range(len(curves)))
-    push = run.derived(derivatives_along, sources, tuple(range(run.results)), order)
-    inputs = [*chosen.values, *run.captured, *(term for curve in curves for term in curve)]
-    found = computed(push, inputs)
-    result = unflatten(run.structure, run.typed(found[: run.results]))
-    rest = found[len(run.function.outputs) :]
-    lists = [
-        [in_precision(term, precision) for term in rest[k * order : (k + 1) * order]]
-        for k, precision in enumerate(run.precisions)
-    ]
-    return result, unflatten(run.structure, lists)
+    call = call_at(fun, primals, "jet")
+    curves, order = _curves(call, primals, series)
+    run, count = call.run, len(call.run.function.outputs)
+
+    def form(parts: Sequence[Any]) -> Any:
+        lists = [list(parts[k : k + order]) for k in range(count, len(parts), order)]
+        return run.result(parts), run.result(lists)
+
+    repeated = [kind for kind in run.precisions[: run.results] for _ in range(order)]
+    along = call.derived(derivatives_along, call.outputs, order)
+    pair: tuple[Any, Any] = call.returned(along, form, [*run.precisions, *repeated], curves)
+    return pair
 
 
 @overload
@@ -128,28 +120,26 @@ def taylor(fun: AnyCallable, x: Any = None, order: int = 1, direction: Any = Non
     """
     require_order(order, "taylor")
     if x is None and isinstance(fun, Function):
-        return taylor_coefficients(fun, order)
-    chosen = all_arguments(fun, (x,), "taylor")
+        every = range(len(fun.inputs)), range(len(fun.outputs))
+        return coefficients(fun, *every, order, unit=fun.input_shapes == ((),))
+    call = call_at(fun, (x,), "taylor")
     along: list[Any] = []
     if direction is not None:
-        along = vectors((direction,), chosen.structure, chosen.values, "the direction of taylor")
-    elif [value.shape for value in chosen.values] != [()]:
+        along = vectors((direction,), call.arguments, call.shapes(), "the direction of taylor")
+    elif call.shapes() != [()]:
         raise InputError(
             "taylor needs a direction where x is no number",
             hint="taylor(fun, x, order, direction) with a direction of the shape of x",
         )
-    run = chosen.record(False)
-    sources, outputs = tuple(range(len(chosen.values))), tuple(range(run.results))
-    series = run.derived(coefficients, sources, outputs, order, unit=not along)
-    found = computed(series, [*chosen.values, *run.captured, *along])
-    return unflatten(run.structure, run.typed(found))
+    terms = call.derived(coefficients, call.outputs, order, unit=not along)
+    return call.returned(terms, call.run.result, call.run.precisions, along)
 
 
-def _curves(chosen: ActiveArguments, series: Any) -> list[list[Any]]:
-    """Return for each leaf of the primals the list of its derivatives."""
-    if not isinstance(series, tuple | list) or len(series) != len(chosen.args):
+def _curves(call: Call, primals: Sequence[Any], series: Any) -> tuple[list[Any], int]:
+    """Return the derivatives of each leaf of the primals, leaf by leaf, and their highest order."""
+    if not isinstance(series, tuple | list) or len(series) != len(primals):
         raise InputError(
-            f"the series of jet must be a tuple of {len(chosen.args)} lists, one per argument",
+            f"the series of jet must be a tuple of {len(primals)} lists, one per argument",
             hint="write ([1.0, 0.0],) for a single argument and order 2",
         )
     orders = {len(each) if isinstance(each, tuple | list) else 0 for each in series}
@@ -161,9 +151,7 @@ def _curves(chosen: ActiveArguments, series: Any) -> list[list[Any]]:
     (order,) = orders
     require_order(order, "jet")
     by_order = [
-        vectors(
-            tuple(each[k] for each in series), chosen.structure, chosen.values, "the series of jet"
-        )
-        for k in range(order)
+        vectors(tuple(each), call.arguments, call.shapes(), "the series of jet")
+        for each in zip(*series, strict=True)
     ]
-    return [list(each) for each in zip(*by_order, strict=True)]
+    return [term for terms in zip(*by_order, strict=True) for term in terms], order

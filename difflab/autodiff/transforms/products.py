@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
-from difflab.autodiff.arguments import ActiveArguments, all_arguments, vectors
-from difflab.autodiff.callables.grad import grad
-from difflab.autodiff.engine.argnums import pulled, pushed, split
-from difflab.autodiff.engine.custom import goes_forward
-from difflab.autodiff.functions import transforms
-from difflab.autodiff.recording import Recording, computed
+from difflab.autodiff.engine.argnums import curvature, pulled, pushed, split, tangents_of
+from difflab.autodiff.functions import flat
+from difflab.autodiff.lifting import AnyCallable, Call, call_at, vectors
+from difflab.autodiff.recording import computed
+from difflab.autodiff.transforms.grad import require_number
 from difflab.errors import InputError
-from difflab.graph.checks import require_callable
 from difflab.graph.function import Function
+from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
-from difflab.graph.rewritten import selected
+from difflab.graph.repetition import LARGE, rolled
 
 __all__ = ["hvp", "jvp", "linearize", "vjp"]
 
-AnyCallable = Callable[..., Any]
 Vectors = Sequence[Any]
 
 
@@ -69,20 +68,17 @@ def jvp(
     ('x', 'y', 'x_dot', 'y_dot')
     """
     if primals is None or tangents is None:
-        return transforms.jvp(_alone(fun, "jvp"))
-    chosen = all_arguments(fun, primals, "jvp")
-    return _jvp(chosen, chosen.record(has_aux), tangents, has_aux)
+        return _by_everything(_alone(fun, "jvp"), pushed)
+    call = call_at(fun, primals, "jvp", has_aux)
+    run, count = call.run, len(call.run.function.outputs)
 
+    def form(parts: Sequence[Any]) -> Any:
+        pair = run.result(parts), run.result(parts[count:])
+        return (*pair, run.aux(parts)) if has_aux else pair
 
-def _jvp(chosen: ActiveArguments, run: Recording, tangents: Vectors, has_aux: bool) -> Any:
-    """Return the result and its tangent."""
-    directions = vectors(tangents, chosen.structure, chosen.values, "the tangents of jvp")
-    push = run.derived(pushed, *_selection(chosen, run))
-    parts = computed(push, [*chosen.values, *run.captured, *directions])
-    outputs = run.typed(parts[: len(run.function.outputs)])
-    result = unflatten(run.structure, outputs[: run.results])
-    tangent = unflatten(run.structure, run.typed(parts[len(outputs) :]))
-    return (result, tangent, run.aux(outputs)) if has_aux else (result, tangent)
+    directions = vectors(tangents, call.arguments, call.shapes(), "the tangents of jvp")
+    kinds = [*run.precisions, *run.precisions[: run.results]]
+    return call.returned(call.derived(pushed, call.outputs), form, kinds, directions)
 
 
 @overload
@@ -127,19 +123,17 @@ def vjp(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     [0.0, 20.0]
     """
     if isinstance(fun, Function) and not primals and fun.inputs:
-        return transforms.vjp(fun)
-    chosen = all_arguments(fun, primals, "vjp")
-    run = chosen.record(has_aux)
-    outputs, apply = _prepared(run, chosen, pulled)
-    structure = run.structure
-    shapes = run.function.output_shapes[: run.results]
+        return _by_everything(fun, pulled)
+    call = call_at(fun, primals, "vjp", has_aux)
+    outputs, apply = _prepared(call, pulled)
+    run, shapes = call.run, call.run.function.output_shapes[: call.run.results]
 
     def vjp_fn(cotangent: Any) -> Any:
         """Return the cotangents of the primals."""
-        bars = vectors(cotangent, structure, shapes, "the cotangent of vjp")
-        return chosen.tree(apply(bars))
+        bars = apply(vectors(cotangent, run.structure, shapes, "the cotangent of vjp"))
+        return unflatten(call.arguments, list(map(in_precision, bars, call.precisions)))
 
-    result = unflatten(structure, outputs[: run.results])
+    result = run.result(outputs)
     return (result, vjp_fn, run.aux(outputs)) if has_aux else (result, vjp_fn)
 
 
@@ -184,21 +178,18 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     (8.0, 12.0, 120.0)
     """
     if isinstance(fun, Function) and not primals and fun.inputs:
-        whole = transforms.jvp(fun)
-        count = len(fun.outputs)
-        return selected(whole, whole.outputs[count:], whole.output_names[count:], fun.structure)
-    chosen = all_arguments(fun, primals, "linearize")
-    run = chosen.record(has_aux)
-    results, apply = _prepared(run, chosen, pushed)
-    structure = run.structure
+        return replace(tangents_of(rolled(fun, LARGE)), structure=fun.structure)
+    call = call_at(fun, primals, "linearize", has_aux)
+    outputs, apply = _prepared(call, pushed)
+    run, shapes = call.run, call.shapes()
 
     def jvp_fn(*tangents: Any) -> Any:
         """Return the tangent of the result."""
-        dots = vectors(tangents, chosen.structure, chosen.values, "the tangents of linearize")
-        return unflatten(structure, run.typed(apply(dots)))
+        dots = vectors(tangents, call.arguments, shapes, "the tangents of linearize")
+        return run.result(run.typed(apply(dots)))
 
-    result = unflatten(structure, results[: run.results])
-    return (result, jvp_fn, run.aux(results)) if has_aux else (result, jvp_fn)
+    result = run.result(outputs)
+    return (result, jvp_fn, run.aux(outputs)) if has_aux else (result, jvp_fn)
 
 
 @overload
@@ -241,20 +232,16 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
     [10.0, 6.0]
     """
     if primals is None or tangents is None:
-        return transforms.hvp(_alone(fun, "hvp"))
-    if not isinstance(primals, tuple | list):
-        raise InputError("the primals of hvp must be a tuple or list of arguments")
-    require_callable(fun, "hvp")
-    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
-    slope: AnyCallable = grad(lambda *args: fun(*args), argnums)
-    chosen = all_arguments(slope, primals, "jvp")
-    run = chosen.record(False)
-    if goes_forward(run.function):
-        return _jvp(chosen, run, tangents, False)[1]
-    vectors(tangents, chosen.structure, chosen.values, "the tangents of hvp")
-    _, pull = vjp(slope, *primals)
-    found = pull(tangents[0] if len(primals) == 1 else tuple(tangents))
-    return found[0] if len(primals) == 1 else found
+        return flat.hvp(_alone(fun, "hvp"))
+    call = call_at(fun, primals, "hvp")
+    require_number(call)
+    directions = vectors(tangents, call.arguments, call.shapes(), "the tangents of hvp")
+
+    def form(parts: Sequence[Any]) -> Any:
+        slopes = unflatten(call.arguments, parts)
+        return slopes[0] if len(slopes) == 1 else slopes
+
+    return call.returned(call.derived(curvature), form, call.precisions, directions)
 
 
 def _alone(fun: AnyCallable, what: str) -> Function:
@@ -264,22 +251,22 @@ def _alone(fun: AnyCallable, what: str) -> Function:
     return fun
 
 
-def _selection(chosen: ActiveArguments, run: Recording) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the positions of the differentiated inputs and outputs of a recording."""
-    return tuple(range(len(chosen.values))), tuple(range(run.results))
+def _by_everything(function: Function, transform: Callable[..., Function]) -> Function:
+    """Return a product by all inputs and outputs, on vectors of repeated terms."""
+    every = tuple(range(len(function.inputs))), tuple(range(len(function.outputs)))
+    return transform(rolled(function, LARGE), *every)
 
 
 def _prepared(
-    run: Recording, chosen: ActiveArguments, transform: Callable[..., Function]
+    call: Call, transform: Callable[..., Function]
 ) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
     """Compute the residuals of a sweep; return the outputs and the sweep as a linear function."""
-    values = [*chosen.values, *run.captured]
-    prepare, linear = run.derived(
-        _divided, transform, *_selection(chosen, run), len(values), len(run.function.outputs)
+    values, count = call.values or [], len(call.run.function.outputs)
+    prepare, linear = call.run.derived(
+        _divided, transform, call.sources, call.outputs, len(values), count
     )
     parts = computed(prepare, values)
-    count = len(run.function.outputs)
-    outputs, residuals = run.typed(parts[:count]), parts[count:]
+    outputs, residuals = call.run.typed(parts[:count]), parts[count:]
     return outputs, lambda vectors: computed(linear, [*residuals, *vectors])
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate, permutations
+from itertools import permutations
 
 from difflab.autodiff.engine.jacobian_entries import elements
-from difflab.autodiff.functions.elements import element_index
+from difflab.autodiff.functions.elements import element_index, owner_of
 from difflab.autodiff.functions.series import higher_derivative
-from difflab.autodiff.functions.transforms import gradient, jacobian
+from difflab.autodiff.transforms.grad import gradient
+from difflab.autodiff.transforms.jacobian import jacobian
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.counts import operation_count
@@ -87,14 +87,6 @@ def mixed_derivative(function: Function, columns: Sequence[int]) -> Function:
     return min(trials, key=operation_count)
 
 
-def _owner(function: Function, column: int) -> tuple[str, int, int]:
-    """Return the input that an element belongs to, its first element and its size."""
-    sizes = list(map(math.prod, function.input_shapes))
-    ends = list(accumulate(sizes))
-    number = bisect_right(ends, column)
-    return function.inputs[number], ends[number] - sizes[number], sizes[number]
-
-
 def partial_derivative(function: Function, column: int, order: int = 1) -> Function:
     """Return ∂ᵏf/∂xᵏ by one element x of the inputs, as a function of the same inputs.
 
@@ -124,10 +116,11 @@ def partial_derivative(function: Function, column: int, order: int = 1) -> Funct
     names = function.output_names if m == len(function.outputs) else output_names([None] * m)
     series = None if order < _BY_SERIES else higher_derivative(function, column, order, names)
     most = math.inf if series is None else operation_count(series)
-    owner, first, size = _owner(function, column)
+    position, inside = owner_of(function, column)
+    owner, size = function.inputs[position], math.prod(function.input_shapes[position])
     for _ in range(order):  # by one input: slopes by the others need not exist
         whole = gradient(function, wrt=owner) if m == 1 else jacobian(function, wrt=owner)
-        function = elements(whole, range(column - first, m * size, size), names)
+        function = elements(whole, range(inside, m * size, size), names)
         if series is not None and operation_count(function) > most:
             return series
     return function

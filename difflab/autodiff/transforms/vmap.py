@@ -11,7 +11,6 @@ from difflab.autodiff.engine.batching import batched, with_axis_at
 from difflab.autodiff.recording import Recording, computed, record
 from difflab.core.attributes import like
 from difflab.core.conversions import as_float64
-from difflab.core.devices import JAX, module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.node import Node
@@ -169,14 +168,14 @@ def _checked(axis: int, ndim: int, what: str) -> int:
 
 def _to_front(value: Any, axis: int) -> Any:
     """Return a stack with its examples along the first axis."""
-    return _moved(value, _checked(axis, value.ndim, "in_axes"), 0)
+    return with_axis_at(value, _checked(axis, value.ndim, "in_axes"), 0)
 
 
 def _from_front(result: Any, axis: int | None) -> Any:
     """Return a stack of results with the examples along `axis`."""
     if axis is None:
         return result[0]
-    return _moved(result, 0, _checked(axis, result.ndim, "out_axes"))
+    return with_axis_at(result, 0, _checked(axis, result.ndim, "out_axes"))
 
 
 def _require_shared(run: Recording, count: int, result_axes: Sequence[int | None]) -> None:
@@ -186,12 +185,3 @@ def _require_shared(run: Recording, count: int, result_axes: Sequence[int | None
     for output, axis in zip(function.outputs, result_axes, strict=True):
         if axis is None and reach[output]:
             raise InputError("out_axes is None for a result that differs between the examples")
-
-
-def _moved(value: Any, source: int, target: int) -> Any:
-    """Move an axis; an array gets contiguous memory."""
-    if hasattr(value, "__difflab_apply__"):
-        return with_axis_at(value, source, target)
-    xp = module_of(value)
-    moved = xp.moveaxis(value, source, target)
-    return moved if xp.__name__ == JAX else xp.ascontiguousarray(moved)  # JAX has no strides
