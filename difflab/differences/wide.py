@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.methods.numeric.extrapolation import (
+from difflab.differences.arithmetic import FLOATS
+from difflab.differences.extrapolation import (
     REJECT,
     UNUSABLE,
     Weights,
@@ -22,8 +23,8 @@ from difflab.methods.numeric.extrapolation import (
     solve_on_search,
     usable,
 )
-from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
-from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, noise_of
+from difflab.differences.rules import DifferenceRule, FirstDerivatives
+from difflab.differences.sampling import Sampler, ladder, lead_points, noise_of
 
 __all__ = ["SUSPECT", "search_widely"]
 
@@ -102,7 +103,7 @@ class _Sides:
 
 def search_widely(
     rule: DifferenceRule,
-    sampler: StencilSampler,
+    sampler: Sampler,
     x: Array,
     components: Index,
     found: FirstDerivatives,
@@ -120,7 +121,7 @@ class _WideSearch:
     """The search at one point; it improves `found`."""
 
     rule: DifferenceRule
-    sampler: StencilSampler
+    sampler: Sampler
     x: Array
     found: FirstDerivatives
 
@@ -349,7 +350,7 @@ def _combine(rule: DifferenceRule, sides: _Sides) -> tuple[Array, Array]:
 def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
     quotients, rounding = sides.central()
     value, error, pick = solve_on_search(weights, quotients, rounding)
-    half_jump = np.abs((weights.jump[pick].T * sides.curvature()).sum(axis=0))
+    half_jump = np.abs(FLOATS.picked(weights, "jump", sides.curvature(), pick))
     return value, error + np.where(half_jump > error, half_jump, 0.0)
 
 
