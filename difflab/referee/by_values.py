@@ -19,6 +19,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import UnsupportedError
+from difflab.referee.context import exact_number
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.referee import Reference
 
@@ -242,9 +243,7 @@ def _reference(
     evaluations: int,
     judged: int,
 ) -> Reference:
-    import mpmath
-
-    number = np.frompyfunc(mpmath.mpf, 1, 1)
+    number = np.frompyfunc(exact_number, 1, 1)
     with np.errstate(all="ignore"):
         value, exact, left, right = (number(part) for part in (centre, *parts))
         digits = -np.log10(bounds / np.abs(parts[0]))

@@ -89,8 +89,9 @@ class PointSampler:
     Parameters
     ----------
     values : callable
-        Map a list of ``n`` mpmath numbers to ``m`` outputs, at the precision in force; nan (or a
-        number that is not real) where the function is undefined.
+        Map a list of ``n`` mpmath numbers to ``m`` outputs, at the precision of their context; nan
+        (or a number that is not real) where the function is undefined. The context is that of
+        `ExactValues`, and for other code `mpmath.mp`.
     point : sequence of float
         The point; every float64 is exact.
     seconds : float
@@ -109,7 +110,7 @@ class PointSampler:
         import mpmath
         from mpmath import libmp
 
-        self.mp = mpmath.mp
+        self.mp = values.mp if isinstance(values, ExactValues) else mpmath.mp
         self.evaluations = 0
         self._function = values
         self._deadline = perf_counter() + seconds
