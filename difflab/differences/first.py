@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.differences.extrapolation import Weights, solve, tail
+from difflab.differences.noise import NoiseEstimate, noise_of
 from difflab.differences.rules import DifferenceRule, FirstDerivatives
 from difflab.differences.sampling import (
     LEAD,
-    NoiseEstimate,
     Sampler,
     ladder,
     lead_points,
-    noise_of,
     probe,
     scale_of,
 )

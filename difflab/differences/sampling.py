@@ -1,10 +1,10 @@
-"""Function values on stencils: batches, the count of evaluations, and the noise of values."""
+"""Function values on stencils: in batches, and with a count of evaluations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,10 @@ from difflab.errors import InputError
 __all__ = [
     "LEAD",
     "LEAST",
-    "NoiseEstimate",
     "Sampler",
     "ladder",
     "lead_points",
     "moved_values",
-    "noise_of",
     "probe",
     "scale_of",
 ]
@@ -33,12 +31,6 @@ LEAD = 9
 # odd factor fills the last bits, without which sums and products of a round x are exact.
 _NOISE_STEP = 0.7316 * 2.0**-40
 _COUNT = np.arange(float(LEAD))[:, None]
-# Fourth differences over 16, so that values near the largest number do not overflow;
-# 70 is the sum of the squares of 1, 4, 6, 4, 1. The value at x itself is left out: where
-# the function jumps at x, that is not noise.
-_FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
-_NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
-
 LEAST = 2.0**-1074  # the spacing of the smallest numbers
 
 # Below this a step relative to |x| would leave the normal numbers.
@@ -180,30 +172,3 @@ def moved_values(
             points[rows, np.tile(components[part], levels)] = positions[:, part].ravel()
         parts.append(sampler(points).reshape(levels, count, -1))
     return np.concatenate(parts, axis=1)
-
-
-@lru_cache
-def _rounding(dtype: np.dtype[Any]) -> float:
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 2.0**-52
-
-
-class NoiseEstimate(NamedTuple):
-    """The values at x, a bound on their errors, and the relative rounding of their type."""
-
-    center: Array
-    noise: Array
-    eps: float
-
-
-def noise_of(lead: NDArray[Any], on: Arithmetic = FLOATS) -> NoiseEstimate:
-    """Return a bound on the errors of the values ``(LEAD, m)`` near x.
-
-    The noise is estimated from fourth differences of values at eight points ``1e-12`` apart
-    (after J. J. Moré and S. M. Wild, *Estimating computational noise*, SIAM J. Sci.
-    Comput. 33, 2011). It is at least the rounding of the values.
-    """
-    eps, center = _rounding(lead.dtype), lead[0]
-    # The weights sum to zero; without the value at x the products are exact.
-    changes = np.abs(on.applied(_FOURTH, lead - center))
-    seen = _NOISE_BOUND * on.larger.reduce(changes, axis=0)
-    return NoiseEstimate(center, on.larger_known(seen, eps * np.abs(center) + LEAST), eps)

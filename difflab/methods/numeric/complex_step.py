@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.differences.first import first_derivatives
+from difflab.differences.noise import fluctuation
 from difflab.differences.sampling import LEAST, Sampler, lead_points, scale_of
 from difflab.errors import UnsupportedError
 from difflab.graph.analytic import require_analytic
@@ -42,9 +43,10 @@ _EPS = 2.0**-52
 # Replicates of the derivative near x, whose third differences estimate its noise. They are
 # further apart than those of values: cancellation makes the derivative a step function.
 _REPLICATES = 6
+_DEVIATIONS = 4.0 * np.sqrt(20)  # of noise: four times the third differences themselves
 _NOISE_STEP = 0.7316 * 2.0**-30
 _SHORT_STEP = 0.7316 * 2.0**-44
-_ROUGH = 1e-6
+_ROUGH = 4e-6
 # Central differences with a larger relative difference are computed again adaptively.
 _ALIKE = 1e-4
 
@@ -144,12 +146,13 @@ def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
 
 
 def _replicated(sampler: Sampler, points: Array, steps: Array, apart: float) -> tuple[Array, Array]:
-    """Return the derivatives ``(N, n, m)``, and third differences of those near each point."""
+    """Return the derivatives ``(N, n, m)``, and the noise that those near each point show."""
     near = lead_points(points[:, None], scale_of(points)[:, None], apart)[:, :_REPLICATES]
     beside = np.repeat(steps, _REPLICATES, axis=0)
     slopes = _imaginary(sampler, near.reshape(-1, near.shape[2]), beside) / beside[:, :, None]
     slopes = slopes.reshape(*near.shape, -1)
-    return slopes[:, 0], np.abs(np.diff(slopes, 3, axis=1)).max(axis=1)
+    replicates = np.moveaxis(slopes, 1, 0).reshape(_REPLICATES, -1)
+    return slopes[:, 0], fluctuation(replicates, _DEVIATIONS, 3).reshape(slopes[:, 0].shape)
 
 
 def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
@@ -167,7 +170,7 @@ def _jacobians(problem: Problem, sampler: Sampler, points: Array) -> tuple[Array
         again = _replicated(sampler, points[rough], steps[rough], _SHORT_STEP)[1]
         noise[rough] = np.fmin(noise[rough], again)
     least = 4.0 * LEAST / steps[:, :, None]
-    error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(4.0 * noise) + least
+    error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(noise) + least
     center = sampler(points)[:, None]
     # A derivative of exactly zero may be one that cancelled: `sin(x) / x` at 1e-8.
     unseen = _EPS * np.abs(center) / np.maximum(scale_of(points), 2.0**-26)[:, :, None]
