@@ -24,6 +24,7 @@ from difflab.differences.sampling import (
     probe,
     scale_of,
 )
+from difflab.differences.sides import quotients_of
 from difflab.differences.wide import SUSPECT, search_widely
 
 __all__ = ["LadderPoint", "first_derivatives", "judged"]
@@ -148,11 +149,10 @@ def _central(
     """Judge central differences."""
     levels = len(rule.units)
     center, noise, eps = point.near
-    up, down, size = body[:levels], body[levels:], np.abs(body)
+    up, down = body[:levels], body[levels:]
     width = (moved[:levels] - moved[levels:])[:, :, None]
-    level = on.larger(2.0 * noise, (2.0 * eps) * on.larger(size[:levels], size[levels:]))
-    quotients = ((up - down) / width).reshape(levels, -1)
-    rounding = (level / width).reshape(levels, -1)
+    found = quotients_of(up, down, width, noise, eps, on)
+    quotients, rounding = (part.reshape(levels, -1) for part in found)
     value, error, pick = solve(weights, quotients, rounding, on=on)
     if not rule.strict:
         error = on.larger(error, tail(weights, quotients, rounding, pick, on))
@@ -174,10 +174,8 @@ def _forward(
     """Judge forward differences, checked by a backward difference."""
     weights, levels = rule.onesided, len(rule.units)
     x, scale, (center, noise, eps) = point
-    width = (moved - x)[:, :, None]
-    level = on.larger(noise, eps * np.abs(body))
-    quotients = ((body - center) / width).reshape(levels, -1)
-    rounding = (level / width).reshape(levels, -1) * 2.0
+    found = quotients_of(body, center, (moved - x)[:, :, None], noise, eps, on)
+    quotients, rounding = (part.reshape(levels, -1) for part in found)
     value, error, pick = solve(weights, quotients, rounding, on=on)
     error = on.larger(error, tail(weights, quotients, rounding, pick, on))
     # A kink is visible only from the other side: one more point per component, at its step.

@@ -7,11 +7,32 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.differences.extrapolation import REJECT, usable
 
-__all__ = ["Sides"]
+__all__ = ["Sides", "quotients_of"]
 
 Array = NDArray[np.float64]
+
+
+def quotients_of(
+    high: Array, low: Array, width: Array, noise: Array, eps: float, on: Arithmetic = FLOATS
+) -> tuple[Array, Array]:
+    """Return the difference quotients of values `width` apart, and bounds on their rounding.
+
+    Parameters
+    ----------
+    high, low, width : ndarray
+        The values, and the distance of their arguments; they broadcast.
+    noise : ndarray
+        A bound on the error of a value, at least its rounding at the point.
+    eps : float
+        The relative rounding of the values.
+    on : Arithmetic
+        The operations on the arrays.
+    """
+    level = on.larger(noise, eps * on.larger(np.abs(high), np.abs(low)))
+    return (high - low) / width, 2.0 * level / width
 
 
 @dataclass(frozen=True)
@@ -79,6 +100,4 @@ class Sides:
         return replace(self, noise=noise), stairs
 
     def _quotients(self, high: Array, low: Array, width: Array) -> tuple[Array, Array]:
-        quotients = (high - low) / width
-        level = np.maximum(self.noise, self.eps * np.maximum(np.abs(high), np.abs(low)))
-        return usable(quotients, 2.0 * level / width)
+        return usable(*quotients_of(high, low, width, self.noise, self.eps))

@@ -44,6 +44,8 @@ NEAR = 0.7316 * 2.0 ** np.array([-40.0, -31.0, -22.0])
 """Relative distances of neighbours that show the noise: rounding to few digits, at the larger."""
 SURE = 10.0
 """How many error bounds the one-sided derivatives at a kink are apart at least."""
+COARSE = 0.1
+"""Relative error above which values that are stairs leave a derivative open."""
 SAME = 1e-6
 """Relative difference of the one-sided derivatives that is no kink in any case."""
 
@@ -123,17 +125,20 @@ def _column(
     # Relative to these units quotients are far from the largest numbers.
     unit, scale = np.where(np.abs(centre) > 1e200, 2.0**600, 1.0), scale_of(x)[j]
     centre, noise = centre / unit, noise / unit
-    ladders = []
+    ladders, stairs = [], np.zeros(centre.shape, dtype=bool)
     for first in (FIRST, SECOND * FIRST):
         steps = first * scale * 0.5 ** np.arange(LEVELS)[:, None]
         found, moved = ladder(sampler, x, np.array([j]), np.concatenate([steps, -steps]))
         shifts = np.abs(moved - x[j]) / scale
-        ladders.append(Sides.of(found[:, 0] / unit, shifts, centre, noise).unmasked()[0])
+        sides, stepped = Sides.of(found[:, 0] / unit, shifts, centre, noise).unmasked()
+        ladders.append(sides)
+        stairs |= stepped
     limits = [_confirmed(*pair) for pair in zip(*map(_limits, ladders), strict=True)]
     seen = np.concatenate([part for sides in ladders for part in (sides.up, sides.down)])
     same = (seen == centre).all(axis=0)
     spread = np.max(np.abs(np.nan_to_num(seen, posinf=0.0, neginf=0.0)), axis=0)
-    *parts, regularity = _joined(centre, same, spread, *limits)
+    most = np.where(stairs, COARSE, 0.5)
+    *parts, regularity = _joined(centre, same, spread, most, *limits)
     value, left, right, error = (part / scale * unit for part in parts)
     return value, left, right, error, regularity
 
@@ -161,6 +166,7 @@ def _joined(
     centre: Array,
     same: NDArray[np.bool_],
     spread: Array,
+    most: Array,
     both: _Limit,
     left: _Limit,
     right: _Limit,
@@ -177,7 +183,7 @@ def _joined(
     regularity = np.full(centre.shape, str(Regularity.SMOOTH), dtype=object)
     regularity[apart] = str(Regularity.KINK)
     regularity[sided] = str(Regularity.ONE_SIDED)
-    lost = ~np.isfinite(error) | ((error > 0.5 * np.abs(value)) & (error > SAME * spread))
+    lost = ~np.isfinite(error) | ((error > most * np.abs(value)) & (error > SAME * spread))
     lost &= ~apart
     value, error = np.where(lost, math.nan, value), np.where(lost, math.inf, error)
     regularity[lost] = str(Regularity.UNRESOLVED)
