@@ -9,6 +9,7 @@ from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 from mpmath.libmp import gammazeta
 
@@ -18,6 +19,7 @@ from difflab.referee.by_values import reference_by_values
 from difflab.referee.context import STIRLING, _by_stirling, own_context
 from difflab.referee.differences import PointSampler
 from difflab.referee.referee import Reference, refer
+from difflab.referee.values import ExactValues
 
 CASES = [
     ("sqrt(x^2 + 1e-300) + sin(y)", [0.0, 2.0], 1),  # refined at many digits
@@ -138,3 +140,17 @@ def test_a_table_may_be_added_while_another_thread_looks_for_one() -> None:
         tables[digits + 10] = []
     assert sorted(tables) == [1, 2, 11, 12]
     tables.clear()
+
+
+@pytest.mark.parametrize("text", ["sin(sin(sin(x)))", "iterate(y = x; 3 times; sin(y))"])
+def test_loops_and_evaluations_keep_the_context_of_their_numbers(text: str) -> None:
+    f, mp = dl.parse(text), own_context()
+    with mp.workdps(50), mpmath.workdps(60):
+        x = mpmath.mpf(0.7)
+        expected = mpmath.sin(mpmath.sin(mpmath.sin(x)))
+        with mpmath.workdps(5):
+            (found,) = ExactValues(f, context=mp)([mp.mpf(0.7)])
+            (evaluated,) = dl.evaluate(f, [mp.mpf(0.7)])
+        for value in (np.asarray(each, dtype=object).item() for each in (found, evaluated)):
+            assert value.context is mp
+            assert abs(expected - value) < mpmath.mpf(10) ** -48
