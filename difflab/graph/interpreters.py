@@ -171,6 +171,11 @@ class ElementInterpreter:
 class MpmathInterpreter(ElementInterpreter):
     """Values are mpmath's real numbers at its working precision; undefined is nan.
 
+    Parameters
+    ----------
+    context : MPContext, optional
+        The context of the numbers; by default that of the module mpmath.
+
     Examples
     --------
     >>> from difflab.primitives import log
@@ -178,11 +183,11 @@ class MpmathInterpreter(ElementInterpreter):
     mpf('nan')
     """
 
-    def __init__(self) -> None:
+    def __init__(self, context: Any = None) -> None:
         super().__init__()
         import mpmath
 
-        self.mp = mpmath.mp
+        self.mp = mpmath.mp if context is None else context
 
     def constant(self, value: Number, name: str | None) -> Any:
         """Return the number exactly: ``pi`` and ``e`` at the working precision."""
@@ -341,7 +346,7 @@ def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpr
             return CarrierInterpreter(_home(values))
         module = type(value).__module__.partition(".")[0]
         if module == "mpmath":
-            return MpmathInterpreter()
+            return MpmathInterpreter(value.context)
         if module == "sympy":
             return SympyInterpreter()
     xp = array_module(values, "the function", names)

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.core.conversions import host_numbers, host_reals
+from difflab.differences.rules import DifferenceRule
 from difflab.errors import DifflabError, InputError, PointError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import missing_values
 from difflab.methods.numeric.compiled_stencil import Repeated
-from difflab.methods.numeric.rules import DifferenceRule
 from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find

@@ -18,7 +18,12 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.differences.extrapolation import EVEN, FULL, REJECT, SAFETY, extrapolated, solve
+from difflab.differences.noise import noise_of
+from difflab.differences.sampling import Sampler, ladder, lead_points, scale_of
+from difflab.differences.sides import Sides
 from difflab.errors import UnsupportedError
+from difflab.referee.context import exact_number
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.referee import Reference
 
@@ -31,17 +36,16 @@ LEVELS = 22
 """Steps on either side of the point, each half of the one before."""
 FIRST = 0.207
 """The largest step relative to the input; its digits keep steps from being periods."""
-DEPTH = 7
+DEPTH = 6
 """Columns of the tableau of extrapolation."""
 SECOND = 0.771
 """The steps of a second ladder over those of the first, whose result must be the same."""
-_NEAR = 0.7316 * 2.0 ** np.array([-40.0, -31.0, -22.0])
-"""Relative distances of neighbours of which fourth differences are noise alone: rounding to few
-digits is seen at the larger ones."""
-_FOURTH = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
-_EPS = 2.0**-52
+NEAR = 0.7316 * 2.0 ** np.array([-40.0, -31.0, -22.0])
+"""Relative distances of neighbours that show the noise: rounding to few digits, at the larger."""
 SURE = 10.0
 """How many error bounds the one-sided derivatives at a kink are apart at least."""
+COARSE = 0.1
+"""Relative error above which values that are stairs leave a derivative open."""
 SAME = 1e-6
 """Relative difference of the one-sided derivatives that is no kink in any case."""
 
@@ -87,127 +91,90 @@ def reference_by_values(
         raise UnsupportedError("second derivatives need more digits than float64 values have")
     began = perf_counter()
     x = np.array(point, dtype=float64)
-    centre = _at(values, x[None])[0]
-    noise, evaluations = _noise(values, x, centre), 1 + 8 * _NEAR.size
-    shape = (centre.size, x.size)
-    exact, left, right = (np.full(shape, math.nan) for _ in range(3))
-    bounds = np.full(shape, math.inf)
-    regularity = np.full(shape, str(Regularity.UNRESOLVED), dtype=object)
-    judged = 0
-    for j in range(x.size):
-        if j and perf_counter() - began > timeout:
-            break
-        column = _column(values, x, j, centre, noise)
-        for part, found in zip((exact, left, right, bounds, regularity), column, strict=True):
-            part[:, j] = found
-        evaluations += 4 * LEVELS
-        judged += 1
-    return _reference(
-        x, centre, (exact, left, right), bounds, regularity.astype(str), evaluations, judged
-    )
-
-
-def _at(values: Values, points: Array) -> Array:
     with np.errstate(all="ignore"):
-        found = np.asarray(values(points), dtype=float64)
-    return np.where(np.isfinite(found), found, math.nan)
+        centre = np.asarray(values(x[None]), dtype=float64)[0]
+        sampler = Sampler(values, x.size, centre.size)
+        noise = _noise(sampler, x, centre)
+        shape = (centre.size, x.size)
+        exact, left, right = (np.full(shape, math.nan) for _ in range(3))
+        bounds = np.full(shape, math.inf)
+        regularity = np.full(shape, str(Regularity.UNRESOLVED), dtype=object)
+        judged = 0
+        for j in range(x.size):
+            if j and perf_counter() - began > timeout:
+                break
+            column = _column(sampler, x, j, centre, noise)
+            for part, found in zip((exact, left, right, bounds, regularity), column, strict=True):
+                part[:, j] = found
+            judged += 1
+    spent, kinds = 1 + sampler.count, regularity.astype(str)
+    return _reference(x, centre, (exact, left, right), bounds, kinds, spent, judged)
 
 
-def _scale(x: Array) -> Array:
-    size = np.abs(x)
-    return np.where(size > 2.0**-1000, size, 1.0)
-
-
-def _noise(values: Values, x: Array, centre: Array) -> Array:
+def _noise(sampler: Sampler, x: Array, centre: Array) -> Array:
     """Return a bound on the error of the values: of rounding, and of what else makes them jump."""
-    seen = np.zeros(centre.shape)
-    for distance in _NEAR:
-        offsets = np.arange(1.0, 9.0)[:, None] * distance
-        near = _at(values, x - np.copysign(offsets * _scale(x), x)) - centre
-        fourth = np.array([_FOURTH @ near[k : k + 5] for k in range(4)])
-        sizes = np.max(np.abs(np.nan_to_num(fourth)), axis=0)
-        seen = np.maximum(seen, 3.0 * sizes / math.sqrt(70.0))
-    found: Array = np.maximum(seen, _EPS * np.abs(np.nan_to_num(centre)))
-    return found
+    near = [sampler(lead_points(x, scale_of(x), distance)[1:]) for distance in NEAR]
+    noise: Array = np.fmax.reduce([noise_of(np.vstack([centre, v])).noise for v in near])
+    return noise
 
 
 def _column(
-    values: Values, x: Array, j: int, centre: Array, noise: Array
+    sampler: Sampler, x: Array, j: int, centre: Array, noise: Array
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Return derivative, sides, bound and regularity of every output by one input."""
-    ladders = [_limits(values, x, j, centre, noise, FIRST * factor) for factor in (1.0, SECOND)]
-    same = ladders[0][0] & ladders[1][0]
-    limits = [_confirmed(*pair) for pair in zip(ladders[0][1], ladders[1][1], strict=True)]
-    spread = np.fmax(ladders[0][2], ladders[1][2]) / _scale(x)[j]
-    return _joined(centre, same, spread, *limits)
+    # Relative to these units quotients are far from the largest numbers.
+    unit, scale = np.where(np.abs(centre) > 1e200, 2.0**600, 1.0), scale_of(x)[j]
+    centre, noise = centre / unit, noise / unit
+    ladders, stairs = [], np.zeros(centre.shape, dtype=bool)
+    for first in (FIRST, SECOND * FIRST):
+        steps = first * scale * 0.5 ** np.arange(LEVELS)[:, None]
+        found, moved = ladder(sampler, x, np.array([j]), np.concatenate([steps, -steps]))
+        shifts = np.abs(moved - x[j]) / scale
+        sides, stepped = Sides.of(found[:, 0] / unit, shifts, centre, noise).unmasked()
+        ladders.append(sides)
+        stairs |= stepped
+    limits = [_confirmed(*pair) for pair in zip(*map(_limits, ladders), strict=True)]
+    seen = np.concatenate([part for sides in ladders for part in (sides.up, sides.down)])
+    same = (seen == centre).all(axis=0)
+    spread = np.max(np.abs(np.nan_to_num(seen, posinf=0.0, neginf=0.0)), axis=0)
+    most = np.where(stairs, COARSE, 0.5)
+    *parts, regularity = _joined(centre, same, spread, most, *limits)
+    value, left, right, error = (part / scale * unit for part in parts)
+    return value, left, right, error, regularity
 
 
 def _confirmed(one: _Limit, other: _Limit) -> _Limit:
     """Return the better of two limits; where they differ, by as much it may be wrong."""
     better = one.error <= other.error
-    with np.errstate(all="ignore"):
-        error = np.fmax(np.fmin(one.error, other.error), np.abs(one.value - other.value))
+    error = np.fmax(np.fmin(one.error, other.error), np.abs(one.value - other.value))
     return _Limit(np.where(better, one.value, other.value), error)
 
 
-def _limits(
-    values: Values, x: Array, j: int, centre: Array, noise: Array, first: float
-) -> tuple[NDArray[np.bool_], tuple[_Limit, _Limit, _Limit], Array]:
-    """Return which outputs do not change; derivatives from both sides, left and right; sizes."""
-    steps = first * _scale(x)[j] * 0.5 ** np.arange(LEVELS)
-    points = np.tile(x, (2 * LEVELS, 1))
-    points[:LEVELS, j] += steps
-    points[LEVELS:, j] -= steps
-    found = _at(values, points)
-    ahead, behind = points[:LEVELS, j] - x[j], x[j] - points[LEVELS:, j]
-    above, below = found[:LEVELS], found[LEVELS:]
-    same = (found == centre).all(axis=0)
-    one = _extrapolated((above - centre) / ahead[:, None], steps, noise, 2.0, 9.0)
-    other = _extrapolated((centre - below) / behind[:, None], steps, noise, 2.0, 9.0)
-    both = _extrapolated((above - below) / (ahead + behind)[:, None], steps, noise, 4.0, 2.0)
-    return same, (both, other, one), np.max(np.abs(np.nan_to_num(found)), axis=0)
+def _limits(sides: Sides) -> tuple[_Limit, _Limit, _Limit]:
+    """Return the derivatives from both sides, from the left and from the right."""
+    ways = ((EVEN, sides.central()), (FULL, sides.left()), (FULL, sides.right()))
+    return tuple(_limit(powers, *quotients) for powers, quotients in ways)  # type: ignore[return-value]
 
 
-def _extrapolated(
-    quotients: Array, steps: Array, noise: Array, ratio: float, amplified: float
-) -> _Limit:
-    """Return the limit of difference quotients ``(LEVELS, m)`` at step zero, and its error.
-
-    The error of an element of the tableau is its difference from those that it is made of, and the
-    noise of the values over the step, amplified by the weights.
-    """
-    best = np.full(quotients.shape[1], math.nan)
-    error = np.full(quotients.shape[1], math.inf)
-    rounding = amplified * noise / steps[:, None]
-    column = quotients
-    for depth in range(1, DEPTH):
-        weight = ratio**depth - 1.0
-        with np.errstate(all="ignore"):
-            after = column[1:] + (column[1:] - column[:-1]) / weight
-            change = np.fmax(np.abs(after - column[1:]), np.abs(after - column[:-1]))
-            total = change + rounding[depth:] + 4 * _EPS * np.abs(after)
-        total = np.where(np.isnan(total), math.inf, total)
-        index = np.argmin(total, axis=0)
-        at = (index, np.arange(index.size))
-        better = total[at] < error
-        best, error = np.where(better, after[at], best), np.where(better, total[at], error)
-        column = after
-    return _Limit(best, error)
+def _limit(powers: tuple[int, ...], quotients: Array, rounding: Array) -> _Limit:
+    value, error, _ = solve(extrapolated(LEVELS, 2.0, powers, DEPTH, 0), quotients, rounding)
+    lost = error >= REJECT
+    return _Limit(np.where(lost, math.nan, value), np.where(lost, math.inf, error / SAFETY))
 
 
 def _joined(
     centre: Array,
     same: NDArray[np.bool_],
     spread: Array,
+    most: Array,
     both: _Limit,
     left: _Limit,
     right: _Limit,
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Return derivative, sides, bound and regularity from the limits on both sides."""
     size = np.fmax(np.abs(left.value), np.abs(right.value))
-    with np.errstate(all="ignore"):
-        gap = np.abs(left.value - right.value)
-        apart = (gap > SURE * (left.error + right.error)) & (gap > SAME * size)
+    gap = np.abs(left.value - right.value)
+    apart = (gap > SURE * (left.error + right.error)) & (gap > SAME * size)
     known = np.isfinite(left.error), np.isfinite(right.error)
     sided = known[0] ^ known[1]
     single = np.where(known[1], right.value, left.value)
@@ -216,12 +183,11 @@ def _joined(
     regularity = np.full(centre.shape, str(Regularity.SMOOTH), dtype=object)
     regularity[apart] = str(Regularity.KINK)
     regularity[sided] = str(Regularity.ONE_SIDED)
-    with np.errstate(all="ignore"):
-        lost = ~np.isfinite(error) | ((error > 0.5 * np.abs(value)) & (error > SAME * spread))
+    lost = ~np.isfinite(error) | ((error > most * np.abs(value)) & (error > SAME * spread))
     lost &= ~apart
     value, error = np.where(lost, math.nan, value), np.where(lost, math.inf, error)
     regularity[lost] = str(Regularity.UNRESOLVED)
-    regularity[np.isnan(centre)] = str(Regularity.UNDEFINED)
+    regularity[~np.isfinite(centre)] = str(Regularity.UNDEFINED)
     sides = [
         np.where(apart, side.value, np.where(known_one | ~sided, value, math.nan))
         for side, known_one in zip((left, right), known, strict=True)
@@ -242,9 +208,7 @@ def _reference(
     evaluations: int,
     judged: int,
 ) -> Reference:
-    import mpmath
-
-    number = np.frompyfunc(mpmath.mpf, 1, 1)
+    number = np.frompyfunc(exact_number, 1, 1)
     with np.errstate(all="ignore"):
         value, exact, left, right = (number(part) for part in (centre, *parts))
         digits = -np.log10(bounds / np.abs(parts[0]))

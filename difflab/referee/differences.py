@@ -8,11 +8,21 @@ detected. No derivative rule is used anywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from difflab.differences.stencils import (
+    AHEAD,
+    BACKWARD,
+    BEHIND,
+    FORWARD,
+    Moves,
+    Terms,
+    product,
+    symmetric,
+)
 from difflab.referee.values import ExactValues, TimeSpent
 
 __all__ = [
@@ -89,8 +99,9 @@ class PointSampler:
     Parameters
     ----------
     values : callable
-        Map a list of ``n`` mpmath numbers to ``m`` outputs, at the precision in force; nan (or a
-        number that is not real) where the function is undefined.
+        Map a list of ``n`` mpmath numbers to ``m`` outputs, at the precision of their context; nan
+        (or a number that is not real) where the function is undefined. The context is that of
+        `ExactValues`, and for other code `mpmath.mp`.
     point : sequence of float
         The point; every float64 is exact.
     seconds : float
@@ -109,7 +120,7 @@ class PointSampler:
         import mpmath
         from mpmath import libmp
 
-        self.mp = mpmath.mp
+        self.mp = values.mp if isinstance(values, ExactValues) else mpmath.mp
         self.evaluations = 0
         self._function = values
         self._deadline = perf_counter() + seconds
@@ -230,18 +241,14 @@ class Stage:
         bits = math.ceil(level.exponent * math.log2(10))
         self.steps = [self.mp.make_mpf(_power(scale, -bits)) for scale in sampler.scales]
         self._order = order
-        self._seen: dict[tuple[tuple[int, int], ...], list[MpReal]] = {}
+        self._seen: dict[Moves, list[MpReal]] = {}
 
     def moved(self, *moves: tuple[int, int]) -> list[MpReal]:
         """Return the outputs with inputs moved by whole multiples of their steps."""
         found = self._seen.get(moves)
         if found is None:
-            mp = self.mp
-            with mp.workdps(self.digits):
-                shifts: dict[int, MpReal] = {}
-                for i, multiple in moves:
-                    shifts[i] = shifts.get(i, mp.zero) + multiple * self.steps[i]
-                found = self.sampler.values(shifts)
+            with self.mp.workdps(self.digits):
+                found = self.sampler.values({i: k * self.steps[i] for i, k in moves})
             # First differences move each input only once, and there may be many: do not store them.
             if self._order > 1 or len(moves) != 1:
                 self._seen[moves] = found
@@ -254,63 +261,31 @@ class Stage:
 
     def sample(self, unit: Unit, rows: Sequence[int] | None = None) -> dict[int, Sample]:
         """Return the differences of some outputs for one unit; of all if `rows` is None."""
+        directions, order = [{i: 1} for i in unit], len(unit)
+        sides = [product([side] * order, directions) for side in (BACKWARD, FORWARD)]
+        both, over = symmetric(directions)
+        ends = [tuple((i, k) for i in dict.fromkeys(unit)) for k in (-1, 1)]
         with self.mp.workdps(self.digits):
-            if len(unit) == 1:
-                return self._first(unit[0], range(len(self.base)) if rows is None else rows)
-            i, j = unit
-            return dict(enumerate(self._second(i) if i == j else self._mixed(i, j)))
+            area = self.mp.fprod(self.steps[i] for i in unit)
+            values = {moves: self.moved(*moves) for moves in {(): 0, **sides[1], **sides[0]}}
+            found = {}
+            for row in range(len(self.base)) if rows is None else rows:
+                at = {moves: outputs[row] for moves, outputs in values.items()}
+                left, right, centre = (self._total(terms, at) / area for terms in (*sides, both))
+                noise = self.noise(area, *at.values())
+                gaps = (abs(at[end] - at[()]) for end in ends)
+                found[row] = Sample(left, right, centre / over, noise, *gaps)
+            return found
 
-    def _first(self, i: int, rows: Sequence[int]) -> dict[int, Sample]:
-        step, centre = self.steps[i], self.base
-        right, left = self.moved((i, 1)), self.moved((i, -1))
-        found = {}
-        for row in rows:
-            here, above, below = centre[row], right[row], left[row]
-            found[row] = Sample(
-                left=(here - below) / step,
-                right=(above - here) / step,
-                centre=(above - below) / (2 * step),
-                noise=self.noise(step, above, here, below),
-                gap_left=abs(here - below),
-                gap_right=abs(above - here),
-            )
-        return found
+    def _total(self, terms: Terms, at: Mapping[Moves, MpReal]) -> MpReal:
+        return sum((weight * at[moves] for moves, weight in terms.items()), self.mp.zero)
 
-    def _second(self, i: int) -> list[Sample]:
-        area = self.steps[i] ** 2
-        points = (self.moved((i, k)) for k in (-2, -1, 1, 2))
-        return [
-            Sample(
-                left=(far_below - 2 * below + here) / area,
-                right=(far_above - 2 * above + here) / area,
-                centre=(above - 2 * here + below) / area,
-                noise=self.noise(area, far_above, above, here, below, far_below),
-                gap_left=abs(here - below),
-                gap_right=abs(above - here),
-            )
-            for here, far_below, below, above, far_above in zip(self.base, *points, strict=True)
-        ]
-
-    def _mixed(self, i: int, j: int) -> list[Sample]:
-        area = self.steps[i] * self.steps[j]
-        corners = zip(
-            self.base,
-            *(self.moved((i, k), (j, k)) for k in (1, -1)),
-            *(self.moved((position, k)) for k in (1, -1) for position in (i, j)),
-            strict=True,
-        )
-        return [
-            Sample(
-                left=(below - below_i - below_j + here) / area,
-                right=(above - above_i - above_j + here) / area,
-                centre=(below - below_i - below_j + 2 * here + above - above_i - above_j)
-                / (2 * area),
-                noise=self.noise(area, here, above, below, above_i, above_j, below_i, below_j),
-                gap_left=abs(here - below),
-                gap_right=abs(above - here),
-            )
-            for here, above, below, above_i, above_j, below_i, below_j in corners
-        ]
+    def _along(self, terms: Terms) -> list[MpReal]:
+        """Return a difference of every output."""
+        with self.mp.workdps(self.digits):
+            values = {moves: self.moved(*moves) for moves in terms}
+            each = zip(*values.values(), strict=True)
+            return [self._total(terms, dict(zip(values, row, strict=True))) for row in each]
 
     def noise(self, divisor: MpReal, *values: MpReal) -> MpReal:
         """Return a bound on the rounding error of a difference of function values."""
@@ -321,33 +296,23 @@ class Stage:
 
     def piece_slopes(self, i: int) -> list[tuple[MpReal, MpReal]]:
         """Return the slopes left and right of the point, without the value at the point."""
+        behind, ahead = (self._along(product([side], [{i: 1}])) for side in (BEHIND, AHEAD))
         with self.mp.workdps(self.digits):
-            points = (self.moved((i, k)) for k in (-2, -1, 1, 2))
-            return [
-                ((below - far_below) / self.steps[i], (far_above - above) / self.steps[i])
-                for far_below, below, above, far_above in zip(*points, strict=True)
-            ]
+            pairs = zip(behind, ahead, strict=True)
+            return [(left / self.steps[i], right / self.steps[i]) for left, right in pairs]
 
     def symmetric(self, weights: dict[int, int], order: int) -> list[MpReal]:
         """Return the symmetric difference along all weighted inputs at once.
 
         It approximates Σ gᵢ wᵢhᵢ for order 1 and Σ Hᵢⱼ wᵢhᵢ wⱼhⱼ for order 2.
         """
+        terms, over = symmetric([weights] * order)
         with self.mp.workdps(self.digits):
-            above = self.moved(*weights.items())
-            below = self.moved(*((i, -weight) for i, weight in weights.items()))
-            if order == 1:
-                return [(a - b) / 2 for a, b in zip(above, below, strict=True)]
-            return [a - 2 * here + b for a, here, b in zip(above, self.base, below, strict=True)]
+            return [found / over for found in self._along(terms)]
 
     def rightward(self, weights: dict[int, int], order: int) -> list[MpReal]:
         """Return the forward difference along all weighted inputs; see `symmetric`."""
-        with self.mp.workdps(self.digits):
-            above = self.moved(*weights.items())
-            if order == 1:
-                return [a - here for a, here in zip(above, self.base, strict=True)]
-            far = self.moved(*((i, 2 * weight) for i, weight in weights.items()))
-            return [f - 2 * a + here for f, a, here in zip(far, above, self.base, strict=True)]
+        return self._along(product([FORWARD] * order, [weights] * order))
 
     def weight(self, unit: Unit, weights: dict[int, int]) -> MpReal:
         """Return the factor of a unit's derivative in `symmetric` and `rightward`."""

@@ -10,11 +10,12 @@ poles and edges of the domain.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
+from threading import RLock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import DifflabError, MethodTimeout, described
+from difflab.referee.context import own_context, shared
 from difflab.referee.differences import LADDER, PointSampler, Stage
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.proofs import combined, prove
@@ -38,6 +40,7 @@ __all__ = ["Referee", "Reference", "refer"]
 MpReal = Any  # an mpmath number
 Exact = NDArray[Any]  # an array of mpmath numbers
 
+_SHARED = RLock()  # of the precision of mpmath.mp
 _INPUT = 1e-5  # seconds of preparation for each input
 PROVING = 0.25
 """Share of the time limit in which the derivative is enclosed by ball arithmetic."""
@@ -124,7 +127,9 @@ class Referee:
     Parameters
     ----------
     values : callable
-        Map a list of ``n`` mpmath numbers to a list of ``m``; nan where undefined.
+        Map a list of ``n`` mpmath numbers to a list of ``m``; nan where undefined. A graph is
+        evaluated in a context of its own (`Referee.of`). Other code sees the precision of
+        `mpmath.mp`, which is raised while it is judged, one referee after the other.
     point : sequence of float
         The point; every float64 is exact.
     order : int
@@ -174,7 +179,7 @@ class Referee:
         began = perf_counter()
         if _INPUT * len(point) > timeout > 0:
             raise MethodTimeout(f"{len(point):,} inputs are too many for {timeout:g} s")
-        values = ExactValues(function)
+        values = ExactValues(function, context=own_context())
         found = cls(values, point, order=order, timeout=timeout)
         found._spent = perf_counter() - began
         return found
@@ -218,13 +223,17 @@ class Referee:
         found = _collected(work, magnitude, rounded_in)
         return found if proof is None else combined(found, proof)
 
+    def _precision(self) -> AbstractContextManager[Any]:
+        """Return what keeps other referees from the context of the values while it is used."""
+        return nullcontext() if isinstance(self._values, ExactValues) else _SHARED
+
     def _refined(self, work: Refinement) -> DifflabError:
         """Resolve elements by differences; return why none could be, if there is no value.
 
         What is resolved before an evaluation fails remains.
         """
         try:
-            with _stirling():
+            with self._precision():
                 work.run()
         except DifflabError:
             raise
@@ -247,7 +256,7 @@ class Referee:
         """
         keys = sorted(set(entries))
         began = perf_counter()
-        with suppress(Exception), _stirling():  # of time, or anything that mpmath raises
+        with suppress(Exception), self._precision():  # of time, or anything that mpmath raises
             for key in keys:
                 if key not in self._changes:
                     self._changes[key] = self._largest_change(key)
@@ -292,23 +301,6 @@ def refer(
     return Referee.of(function, point, order=order, timeout=timeout).reference()
 
 
-@contextmanager
-def _stirling() -> Iterator[None]:
-    """Make mpmath compute the gamma function by Stirling's series.
-
-    Beyond about 300 digits its default, a table of Taylor coefficients, costs seconds for every
-    precision.
-    """
-    from mpmath.libmp import gammazeta
-
-    limit = gammazeta.MAX_GAMMA_TAYLOR_PREC
-    gammazeta.MAX_GAMMA_TAYLOR_PREC = 1000
-    try:
-        yield
-    finally:
-        gammazeta.MAX_GAMMA_TAYLOR_PREC = limit
-
-
 def _corners() -> list[Callable[[], float]]:
     """Return generators of the coordinates of four corners of the half-ULP box."""
     draw = Random(2)
@@ -319,7 +311,7 @@ def _collected(work: Refinement, magnitude: float, rounded_in: bool) -> Referenc
     """Return the elements as arrays; unresolved ones are nan."""
     m, n = len(work.value), len(work.sampler.point)
     shape = (m, n) if work.order == 1 else (n, n)
-    nan = work.mp.nan
+    nan = shared(work.mp.nan)
     exact, left, right = (np.full(shape, nan, dtype=object) for _ in range(3))
     bounds = np.full(shape, math.inf)
     regularity = np.full(shape, str(Regularity.UNRESOLVED), dtype=object)
@@ -327,14 +319,14 @@ def _collected(work: Refinement, magnitude: float, rounded_in: bool) -> Referenc
     defined = np.array([work.defined(row) for row in range(m)], dtype=bool)
     zero = apart & (defined[:, None] if work.order == 1 else defined)
     for part in (exact, left, right):
-        part[zero] = work.mp.zero
+        part[zero] = shared(work.mp.zero)
     bounds[zero] = 0.0
     regularity[zero] = str(Regularity.SMOOTH)
     regularity[apart & ~zero] = str(Regularity.UNDEFINED)
     for (row, position), entry in work.entries.items():
         unit = work.units[position]
         for key in {(row, unit[0])} if work.order == 1 else {unit, unit[::-1]}:
-            exact[key], left[key], right[key] = entry.value, entry.left, entry.right
+            exact[key], left[key], right[key] = map(shared, (entry.value, entry.left, entry.right))
             bounds[key] = nearest(entry.bound)
             regularity[key] = str(entry.regularity)
     return Reference(
@@ -342,7 +334,7 @@ def _collected(work: Refinement, magnitude: float, rounded_in: bool) -> Referenc
         point=tuple(work.sampler.point),
         magnitude=magnitude,
         rounded_in=rounded_in,
-        value=tuple(work.value),
+        value=tuple(map(shared, work.value)),
         exact=exact,
         left=left,
         right=right,

@@ -51,10 +51,19 @@ class TimeSpent(Exception):
 
 
 class ExactValues:
-    """The function as a map of mpmath numbers, at the precision in force.
+    """The function as a map of mpmath numbers, at the precision of their context.
 
     It is called with the ``n`` packed inputs and returns the flattened outputs. Inputs that are
     the same objects as in the first call at this precision count as unmoved.
+
+    Parameters
+    ----------
+    function : Function
+        The function.
+    nudge : callable, optional
+        What is added to each decimal literal.
+    context : MPContext, optional
+        The context of the numbers; by default that of the module mpmath.
 
     Attributes
     ----------
@@ -71,11 +80,17 @@ class ExactValues:
     [0]
     """
 
-    def __init__(self, function: Function, nudge: Callable[[float], float] | None = None) -> None:
+    def __init__(
+        self,
+        function: Function,
+        nudge: Callable[[float], float] | None = None,
+        context: Any = None,
+    ) -> None:
         self.function = function
         self.until = math.inf
         self._nudge = nudge
-        self._interpreter = MpmathInterpreter()
+        self._interpreter = MpmathInterpreter(context)
+        self.mp = self._interpreter.mp
         self._inner = balanced(function)
         self._program: RefereeProgram = referee_program(self._inner)
         self._arrays = bool(self._program.shapes)
@@ -127,7 +142,7 @@ class ExactValues:
 
     def _based(self, point: Sequence[MpReal]) -> tuple[Sequence[MpReal], list[Any]]:
         """Return the first point at this precision, with all values there."""
-        precision = self._interpreter.mp.prec
+        precision = self.mp.prec
         if precision not in self._kept:
             values: list[Any] = [None] * self._program.size
             for slot, (number, name) in self._program.constants.items():
@@ -209,7 +224,7 @@ class ExactValues:
         value = self._interpreter.constant(number, name)
         if self._nudge is None or name is not None or isinstance(number, int):
             return value
-        return value + self._interpreter.mp.mpf(self._nudge(number))
+        return value + self.mp.mpf(self._nudge(number))
 
     def magnitude(self) -> float:
         """Return the largest magnitude of a computed value at the last base point."""
@@ -237,7 +252,7 @@ class ExactValues:
 
     def nudged(self, nudge: Callable[[float], float]) -> ExactValues:
         """Return the same function with ``nudge(literal)`` added to every decimal literal."""
-        return ExactValues(self.function, nudge)
+        return ExactValues(self.function, nudge, self.mp)
 
     def _read(self, values: list[Any], slots: Any) -> dict[int, MpReal]:
         """Return the flattened outputs among the values at `slots`, keyed by row."""

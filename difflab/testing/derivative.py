@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from difflab.differences.windows import first_half, slope_along
 from difflab.errors import PointError
-from difflab.testing.slopes.best import first_half, slope_along
 from difflab.testing.trees.arguments import prepared
 from difflab.testing.trees.probe import Probe
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.differences.windows import BestSlope, first_half, slope_along
 from difflab.errors import InputError
 from difflab.graph.pytree import flatten
 from difflab.testing.components.message import (
@@ -22,7 +23,6 @@ from difflab.testing.components.truth import TRUSTED
 from difflab.testing.components.verdict import Tolerance
 from difflab.testing.lines.directions import at_random, neighbours
 from difflab.testing.lines.trees import check_tree
-from difflab.testing.slopes.best import BestSlope, first_half, slope_along
 from difflab.testing.trees.arguments import (
     Outputs,
     Point,

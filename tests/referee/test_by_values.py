@@ -100,3 +100,24 @@ def test_a_bound_as_large_as_the_derivative_judges_nothing():
     truth = reference_by_values(lambda x: 1e14 + np.sin(x), [1.0])
     found = judge(Estimate(np.array([[0.4]]), None, 0), truth, Family.AUTOMATIC)
     assert found.verdict == "inconclusive"
+
+
+def test_stairs_hide_a_slope_only_where_they_are_low() -> None:
+    """Parts of log(x + sqrt(x^2 + 1)) cancel at -1e6: it is a step function, 232 wide."""
+
+    def stepped(x: np.ndarray) -> np.ndarray:
+        return np.log(x + np.sqrt(x**2 + 1.0))
+
+    found = reference_by_values(stepped, [-1e6])
+    truth = 1.0 / math.hypot(1e6, 1.0)
+    assert abs(found.jacobian[0, 0] - truth) <= found.bounds[0, 0] <= 0.05 * truth
+    # The same steps, too few of them: their slope is as good an answer as zero.
+    rough = reference_by_values(lambda x: np.round(1000.0 * x) / 1000.0, [0.1234])
+    assert rough.status == "unresolved"
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-250, 1e250])
+def test_huge_derivatives_are_no_overflow(scale: float) -> None:
+    found = reference_by_values(np.log, [scale])
+    assert found.jacobian[0, 0] == pytest.approx(1.0 / scale, rel=1e-9)
+    assert found.bounds[0, 0] <= 1e-9 / scale

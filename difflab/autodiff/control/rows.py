@@ -134,7 +134,7 @@ def function_row(
         return _as_floats(xp, xp.concatenate(flat, axis=-1))
 
     def exact(mp: Any, *args: Any) -> Any:
-        results = control.run(MpmathInterpreter(), args, ())
+        results = control.run(MpmathInterpreter(mp), args, ())
         if single:
             return results[0]
         return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])

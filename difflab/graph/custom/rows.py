@@ -233,7 +233,7 @@ def _host_row(
         return np.array(points).reshape(batch + shape)
 
     def exact(mp: Any, *args: Any) -> Any:
-        return evaluate(_required(recorded, name), args, MpmathInterpreter())[0]
+        return evaluate(_required(recorded, name), args, MpmathInterpreter(mp))[0]
 
     analytic = recorded is not None and all(row.analytic for row in recorded.graph.primitives)
     return Primitive(

@@ -4,8 +4,8 @@ Repeated differentiation of a small formula is dominated by NumPy's call overhea
 builds one graph of the values at all points of the stencil, the candidates and the choice of the
 best one; subexpressions of inputs that a step does not move are computed once.
 
-The operations are those of `adaptive`'s first pass, which is recorded from arrays of nodes, up to
-the order of sums; points at which it does not converge are left to `adaptive`.
+The operations are those of `difflab.differences.first`, which is recorded from arrays of nodes, up
+to the order of sums; points at which it does not converge are left to it.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.differences.arithmetic import Arithmetic
+from difflab.differences.extrapolation import GUARD, ODD, Weights, tableau
+from difflab.differences.first import LadderPoint, judged
+from difflab.differences.noise import noise_of
+from difflab.differences.rules import DifferenceRule
+from difflab.differences.sampling import LEAD, lead_points, scale_of
+from difflab.differences.wide import SUSPECT
 from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, compile
 from difflab.execute.targets.llvm.libraries import available
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.node import Node
-from difflab.methods.numeric.adaptive import StencilPoint, judged
-from difflab.methods.numeric.arithmetic import Arithmetic
-from difflab.methods.numeric.extrapolation import GUARD, ODD, SAFETY, Weights, tableau
-from difflab.methods.numeric.rules import DifferenceRule
-from difflab.methods.numeric.stencil import LEAD, lead_points, noise_of, scale_of
-from difflab.methods.numeric.wide_search import SUSPECT
 from difflab.primitives import add, equal, logical_and, logical_or, not_equal, pack, where
 
 __all__ = ["CALLS", "CompiledStencil", "Repeated", "stencil_function", "suits"]
@@ -113,14 +114,13 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
     """
     builder = Builder()
     x = _nodes([Node(builder, builder.input(name)) for name in function.inputs])
-    on = _arithmetic(rule)
 
     def values(points: NDArray[Any]) -> NDArray[Any]:
         found = [node for point in points for node in evaluate(function, list(point))]
         return _nodes(found).reshape(len(points), function.m)
 
-    scale = scale_of(x, on)
-    near = noise_of(values(lead_points(x, scale, on=on)), on)
+    scale = scale_of(x, NODES)
+    near = noise_of(values(lead_points(x, scale, on=NODES)), NODES)
     columns: list[list[_DerivativeNodes]] = []
     for i in range(x.size):
 
@@ -130,13 +130,13 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
             points[:, i] = moved[:, 0]
             return values(points)[:, None, :], moved
 
-        point = StencilPoint(x[i : i + 1], scale[i : i + 1], near)
+        point = LadderPoint(x[i : i + 1], scale[i : i + 1], near)
         body, moved = sample(rule.signed_units * point.scale)
-        value, error, quotients = judged(rule, point, body, moved, sample, on)
+        value, error, quotients = judged(rule, point, body, moved, sample, NODES)
         # nan where the value, or any value on the ladder, is not finite.
         sizes = np.add.reduce(np.abs(quotients), axis=0)
         error = error[0] + ((sizes - sizes) + (near.center - near.center))
-        wanted = rule.wanted(near, value, point.scale, on)[0]
+        wanted = rule.wanted(near, value, point.scale, NODES)[0]
         outputs = zip(value[0], error, sizes, wanted, strict=True)
         columns.append([_entry(scale[i], *output) for output in outputs])
     entries = [entry for row in zip(*columns, strict=True) for entry in row]
@@ -178,22 +178,6 @@ def _nodes(found: Sequence[Any]) -> Nodes:
     return array
 
 
-def _arithmetic(rule: DifferenceRule) -> Arithmetic:
-    larger = np.frompyfunc(_larger, 2, 1)
-    return Arithmetic(
-        where=np.frompyfunc(where, 3, 1),
-        greater=np.frompyfunc(operator.gt, 2, 1),
-        larger=larger,
-        smaller=np.frompyfunc(_smaller, 2, 1),
-        larger_known=larger,
-        applied=_applied,
-        solved=partial(_solved, rule),
-        tail=_tail,
-        jumps=partial(_jumps, rule),
-        chosen=_chosen,
-    )
-
-
 def _larger(a: Node, b: Node) -> Node:
     """Return the larger; b where a is nan."""
     larger: Node = where(a > b, a, b)
@@ -216,73 +200,62 @@ def _dot(weights: Sequence[float], nodes: Sequence[Node]) -> Node:
     return reduce(add, terms) if terms else 0.0 * nodes[0]
 
 
+def _least(errors: Nodes) -> Pick:
+    pick: Pick = []
+    for best, *others in errors.T:
+        better = []
+        for error in others:
+            better.append(error < best)
+            best = where(better[-1], error, best)
+        pick.append(better)
+    return pick
+
+
 def _chosen(candidates: Nodes, pick: Pick) -> Nodes:
     found = []
-    for column, better in zip(candidates.T, pick, strict=True):
-        best = column[0]
-        for less, candidate in zip(better, column[1:], strict=True):
+    for (best, *others), better in zip(candidates.T, pick, strict=True):
+        for less, candidate in zip(better, others, strict=True):
             best = where(less, candidate, best)
         found.append(best)
     return _nodes(found)
 
 
-def _solved(
-    rule: DifferenceRule, weights: Weights, quotients: Nodes, rounding: Nodes
-) -> tuple[Nodes, Nodes, Pick]:
-    """Return value and error of the candidate with the smallest error, for each column."""
-    values, spread, before = _candidates(rule, weights, quotients)
-    larger: Any = np.frompyfunc(_larger, 2, 1)
-    truncation: Nodes = larger(np.abs(spread), np.abs(before))
-    errors = truncation + _applied(weights.gain, rounding)
-    pick: Pick = []
-    for column in errors.T:
-        best, better = column[0], []
-        for error in column[1:]:
-            better.append(error < best)
-            best = where(better[-1], error, best)
-        pick.append(better)
-    return _chosen(values, pick), SAFETY * _chosen(errors, pick), pick
-
-
-def _candidates(
-    rule: DifferenceRule, weights: Weights, quotients: Nodes
-) -> tuple[Nodes, Nodes, Nodes]:
+def _candidates(weights: Weights, quotients: Nodes) -> tuple[Nodes, Nodes, Nodes]:
     """Return each candidate's value, truncation error and lower bound of that error."""
-    if rule.tableau is None:
+    if weights.tableau is None:
         rows = (weights.value, weights.spread, weights.guard)
         value, spread, guard = (_applied(matrix, quotients) for matrix in rows)
         return value, spread, guard
-    _, ratio, powers, depth, _ = rule.tableau
-    table, places = tableau(quotients, ratio, powers, depth), rule.tableau.candidates
+    _, ratio, powers, depth, _ = weights.tableau
+    table, entries = tableau(quotients, ratio, powers, depth), weights.tableau.candidates
     return (
-        np.stack([table[k][j] for k, j in places]),
-        np.stack([table[k][j] - table[k - 1][j - 1] for k, j in places]),
-        np.stack([GUARD * (table[k][j - 1] - table[k - 1][max(j - 2, 0)]) for k, j in places]),
+        np.stack([table[k][j] for k, j in entries]),
+        np.stack([table[k][j] - table[k - 1][j - 1] for k, j in entries]),
+        np.stack([GUARD * (table[k][j - 1] - table[k - 1][max(j - 2, 0)]) for k, j in entries]),
     )
 
 
-def _jumps(rule: DifferenceRule, weights: Weights, curvature: Nodes) -> Nodes:
-    if rule.tableau is None:
-        return _applied(weights.jump, curvature)
-    table = tableau(curvature, rule.tableau.ratio, ODD, rule.tableau.depth)
-    return np.stack([table[k][j] for k, j in rule.tableau.candidates])
+def _picked(weights: Weights, name: str, array: Nodes, pick: Pick) -> Nodes:
+    if name == "jump" and weights.tableau is not None:
+        table = tableau(array, weights.tableau.ratio, ODD, weights.tableau.depth)
+        return _chosen(np.stack([table[k][j] for k, j in weights.tableau.candidates]), pick)
+    return _chosen(_applied(getattr(weights, name), array), pick)
 
 
-def _tail(weights: Weights, quotients: Nodes, rounding: Nodes, pick: Pick) -> Nodes:
-    """Return the estimated change of the picked candidates at shorter steps."""
-    change = np.abs(_applied(weights.change, quotients))
-    before = np.abs(_applied(weights.before, quotients))
-    noise = 4.0 * _applied(weights.gain, rounding)
-    left: Any = np.frompyfunc(_left, 3, 1)
-    return _chosen(left(change, before, noise), pick)
-
-
-def _left(change: Node, before: Node, noise: Node) -> Node:
-    ratio = where(change < before, change / before, 1.0)
-    left = change * ratio / (1.0 - where(ratio < 0.9, ratio, 0.9))
-    result: Node = where(change > noise, SAFETY * left, 0.0)
-    return result
-
+_LARGER = np.frompyfunc(_larger, 2, 1)
+NODES = Arithmetic(
+    where=np.frompyfunc(where, 3, 1),
+    greater=np.frompyfunc(operator.gt, 2, 1),
+    larger=_LARGER,
+    smaller=np.frompyfunc(_smaller, 2, 1),
+    larger_known=_LARGER,
+    applied=_applied,
+    candidates=_candidates,
+    least=_least,
+    chosen=_chosen,
+    picked=_picked,
+)
+"""The operations on arrays of nodes."""
 
 CALLS = 200
 """Calls before compilation, which takes as long as two to three times this number of calls."""

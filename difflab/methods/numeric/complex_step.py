@@ -25,13 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.differences.first import first_derivatives
+from difflab.differences.noise import fluctuation
+from difflab.differences.sampling import LEAST, Sampler, lead_points, scale_of
 from difflab.errors import UnsupportedError
 from difflab.graph.analytic import require_analytic
-from difflab.methods.numeric.adaptive import first_derivatives
 from difflab.methods.numeric.finite import CENTRAL
 from difflab.methods.numeric.richardson import RICHARDSON
-from difflab.methods.numeric.rules import require_order
-from difflab.methods.numeric.stencil import LEAST, StencilSampler, lead_points, scale_of
+from difflab.methods.numeric.sampler import require_order, sampler_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
 
 __all__ = ["COMPLEX_STEP", "ComplexStep", "PreparedComplexStep", "complex_steps"]
@@ -42,9 +43,10 @@ _EPS = 2.0**-52
 # Replicates of the derivative near x, whose third differences estimate its noise. They are
 # further apart than those of values: cancellation makes the derivative a step function.
 _REPLICATES = 6
+_DEVIATIONS = 4.0 * np.sqrt(20)  # of noise: four times the third differences themselves
 _NOISE_STEP = 0.7316 * 2.0**-30
 _SHORT_STEP = 0.7316 * 2.0**-44
-_ROUGH = 1e-6
+_ROUGH = 4e-6
 # Central differences with a larger relative difference are computed again adaptively.
 _ALIKE = 1e-4
 
@@ -70,7 +72,7 @@ class PreparedComplexStep:
 
     def __call__(self, x: Array) -> Estimate:
         """Return the Jacobian or the Hessian at `x`, its error and the number of evaluations."""
-        sampler = StencilSampler(self.problem)
+        sampler = sampler_of(self.problem)
         with np.errstate(all="ignore"):
             if self.problem.order == 2:
                 value, error = _hessian(self.problem, sampler, x)
@@ -82,7 +84,7 @@ class PreparedComplexStep:
         """Return the derivatives at the points ``(N, n)``."""
         if self.problem.order == 2:
             return stacked([self(x) for x in points])
-        sampler = StencilSampler(self.problem)
+        sampler = sampler_of(self.problem)
         together = max(1, sampler.rows // (_REPLICATES * self.problem.n))
         with np.errstate(all="ignore"):
             parts = [
@@ -123,7 +125,7 @@ class ComplexStep:
 COMPLEX_STEP = ComplexStep()
 
 
-def _imaginary(sampler: StencilSampler, points: Array, steps: Array) -> Array:
+def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
     """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)`` with a step i h added in turn.
 
     The steps are ``(n,)``, or ``(N, n)`` where every point has its own. A function that returns
@@ -143,23 +145,22 @@ def _imaginary(sampler: StencilSampler, points: Array, steps: Array) -> Array:
     return out
 
 
-def _replicated(
-    sampler: StencilSampler, points: Array, steps: Array, apart: float
-) -> tuple[Array, Array]:
-    """Return the derivatives ``(N, n, m)``, and third differences of those near each point."""
+def _replicated(sampler: Sampler, points: Array, steps: Array, apart: float) -> tuple[Array, Array]:
+    """Return the derivatives ``(N, n, m)``, and the noise that those near each point show."""
     near = lead_points(points[:, None], scale_of(points)[:, None], apart)[:, :_REPLICATES]
     beside = np.repeat(steps, _REPLICATES, axis=0)
     slopes = _imaginary(sampler, near.reshape(-1, near.shape[2]), beside) / beside[:, :, None]
     slopes = slopes.reshape(*near.shape, -1)
-    return slopes[:, 0], np.abs(np.diff(slopes, 3, axis=1)).max(axis=1)
+    replicates = np.moveaxis(slopes, 1, 0).reshape(_REPLICATES, -1)
+    return slopes[:, 0], fluctuation(replicates, _DEVIATIONS, 3).reshape(slopes[:, 0].shape)
 
 
-def _jacobian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array, Array]:
+def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
     value, error = _jacobians(problem, sampler, x[None])
     return value[0], error[0]
 
 
-def _jacobians(problem: Problem, sampler: StencilSampler, points: Array) -> tuple[Array, Array]:
+def _jacobians(problem: Problem, sampler: Sampler, points: Array) -> tuple[Array, Array]:
     """Return the Jacobians and their errors, ``(N, m, n)``."""
     steps = complex_steps(points)
     value, noise = _replicated(sampler, points, steps, _NOISE_STEP)
@@ -169,7 +170,7 @@ def _jacobians(problem: Problem, sampler: StencilSampler, points: Array) -> tupl
         again = _replicated(sampler, points[rough], steps[rough], _SHORT_STEP)[1]
         noise[rough] = np.fmin(noise[rough], again)
     least = 4.0 * LEAST / steps[:, :, None]
-    error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(4.0 * noise) + least
+    error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(noise) + least
     center = sampler(points)[:, None]
     # A derivative of exactly zero may be one that cancelled: `sin(x) / x` at 1e-8.
     unseen = _EPS * np.abs(center) / np.maximum(scale_of(points), 2.0**-26)[:, :, None]
@@ -182,7 +183,7 @@ def _jacobians(problem: Problem, sampler: StencilSampler, points: Array) -> tupl
 
 
 def _unlike_central(
-    sampler: StencilSampler, points: Array, value: Array, center: Array
+    sampler: Sampler, points: Array, value: Array, center: Array
 ) -> NDArray[np.bool_]:
     """Return which derivatives a plain central difference does not confirm."""
     steps = np.cbrt(_EPS) * scale_of(points)
@@ -196,7 +197,7 @@ def _unlike_central(
     return np.asarray(unlike & np.isfinite(central))
 
 
-def _beside(sampler: StencilSampler, points: Array, moved: Array) -> Array:
+def _beside(sampler: Sampler, points: Array, moved: Array) -> Array:
     """Return the values ``(2, N, n, m)`` with each component in turn at its `moved` ones."""
     count, n = points.shape
     out = np.empty((*moved.shape, sampler.m))
@@ -211,7 +212,7 @@ def _beside(sampler: StencilSampler, points: Array, moved: Array) -> Array:
 
 
 def _compared(
-    problem: Problem, sampler: StencilSampler, x: Array, value: Array, error: Array, suspect: Any
+    problem: Problem, sampler: Sampler, x: Array, value: Array, error: Array, suspect: Any
 ) -> Array:
     """Return errors enlarged to include the values of adaptive central differences.
 
@@ -235,7 +236,7 @@ def _compared(
     return np.where(suspect & np.isfinite(gap), np.fmax(error, admitted), error)
 
 
-def _hessian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array, Array]:
+def _hessian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
     """Extrapolate central differences of the complex-step gradient."""
     _jacobian(problem, sampler, x)  # raises for a function that is not analytic
 
@@ -245,7 +246,7 @@ def _hessian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array
     def gradient(points: NDArray[Any]) -> NDArray[Any]:
         return _imaginary(sampler, points, steps)[:, :, 0]
 
-    outer = StencilSampler(replace(problem, values=gradient, m=problem.n))
+    outer = sampler_of(replace(problem, values=gradient, m=problem.n))
     found = first_derivatives(RICHARDSON.rule, outer, x)
     value, error = found.value / steps, found.error / steps
     half = 0.5 * (value + value.T)

@@ -26,12 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.methods.numeric.adaptive import first_derivatives
+from difflab.differences.extrapolation import EVEN, FULL, plain
+from difflab.differences.first import first_derivatives
+from difflab.differences.rules import DifferenceRule, SecondRule
+from difflab.differences.second import second_derivatives
 from difflab.methods.numeric.compiled_stencil import CompiledStencil
-from difflab.methods.numeric.extrapolation import EVEN, FULL, plain
-from difflab.methods.numeric.rules import DifferenceRule, SecondRule, require_order
-from difflab.methods.numeric.second import second_derivatives
-from difflab.methods.numeric.stencil import StencilSampler
+from difflab.methods.numeric.sampler import require_order, sampler_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
 
 __all__ = ["CENTRAL", "FORWARD", "Differences", "PreparedDifferences", "steps"]
@@ -62,7 +62,7 @@ class PreparedDifferences:
         if self.compiled is not None and converged is not None:
             value, error = (part.reshape(self.problem.m, -1) for part in converged)
             return Estimate(value, error, self.compiled.evaluations)
-        sampler = StencilSampler(self.problem)
+        sampler = sampler_of(self.problem)
         found = first_derivatives(self.rule, sampler, x)
         if self.problem.order == 2:
             value, error = second_derivatives(self.second, sampler, x, found)

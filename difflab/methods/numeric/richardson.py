@@ -22,13 +22,11 @@ Eng. Software 4 (1982); *Numerical Recipes* 5.7.
 
 from __future__ import annotations
 
-from difflab.methods.numeric.extrapolation import EVEN, FULL, Extrapolation, extrapolated
+from difflab.differences.extrapolation import EVEN, FULL, extrapolated
+from difflab.differences.rules import DifferenceRule, SecondRule
 from difflab.methods.numeric.finite import Differences, steps
-from difflab.methods.numeric.rules import DifferenceRule, SecondRule
 
 __all__ = ["RICHARDSON"]
-
-_FIRST = Extrapolation(levels=7, ratio=2.0, powers=EVEN, depth=5, spare=0)
 
 RICHARDSON = Differences(
     name="richardson",
@@ -36,7 +34,7 @@ RICHARDSON = Differences(
     rule=DifferenceRule(
         # The odd factor keeps steps from falling on the period of a function at a round x.
         units=steps(0.317, 2.0, 7),
-        central=extrapolated(*_FIRST),
+        central=extrapolated(7, 2.0, EVEN, 5, 0),
         onesided=extrapolated(7, 2.0, FULL, 5, 0),
         tolerance=1e-9,
         strict=True,
@@ -44,7 +42,6 @@ RICHARDSON = Differences(
         fine_central=extrapolated(10, 2.0, EVEN, 5),
         fine_onesided=extrapolated(10, 2.0, FULL, 6),
         from_onset=True,
-        tableau=_FIRST,
     ),
     second=SecondRule(
         units=steps(0.317, 2.0, 7),

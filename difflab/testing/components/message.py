@@ -16,8 +16,8 @@ from difflab.referee.ulp import ulp_distance
 from difflab.testing.components.mistakes import COARSE, coarse_dtype, precision_text
 
 if TYPE_CHECKING:
+    from difflab.differences.window import Slope
     from difflab.testing.components.verdict import Tolerance
-    from difflab.testing.slopes.window import Slope
 
 __all__ = [
     "Component",

@@ -9,10 +9,10 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.methods.numeric.stencil import scale_of
+from difflab.differences.sampling import scale_of
+from difflab.differences.scan import LineScan, scan_aside, scan_line
+from difflab.differences.window import Changes
 from difflab.testing.components.truth import Callee, Doubt, NumericJacobian, values_at
-from difflab.testing.slopes.noise import LineScan, scan_aside, scan_line
-from difflab.testing.slopes.window import Changes
 
 __all__ = ["observed"]
 

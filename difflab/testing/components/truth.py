@@ -12,6 +12,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers
+from difflab.differences.noise import fluctuation
 from difflab.errors import MethodTimeout
 
 if TYPE_CHECKING:
@@ -221,14 +222,11 @@ def own_rounding(gradient: Callable[[float], Array]) -> Array:
     >>> bool(own_rounding(lambda t: np.array([[np.exp(t)]]))[0, 0] < 1e-14)
     True
     """
-    binomial = np.array([1.0, -4.0, 6.0, -4.0, 1.0])
     found = []
     for step in (2.0**-13, 2.0**-17):
         values = np.array([gradient(k * step) for k in range(-4, 5)])
-        each = [np.abs(np.tensordot(binomial, values[k : k + 5], 1)) for k in range(5)]
-        found.append(np.max(each, axis=0) / np.linalg.norm(binomial))
-    smaller: Array = np.fmin(*found)
-    return _OWN * np.nan_to_num(smaller)
+        found.append(fluctuation(values.reshape(9, -1), _OWN).reshape(values.shape[1:]))
+    return np.nan_to_num(np.fmin(*found))
 
 
 def most_own(gradient: Array) -> float:

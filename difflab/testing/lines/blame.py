@@ -11,6 +11,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.differences.window import sampled
 from difflab.testing.components.message import (
     Component,
     GradientMismatch,
@@ -26,7 +27,6 @@ from difflab.testing.components.mistakes import (
 )
 from difflab.testing.lines.directions import Directional, at_random, judged_along
 from difflab.testing.lines.locate import WrongPart, located
-from difflab.testing.slopes.window import sampled
 from difflab.testing.trees.several import OfSeveral
 
 if TYPE_CHECKING:

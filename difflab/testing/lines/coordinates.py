@@ -6,9 +6,9 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.differences.scan import scan_line
+from difflab.differences.windows import first_half, slope_along
 from difflab.testing.components.truth import TRUSTED, NumericJacobian
-from difflab.testing.slopes.best import first_half, slope_along
-from difflab.testing.slopes.noise import scan_line
 from difflab.testing.trees.probe import Probe
 
 __all__ = ["confirmed", "coordinate_truth"]

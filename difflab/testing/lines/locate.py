@@ -9,9 +9,9 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.differences.window import Changes, Slope, central_difference, sampled
+from difflab.differences.windows import slope_along
 from difflab.testing.lines.directions import Directional
-from difflab.testing.slopes.best import slope_along
-from difflab.testing.slopes.window import Changes, Slope, central_difference, sampled
 from difflab.testing.trees.probe import Probe
 
 __all__ = ["WrongPart", "located"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.slopes.window import Changes
+from difflab.differences.window import Changes
 from difflab.testing.trees.arguments import Outputs, Point
 from difflab.testing.trees.purity import pure_values
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.methods.numeric import adaptive, compiled_stencil
+from difflab.differences import first
+from difflab.methods.numeric import compiled_stencil
 from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
 from difflab.methods.numeric.richardson import RICHARDSON
 
@@ -17,14 +18,14 @@ def test_a_change_of_the_first_pass_reaches_the_compiled_one(
 ) -> None:
     f, x = dl.parse("exp(x)*y"), np.array([0.5, 2.0])
     name = "_forward" if method.rule.central is None else "_central"
-    judge = getattr(adaptive, name)
+    judge = getattr(first, name)
 
     def doubled(*arguments: object) -> object:
         value, error, quotients = judge(*arguments)
         return 2.0 * value, error, quotients
 
     plain = dl.differentiate(f, x, method.name).value
-    monkeypatch.setattr(adaptive, name, doubled)
+    monkeypatch.setattr(first, name, doubled)
     recorded = compiled_stencil.stencil_function(f, method.rule).values(x)
     np.testing.assert_allclose(recorded[:2], 2.0 * plain, rtol=1e-12)
     np.testing.assert_allclose(dl.differentiate(f, x, method.name).value, 2.0 * plain, rtol=1e-12)

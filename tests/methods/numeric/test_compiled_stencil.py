@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import difflab as dl
+from difflab.differences.rules import DifferenceRule
 from difflab.errors import PointError
 from difflab.methods.numeric import compiled_stencil
 from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits
 from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
 from difflab.methods.numeric.richardson import RICHARDSON
-from difflab.methods.numeric.rules import DifferenceRule
 from difflab.methods.protocol import Problem
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"

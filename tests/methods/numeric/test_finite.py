@@ -301,8 +301,8 @@ def test_blocks_of_components_change_nothing(
 
     problem, x = Problem(values, 6, 6), np.array([0.0, 1e-9, 0.7, 1.25, 2.0, 1.0])
     whole = method.prepare(problem)(x)
-    monkeypatch.setattr("difflab.methods.numeric.adaptive._ENTRIES", 1)
-    monkeypatch.setattr("difflab.methods.numeric.wide_search._ENTRIES", 1)
+    monkeypatch.setattr("difflab.differences.first._ENTRIES", 1)
+    monkeypatch.setattr("difflab.differences.wide._ENTRIES", 1)
     parts = method.prepare(problem)(x)
     assert whole.error is not None
     assert parts.error is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import difflab as dl
-from difflab.methods.numeric.extrapolation import EVEN, FULL, extrapolated, plain, solve
+from difflab.differences.extrapolation import EVEN, FULL, extrapolated, plain, solve
 from difflab.methods.numeric.richardson import RICHARDSON
 from difflab.methods.protocol import Problem
 from tests.conftest import Reference

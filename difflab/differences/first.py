@@ -12,22 +12,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
-from difflab.methods.numeric.extrapolation import Weights
-from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
-from difflab.methods.numeric.stencil import (
+from difflab.differences.arithmetic import FLOATS, Arithmetic
+from difflab.differences.extrapolation import Weights, solve, tail
+from difflab.differences.noise import NoiseEstimate, noise_of
+from difflab.differences.rules import DifferenceRule, FirstDerivatives
+from difflab.differences.sampling import (
     LEAD,
-    NoiseEstimate,
-    StencilSampler,
+    Sampler,
     ladder,
     lead_points,
-    noise_of,
     probe,
     scale_of,
 )
-from difflab.methods.numeric.wide_search import SUSPECT, search_widely
+from difflab.differences.sides import quotients_of
+from difflab.differences.wide import SUSPECT, search_widely
 
-__all__ = ["StencilPoint", "first_derivatives", "judged"]
+__all__ = ["LadderPoint", "first_derivatives", "judged"]
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 _ENTRIES = 1 << 22
 
 
-def first_derivatives(rule: DifferenceRule, sampler: StencilSampler, x: Array) -> FirstDerivatives:
+def first_derivatives(rule: DifferenceRule, sampler: Sampler, x: Array) -> FirstDerivatives:
     """Return the first derivatives of every output in every component at `x`."""
     scale = scale_of(x)
     with np.errstate(all="ignore"):
@@ -52,9 +52,7 @@ def first_derivatives(rule: DifferenceRule, sampler: StencilSampler, x: Array) -
     return found
 
 
-def _first_pass(
-    rule: DifferenceRule, sampler: StencilSampler, x: Array, scale: Array
-) -> FirstDerivatives:
+def _first_pass(rule: DifferenceRule, sampler: Sampler, x: Array, scale: Array) -> FirstDerivatives:
     """Evaluate the short ladder of steps, in one batch if memory allows."""
     units, n = rule.signed_units, x.size
     block = max(1, _ENTRIES // (len(units) * sampler.m))
@@ -77,7 +75,7 @@ def _first_pass(
 
 def _judged(
     rule: DifferenceRule,
-    sampler: StencilSampler,
+    sampler: Sampler,
     x: Array,
     chosen: NDArray[np.intp],
     scale: Array,
@@ -90,7 +88,7 @@ def _judged(
     def sample(steps: Array) -> tuple[Array, Array]:
         return ladder(sampler, x, chosen, steps)
 
-    point = StencilPoint(x[chosen], scale[chosen], near)
+    point = LadderPoint(x[chosen], scale[chosen], near)
     value, error, quotients = judged(rule, point, body, moved, sample)
     flat = value == 0
     if np.count_nonzero(flat):
@@ -98,7 +96,7 @@ def _judged(
     return value, error, flat
 
 
-class StencilPoint(NamedTuple):
+class LadderPoint(NamedTuple):
     """The components to differentiate by ``(b,)``, their scales, and the values at the point."""
 
     x: Array
@@ -112,7 +110,7 @@ Sample = Callable[[Array], tuple[Array, Array]]
 
 def judged(
     rule: DifferenceRule,
-    point: StencilPoint,
+    point: LadderPoint,
     body: Array,
     moved: Array,
     sample: Sample,
@@ -123,7 +121,7 @@ def judged(
     Parameters
     ----------
     rule : DifferenceRule
-    point : StencilPoint
+    point : LadderPoint
         The point.
     body, moved : ndarray (R, b, m), (R, b)
         The values on the ladder of `DifferenceRule.signed_units`, and the moved components.
@@ -143,7 +141,7 @@ def judged(
 def _central(
     rule: DifferenceRule,
     weights: Weights,
-    point: StencilPoint,
+    point: LadderPoint,
     body: Array,
     moved: Array,
     on: Arithmetic,
@@ -151,24 +149,23 @@ def _central(
     """Judge central differences."""
     levels = len(rule.units)
     center, noise, eps = point.near
-    up, down, size = body[:levels], body[levels:], np.abs(body)
+    up, down = body[:levels], body[levels:]
     width = (moved[:levels] - moved[levels:])[:, :, None]
-    level = on.larger(2.0 * noise, (2.0 * eps) * on.larger(size[:levels], size[levels:]))
-    quotients = ((up - down) / width).reshape(levels, -1)
-    rounding = (level / width).reshape(levels, -1)
-    value, error, pick = on.solved(weights, quotients, rounding)
+    found = quotients_of(up, down, width, noise, eps, on)
+    quotients, rounding = (part.reshape(levels, -1) for part in found)
+    value, error, pick = solve(weights, quotients, rounding, on=on)
     if not rule.strict:
-        error = on.larger(error, on.tail(weights, quotients, rounding, pick))
+        error = on.larger(error, tail(weights, quotients, rounding, pick, on))
     # Over the whole width 2h this is half the difference of the one-sided quotients.
     curvature = ((up + down - 2.0 * center) / width).reshape(levels, -1)
-    half_jump = np.abs(on.chosen(on.jumps(weights, curvature), pick))
+    half_jump = np.abs(on.picked(weights, "jump", curvature, pick))
     error = error + on.where(on.greater(half_jump, error), half_jump, 0.0)
     return value, error, quotients
 
 
 def _forward(
     rule: DifferenceRule,
-    point: StencilPoint,
+    point: LadderPoint,
     body: Array,
     moved: Array,
     sample: Sample,
@@ -177,12 +174,10 @@ def _forward(
     """Judge forward differences, checked by a backward difference."""
     weights, levels = rule.onesided, len(rule.units)
     x, scale, (center, noise, eps) = point
-    width = (moved - x)[:, :, None]
-    level = on.larger(noise, eps * np.abs(body))
-    quotients = ((body - center) / width).reshape(levels, -1)
-    rounding = (level / width).reshape(levels, -1) * 2.0
-    value, error, pick = on.solved(weights, quotients, rounding)
-    error = on.larger(error, on.tail(weights, quotients, rounding, pick))
+    found = quotients_of(body, center, (moved - x)[:, :, None], noise, eps, on)
+    quotients, rounding = (part.reshape(levels, -1) for part in found)
+    value, error, pick = solve(weights, quotients, rounding, on=on)
+    error = on.larger(error, tail(weights, quotients, rounding, pick, on))
     # A kink is visible only from the other side: one more point per component, at its step.
     units = np.broadcast_to(rule.units[weights.level], (len(weights.level), value.size))
     step = on.smaller.reduce(on.chosen(units, pick).reshape(x.size, -1), axis=1) * scale

@@ -1,4 +1,4 @@
-"""Constant weights that turn difference quotients at several steps into one derivative.
+"""Weights that turn difference quotients at several steps into one derivative, and its error.
 
 A difference quotient with step ``h`` has an error series
 ``D(h) = f' + a_1 h^{p_1} + a_2 h^{p_2} + ...``; the powers are ``2, 4, 6, ...`` for
@@ -15,12 +15,14 @@ a constant matrix with the matrix of quotients.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from difflab.differences.arithmetic import FLOATS, Arithmetic
 
 __all__ = [
     "EVEN",
@@ -89,6 +91,8 @@ class Weights:
     side_jump : ndarray (E, K)
         The same for second derivatives, where the difference of the sides is formed from
         two neighbouring steps, so that there is none at the first step.
+    tableau : Extrapolation or None
+        The tableau of which the candidates are entries, if they are.
     """
 
     value: Array
@@ -99,6 +103,7 @@ class Weights:
     change: Array
     before: Array
     level: NDArray[np.intp]
+    tableau: Extrapolation | None = None
 
     @cached_property
     def stacked(self) -> Array:
@@ -158,12 +163,13 @@ def extrapolated(
     table = tableau(np.eye(levels), ratio, powers, depth)
     odd = tableau(np.eye(levels), ratio, ODD, depth)
     rows: list[_Row] = []
-    for k, j in Extrapolation(levels, ratio, powers, depth, spare).candidates:
+    chosen = Extrapolation(levels, ratio, powers, depth, spare)
+    for k, j in chosen.candidates:
         spread = table[k][j] - table[k - 1][j - 1]
         before = table[k][j - 1] - table[k - 1][max(j - 2, 0)]
         others = odd[k][j], odd[k][min(j, k - 1)], *_changes(table, k, j)
         rows.append((table[k][j], spread, GUARD * before, *others, k))
-    return _weights(rows)
+    return _weights(rows, chosen)
 
 
 def _changes(table: list[list[Array]], k: int, j: int) -> tuple[Array, Array]:
@@ -177,8 +183,9 @@ def _changes(table: list[list[Array]], k: int, j: int) -> tuple[Array, Array]:
 _Row = tuple[Array, Array, Array, Array, Array, Array, Array, int]
 
 
-def _weights(rows: list[_Row]) -> Weights:
-    return Weights(*(np.array(column) for column in zip(*rows, strict=True)))
+def _weights(rows: list[_Row], table: Extrapolation | None = None) -> Weights:
+    columns: Any = (np.array(column) for column in zip(*rows, strict=True))
+    return replace(Weights(*columns), tableau=table)
 
 
 @lru_cache
@@ -211,8 +218,12 @@ def plain(levels: int, ratio: float, powers: tuple[int, ...], column: int = 0) -
 
 
 def solve(
-    weights: Weights, quotients: Array, rounding: Array, doubt: Array | None = None
-) -> tuple[Array, Array, NDArray[np.intp]]:
+    weights: Weights,
+    quotients: Array,
+    rounding: Array,
+    doubt: Array | None = None,
+    on: Arithmetic = FLOATS,
+) -> tuple[Array, Array, Any]:
     """Pick for each column the candidate with the smallest error estimate.
 
     Parameters
@@ -225,21 +236,22 @@ def solve(
         Bounds on the rounding error of the quotients.
     doubt : ndarray (K, N), optional
         Added to the error of the candidates whose finest step is at each level.
+    on : Arithmetic
+        The operations on the arrays.
 
     Returns
     -------
-    value, error, pick : ndarray (N,)
+    value, error : ndarray (N,)
         ``error`` is `SAFETY` × (truncation + rounding) of the picked candidate.
+    pick
+        Which candidates are picked, for `Arithmetic.chosen` and `Arithmetic.picked`.
     """
-    count = len(weights.value)
-    applied = weights.stacked @ quotients
-    error = np.abs(applied[count:]).reshape(2, count, -1).max(axis=0)
-    error += weights.gain @ rounding
+    value, spread, guard = on.candidates(weights, quotients)
+    error = on.larger(np.abs(spread), np.abs(guard)) + on.applied(weights.gain, rounding)
     if doubt is not None:
         error += doubt[weights.level]
-    pick = error.argmin(axis=0)
-    columns = np.arange(pick.size)
-    return applied[pick, columns], SAFETY * error[pick, columns], pick
+    pick = on.least(error)
+    return on.chosen(value, pick), SAFETY * on.chosen(error, pick), pick
 
 
 def doubts(quotients: Array, rounding: Array) -> Array:
@@ -283,19 +295,21 @@ def consistent(quotients: Array, score: Array) -> tuple[Array, Array, Array]:
     return score, low, high
 
 
-def tail(weights: Weights, quotients: Array, rounding: Array, pick: NDArray[np.intp]) -> Array:
+def tail(
+    weights: Weights, quotients: Array, rounding: Array, pick: Any, on: Arithmetic = FLOATS
+) -> Array:
     """Return the estimated change of the picked candidates at shorter steps, ``(N,)``.
 
     Changes that shrink by a constant factor from step to step sum up like a geometric
     series. The factor is ``r^-p`` where the error series has its usual powers, and larger
     where it starts with another, as ``sqrt(h)`` for ``x^1.5`` at 0.
     """
-    change = np.abs((weights.change[pick].T * quotients).sum(axis=0))
-    before = np.abs((weights.before[pick].T * quotients).sum(axis=0))
-    noise = 4.0 * (weights.gain[pick].T * rounding).sum(axis=0)
-    ratio = np.where(change < before, change / before, 1.0)
-    left = change * ratio / (1.0 - np.minimum(ratio, 0.9))
-    result: Array = np.where(change > noise, SAFETY * left, 0.0)
+    change = np.abs(on.picked(weights, "change", quotients, pick))
+    before = np.abs(on.picked(weights, "before", quotients, pick))
+    noise = 4.0 * on.picked(weights, "gain", rounding, pick)
+    ratio = on.where(on.greater(before, change), change / before, 1.0)
+    left = change * ratio / (1.0 - on.smaller(ratio, 0.9))
+    result: Array = on.where(on.greater(change, noise), SAFETY * left, 0.0)
     return result
 
 

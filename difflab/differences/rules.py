@@ -1,4 +1,4 @@
-"""Common types of the finite-difference methods: difference rules and first derivatives."""
+"""Difference rules, which state what a user of the ladder wants, and first derivatives."""
 
 from __future__ import annotations
 
@@ -8,26 +8,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.errors import UnsupportedError
-from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
-from difflab.methods.numeric.extrapolation import Extrapolation, Weights
-from difflab.methods.numeric.stencil import NoiseEstimate
-from difflab.methods.protocol import Problem
+from difflab.differences.arithmetic import FLOATS, Arithmetic
+from difflab.differences.extrapolation import Weights
+from difflab.differences.noise import NoiseEstimate
 
-__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule", "require_order"]
+__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule"]
 
 Array = NDArray[np.float64]
 
 # Error allowed to a derivative of zero: this many roundings of the value over the scale.
 ROUNDINGS = 256.0
-
-
-def require_order(name: str, problem: Problem) -> None:
-    """Raise `UnsupportedError` unless a Jacobian, or the Hessian of one output, is requested."""
-    if problem.order not in (1, 2):
-        raise UnsupportedError(f"{name} gives derivatives of order 1 and 2 only")
-    if problem.order == 2 and problem.m != 1:
-        raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
 
 
 @dataclass(frozen=True)
@@ -55,8 +45,6 @@ class DifferenceRule:
     from_onset : bool
         The second ladder starts from the largest step at which quotients converge
         (extrapolation works best with large steps), not from the best single step.
-    tableau : Extrapolation or None
-        The tableau of the candidates of `central`, if they form one.
     """
 
     units: Array
@@ -68,7 +56,6 @@ class DifferenceRule:
     fine_central: Weights | None
     fine_onesided: Weights
     from_onset: bool
-    tableau: Extrapolation | None = None
 
     def wanted(
         self, near: NoiseEstimate, value: Array, scale: Array, on: Arithmetic = FLOATS

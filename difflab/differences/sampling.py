@@ -1,27 +1,24 @@
-"""Function values on stencils: batches, the count of evaluations, and the noise of values."""
+"""Function values on stencils: in batches, and with a count of evaluations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.errors import InputError
-from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
-from difflab.methods.point_by_point import PointByPoint
-from difflab.methods.protocol import Problem
 
 __all__ = [
     "LEAD",
     "LEAST",
-    "NoiseEstimate",
-    "StencilSampler",
+    "Sampler",
     "ladder",
     "lead_points",
     "moved_values",
-    "noise_of",
     "probe",
     "scale_of",
 ]
@@ -34,12 +31,6 @@ LEAD = 9
 # odd factor fills the last bits, without which sums and products of a round x are exact.
 _NOISE_STEP = 0.7316 * 2.0**-40
 _COUNT = np.arange(float(LEAD))[:, None]
-# Fourth differences over 16, so that values near the largest number do not overflow;
-# 70 is the sum of the squares of 1, 4, 6, 4, 1. The value at x itself is left out: where
-# the function jumps at x, that is not noise.
-_FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
-_NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
-
 LEAST = 2.0**-1074  # the spacing of the smallest numbers
 
 # Below this a step relative to |x| would leave the normal numbers.
@@ -47,41 +38,49 @@ _TINY = 2.0**-1000
 _BATCH_BYTES = 1 << 28
 
 
-class StencilSampler:
-    """Sampler of the function in batches that fit in memory; counts the points."""
+class Sampler:
+    """Sampler of the function in batches that fit in memory; counts the points.
 
-    def __init__(self, problem: Problem) -> None:
-        self.values = problem.values
-        self.deadline = problem.deadline
-        self.n = problem.n
-        self.m = problem.m
-        nodes = 0 if problem.function is None else len(problem.function.graph)
-        width = 16 * (problem.n + problem.m + nodes)
-        self.rows = max(64, min(problem.memory_bytes // 4, _BATCH_BYTES) // width)
+    Parameters
+    ----------
+    values : callable
+        Map points ``(N, n)`` to values ``(N, m)``; nan outside of the domain.
+    n, m : int
+        The number of inputs and outputs.
+    memory : int
+        Bytes that the points and values of one batch may need.
+    nodes : int
+        Intermediate values of the function at one point.
+    """
+
+    def __init__(
+        self,
+        values: Callable[[NDArray[Any]], NDArray[Any]],
+        n: int,
+        m: int,
+        memory: int = _BATCH_BYTES,
+        nodes: int = 0,
+    ) -> None:
+        self.values = values
+        self.n = n
+        self.m = m
+        self.rows = max(64, min(memory, _BATCH_BYTES) // (16 * (n + m + nodes)))
         self.count = 0
 
     def __call__(self, points: NDArray[Any]) -> NDArray[Any]:
         """Return the values ``(N, m)`` at the points ``(N, n)``."""
         self.count += len(points)
         if len(points) <= self.rows:
-            out = np.asarray(self._checked(points))
+            out = np.asarray(self.values(points))
         else:
             parts = range(0, len(points), self.rows)
-            out = np.concatenate([self._checked(points[i : i + self.rows]) for i in parts])
+            out = np.concatenate([self.values(points[i : i + self.rows]) for i in parts])
         if out.shape != (len(points), self.m):
             raise InputError(
                 f"the function returned values of shape {out.shape} for {len(points)} points"
                 f" where {(len(points), self.m)} was expected"
             )
         return out
-
-    def _checked(self, points: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of one batch; raise if the deadline is reached."""
-        if self.deadline is not None:
-            self.deadline.check()
-            if isinstance(self.values, PointByPoint):  # one call may take long
-                return self.values(points, self.deadline)
-        return self.values(points)
 
 
 def scale_of(x: Array, on: Arithmetic = FLOATS) -> Array:
@@ -110,7 +109,7 @@ def lead_points(
 
 
 def probe(
-    sampler: StencilSampler, x: Array, scale: Array, units: Array
+    sampler: Sampler, x: Array, scale: Array, units: Array
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Evaluate near `x` for the noise and along every component, in one batch.
 
@@ -139,7 +138,7 @@ def probe(
 
 
 def ladder(
-    sampler: StencilSampler, x: Array, components: NDArray[np.intp], steps: Array
+    sampler: Sampler, x: Array, components: NDArray[np.intp], steps: Array
 ) -> tuple[NDArray[Any], Array]:
     """Evaluate with each of `components` moved by its column of signed `steps` ``(R, b)``.
 
@@ -151,7 +150,7 @@ def ladder(
 
 
 def moved_values(
-    sampler: StencilSampler, x: Array, *moves: tuple[NDArray[np.intp], Array]
+    sampler: Sampler, x: Array, *moves: tuple[NDArray[np.intp], Array]
 ) -> NDArray[Any]:
     """Return the values ``(R, b, m)`` at points where one or more components are moved.
 
@@ -173,30 +172,3 @@ def moved_values(
             points[rows, np.tile(components[part], levels)] = positions[:, part].ravel()
         parts.append(sampler(points).reshape(levels, count, -1))
     return np.concatenate(parts, axis=1)
-
-
-@lru_cache
-def _rounding(dtype: np.dtype[Any]) -> float:
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 2.0**-52
-
-
-class NoiseEstimate(NamedTuple):
-    """The values at x, a bound on their errors, and the relative rounding of their type."""
-
-    center: Array
-    noise: Array
-    eps: float
-
-
-def noise_of(lead: NDArray[Any], on: Arithmetic = FLOATS) -> NoiseEstimate:
-    """Return a bound on the errors of the values ``(LEAD, m)`` near x.
-
-    The noise is estimated from fourth differences of values at eight points ``1e-12`` apart
-    (after J. J. Moré and S. M. Wild, *Estimating computational noise*, SIAM J. Sci.
-    Comput. 33, 2011). It is at least the rounding of the values.
-    """
-    eps, center = _rounding(lead.dtype), lead[0]
-    # The weights sum to zero; without the value at x the products are exact.
-    changes = np.abs(on.applied(_FOURTH, lead - center))
-    seen = _NOISE_BOUND * on.larger.reduce(changes, axis=0)
-    return NoiseEstimate(center, on.larger_known(seen, eps * np.abs(center) + LEAST), eps)

@@ -13,17 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.methods.numeric.extrapolation import (
+from difflab.differences.arithmetic import FLOATS
+from difflab.differences.extrapolation import (
     REJECT,
     UNUSABLE,
     Weights,
     consistent,
     scores,
     solve_on_search,
-    usable,
 )
-from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
-from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, noise_of
+from difflab.differences.noise import noise_of
+from difflab.differences.rules import DifferenceRule, FirstDerivatives
+from difflab.differences.sampling import Sampler, ladder, lead_points
+from difflab.differences.sides import Sides
 
 __all__ = ["SUSPECT", "search_widely"]
 
@@ -61,48 +63,9 @@ _ENTRIES = 1 << 21
 _STREAK = 4
 
 
-@dataclass(frozen=True)
-class _Sides:
-    """Values on both sides of x: ``(K, N)``, N = components × outputs, steps positive."""
-
-    up: Array
-    down: Array
-    step_up: Array
-    step_down: Array
-    center: Array
-    noise: Array
-    eps: float
-
-    def defined(self, values: Array) -> NDArray[np.bool_]:
-        """Return where `values` of one side are finite at all but the largest steps."""
-        return np.asarray(np.isfinite(values[len(values) // 2 :]).all(axis=0))
-
-    def right(self) -> tuple[Array, Array]:
-        """Return forward quotients and their rounding."""
-        return self._quotients(self.up, self.center, self.step_up)
-
-    def left(self) -> tuple[Array, Array]:
-        """Return backward quotients and their rounding."""
-        return self._quotients(self.center, self.down, self.step_down)
-
-    def central(self) -> tuple[Array, Array]:
-        """Return central quotients and their rounding."""
-        return self._quotients(self.up, self.down, self.step_up + self.step_down)
-
-    def curvature(self) -> Array:
-        """Return half the difference of forward and backward quotients."""
-        gap = (self.up - self.center) + (self.down - self.center)
-        return np.nan_to_num(gap / (self.step_up + self.step_down), posinf=0.0, neginf=0.0)
-
-    def _quotients(self, high: Array, low: Array, width: Array) -> tuple[Array, Array]:
-        quotients = (high - low) / width
-        level = np.maximum(self.noise, self.eps * np.maximum(np.abs(high), np.abs(low)))
-        return usable(quotients, 2.0 * level / width)
-
-
 def search_widely(
     rule: DifferenceRule,
-    sampler: StencilSampler,
+    sampler: Sampler,
     x: Array,
     components: Index,
     found: FirstDerivatives,
@@ -120,7 +83,7 @@ class _WideSearch:
     """The search at one point; it improves `found`."""
 
     rule: DifferenceRule
-    sampler: StencilSampler
+    sampler: Sampler
     x: Array
     found: FirstDerivatives
 
@@ -168,14 +131,13 @@ class _WideSearch:
         top = _TOP * np.maximum(np.abs(self.x[group]), 1.0)
         steps = np.multiply.outer(2.0**-exponents, top)
         sides = self._both_sides(group, steps, np.tile(found.noise, group.size))
-        noise, hidden = _unmask(sides, found, group)
-        sides = replace(sides, noise=noise)
+        sides, hidden = _unmask(sides, found, group)
         lengths = np.repeat(top, m)
         survey = _survey(rule, sides, exponents, lengths)
         if survey.noise.any():
-            noise = np.maximum(noise, survey.noise)
-            sides = replace(sides, noise=noise)
+            sides = replace(sides, noise=np.maximum(sides.noise, survey.noise))
             survey = _survey(rule, sides, exponents, lengths)
+        noise = sides.noise
         rung = survey.onset if rule.from_onset else survey.best
         start = steps[rung.reshape(group.size, -1), np.arange(group.size)[:, None]]
         for wanted in _distinct(start[:, np.isfinite(found.center)]):
@@ -190,48 +152,27 @@ class _WideSearch:
         found.noise = np.maximum(found.noise, noise.reshape(group.size, -1).max(axis=0))
         _declare_lost(found, group, survey, self.x)
 
-    def _both_sides(self, group: Index, steps: Array, noise: Array) -> _Sides:
-        found, m, levels = self.found, self.sampler.m, len(steps)
+    def _both_sides(self, group: Index, steps: Array, noise: Array) -> Sides:
+        found, m = self.found, self.sampler.m
         values, moved = ladder(self.sampler, self.x, group, np.concatenate([steps, -steps]))
         shift = np.repeat(np.abs(moved - self.x[group]), m, axis=1)
-        flat = (values / found.unit).reshape(2 * levels, -1)
-        return _Sides(
-            up=flat[:levels],
-            down=flat[levels:],
-            step_up=shift[:levels],
-            step_down=shift[levels:],
-            center=np.tile(found.center, group.size),
-            noise=noise,
-            eps=found.eps,
-        )
+        flat = (values / found.unit).reshape(len(shift), -1)
+        return Sides.of(flat, shift, np.tile(found.center, group.size), noise, found.eps)
 
 
-def _unmask(sides: _Sides, found: FirstDerivatives, group: Index) -> tuple[Array, Array]:
-    """Return the noise ``(N,)`` and the error of a zero ``(b, m)`` that flatness may hide.
-
-    ``log(x + sqrt(x^2 + 1))`` at -1e6 is constant near x, since its parts cancel, and a
-    step function further out. Such steps are distinguished from a function that really is
-    constant near x (as a maximum near its kink) by quotients that agree over several steps
-    and on both sides, and differ from zero: then the height of a step is the noise.
-    """
-    right, right_rounding = sides.right()
-    left, left_rounding = sides.left()
-    usable = (right_rounding < REJECT) & (left_rounding < REJECT)
-    still = (sides.up == sides.center) & (sides.down == sides.center)
-    near = 0.25 * np.abs(right)
-    slope = usable & (right != 0) & (np.abs(right - left) <= near)
-    slope[1:] &= np.abs(np.diff(right, axis=0)) <= near[1:]
-    slope[0] = False
-    stairs = slope.any(axis=0) & still.any(axis=0)
-    change = np.abs(np.concatenate([sides.up, sides.down]) - sides.center)
-    height = np.where(change > 0, change, np.inf).min(axis=0)
-    noise = np.where(stairs, np.maximum(sides.noise, height), sides.noise)
+def _unmask(sides: Sides, found: FirstDerivatives, group: Index) -> tuple[Sides, Array]:
+    """Return sides without stairs, and the error of a zero ``(b, m)`` that flatness may hide."""
+    sides, stairs = sides.unmasked()
     # Flat near a tiny x, but neither constant further out nor a step function: undecidable.
     shape = (group.size, -1)
     found.error[group] = np.where(stairs.reshape(shape), np.inf, found.error[group])
-    steepest = np.where(usable, np.maximum(np.abs(right), np.abs(left)), 0.0).max(axis=0)
+    steepest = np.zeros(stairs.shape)
+    for quotients, rounding in (sides.right(), sides.left()):
+        steepest = np.fmax(
+            steepest, np.where(rounding < REJECT, np.abs(quotients), 0.0).max(axis=0)
+        )
     close = found.flat[group] & (found.scale[group] < SUSPECT)[:, None]
-    return noise, np.where(close, steepest.reshape(shape), 0.0)
+    return sides, np.where(close, steepest.reshape(shape), 0.0)
 
 
 @dataclass(frozen=True)
@@ -248,7 +189,7 @@ class _Survey:
     last: Array
 
 
-def _survey(rule: DifferenceRule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
+def _survey(rule: DifferenceRule, sides: Sides, exponents: Array, top: Array) -> _Survey:
     """Find the best single step, the largest converging one, and divergent quotients."""
     series = [sides.right(), sides.left()]
     if rule.central is not None:
@@ -280,7 +221,7 @@ def _survey(rule: DifferenceRule, sides: _Sides, exponents: Array, top: Array) -
     return _Survey(best, value, onset, low, high, noise, diverging, last)
 
 
-def _hidden_noise(sides: _Sides, score: Array, low: Array, high: Array) -> Array:
+def _hidden_noise(sides: Sides, score: Array, low: Array, high: Array) -> Array:
     """Return the height ``(N,)`` of stairs that short steps mistake for a slope, else zero.
 
     ``(1 - cos(x)) / x^2`` at 1e-4 changes in stairs of ``1e-8``, each of which has its own
@@ -327,7 +268,7 @@ def _distinct(start: Array) -> list[Array]:
     return [high] if np.array_equal(low, high) else [high, low]
 
 
-def _combine(rule: DifferenceRule, sides: _Sides) -> tuple[Array, Array]:
+def _combine(rule: DifferenceRule, sides: Sides) -> tuple[Array, Array]:
     """Return the best of the central, right and left candidates, and its error."""
     right, right_error, _ = solve_on_search(rule.fine_onesided, *sides.right())
     left, left_error, _ = solve_on_search(rule.fine_onesided, *sides.left())
@@ -346,10 +287,10 @@ def _combine(rule: DifferenceRule, sides: _Sides) -> tuple[Array, Array]:
     return value, np.where(error < REJECT, error, np.inf)
 
 
-def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
+def _central(weights: Weights, sides: Sides) -> tuple[Array, Array]:
     quotients, rounding = sides.central()
     value, error, pick = solve_on_search(weights, quotients, rounding)
-    half_jump = np.abs((weights.jump[pick].T * sides.curvature()).sum(axis=0))
+    half_jump = np.abs(FLOATS.picked(weights, "jump", sides.curvature(), pick))
     return value, error + np.where(half_jump > error, half_jump, 0.0)
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.slopes.best import best_slope
-from difflab.testing.slopes.window import MANY, RESOLVED, Changes, Slope, Window, sampled
+from difflab.differences.window import MANY, RESOLVED, Changes, Slope, Window, sampled
+from difflab.differences.windows import best_slope
 
 __all__ = ["LineScan", "scan_aside", "scan_line"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from difflab.testing.slopes.best import first_half, slope_along
-from difflab.testing.slopes.window import sampled
+from difflab.differences.window import sampled
+from difflab.differences.windows import first_half, slope_along
 
 Array = NDArray[np.float64]
 

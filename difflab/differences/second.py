@@ -22,7 +22,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.methods.numeric.extrapolation import (
+from difflab.differences.arithmetic import FLOATS
+from difflab.differences.extrapolation import (
     REJECT,
     Weights,
     consistent,
@@ -30,8 +31,8 @@ from difflab.methods.numeric.extrapolation import (
     solve_on_search,
     usable,
 )
-from difflab.methods.numeric.rules import FirstDerivatives, SecondRule
-from difflab.methods.numeric.stencil import StencilSampler, ladder, moved_values
+from difflab.differences.rules import FirstDerivatives, SecondRule
+from difflab.differences.sampling import Sampler, ladder, moved_values
 
 __all__ = ["second_derivatives"]
 
@@ -47,7 +48,7 @@ _ROUGH = 1e-2
 
 
 def second_derivatives(
-    rule: SecondRule, sampler: StencilSampler, x: Array, found: FirstDerivatives
+    rule: SecondRule, sampler: Sampler, x: Array, found: FirstDerivatives
 ) -> tuple[Array, Array]:
     """Return the Hessian ``(n, n)`` of the only output and the errors of its elements."""
     n = x.size
@@ -81,7 +82,7 @@ class _HessianSearch:
     """Search for the elements of the upper triangle, with the best estimate of each."""
 
     rule: SecondRule
-    sampler: StencilSampler
+    sampler: Sampler
     x: Array
     found: FirstDerivatives
     rows: Index
@@ -138,7 +139,7 @@ class _HessianSearch:
             jump = np.zeros_like(quotients)
         quotients, level = usable(quotients, level)
         value, error, pick = solve_on_search(weights, quotients, level)
-        error = np.fmax(error, np.abs((weights.side_jump[pick].T * jump).sum(axis=0)))
+        error = np.fmax(error, np.abs(FLOATS.picked(weights, "side_jump", jump, pick)))
         _, low, high = consistent(quotients, scores(quotients, level))
         error = np.fmax(error, np.maximum(low - value, value - high))
         better = error < self.error[pending]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from difflab.testing.slopes.noise import scan_aside, scan_line
+from difflab.differences.scan import scan_aside, scan_line
 
 Array = NDArray[np.float64]
 Scalar = Callable[[Array], Array]

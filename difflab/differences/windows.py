@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.slopes.window import ROUNDED, ROUNDINGS, Changes, Slope, Window, sampled
+from difflab.differences.window import ROUNDED, ROUNDINGS, Changes, Slope, Window, sampled
 
 __all__ = ["BestSlope", "best_slope", "first_half", "slope_along", "windows_along"]
 

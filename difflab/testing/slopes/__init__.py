@@ -1,1 +1,0 @@
-"""Slopes and noise from values along lines, with error bars."""
