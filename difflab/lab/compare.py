@@ -26,7 +26,15 @@ from difflab.lab.conditioning import lost_value
 from difflab.lab.declared import DeclaredRules
 from difflab.lab.effort import Effort
 from difflab.lab.outcomes import outcome
-from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
+from difflab.lab.record import (
+    ERRORS,
+    Comparison,
+    Expression,
+    MethodRow,
+    ReferenceRow,
+    Status,
+    Variable,
+)
 from difflab.lab.sweep import Progress
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.methods.registry import runs_here, select
@@ -566,7 +574,5 @@ class Judge:
             row,
             verdict=str(found.verdict),
             message=found.reason,
-            max_abs_error=found.max_abs_error,
-            max_rel_error=found.max_rel_error,
-            max_ulp_error=found.max_ulp_error,
+            **{name: getattr(found, name) for name in ERRORS},
         )

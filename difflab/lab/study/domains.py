@@ -16,7 +16,7 @@ from difflab.core.strict_json import long_integers, strict
 from difflab.errors import InputError
 from difflab.lab.domain.compare import compare_domain
 from difflab.lab.domain.record import READ
-from difflab.lab.record import MethodRow, Status
+from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.lab.study.cases import Case, Domain
 from difflab.methods.protocol import Family
 
@@ -115,15 +115,14 @@ def _row(found: Mapping[str, Any]) -> MethodRow:
     if status is Status.OK and (set(shares) != {"agree"} or worst["verdict"] != "agree"):
         message = ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
         message += f"; worst in the {worst['found']}: {worst['message'] or worst['verdict']}"
+    errors: dict[str, Any] = {name: _number(worst.get(name)) for name in ERRORS}
     return MethodRow(
         name=found["name"],
         family=Family(found["family"]),
         status=status,
         message=message,
         verdict=worst.get("verdict"),
-        max_abs_error=_number(worst.get("max_abs_error")),
-        max_rel_error=_number(worst.get("max_rel_error")),
-        max_ulp_error=_number(worst.get("max_ulp_error")),
+        **errors,
         function_evaluations=found["evaluations"],
         prepare_seconds=found["prepare_seconds"],
     )

@@ -12,7 +12,7 @@ from difflab.lab.environment import now
 from difflab.lab.measure import FIRST_CALL
 from difflab.lab.outcomes import Outcome, outcome
 from difflab.lab.provenance import MACHINE, source
-from difflab.lab.record import Comparison, MethodRow, Status
+from difflab.lab.record import FIGURES, Comparison, MethodRow, Status
 from difflab.lab.study.cases import Case, digest
 from difflab.lab.study.domains import domain_json, judged_over, rows_over, single_over
 from difflab.lab.study.store import Record, packed_json
@@ -148,10 +148,7 @@ def records(
     return made
 
 
-_FIGURES = (
-    *("verdict", "max_abs_error", "max_rel_error", "max_ulp_error", "error_estimate"),
-    *("operations", "function_evaluations", "prepare_seconds", "call_seconds", "peak_bytes"),
-)
+_FIGURES = ("verdict", *(column.name for column in FIGURES))
 
 
 def _with_times(row: MethodRow, times: Times) -> MethodRow:
