@@ -30,10 +30,10 @@ __all__ = [
     "SIZES",
     "TEXT",
     "RecordColumn",
-    "ValueKind",
     "cells",
     "choice",
     "columns",
+    "latest",
     "many",
     "nested",
     "read",
@@ -46,8 +46,8 @@ def _plain(value: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class ValueKind:
-    """How the values of a column are read, stored and printed.
+class RecordColumn:
+    """A kind of columns, and with a meaning the declaration of a field.
 
     Attributes
     ----------
@@ -63,37 +63,8 @@ class ValueKind:
         in JSON.
     rank : int
         Orders the columns of flat tables; those of equal rank are in the order of the fields.
-    cost : bool
-        Whether it is what a method costs to run: time or memory.
-    """
-
-    read: Callable[[RecordPart], Any]
-    stored: type | None = None
-    text: Callable[[Any], str] = _plain
-    cells: Callable[[str, Any], dict[str, Any]] = lambda name, value: {name: value}
-    rank: int = 0
-    cost: bool = False
-
-    @property
-    def figure(self) -> bool:
-        """Whether a value is one number."""
-        return self.stored in (int, float)
-
-    def __call__(
-        self, about: str, heading: str = "", *, title: str = "", since: int = 1, brief: bool = False
-    ) -> RecordColumn:
-        """Return the declaration of a column of this kind, as `RecordColumn` documents it."""
-        return RecordColumn(self, about, heading, title, since, brief)
-
-
-@dataclass(frozen=True, eq=False)
-class RecordColumn:
-    """The declaration of a field.
-
-    Attributes
-    ----------
-    kind : ValueKind
-        What its values are.
+    cost, judged : bool
+        Whether it is time or memory, and whether it is an error against the referee.
     about : str
         Its meaning, for the documentation.
     heading : str
@@ -109,21 +80,42 @@ class RecordColumn:
         The field.
     optional : bool
         Whether None is a value.
+    options : tuple of str
+        The texts that it can have, if these are few.
+    record : type or None
+        The dataclass of values that are records themselves.
     """
 
-    kind: ValueKind
-    about: str
+    read: Callable[[RecordPart], Any]
+    stored: type | None = None
+    text: Callable[[Any], str] = _plain
+    cells: Callable[[str, Any], dict[str, Any]] = lambda name, value: {name: value}
+    rank: int = 0
+    cost: bool = False
+    judged: bool = False
+    about: str = ""
     heading: str = ""
     title: str = ""
     since: int = 1
     brief: bool = False
     name: str = ""
     optional: bool = False
+    options: tuple[str, ...] = ()
+    record: Any = None
+
+    def __call__(self, about: str, heading: str = "", **given: Any) -> RecordColumn:
+        """Return the declaration of a field of this kind."""
+        return replace(self, about=about, heading=heading, **given)
+
+    @property
+    def figure(self) -> bool:
+        """Whether a value is one number."""
+        return self.stored in (int, float)
 
     @property
     def shown(self) -> Column:
         """The column of a report's table."""
-        return Column(self.heading, right=self.kind.rank > 0, format=self.kind.text)
+        return Column(self.heading, right=self.rank > 0, format=self.text)
 
 
 @cache
@@ -142,6 +134,14 @@ def columns(record: type) -> tuple[RecordColumn, ...]:
     )
 
 
+def latest(record: Any) -> int:
+    """Return the version of the schema of a dataclass: the last in which a column came."""
+    return max(
+        max(column.since, 0 if column.record is None else latest(column.record))
+        for column in columns(record)
+    )
+
+
 def read(record: Any, part: RecordPart) -> Any:
     """Return a dataclass from its object in a JSON document."""
     found = {}
@@ -149,7 +149,7 @@ def read(record: Any, part: RecordPart) -> Any:
         if column.since <= part.version:
             inner = part[column.name]
             empty = column.optional and inner.value is None
-            found[column.name] = None if empty else column.kind.read(inner)
+            found[column.name] = None if empty else column.read(inner)
     return record(**found)
 
 
@@ -166,25 +166,26 @@ def written(record: Any, **known: Any) -> dict[str, Any]:
 def cells(record: type, document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of a record in flat tables, given its JSON; None for a missing value."""
     found: dict[str, Any] = {}
-    for column in sorted(columns(record), key=lambda column: column.kind.rank):
-        found |= column.kind.cells(column.title, document.get(column.name))
+    for column in sorted(columns(record), key=lambda column: column.rank):
+        found |= column.cells(column.title, document.get(column.name))
     return found
 
 
-def choice(*options: str) -> ValueKind:
+def choice(*options: str) -> RecordColumn:
     """Return the kind of a column with a few known texts, or members of a `StrEnum`."""
     known = {str(option): option for option in options}
-    return ValueKind(lambda part: known[part.one_of(options)], str)
+    return RecordColumn(lambda part: known[part.one_of(options)], str, options=options)
 
 
-def nested(record: type) -> ValueKind:
+def nested(record: type) -> RecordColumn:
     """Return the kind of a column that is a record itself."""
-    return ValueKind(lambda part: read(record, part))
+    return RecordColumn(lambda part: read(record, part), record=record)
 
 
-def many(record: type) -> ValueKind:
+def many(record: type) -> RecordColumn:
     """Return the kind of a column of any number of records."""
-    return ValueKind(lambda part: tuple(read(record, each) for each in part.each()))
+    each = nested(record)
+    return replace(each, read=lambda part: tuple(map(each.read, part.each())))
 
 
 def _sizes(part: RecordPart) -> Size | None:
@@ -217,21 +218,15 @@ def _nested_list(name: str, value: Any) -> dict[str, Any]:
     return {name: None if value is None else json.dumps(value)}
 
 
-def _figure(
-    read: Callable[[RecordPart], Any], stored: type, text: Callable[[Any], str], cost: bool = False
-) -> ValueKind:
-    return ValueKind(read, stored, text, _number, 1, cost)
-
-
-TEXT = ValueKind(RecordPart.text, str)
-REMARK = ValueKind(RecordPart.text, str, rank=4)
+TEXT = RecordColumn(RecordPart.text, str)
+REMARK = RecordColumn(RecordPart.text, str, rank=4)
 """A sentence, after everything else."""
-MATRIX = ValueKind(RecordPart.matrix, cells=_nested_list, rank=3)
-SIZES = ValueKind(_sizes, text=_sizes_text, cells=_size_cells, rank=2)
-COUNT = _figure(RecordPart.integer, int, count)
-SECONDS = _figure(RecordPart.seconds, float, seconds, cost=True)
-BYTES = _figure(RecordPart.integer, int, bytes_text, cost=True)
-ERROR = _figure(RecordPart.magnitude, float, error)
+MATRIX = RecordColumn(RecordPart.matrix, cells=_nested_list, rank=3)
+SIZES = RecordColumn(_sizes, text=_sizes_text, cells=_size_cells, rank=2)
+COUNT = RecordColumn(RecordPart.integer, int, count, _number, 1)
+SECONDS = RecordColumn(RecordPart.seconds, float, seconds, _number, 1, cost=True)
+BYTES = RecordColumn(RecordPart.integer, int, bytes_text, _number, 1, cost=True)
+ESTIMATE = RecordColumn(RecordPart.magnitude, float, error, _number, 1)
+"""An error by the method's own account."""
+ERROR = replace(ESTIMATE, judged=True)
 """An error against the referee."""
-ESTIMATE = _figure(RecordPart.magnitude, float, error)
-"""An error by a method's own account."""

@@ -13,8 +13,24 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.strict_json import dumps, strict
-from difflab.lab import kinds
-from difflab.lab.kinds import ERROR, TEXT, ValueKind, choice, columns, many, nested, written
+from difflab.lab.kinds import (
+    BYTES,
+    COUNT,
+    ERROR,
+    ESTIMATE,
+    MATRIX,
+    REMARK,
+    SECONDS,
+    SIZES,
+    TEXT,
+    RecordColumn,
+    choice,
+    columns,
+    latest,
+    many,
+    nested,
+    written,
+)
 from difflab.lab.reading import RecordPart
 from difflab.methods.protocol import Family, Size
 
@@ -56,12 +72,16 @@ VERDICTS = ("agree", "disagree", "convention", "declared", "inconclusive")
 """The names of `difflab.referee.verdict.Verdict`."""
 
 
+SHAPE = RecordColumn(RecordPart.shape)
+FLAG = RecordColumn(RecordPart.flag)
+
+
 @dataclass(frozen=True)
 class Variable:
     """An input or an output: its name and shape."""
 
     name: Annotated[str, TEXT("its name")]
-    shape: Annotated[tuple[int, ...], ValueKind(RecordPart.shape)("its extents")] = ()
+    shape: Annotated[tuple[int, ...], SHAPE("its extents")] = ()
 
 
 @dataclass(frozen=True)
@@ -77,30 +97,12 @@ class Expression:
 class ReferenceRow:
     """The referee's result."""
 
-    jacobian: Annotated[
-        Matrix | None,
-        kinds.MATRIX(
-            "the derivative rounded to float64: `(m, n)`, the Hessian `(n, n)` for order 2; "
-            "null if the referee failed"
-        ),
-    ]
-    digits: Annotated[int, kinds.COUNT("significant decimal digits of the worst element")]
-    error_bound: Annotated[float | None, kinds.ESTIMATE("the referee's bound on its error")]
-    status: Annotated[str, TEXT("the worst regularity of an element, or the reason of a failure")]
-    proved: Annotated[
-        bool,
-        ValueKind(RecordPart.flag)(
-            "whether ball arithmetic encloses every element, so that `error_bound` is rigorous",
-            since=2,
-        ),
-    ] = False
-    contradiction: Annotated[
-        str,
-        TEXT(
-            "where the enclosures and the differences of values exclude each other; else empty",
-            since=2,
-        ),
-    ] = ""
+    jacobian: Annotated[Matrix | None, MATRIX("derivative in float64; null if the referee failed")]
+    digits: Annotated[int, COUNT("significant decimal digits of the worst element")]
+    error_bound: Annotated[float | None, ESTIMATE("the referee's bound on its error")]
+    status: Annotated[str, TEXT("worst regularity of an element, or why the referee failed")]
+    proved: Annotated[bool, FLAG("whether ball arithmetic encloses all of it", since=2)] = False
+    contradiction: Annotated[str, TEXT("where enclosure and values differ", since=2)] = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -120,22 +122,19 @@ class MethodRow:
     name: Annotated[str, TEXT("the method", title="method")]
     family: Annotated[Family, choice(*Family)("the family of the method")]
     status: Annotated[Status, choice(*Status)("whether there is a derivative")]
-    message: Annotated[str, kinds.REMARK("why not, or the reason of the verdict")] = ""
-    jacobian: Annotated[
-        Matrix | None,
-        kinds.MATRIX("`(m, n)`; the Hessian `(n, n)` for order 2", title="derivative"),
-    ] = None
+    message: Annotated[str, REMARK("why not, or the reason of the verdict")] = ""
+    jacobian: Annotated[Matrix | None, MATRIX("the derivative", title="derivative")] = None
     max_abs_error: Annotated[float | None, ERROR("largest absolute error", "error")] = None
     max_rel_error: Annotated[float | None, ERROR("largest relative error")] = None
-    max_ulp_error: Annotated[float | None, ERROR("largest, in ULP", "ULP", brief=True)] = None
-    error_estimate: Annotated[float | None, kinds.ESTIMATE("largest of its own estimates")] = None
+    max_ulp_error: Annotated[float | None, ERROR("largest error in ULP", "ULP", brief=True)] = None
+    error_estimate: Annotated[float | None, ESTIMATE("largest of its own estimates")] = None
     verdict: Annotated[str | None, choice(*VERDICTS)("the referee's verdict")] = None
-    size: Annotated[Size | None, kinds.SIZES("the derivative as an expression", "tree/DAG")] = None
-    operations: Annotated[int | None, kinds.COUNT("arithmetic operations of a call", "ops")] = None
-    function_evaluations: Annotated[int | None, kinds.COUNT("evaluations of a call")] = None
-    prepare_seconds: Annotated[float | None, kinds.SECONDS("preparing", "prepare")] = None
-    call_seconds: Annotated[float | None, kinds.SECONDS("of the fastest call", "call")] = None
-    peak_bytes: Annotated[int | None, kinds.BYTES("peak memory of a call")] = None
+    size: Annotated[Size | None, SIZES("the derivative as an expression", "tree/DAG")] = None
+    operations: Annotated[int | None, COUNT("arithmetic operations of a call", "ops")] = None
+    function_evaluations: Annotated[int | None, COUNT("evaluations of a call")] = None
+    prepare_seconds: Annotated[float | None, SECONDS("of preparing once", "prepare")] = None
+    call_seconds: Annotated[float | None, SECONDS("of the fastest call", "call")] = None
+    peak_bytes: Annotated[int | None, BYTES("peak memory of a call")] = None
     samples: tuple[float, ...] = ()
     prepare_samples: tuple[float, ...] = ()
 
@@ -155,9 +154,9 @@ class MethodRow:
         return written(self, size=strict(self.size or Size()))
 
 
-FIGURES = tuple(column for column in columns(MethodRow) if column.kind.figure)
+FIGURES = tuple(column for column in columns(MethodRow) if column.figure)
 """The columns of a method that are one number each."""
-ERRORS = tuple(column.name for column in FIGURES if column.kind is ERROR)
+ERRORS = tuple(column.name for column in FIGURES if column.judged)
 """The names of the errors against the referee."""
 
 
@@ -169,7 +168,10 @@ def _environment(part: RecordPart) -> dict[str, str | int | None]:
     }
 
 
-_POINT = ValueKind(lambda part: {name: each.array() for name, each in part.items()})
+POINT = RecordColumn(lambda part: {name: each.array() for name, each in part.items()})
+ORDER = RecordColumn(lambda part: part.integer(1, 2))
+VALUES = RecordColumn(lambda part: part.array(rank=1))
+ENVIRONMENT = RecordColumn(_environment)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -183,19 +185,14 @@ class Comparison:
     """
 
     expression: Annotated[Expression, nested(Expression)("the function")]
-    point: Annotated[Mapping[str, Any], _POINT("the value of every input")]
-    order: Annotated[
-        int,
-        ValueKind(lambda part: part.integer(1, 2), int)("1: the Jacobian; 2: the Hessian"),
-    ]
-    value: Annotated[Matrix, ValueKind(lambda part: part.array(rank=1))("the values, `m`")]
+    point: Annotated[Mapping[str, Any], POINT("the value of every input")]
+    order: Annotated[int, ORDER("1 for the Jacobian `(m, n)`, 2 for the Hessian `(n, n)`")]
+    value: Annotated[Matrix, VALUES("the function's `m` values")]
     reference: Annotated[ReferenceRow, nested(ReferenceRow)("the referee's result")]
-    methods: Annotated[
-        tuple[MethodRow, ...], many(MethodRow)("a row per method, whatever its outcome")
-    ]
-    environment: Annotated[
-        Mapping[str, Any], ValueKind(_environment)("machine, versions and settings")
-    ] = field(default_factory=dict)
+    methods: Annotated[tuple[MethodRow, ...], many(MethodRow)("a row per method")]
+    environment: Annotated[Mapping[str, Any], ENVIRONMENT("machine, versions and settings")] = (
+        field(default_factory=dict)
+    )
     point_chosen: bool = False
 
     @property
@@ -239,8 +236,7 @@ class Comparison:
         return dumps(self.to_dict(), indent)
 
 
-_PARTS = (Comparison, Expression, Variable, ReferenceRow, MethodRow)
-_VERSION = max(3, *(column.since for part in _PARTS for column in columns(part)))
+_VERSION = max(3, latest(Comparison))
 """The third has another verdict, and no column that is new."""
 SCHEMAS = tuple(f"difflab.comparison/{version}" for version in range(1, _VERSION + 1))
 """The schemas that can be read."""

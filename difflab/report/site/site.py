@@ -134,7 +134,7 @@ def _line(record: Record, page: str, columns: Sequence[str]) -> str:
         **{name: _figure(record[name], str) for name in (*_WHERE_GIVEN, "order")},
         **{name: _text(str(record[name])) for name in ("method", "target", "version")},
         "verdict": _outcome(record),
-        **{head: _figure(record[each.name], each.kind.text) for head, each in _SHOWN.items()},
+        **{head: _figure(record[each.name], each.text) for head, each in _SHOWN.items()},
         "difflab": _text(code),
         "date": f'<td class="date">{escape(clean(record["date"][:16].replace("T", " ")))}</td>',
     }
