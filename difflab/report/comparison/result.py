@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -11,8 +11,8 @@ from difflab.core.files import write_whole
 from difflab.core.wording import names_problem
 from difflab.errors import InputError
 from difflab.graph.function import Function
-from difflab.lab.compare import CompareOptions
 from difflab.lab.compare import compare as compared
+from difflab.lab.options import CompareOptions, DomainOptions, chosen, stated
 from difflab.lab.problems.library import problem
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
@@ -23,7 +23,6 @@ from difflab.report.terminal import WIDTH
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from difflab.lab.domain.compare import DomainOptions
     from difflab.report.domain.result import DomainResult
 
 __all__ = ["Result", "StabilisedResult", "compare"]
@@ -121,22 +120,14 @@ def compare(
 ) -> DomainResult: ...
 
 
+@stated(CompareOptions, DomainOptions)
 def compare(
     expression: str | Function | Callable[..., Any],
     at: Mapping[str, Any] | None = None,
     *,
-    methods: Sequence[str] | None = None,
-    timing: bool = True,
-    order: int = 1,
-    timeout: float = 10.0,
-    seed: int = 0,
-    target: str = "auto",
     stabilise: bool = False,
     over: Mapping[str, Any] | None = None,
-    points: int = 10_000,
-    scale: Mapping[str, str] | None = None,
-    resume: str | Path | None = None,
-    verify: bool = True,
+    **options: Any,
 ) -> Result | StabilisedResult | DomainResult:
     """Differentiate a function by every method; judge and measure each result.
 
@@ -216,31 +207,9 @@ def compare(
         from difflab.lab.domain.compare import compare_domain
         from difflab.report.domain.result import DomainResult
 
-        return DomainResult.of(
-            compare_domain(
-                expression,
-                over,
-                at,
-                points=points,
-                scale=scale,
-                methods=methods,
-                order=order,
-                timeout=timeout,
-                seed=seed,
-                target=target,
-                resume=resume,
-                verify=verify,
-            )
-        )
-    options = CompareOptions(
-        methods=methods,
-        timing=timing,
-        order=order,
-        timeout=timeout,
-        seed=seed,
-        target=target,
-        verify=verify,
-    )
+        settings = chosen(options, DomainOptions)
+        return DomainResult.of(compare_domain(expression, over, at, **settings))
+    options = chosen(options, CompareOptions)
     if isinstance(expression, str) and names_problem(expression):
         found = problem(expression)
         expression, at = found.text, found.start if at is None else at
