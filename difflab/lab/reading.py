@@ -14,6 +14,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import InputError
+
 __all__ = ["FaultError", "RecordPart"]
 
 _WORDS = ("nan", "inf", "-inf")
@@ -23,7 +25,7 @@ _MAX_RANK = 64  # the largest rank of a NumPy array
 T = TypeVar("T")
 
 
-class FaultError(Exception):
+class FaultError(InputError):
     """A part that violates the schema."""
 
 

@@ -13,30 +13,14 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.strict_json import dumps, strict
-from difflab.lab.kinds import (
-    BYTES,
-    COUNT,
-    ERROR,
-    ESTIMATE,
-    MATRIX,
-    REMARK,
-    SECONDS,
-    SIZES,
-    TEXT,
-    RecordColumn,
-    choice,
-    columns,
-    latest,
-    many,
-    nested,
-    written,
-)
+from difflab.lab import kinds
 from difflab.lab.reading import RecordPart
 from difflab.methods.protocol import Family, Size
 
 __all__ = [
     "ERRORS",
     "FIGURES",
+    "POINT",
     "SAMPLES",
     "SCHEMA",
     "SCHEMAS",
@@ -72,15 +56,15 @@ VERDICTS = ("agree", "disagree", "convention", "declared", "inconclusive")
 """The names of `difflab.referee.verdict.Verdict`."""
 
 
-SHAPE = RecordColumn(RecordPart.shape)
-FLAG = RecordColumn(RecordPart.flag)
+SHAPE = kinds.RecordColumn(RecordPart.shape)
+FLAG = kinds.RecordColumn(RecordPart.flag)
 
 
 @dataclass(frozen=True)
 class Variable:
     """An input or an output: its name and shape."""
 
-    name: Annotated[str, TEXT("its name")]
+    name: Annotated[str, kinds.TEXT("its name")]
     shape: Annotated[tuple[int, ...], SHAPE("its extents")] = ()
 
 
@@ -88,21 +72,21 @@ class Variable:
 class Expression:
     """The function that was differentiated."""
 
-    text: Annotated[str, TEXT("its text")]
-    inputs: Annotated[tuple[Variable, ...], many(Variable)("its inputs")]
-    outputs: Annotated[tuple[Variable, ...], many(Variable)("its outputs")]
+    text: Annotated[str, kinds.TEXT("its text")]
+    inputs: Annotated[tuple[Variable, ...], kinds.many(Variable)("its inputs")]
+    outputs: Annotated[tuple[Variable, ...], kinds.many(Variable)("its outputs")]
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRow:
     """The referee's result."""
 
-    jacobian: Annotated[Matrix | None, MATRIX("derivative in float64; null if the referee failed")]
-    digits: Annotated[int, COUNT("significant decimal digits of the worst element")]
-    error_bound: Annotated[float | None, ESTIMATE("the referee's bound on its error")]
-    status: Annotated[str, TEXT("worst regularity of an element, or why the referee failed")]
+    jacobian: Annotated[Matrix | None, kinds.MATRIX("in float64; null if the referee failed")]
+    digits: Annotated[int, kinds.COUNT("significant decimal digits of the worst element")]
+    error_bound: Annotated[float | None, kinds.ESTIMATE("the referee's bound on its error")]
+    status: Annotated[str, kinds.TEXT("worst regularity of an element, or why the referee failed")]
     proved: Annotated[bool, FLAG("whether ball arithmetic encloses all of it", since=2)] = False
-    contradiction: Annotated[str, TEXT("where enclosure and values differ", since=2)] = ""
+    contradiction: Annotated[str, kinds.TEXT("where enclosure and values differ", since=2)] = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -119,22 +103,22 @@ class MethodRow:
         its environment.
     """
 
-    name: Annotated[str, TEXT("the method", title="method")]
-    family: Annotated[Family, choice(*Family)("the family of the method")]
-    status: Annotated[Status, choice(*Status)("whether there is a derivative")]
-    message: Annotated[str, REMARK("why not, or the reason of the verdict")] = ""
-    jacobian: Annotated[Matrix | None, MATRIX("the derivative", title="derivative")] = None
-    max_abs_error: Annotated[float | None, ERROR("largest absolute error", "error")] = None
-    max_rel_error: Annotated[float | None, ERROR("largest relative error")] = None
-    max_ulp_error: Annotated[float | None, ERROR("largest error in ULP", "ULP", brief=True)] = None
-    error_estimate: Annotated[float | None, ESTIMATE("largest of its own estimates")] = None
-    verdict: Annotated[str | None, choice(*VERDICTS)("the referee's verdict")] = None
-    size: Annotated[Size | None, SIZES("the derivative as an expression", "tree/DAG")] = None
-    operations: Annotated[int | None, COUNT("arithmetic operations of a call", "ops")] = None
-    function_evaluations: Annotated[int | None, COUNT("evaluations of a call")] = None
-    prepare_seconds: Annotated[float | None, SECONDS("of preparing once", "prepare")] = None
-    call_seconds: Annotated[float | None, SECONDS("of the fastest call", "call")] = None
-    peak_bytes: Annotated[int | None, BYTES("peak memory of a call")] = None
+    name: Annotated[str, kinds.TEXT("the method", title="method")]
+    family: Annotated[Family, kinds.choice(*Family)("the family of the method")]
+    status: Annotated[Status, kinds.choice(*Status)("whether there is a derivative")]
+    message: Annotated[str, kinds.REMARK("why not, or the reason of the verdict")] = ""
+    jacobian: Annotated[Matrix | None, kinds.MATRIX("the derivative", title="derivative")] = None
+    max_abs_error: Annotated[float | None, kinds.ERROR("largest absolute error", "error")] = None
+    max_rel_error: Annotated[float | None, kinds.ERROR("largest relative error")] = None
+    max_ulp_error: Annotated[float | None, kinds.ERROR("largest in ULP", "ULP", brief=True)] = None
+    error_estimate: Annotated[float | None, kinds.ESTIMATE("largest of its own estimates")] = None
+    verdict: Annotated[str | None, kinds.choice(*VERDICTS)("the referee's verdict")] = None
+    size: Annotated[Size | None, kinds.SIZES("the derivative as an expression", "tree/DAG")] = None
+    operations: Annotated[int | None, kinds.COUNT("arithmetic operations of a call", "ops")] = None
+    function_evaluations: Annotated[int | None, kinds.COUNT("evaluations of a call")] = None
+    prepare_seconds: Annotated[float | None, kinds.SECONDS("of preparing once", "prepare")] = None
+    call_seconds: Annotated[float | None, kinds.SECONDS("of the fastest call", "call")] = None
+    peak_bytes: Annotated[int | None, kinds.BYTES("peak memory of a call")] = None
     samples: tuple[float, ...] = ()
     prepare_samples: tuple[float, ...] = ()
 
@@ -151,10 +135,10 @@ class MethodRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the schema that describes a method's result."""
-        return written(self, size=strict(self.size or Size()))
+        return kinds.written(self, size=strict(self.size or Size()))
 
 
-FIGURES = tuple(column for column in columns(MethodRow) if column.figure)
+FIGURES = tuple(column for column in kinds.columns(MethodRow) if column.figure)
 """The columns of a method that are one number each."""
 ERRORS = tuple(column.name for column in FIGURES if column.judged)
 """The names of the errors against the referee."""
@@ -168,10 +152,10 @@ def _environment(part: RecordPart) -> dict[str, str | int | None]:
     }
 
 
-POINT = RecordColumn(lambda part: {name: each.array() for name, each in part.items()})
-ORDER = RecordColumn(lambda part: part.integer(1, 2))
-VALUES = RecordColumn(lambda part: part.array(rank=1))
-ENVIRONMENT = RecordColumn(_environment)
+POINT = kinds.RecordColumn(lambda part: {name: each.array() for name, each in part.items()})
+ORDER = kinds.RecordColumn(lambda part: part.integer(1, 2))
+VALUES = kinds.RecordColumn(lambda part: part.array(rank=1))
+ENVIRONMENT = kinds.RecordColumn(_environment)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -184,12 +168,12 @@ class Comparison:
         Whether difflab chose the point; not part of the JSON form.
     """
 
-    expression: Annotated[Expression, nested(Expression)("the function")]
+    expression: Annotated[Expression, kinds.nested(Expression)("the function")]
     point: Annotated[Mapping[str, Any], POINT("the value of every input")]
     order: Annotated[int, ORDER("1 for the Jacobian `(m, n)`, 2 for the Hessian `(n, n)`")]
     value: Annotated[Matrix, VALUES("the function's `m` values")]
-    reference: Annotated[ReferenceRow, nested(ReferenceRow)("the referee's result")]
-    methods: Annotated[tuple[MethodRow, ...], many(MethodRow)("a row per method")]
+    reference: Annotated[ReferenceRow, kinds.nested(ReferenceRow)("the referee's result")]
+    methods: Annotated[tuple[MethodRow, ...], kinds.many(MethodRow)("a row per method")]
     environment: Annotated[Mapping[str, Any], ENVIRONMENT("machine, versions and settings")] = (
         field(default_factory=dict)
     )
@@ -212,7 +196,7 @@ class Comparison:
         """
         methods = [row.to_dict() for row in self.methods]
         environment = {**self.environment, **self._timing()}
-        return {"schema": SCHEMA, **written(self, methods=methods, environment=environment)}
+        return {"schema": SCHEMA, **kinds.written(self, methods=methods, environment=environment)}
 
     def _timing(self) -> dict[str, str]:
         """Return the number of samples of every method's call, their spread, and all samples.
@@ -236,7 +220,7 @@ class Comparison:
         return dumps(self.to_dict(), indent)
 
 
-_VERSION = max(3, latest(Comparison))
+_VERSION = max(3, kinds.latest(Comparison))
 """The third has another verdict, and no column that is new."""
 SCHEMAS = tuple(f"difflab.comparison/{version}" for version in range(1, _VERSION + 1))
 """The schemas that can be read."""

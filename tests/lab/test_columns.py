@@ -38,7 +38,7 @@ at = {x = 3}
 methods = ["forward"]
 timing = false
 """
-LINE = '    planted: Annotated[float | None, SECONDS("of this test", "planted", since=4)] = 0.25\n'
+LINE = '    planted: Annotated[float | None, kinds.SECONDS("a test", "planted", since=4)] = 0.25\n'
 """The declaration of a column."""
 
 
