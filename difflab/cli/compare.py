@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,7 @@ from difflab.cli.options import (
     PointOption,
     StabiliseOption,
 )
-from difflab.cli.output import (
-    ProgressLine,
-    deliver,
-    report_format,
-    screen,
-)
+from difflab.cli.output import ProgressLine, deliver, formatted, report_format
 from difflab.cli.program_text import LatexOption, formula
 from difflab.errors import InputError
 
@@ -120,7 +115,7 @@ def compare(
         verify = options["verify"]
         compared = verified(subject.text, subject.code) if verify else subject.function
     result = _compared(compared, point, stabilise, options)
-    report = written(result, chosen, to_file=destination is not None)
+    report = _written(result, chosen, to_file=destination is not None)
     _deliver(result, report, destination, plot)
     return 0 if result.agreed else 1
 
@@ -142,7 +137,7 @@ def _each(
         if value not in (None, False):
             raise InputError(f"{name} is for one formula", hint="omit it, or --each-line")
     results = [_compared(one.text, one.point, False, options) for one in subjects(expression, at)]
-    write = partial(written, form=chosen, to_file=destination is not None)
+    write = partial(_written, form=chosen, to_file=destination is not None)
     deliver(together(results, chosen, write), destination)
     return 0 if all(result.agreed for result in results) else 1
 
@@ -176,28 +171,11 @@ def _deliver(
     deliver(report, destination, files)
 
 
-def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file: bool) -> str:
+def _written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file: bool) -> str:
     """Return a comparison, or two side by side, in one of the formats."""
-    if form is ComparisonFormat.JSON:
-        return result.to_json() + "\n"
     from difflab.lab.record import Comparison
-    from difflab.report.comparison import csv, formats
+    from difflab.report.comparison import formats as reports
 
-    writers: dict[ComparisonFormat, Callable[..., str]] = {
-        ComparisonFormat.CSV: csv.csv,
-        ComparisonFormat.MD: formats.markdown,
-        ComparisonFormat.LATEX: formats.latex,
-        ComparisonFormat.HTML: formats.page,
-        ComparisonFormat.TABLE: partial(formats.table, **screen(to_file=to_file)),
-    }
     if not isinstance(result, Comparison):
-        from difflab.report.comparison import side_by_side
-
-        writers = {
-            ComparisonFormat.CSV: side_by_side.csv,
-            ComparisonFormat.MD: side_by_side.markdown,
-            ComparisonFormat.LATEX: side_by_side.latex,
-            ComparisonFormat.HTML: side_by_side.page,
-            ComparisonFormat.TABLE: partial(side_by_side.table, **screen(to_file=to_file)),
-        }
-    return writers[form](result)
+        from difflab.report.comparison import side_by_side as reports  # type: ignore[no-redef]
+    return str(formatted(result, form, reports, to_file=to_file))

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.cli.functions import Subject
 from difflab.cli.options import parse_point
-from difflab.cli.output import (
-    ProgressLine,
-    deliver,
-    report_format,
-    say,
-    screen,
-)
+from difflab.cli.output import ProgressLine, deliver, formatted, report_format, say
 from difflab.core.place import SourceLocation
 from difflab.errors import InputError, PointError
 
@@ -76,12 +70,15 @@ def compare_over(request: DomainRequest, options: dict[str, Any], unused: Sequen
     if subject.code is not None and at is not None:
         at = {name: value for name, value in at.items() if name not in over}
     result = _compared(subject, over, at, options)
+    from difflab.report.domain import formats
+
     files: dict[Path, bytes] = {}
     if plot is not None:
         from difflab.report.domain.plots import picture
 
         files[plot] = picture(result, plot.suffix[1:].lower())
-    deliver(_written(result, chosen, to_file=destination is not None), destination, files)
+    report = formatted(result, chosen, formats, to_file=destination is not None)
+    deliver(report, destination, files)
     return 0 if result.agreed else 1
 
 
@@ -125,20 +122,3 @@ def _compared(
     expression = subject.code or subject.text
     with ProgressLine(patience=1.0) as progress:
         return compare_domain(expression, over, at, progress=progress, notify=say, **options)
-
-
-def _written(result: DomainComparison, form: DomainFormat, *, to_file: bool) -> str | bytes:
-    """Return the result in one of the formats."""
-    if form is DomainFormat.JSON:
-        return result.to_json() + "\n"
-    from difflab.report.domain import data, formats
-
-    if form is DomainFormat.HTML:
-        return formats.page(result)
-    if form is DomainFormat.PARQUET:
-        return data.parquet(result)
-    if form is DomainFormat.CSV:
-        return data.csv(result)
-    if form is DomainFormat.MD:
-        return formats.markdown(result)
-    return formats.table(result, **screen(to_file=to_file))

@@ -104,9 +104,7 @@ class DomainRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as it is in the schema."""
-        levels = (self.ulps or {}).items()
-        ulps = {str(level): strict(size) for level, size in levels}
-        return kinds.written(self, ulps=ulps or None)
+        return kinds.written(self)
 
 
 def read_rows(document: Mapping[str, Any]) -> list[DomainRow]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, overload
 
 from difflab.core.files import write_whole
 from difflab.core.wording import names_problem
@@ -18,7 +18,7 @@ from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide, compare_stabilised
 from difflab.report.comparison import formats, side_by_side
-from difflab.report.terminal import WIDTH
+from difflab.report.displayed import Displayed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,15 +29,13 @@ __all__ = ["Result", "StabilisedResult", "compare"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Comparison):
+class Result(Displayed, Comparison):
     """A `difflab.lab.record.Comparison` with a display.
 
     Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
     """
 
-    def table(self, *, width: int = WIDTH) -> str:
-        """Return the table that ``difflab compare`` prints."""
-        return formats.table(self, width=width)
+    _reports: ClassVar[Any] = formats
 
     def recommendation(self) -> str:
         """Return one sentence: the method to use for this function, and the evidence."""
@@ -66,28 +64,12 @@ class Result(Comparison):
         drawn = picture(self, path.suffix[1:].lower())
         write_whole({path: drawn})
 
-    def __repr__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that notebooks display."""
-        return formats.fragment(self)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StabilisedResult(SideBySide):
+class StabilisedResult(Displayed, SideBySide):
     """A `difflab.lab.side_by_side.SideBySide` with a display."""
 
-    def table(self, *, width: int = WIDTH) -> str:
-        """Return the table that ``difflab compare --stabilise`` prints."""
-        return side_by_side.table(self, width=width)
-
-    def __repr__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that notebooks display."""
-        return side_by_side.fragment(self)
+    _reports: ClassVar[Any] = side_by_side
 
 
 @overload
@@ -220,9 +202,5 @@ def compare(
                 hint="record it with difflab.trace(callable, *example_arguments)",
             )
         both = compare_stabilised(expression, at, **options)
-        return StabilisedResult(_result(both.plain), _result(both.stabilised), both.rewriting)
-    return _result(compared(expression, at, **options))
-
-
-def _result(comparison: Comparison) -> Result:
-    return Result(**{item.name: getattr(comparison, item.name) for item in fields(comparison)})
+        return StabilisedResult(Result.of(both.plain), Result.of(both.stabilised), both.rewriting)
+    return Result.of(compared(expression, at, **options))
