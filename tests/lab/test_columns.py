@@ -152,7 +152,7 @@ def test_one_line_is_a_column_of_everything(tmp_path: Path) -> None:
     assert "<button>planted</button>" in index
     assert 'data-value="0.25"' in index
     assert re.search(
-        r"\| `planted` \| `planted` \| 4 \| of this test", (tmp_path / "page.md").read_text()
+        r"\| `planted` \| `planted` \| 4 \| a test", (tmp_path / "page.md").read_text()
     )
 
 
