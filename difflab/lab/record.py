@@ -19,11 +19,11 @@ from difflab.methods.protocol import Family, Size
 
 __all__ = [
     "ERRORS",
-    "FIGURES",
     "POINT",
     "SAMPLES",
     "SCHEMA",
     "SCHEMAS",
+    "STORED",
     "TIMING",
     "VERDICTS",
     "Comparison",
@@ -138,9 +138,11 @@ class MethodRow:
         return kinds.written(self, size=strict(self.size or Size()))
 
 
-FIGURES = tuple(column for column in kinds.columns(MethodRow) if column.figure)
-"""The columns of a method that are one number each."""
-ERRORS = tuple(column.name for column in FIGURES if column.judged)
+STORED = tuple(
+    each for each in kinds.columns(MethodRow) if each.stored and each.name not in ("name", "family")
+)
+"""The columns of a method's result of one cell each."""
+ERRORS = tuple(column.name for column in STORED if column.judged)
 """The names of the errors against the referee."""
 
 

@@ -38,8 +38,9 @@ at = {x = 3}
 methods = ["forward"]
 timing = false
 """
-LINE = '    planted: Annotated[float | None, kinds.SECONDS("a test", "planted", since=4)] = 0.25\n'
-"""The declaration of a column."""
+LINES = '    planted: Annotated[float | None, kinds.SECONDS("a test", "planted", since=4)] = 0.25\n'
+LINES += '    remarked: Annotated[str, kinds.TEXT("a text", "remarks", since=4)] = "seen"\n'
+"""The declarations of two columns."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_every_form_has_every_column(column: Any, compared: Any, store: Store) -
     assert back[column.name] == written[column.name]
     assert set(column.cells(column.title, None)) <= set(difflab.columns(compared))
     assert set(column.cells(column.title, None)) <= set(csv.COLUMNS)
-    if column.figure:
+    if column in record.STORED:
         records = store.records()
         assert column.name in to_columns(records)
         assert column.name in to_csv(records).decode().splitlines()[0].split(",")
@@ -73,13 +74,13 @@ def test_every_form_has_every_column(column: Any, compared: Any, store: Store) -
             assert column.heading in report
         for page in (formats.latex(compared), unescape(formats.page(compared))):
             assert column.heading in page
-    if column.heading and column.figure:
+    if column.heading and column in record.STORED:
         index = site(store.records())[Path("index.html")].decode()
         assert f"<button>{column.heading}</button>" in index
 
 
 def planted(folder: Path) -> None:
-    """Make a copy of the package that has one more line, the declaration of a column."""
+    """Make a copy of the package that has two more lines, the declarations of columns."""
     for source, copy in ((PACKAGE, folder / "difflab"), (PACKAGE / "lab", folder / "difflab/lab")):
         copy.mkdir()
         for path in source.iterdir():
@@ -87,7 +88,7 @@ def planted(folder: Path) -> None:
                 (copy / path.name).symlink_to(path)
     text = (PACKAGE / "lab" / "record.py").read_text("utf-8")
     assert text.count("    samples: tuple[float, ...] = ()\n") == 1
-    found = text.replace("    samples: tuple", f"{LINE}    samples: tuple")
+    found = text.replace("    samples: tuple", f"{LINES}    samples: tuple")
     (folder / "difflab" / "lab" / "record.py").write_text(found, encoding="utf-8")
 
 
@@ -145,12 +146,15 @@ def test_one_line_is_a_column_of_everything(tmp_path: Path) -> None:
     for name in ("table", "f.md", "f.latex", "f.html"):
         assert "planted" in shown[name], name
         assert "250" in shown[name], name
+        assert "remarks" in shown[name], name
+        assert "seen" in shown[name], name
     for text in (shown["f.csv"], (tmp_path / "s.csv").read_text("utf-8")):
         (row, *_) = [*reader.DictReader(io.StringIO(text))][-1:]
-        assert row["planted"] == "0.25"
+        assert (row["planted"], row["remarked"]) == ("0.25", "seen")
     index = (tmp_path / "site" / "index.html").read_text("utf-8")
     assert "<button>planted</button>" in index
     assert 'data-value="0.25"' in index
+    assert "<td>seen</td>" in index
     assert re.search(
         r"\| `planted` \| `planted` \| 4 \| a test", (tmp_path / "page.md").read_text()
     )
@@ -165,4 +169,4 @@ def test_a_store_that_lacks_columns_gets_them(tmp_path: Path) -> None:
     with Store(path) as store:
         assert store.records() == []
         names = {row["name"] for row in store._open.execute("PRAGMA table_info(records)")}
-    assert {column.name for column in record.FIGURES} <= names
+    assert {column.name for column in record.STORED} <= names

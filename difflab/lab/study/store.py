@@ -22,7 +22,7 @@ from difflab.core.strict_json import dumps, long_integers
 from difflab.errors import InputError
 from difflab.lab.alone import lapsed, locked_file
 from difflab.lab.provenance import MACHINE
-from difflab.lab.record import FIGURES
+from difflab.lab.record import STORED
 
 __all__ = ["COLUMNS", "Owner", "Record", "Store"]
 
@@ -46,10 +46,10 @@ COLUMNS: Mapping[str, type] = {
     "status": str,
     "message": str,
     "verdict": str,
-    **{each.name: each.stored or str for each in FIGURES if not each.cost},
+    **{each.name: each.stored or str for each in STORED if not each.cost},
     "tree": str,
     "dag": str,
-    **{each.name: each.stored or str for each in FIGURES if each.cost},
+    **{each.name: each.stored or str for each in STORED if each.cost},
     **MACHINE,
     "timeout": float,
     "repeats": int,

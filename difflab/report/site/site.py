@@ -14,7 +14,8 @@ from typing import Any
 from difflab.core.quantities import exact, seconds
 from difflab.core.wording import counted
 from difflab.lab.diff.sides import STORE_IN_SITE
-from difflab.lab.record import FIGURES, Comparison
+from difflab.lab.kinds import RecordColumn
+from difflab.lab.record import STORED, Comparison
 from difflab.lab.saved import from_dict
 from difflab.lab.study.cases import Case
 from difflab.lab.study.domains import domain_of
@@ -32,7 +33,7 @@ from difflab.report.summary import html_lines
 __all__ = ["site"]
 
 _SPAN = 70  # characters of a function in the table
-_SHOWN = {each.heading: each for each in FIGURES if each.heading}
+_SHOWN = {each.heading: each for each in STORED if each.heading}
 _COLUMNS = (
     *("function", "at", "size", "m", "method", "target", "version", "order", "verdict"),
     *_SHOWN,
@@ -40,7 +41,7 @@ _COLUMNS = (
 )
 _WHERE_GIVEN = ("size", "m")  # columns of families only
 _WHERE_DIFFERENT = ("target", "version", "order")
-_FIGURES = ("size", "m", "order", *_SHOWN)
+_FIGURES = ("size", "m", "order", *(head for head, each in _SHOWN.items() if each.figure))
 _CONTROLS = (
     '<p><label>Filter <input id="filter" type="search" placeholder="reverse disagree"></label> '
     '<span id="shown" class="note" role="status"></span></p>'
@@ -134,7 +135,7 @@ def _line(record: Record, page: str, columns: Sequence[str]) -> str:
         **{name: _figure(record[name], str) for name in (*_WHERE_GIVEN, "order")},
         **{name: _text(str(record[name])) for name in ("method", "target", "version")},
         "verdict": _outcome(record),
-        **{head: _figure(record[each.name], each.text) for head, each in _SHOWN.items()},
+        **{head: _shown(record[each.name], each) for head, each in _SHOWN.items()},
         "difflab": _text(code),
         "date": f'<td class="date">{escape(clean(record["date"][:16].replace("T", " ")))}</td>',
     }
@@ -143,6 +144,10 @@ def _line(record: Record, page: str, columns: Sequence[str]) -> str:
 
 def _text(value: str) -> str:
     return f"<td>{escape(clean(value))}</td>"
+
+
+def _shown(value: Any, column: RecordColumn) -> str:
+    return _figure(value, column.text) if column.figure else _text(column.text(value))
 
 
 def _figure(value: Any, shown: Any) -> str:
