@@ -72,3 +72,37 @@ def test_defaults_come_from_the_declaration_and_other_names_are_refused() -> Non
             _stated(2.0, **wrong)
     with pytest.raises(TypeError, match=r"_stated\(\) missing a required argument: 'x'"):
         _stated()
+
+
+class _Seen(Exception):
+    """What a comparison was called with."""
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "wanted"),
+    [
+        ("difflab.lab.compare.compare", [], {"timing": True, "verify": True, "methods": None}),
+        (
+            "difflab.lab.compare.compare",
+            ["--no-timing", "--no-verify", "--methods", "a, b", "--order", "2", "--seed", "3"],
+            {"timing": False, "verify": False, "methods": ["a", "b"], "order": 2, "seed": 3},
+        ),
+        (
+            "difflab.lab.domain.compare.compare_domain",
+            ["--over", "x=1:2", "--points", "7", "--scale", "x=log", "--target", "numpy"],
+            {"points": 7, "scale": {"x": "log"}, "target": "numpy", "timeout": 10.0},
+        ),
+    ],
+)
+def test_the_command_passes_options_as_the_functions_take_them(
+    function: str, arguments: list[str], wanted: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(*_: Any, **given: Any) -> Any:
+        raise _Seen(given)
+
+    monkeypatch.setattr(function, seen)
+    found = CliRunner().invoke(app, ["compare", "x^2", *arguments]).exception
+    assert isinstance(found, _Seen)
+    (given,) = found.args
+    assert {name: given[name] for name in wanted} == wanted
+    assert given.keys() & ALL.keys() <= (OVER if "domain" in function else AT_A_POINT).keys()
