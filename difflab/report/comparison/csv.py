@@ -15,25 +15,11 @@ from difflab.report.style import clean
 __all__ = ["COLUMNS", "columns", "csv"]
 
 _SOURCE = (
-    *(
-        "difflab",
-        "python",
-        "numpy",
-        "scipy",
-        "sympy",
-        "mpmath",
-        "python-flint",
-        "llvmlite",
-        "packages",
-    ),
-    *("system", "cpu", "threads", "target", "timeout", "seed", "date"),
+    *("difflab", "python", "numpy", "scipy", "sympy", "mpmath", "python-flint", "llvmlite"),
+    *("packages", "system", "cpu", "threads", "target", "timeout", "seed", "date"),
 )
-COLUMNS = (
-    *("expression", "point", "order"),
-    *kinds.cells(MethodRow, {}),
-    *_SOURCE,
-    *("repetitions", "spread"),
-)
+_ABOUT, _TIMES = ("expression", "point", "order"), ("repetitions", "spread")
+COLUMNS = (*_ABOUT, *kinds.cells(MethodRow, {}), *_SOURCE, *_TIMES)
 
 
 def columns(comparison: Any) -> dict[str, list[Any]]:
