@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from difflab.cli.options import OutputOption, parse_names
-from difflab.cli.output import ProgressLine, deliver, report_format, screen
+from difflab.cli.output import ProgressLine, deliver, formatted, report_format
 from difflab.errors import InputError
 
 __all__ = ["EXAMPLES", "conventions"]
@@ -63,12 +63,4 @@ def conventions(
     selected = [case for case in cases() if case.family in families]
     with ProgressLine(patience=1.0) as progress:
         found = measure(parse_names(names), selected, progress)
-    if chosen is ConventionsFormat.JSON:
-        text = found.to_json()
-    elif chosen is ConventionsFormat.CSV:
-        text = report.csv(found)
-    elif chosen is ConventionsFormat.MD:
-        text = report.markdown(found)
-    else:
-        text = report.table(found, **screen(to_file=destination is not None))
-    deliver(text, destination)
+    deliver(formatted(found, chosen, report, to_file=destination is not None), destination)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from difflab.cli.options import OutputOption
-from difflab.cli.output import deliver, report_format, screen
+from difflab.cli.output import deliver, formatted, report_format
 
 __all__ = ["EXAMPLES", "diff"]
 
@@ -44,16 +42,10 @@ def diff(
 ) -> int:
     """Report what became wrong, less accurate or slower; exit with 1 if anything did."""
     chosen = report_format(form, destination, DiffFormat)
-    from difflab.lab.diff.difference import Difference, difference
+    from difflab.lab.diff.difference import difference
     from difflab.lab.diff.sides import load
     from difflab.report import differences
 
     found = difference(load(old), load(new))
-    writers: dict[DiffFormat, Callable[[Difference], str]] = {
-        DiffFormat.TABLE: partial(differences.table, **screen(to_file=destination is not None)),
-        DiffFormat.JSON: lambda result: result.to_json() + "\n",
-        DiffFormat.MD: differences.markdown,
-        DiffFormat.HTML: differences.html,
-    }
-    deliver(writers[chosen](found), destination)
+    deliver(formatted(found, chosen, differences, to_file=destination is not None), destination)
     return 1 if found.worse else 0

@@ -9,20 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difflab.cli.functions import Subject
-from difflab.cli.options import parse_names, parse_point
-from difflab.cli.output import (
-    ProgressLine,
-    deliver,
-    report_format,
-    say,
-    screen,
-)
+from difflab.cli.options import parse_point
+from difflab.cli.output import ProgressLine, deliver, formatted, report_format, say
 from difflab.core.place import SourceLocation
 from difflab.errors import InputError, PointError
 
 if TYPE_CHECKING:
-    from difflab.lab.compare import CompareOptions
-    from difflab.lab.domain.compare import DomainOptions
     from difflab.lab.domain.record import DomainComparison
 
 __all__ = ["DomainFormat", "DomainRequest", "compare_over", "parse_ranges"]
@@ -45,15 +37,13 @@ class DomainRequest:
 
     expression: str
     over: Sequence[str]
-    points: int | None
-    scale: str | None
     at: Sequence[str]
     form: StrEnum | None
     destination: Path | None
     plot: Path | None
 
 
-def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequence[str]) -> int:
+def compare_over(request: DomainRequest, options: dict[str, Any], unused: Sequence[str]) -> int:
     """Judge every method over a domain, and write the result.
 
     Finished blocks are kept beside the file of ``-o`` until that is written, so that the same
@@ -74,21 +64,21 @@ def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequenc
         from difflab.core.optional import require
 
         require("pyarrow", extra="parquet")
-    options: DomainOptions = {"scale": _scales(request.scale)}
-    if request.points is not None:
-        options["points"] = request.points
     if destination is not None:
         options["resume"] = destination.with_name(f"{destination.name}.partial")
     at = subject.point
     if subject.code is not None and at is not None:
         at = {name: value for name, value in at.items() if name not in over}
-    result = _compared(subject, over, at, {**common, **options})
+    result = _compared(subject, over, at, options)
+    from difflab.report.domain import formats
+
     files: dict[Path, bytes] = {}
     if plot is not None:
         from difflab.report.domain.plots import picture
 
         files[plot] = picture(result, plot.suffix[1:].lower())
-    deliver(_written(result, chosen, to_file=destination is not None), destination, files)
+    report = formatted(result, chosen, formats, to_file=destination is not None)
+    deliver(report, destination, files)
     return 0 if result.agreed else 1
 
 
@@ -132,31 +122,3 @@ def _compared(
     expression = subject.code or subject.text
     with ProgressLine(patience=1.0) as progress:
         return compare_domain(expression, over, at, progress=progress, notify=say, **options)
-
-
-def _scales(text: str | None) -> dict[str, str]:
-    """Return the scales of ``--scale x1=log,x2=linear``."""
-    found: dict[str, str] = {}
-    for item in parse_names(text) or []:
-        name, equals, scale = item.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"a scale is written as name=log, not {item!r}", hint="--scale x1=log")
-        found[name.strip()] = scale.strip()
-    return found
-
-
-def _written(result: DomainComparison, form: DomainFormat, *, to_file: bool) -> str | bytes:
-    """Return the result in one of the formats."""
-    if form is DomainFormat.JSON:
-        return result.to_json() + "\n"
-    from difflab.report.domain import data, formats
-
-    if form is DomainFormat.HTML:
-        return formats.page(result)
-    if form is DomainFormat.PARQUET:
-        return data.parquet(result)
-    if form is DomainFormat.CSV:
-        return data.csv(result)
-    if form is DomainFormat.MD:
-        return formats.markdown(result)
-    return formats.table(result, **screen(to_file=to_file))

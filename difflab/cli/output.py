@@ -10,7 +10,7 @@ from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from difflab.core.files import check_destination, reason, write_whole
 from difflab.core.terminal_line import TerminalLine
@@ -26,6 +26,7 @@ __all__ = [
     "coloured",
     "deliver",
     "emit",
+    "formatted",
     "report_format",
     "say",
     "screen",
@@ -227,6 +228,18 @@ def report_format(
             f"cannot tell the format from {str(destination)!r}",
             hint=f"end the name in .txt, {endings}, or add --format",
         ) from None
+
+
+_WRITERS = {"md": "markdown", "html": "page"}
+"""The functions of a module of reports that have another name than their format."""
+
+
+def formatted(result: Any, form: str, reports: Any, *, to_file: bool) -> Any:
+    """Return a result in a format: the text or the bytes of a function of a module of reports."""
+    if form == "json":
+        return result.to_json().rstrip("\n") + "\n"
+    shown = screen(to_file=to_file) if form == "table" else {}
+    return getattr(reports, _WRITERS.get(form, form))(result, **shown)
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:

@@ -40,7 +40,7 @@ def strict(value: Any) -> Any:
     if is_dataclass(value):
         return {item.name: strict(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):
-        return {name: strict(item) for name, item in value.items()}
+        return {str(name): strict(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [strict(item) for item in value]
     import numpy as np

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy import float64
@@ -25,8 +25,17 @@ from difflab.lab.code import CodeSubject
 from difflab.lab.conditioning import lost_value
 from difflab.lab.declared import DeclaredRules
 from difflab.lab.effort import Effort
+from difflab.lab.options import CompareOptions, stated
 from difflab.lab.outcomes import outcome
-from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
+from difflab.lab.record import (
+    ERRORS,
+    Comparison,
+    Expression,
+    MethodRow,
+    ReferenceRow,
+    Status,
+    Variable,
+)
 from difflab.lab.sweep import Progress
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.methods.registry import runs_here, select
@@ -38,7 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_GRAPH",
-    "CompareOptions",
     "Judge",
     "Problems",
     "check_request",
@@ -57,39 +65,22 @@ NO_GRAPH = "it has no graph: methods and referee have float64 values of it only"
 """What the environment of a comparison says of Python code."""
 
 
-class CompareOptions(TypedDict, total=False):
-    """The optional arguments of a comparison, as `difflab.compare` documents them."""
-
-    methods: Sequence[str] | None
-    timing: bool
-    order: int
-    timeout: float
-    seed: int
-    target: str
-    verify: bool
-
-
+@stated(CompareOptions)
 def compare(
     expression: str | Function | Callable[..., Any] | CodeSubject,
     at: Mapping[str, Any] | None = None,
     *,
-    methods: Sequence[str] | None = None,
-    timing: bool = True,
-    order: int = 1,
-    timeout: float = 10.0,
-    seed: int = 0,
-    target: str = "auto",
-    verify: bool = True,
     progress: Progress | None = None,
     truth: Function | None = None,
     often: bool | None = None,
     reported: Callable[[MethodRow], None] | None = None,
+    **options: Unpack[CompareOptions],
 ) -> Comparison:
     """Differentiate a function by every method, judge the results and measure the cost.
 
     Parameters
     ----------
-    expression, at, methods, timing, order, timeout, seed, target, verify
+    expression, at, **options
         As for `difflab.compare`. A method that may not end in time runs in a separate process,
         which is stopped; the time to start that process and to import packages is not counted.
     progress : callable, optional
@@ -127,10 +118,12 @@ def compare(
     >>> result.methods[0].verdict, result.agreed
     ('agree', True)
     """
+    timing, order, target = options["timing"], options["order"], options["target"]
+    timeout, seed = options["timeout"], options["seed"]
     check_target(target)
-    chosen = select(methods)
+    chosen = select(options["methods"])
     start(chosen)
-    case = _case_of(expression, at, order, timeout, seed, verify)
+    case = _case_of(expression, at, options)
     _require_room(case, order, len(chosen))
     many = timing if often is None else often
     settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target, "often": many}
@@ -254,14 +247,12 @@ class _Case:
 def _case_of(
     expression: str | Function | Callable[..., Any] | CodeSubject,
     at: Mapping[str, Any] | None,
-    order: int,
-    timeout: float,
-    seed: int,
-    verify: bool,
+    options: CompareOptions,
 ) -> _Case:
     """Return what is compared: a formula or a graph at a point, or code that has run there."""
     from difflab.diagnose.point_check import checked_point, packed
 
+    order, timeout, seed = options["order"], options["timeout"], options["seed"]
     subject = subject_of(expression, at)
     if not isinstance(subject, CodeSubject):
         function = parsed(subject, order, timeout, at)
@@ -270,7 +261,7 @@ def _case_of(
         return _Case(function, point, x, np.asarray(values_of(function)(x)))
     graph, x, note, evidence = subject.function, subject.x, "", ""
     value = None
-    if verify or graph is None:
+    if options["verify"] or graph is None:
         try:
             value = subject.verified(timeout).values
             evidence = SAME if graph is not None else NO_GRAPH
@@ -566,7 +557,5 @@ class Judge:
             row,
             verdict=str(found.verdict),
             message=found.reason,
-            max_abs_error=found.max_abs_error,
-            max_rel_error=found.max_rel_error,
-            max_ulp_error=found.max_ulp_error,
+            **{name: getattr(found, name) for name in ERRORS},
         )

@@ -128,8 +128,7 @@ def _accurate(rows: Sequence[MethodRow]) -> list[MethodRow]:
 
 def _inaccuracy(row: MethodRow) -> float:
     """Return the error in ULPs; zero if no element has one."""
-    ulps = row.max_ulp_error
-    return 0.0 if ulps is None else math.inf if math.isnan(ulps) else ulps
+    return row.ulps or 0.0
 
 
 def _tied(rows: Sequence[MethodRow]) -> list[MethodRow]:
@@ -187,9 +186,9 @@ def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:
 
 def _reasons(row: MethodRow) -> list[str]:
     reasons = []
-    if row.max_ulp_error is not None and math.isfinite(row.max_ulp_error):
-        ulps = row.max_ulp_error
-        reasons.append("correctly rounded" if ulps <= ROUNDED else f"within {error(ulps)} ULP")
+    if row.ulps is not None and math.isfinite(row.ulps):
+        within = f"within {error(row.ulps)} ULP"
+        reasons.append("correctly rounded" if row.ulps <= ROUNDED else within)
     if row.operations is not None:
         reasons.append(counted(row.operations, "operation"))
     elif row.function_evaluations:

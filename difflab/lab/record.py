@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.strict_json import dumps, strict
+from difflab.lab import kinds
+from difflab.lab.reading import RecordPart
 from difflab.methods.protocol import Family, Size
 
 __all__ = [
+    "ERRORS",
+    "POINT",
     "SAMPLES",
     "SCHEMA",
+    "SCHEMAS",
+    "STORED",
     "TIMING",
+    "VERDICTS",
     "Comparison",
     "Expression",
     "MethodRow",
@@ -27,7 +35,6 @@ __all__ = [
     "read_samples",
 ]
 
-SCHEMA = "difflab.comparison/3"
 SAMPLES = "samples"
 """Key of a record's environment that holds the raw samples."""
 TIMING = ("repetitions", "spread", SAMPLES)
@@ -45,87 +52,73 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
+VERDICTS = ("agree", "disagree", "convention", "declared", "inconclusive")
+"""The names of `difflab.referee.verdict.Verdict`."""
+
+
+SHAPE = kinds.RecordColumn(RecordPart.shape)
+FLAG = kinds.RecordColumn(RecordPart.flag)
+
+
 @dataclass(frozen=True)
 class Variable:
     """An input or an output: its name and shape."""
 
-    name: str
-    shape: tuple[int, ...] = ()
+    name: Annotated[str, kinds.TEXT("its name")]
+    shape: Annotated[tuple[int, ...], SHAPE("its extents")] = ()
 
 
 @dataclass(frozen=True)
 class Expression:
     """The function that was differentiated."""
 
-    text: str
-    inputs: tuple[Variable, ...]
-    outputs: tuple[Variable, ...]
+    text: Annotated[str, kinds.TEXT("its text")]
+    inputs: Annotated[tuple[Variable, ...], kinds.many(Variable)("its inputs")]
+    outputs: Annotated[tuple[Variable, ...], kinds.many(Variable)("its outputs")]
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRow:
-    """The referee's result.
+    """The referee's result."""
 
-    Attributes
-    ----------
-    jacobian : ndarray or None
-        The derivative rounded to float64: ``(m, n)``, the Hessian ``(n, n)`` for order 2. None
-        if the referee failed.
-    digits : int
-        The number of significant decimal digits of the worst element.
-    error_bound : float or None
-        The referee's bound on its error.
-    status : str
-        The worst regularity of an element, or the reason of a failure.
-    proved : bool
-        Whether ball arithmetic encloses every element, so that `error_bound` is rigorous.
-    contradiction : str
-        Where the enclosures and the differences of values exclude each other; else empty.
-    """
-
-    jacobian: Matrix | None
-    digits: int
-    error_bound: float | None
-    status: str
-    proved: bool = False
-    contradiction: str = ""
+    jacobian: Annotated[Matrix | None, kinds.MATRIX("in float64; null if the referee failed")]
+    digits: Annotated[int, kinds.COUNT("significant decimal digits of the worst element")]
+    error_bound: Annotated[float | None, kinds.ESTIMATE("the referee's bound on its error")]
+    status: Annotated[str, kinds.TEXT("worst regularity of an element, or why the referee failed")]
+    proved: Annotated[bool, FLAG("whether ball arithmetic encloses all of it", since=2)] = False
+    contradiction: Annotated[str, kinds.TEXT("where enclosure and values differ", since=2)] = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodRow:
     """Result and cost of one method; None for a field without a value.
 
+    A field that is declared as a column is in every form of a comparison: JSON, CSV, dataframes,
+    the stores of studies, the tables of reports and sites, and the documentation of the schema.
+
     Attributes
     ----------
-    jacobian : ndarray or None
-        ``(m, n)``; the Hessian ``(n, n)`` for order 2.
-    max_abs_error, max_rel_error, max_ulp_error : float or None
-        The largest error of an element against the referee.
-    error_estimate : float or None
-        The largest of the method's own error estimates.
-    prepare_seconds, call_seconds : float or None
-        Seconds to prepare, and of the fastest call.
     samples, prepare_samples : tuple of float
         The raw samples behind `call_seconds` and `prepare_seconds`; the JSON form has them in
         its environment.
     """
 
-    name: str
-    family: Family
-    status: Status
-    message: str = ""
-    jacobian: Matrix | None = None
-    max_abs_error: float | None = None
-    max_rel_error: float | None = None
-    max_ulp_error: float | None = None
-    error_estimate: float | None = None
-    verdict: str | None = None
-    size: Size | None = None
-    operations: int | None = None
-    function_evaluations: int | None = None
-    prepare_seconds: float | None = None
-    call_seconds: float | None = None
-    peak_bytes: int | None = None
+    name: Annotated[str, kinds.TEXT("the method", title="method")]
+    family: Annotated[Family, kinds.choice(*Family)("the family of the method")]
+    status: Annotated[Status, kinds.choice(*Status)("whether there is a derivative")]
+    message: Annotated[str, kinds.REMARK("why not, or the reason of the verdict")] = ""
+    jacobian: Annotated[Matrix | None, kinds.MATRIX("the derivative", title="derivative")] = None
+    max_abs_error: Annotated[float | None, kinds.ERROR("largest absolute error", "error")] = None
+    max_rel_error: Annotated[float | None, kinds.ERROR("largest relative error")] = None
+    max_ulp_error: Annotated[float | None, kinds.ERROR("largest in ULP", "ULP", brief=True)] = None
+    error_estimate: Annotated[float | None, kinds.ESTIMATE("largest of its own estimates")] = None
+    verdict: Annotated[str | None, kinds.choice(*VERDICTS)("the referee's verdict")] = None
+    size: Annotated[Size | None, kinds.SIZES("the derivative as an expression", "tree/DAG")] = None
+    operations: Annotated[int | None, kinds.COUNT("arithmetic operations of a call", "ops")] = None
+    function_evaluations: Annotated[int | None, kinds.COUNT("evaluations of a call")] = None
+    prepare_seconds: Annotated[float | None, kinds.SECONDS("of preparing once", "prepare")] = None
+    call_seconds: Annotated[float | None, kinds.SECONDS("of the fastest call", "call")] = None
+    peak_bytes: Annotated[int | None, kinds.BYTES("peak memory of a call")] = None
     samples: tuple[float, ...] = ()
     prepare_samples: tuple[float, ...] = ()
 
@@ -134,11 +127,37 @@ class MethodRow:
         """The verdict of a method that returned a derivative, else its status."""
         return self.verdict or "" if self.status is Status.OK else str(self.status)
 
+    @property
+    def ulps(self) -> float | None:
+        """The error in ULP; infinite if the method returned nan, None if no element has one."""
+        found = self.max_ulp_error
+        return math.inf if found is not None and math.isnan(found) else found
+
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the schema that describes a method's result."""
-        record: dict[str, Any] = strict(replace(self, size=self.size or Size()))
-        del record["samples"], record["prepare_samples"]
-        return record
+        return kinds.written(self, size=strict(self.size or Size()))
+
+
+STORED = tuple(
+    each for each in kinds.columns(MethodRow) if each.stored and each.name not in ("name", "family")
+)
+"""The columns of a method's result of one cell each."""
+ERRORS = tuple(column.name for column in STORED if column.judged)
+"""The names of the errors against the referee."""
+
+
+def _environment(part: RecordPart) -> dict[str, str | int | None]:
+    return {
+        name: each.text() if isinstance(each.value, str) else each.maybe(RecordPart.integer)
+        for name, each in part.items()
+        if name not in TIMING
+    }
+
+
+POINT = kinds.RecordColumn(lambda part: {name: each.array() for name, each in part.items()})
+ORDER = kinds.RecordColumn(lambda part: part.integer(1, 2))
+VALUES = kinds.RecordColumn(lambda part: part.array(rank=1))
+ENVIRONMENT = kinds.RecordColumn(_environment)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,31 +166,19 @@ class Comparison:
 
     Attributes
     ----------
-    expression : Expression
-        The function.
-    point : mapping of str to float or ndarray
-        The value of every input.
     point_chosen : bool
         Whether difflab chose the point; not part of the JSON form.
-    order : int
-        1 for the Jacobian, 2 for the Hessian.
-    value : ndarray
-        The function's ``m`` values at the point.
-    reference : ReferenceRow
-        The referee's result.
-    methods : tuple of MethodRow
-        One row per method, whatever its outcome.
-    environment : mapping
-        The environment of the measurement.
     """
 
-    expression: Expression
-    point: Mapping[str, Any]
-    order: int
-    value: Matrix
-    reference: ReferenceRow
-    methods: tuple[MethodRow, ...]
-    environment: Mapping[str, Any] = field(default_factory=dict)
+    expression: Annotated[Expression, kinds.nested(Expression)("the function")]
+    point: Annotated[Mapping[str, Any], POINT("the value of every input")]
+    order: Annotated[int, ORDER("1 for the Jacobian `(m, n)`, 2 for the Hessian `(n, n)`")]
+    value: Annotated[Matrix, VALUES("the function's `m` values")]
+    reference: Annotated[ReferenceRow, kinds.nested(ReferenceRow)("the referee's result")]
+    methods: Annotated[tuple[MethodRow, ...], kinds.many(MethodRow)("a row per method")]
+    environment: Annotated[Mapping[str, Any], ENVIRONMENT("machine, versions and settings")] = (
+        field(default_factory=dict)
+    )
     point_chosen: bool = False
 
     @property
@@ -183,22 +190,15 @@ class Comparison:
         return not opposed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison in the schema ``difflab.comparison/3``.
+        """Return the comparison in the schema `SCHEMA`.
 
         The result is strict JSON: numbers that JSON cannot represent are the strings
         ``"nan"``, ``"inf"`` and ``"-inf"``; sizes are exact integers. For order 2 the values
         of ``jacobian`` are Hessians, the Jacobian of the gradient.
         """
-        return {
-            "schema": SCHEMA,
-            "expression": strict(self.expression),
-            "point": strict(self.point),
-            "order": self.order,
-            "value": strict(self.value),
-            "reference": strict(self.reference),
-            "methods": [row.to_dict() for row in self.methods],
-            "environment": {**self.environment, **self._timing()},
-        }
+        methods = [row.to_dict() for row in self.methods]
+        environment = {**self.environment, **self._timing()}
+        return {"schema": SCHEMA, **kinds.written(self, methods=methods, environment=environment)}
 
     def _timing(self) -> dict[str, str]:
         """Return the number of samples of every method's call, their spread, and all samples.
@@ -220,6 +220,13 @@ class Comparison:
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as strict JSON text, with integers of any length."""
         return dumps(self.to_dict(), indent)
+
+
+_VERSION = max(3, kinds.latest(Comparison))
+"""The third has another verdict, and no column that is new."""
+SCHEMAS = tuple(f"difflab.comparison/{version}" for version in range(1, _VERSION + 1))
+"""The schemas that can be read."""
+SCHEMA = SCHEMAS[-1]
 
 
 def read_samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

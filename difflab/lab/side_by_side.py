@@ -8,7 +8,8 @@ from typing import Any, Unpack
 
 from difflab.core.strict_json import dumps
 from difflab.graph.function import Function
-from difflab.lab.compare import CompareOptions, compare
+from difflab.lab.compare import compare
+from difflab.lab.options import CompareOptions
 from difflab.lab.record import Comparison
 from difflab.lab.sweep import Progress
 from difflab.stabilisation.proof import Stabilised, stabilise

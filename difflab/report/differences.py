@@ -10,13 +10,12 @@ from difflab.core.quantities import error, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import counted
 from difflab.lab.diff.difference import Change, Difference, Kind
-from difflab.report import html as pages
-from difflab.report import summary
+from difflab.report import html, summary
 from difflab.report.style import clean, shorten
 from difflab.report.summary import Section, Summary
 from difflab.report.terminal import Screen
 
-__all__ = ["html", "markdown", "table"]
+__all__ = ["markdown", "page", "table"]
 
 _TITLES = {
     Kind.WRONG: "Became wrong",
@@ -58,9 +57,9 @@ def markdown(found: Difference) -> str:
     return summary.markdown(_view(found))
 
 
-def html(found: Difference) -> str:
+def page(found: Difference) -> str:
     """Return a difference as a page."""
-    return pages.document("What changed", summary.html_page(_view(found)))
+    return html.document("What changed", summary.html_page(_view(found)))
 
 
 def _view(found: Difference) -> Summary:

@@ -25,7 +25,8 @@ from difflab.errors import (
     UnsupportedError,
 )
 from difflab.graph.trace import trace
-from difflab.lab.compare import CompareOptions, compare
+from difflab.lab.compare import compare
+from difflab.lab.options import CompareOptions
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison, Status
 from difflab.methods import registry

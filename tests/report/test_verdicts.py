@@ -8,7 +8,7 @@ import pytest
 import difflab as dl
 from difflab.cli.checked import CheckOutcome
 from difflab.lab.diff.difference import _OUTCOMES
-from difflab.lab.saved import _VERDICTS
+from difflab.lab.record import VERDICTS
 from difflab.referee.verdict import Verdict
 from difflab.report import html
 from difflab.report.comparison.plots import picture
@@ -24,7 +24,7 @@ def test_every_verdict_has_its_styles(verdict):
     assert verdict in STYLES
     assert verdict in HUES
     assert verdict in _COLOURS
-    assert verdict in _VERDICTS
+    assert verdict in VERDICTS
     assert verdict in _OUTCOMES
     assert f".{verdict}" in Path(html.__file__).read_text(encoding="utf-8")
     assert f".{verdict}" in sheet.read_text(encoding="utf-8")

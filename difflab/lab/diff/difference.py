@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -167,16 +166,10 @@ def _results(old: Measured, new: Measured) -> Iterator[Change]:
         kind = Kind.VERDICT if _OUTCOMES.index(after) > _OUTCOMES.index(before) else Kind.BETTER
         kind = Kind.WRONG if after == "disagree" else kind
         yield Change(kind, new.label, new.method, before, after)
-    first, second = _ulp(old), _ulp(new)
+    first, second = old.row.ulps, new.row.ulps
     if first is not None and second is not None and first != second:
         kind = Kind.LESS_ACCURATE if second > first else Kind.MORE_ACCURATE
         yield Change(kind, new.label, new.method, first, second)
-
-
-def _ulp(record: Measured) -> float | None:
-    """Return the error in ULP; nan, where a derivative is not a number, is the largest."""
-    error = record.row.max_ulp_error
-    return math.inf if error is not None and math.isnan(error) else error
 
 
 def _time(old: Measured, new: Measured) -> TimeChange | str:

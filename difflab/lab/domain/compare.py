@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Unpack
 
 import numpy as np
 from numpy import float64
@@ -39,12 +39,13 @@ from difflab.lab.domain.rows import Suspects, gathered, row_of
 from difflab.lab.domain.saved_blocks import SavedBlocks
 from difflab.lab.domain.search import Search
 from difflab.lab.effort import Effort
+from difflab.lab.options import DomainOptions, stated
 from difflab.lab.provenance import source
 from difflab.lab.sweep import Progress
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import select
 
-__all__ = ["DomainOptions", "compare_domain", "middle_of"]
+__all__ = ["compare_domain", "middle_of"]
 
 Points = NDArray[float64]
 
@@ -55,42 +56,21 @@ SCAN = 3
 """The sample and the scan of the search have at least so many points as the sample."""
 
 
-class DomainOptions(TypedDict, total=False):
-    """The optional arguments of a comparison over a domain, as `difflab.compare` documents them."""
-
-    points: int
-    scale: Mapping[str, str] | None
-    methods: Sequence[str] | None
-    order: int
-    timeout: float
-    seed: int
-    target: str
-    resume: str | Path | None
-    verify: bool
-
-
+@stated(DomainOptions)
 def compare_domain(
     expression: str | Function | Callable[..., Any] | CodeSubject,
     over: Mapping[str, Any],
     at: Mapping[str, Any] | None = None,
     *,
-    points: int = 10_000,
-    scale: Mapping[str, str] | None = None,
-    methods: Sequence[str] | None = None,
-    order: int = 1,
-    timeout: float = 10.0,
-    seed: int = 0,
-    target: str = "auto",
-    resume: str | Path | None = None,
-    verify: bool = True,
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
+    **options: Unpack[DomainOptions],
 ) -> DomainComparison:
     """Differentiate a function by every method at many points of a domain, and judge each.
 
     Parameters
     ----------
-    expression, over, at, points, scale, methods, order, timeout, seed, target, resume, verify
+    expression, over, at, **options
         As for `difflab.compare`.
     progress : callable, optional
         Called as ``progress(done, total, label)`` before each block of points.
@@ -117,12 +97,15 @@ def compare_domain(
     >>> found.methods[0].shares["agree"], found.agreed
     (1.0, True)
     """
+    points, seed, resume = options["points"], options["seed"], options["resume"]
+    order, timeout, target = options["order"], options["timeout"], options["target"]
+    verify = options["verify"]
     check_target(target)
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise InputError(f"the number of points must be a positive integer, not {points!r}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"the seed must be a non-negative integer, not {seed!r}")
-    chosen = select(methods)
+    chosen = select(options["methods"])
     subject = code_over(expression, over, at)
     if subject is None:
         function, evidence = parsed(expression, order, timeout, over, at), ""
@@ -130,7 +113,7 @@ def compare_domain(
         function, evidence = _run_once(subject, timeout, verify)
         check_request(function.m, subject.n, order, timeout)
         at = {name: value for name, value in subject.point.items() if name not in over}
-    box = box_of(function, over, at, scale)
+    box = box_of(function, over, at, options["scale"])
     unit = evenly(len(box.moving), SCAN * points, seed)
     sample = box.points(unit[:points])
     start(chosen)

@@ -22,7 +22,7 @@ from difflab.graph.function import Function
 from difflab.lab.compare import Judge
 from difflab.lab.declared import CONFIRMED, declared
 from difflab.lab.domain.answers import Answers
-from difflab.lab.record import MethodRow, Status
+from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.referee.proofs import prove
 from difflab.referee.referee import PROVING
 from difflab.referee.ulp import errors, largest_errors, nearest
@@ -174,7 +174,7 @@ class _Judging:
         for index in np.flatnonzero(answered & ~plain).tolist():
             row = self._judged(index, blank, answers)
             verdicts[index] = VERDICTS.index(Verdict(row.verdict or "inconclusive"))
-            largest = (row.max_abs_error, row.max_rel_error, row.max_ulp_error)
+            largest = [getattr(row, name) for name in ERRORS]
             parts[:, index] = [-math.inf if size is None else size for size in largest]
             if row.message and row.verdict != Verdict.AGREE:
                 reasons[index] = row.message

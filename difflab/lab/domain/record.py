@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.strict_json import dumps, strict
+from difflab.lab import kinds
 from difflab.lab.domain.box import Box
 from difflab.lab.domain.judging import MethodJudged, Referred
-from difflab.lab.record import Expression, Status
+from difflab.lab.reading import RecordPart
+from difflab.lab.record import POINT, VERDICTS, Expression, Status
 from difflab.methods.protocol import Family
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Silence",
     "WorstPoint",
     "quantiles",
+    "read_rows",
 ]
 
 SCHEMA = "difflab.domain/2"
@@ -38,118 +41,82 @@ UNANSWERED = "unanswered"
 """The share of points at which a method gives no answer."""
 
 
+SPAN = kinds.RecordColumn(lambda part: tuple(each.integer() for each in part.each()))
+SHARES = kinds.RecordColumn(lambda part: {name: each.number() for name, each in part.items()})
+ULPS = kinds.RecordColumn(lambda part: {level: part[str(level)].magnitude() for level in LEVELS})
+
+
 @dataclass(frozen=True)
 class LosingNode:
-    """The operation at which a method parts from the exact derivative.
+    """The operation at which a method parts from the exact derivative."""
 
-    Attributes
-    ----------
-    call : str
-        The operation with its operands at the point.
-    span : (int, int) or None
-        Its place in the text of the formula.
-    text : str
-        What differs there, in words.
-    """
-
-    call: str
-    span: tuple[int, int] | None
-    text: str
+    call: Annotated[str, kinds.TEXT("the operation with its operands at the point")]
+    span: Annotated[tuple[int, int] | None, SPAN("its place in the text of the formula")]
+    text: Annotated[str, kinds.TEXT("what differs there")]
 
 
 @dataclass(frozen=True)
 class WorstPoint:
-    """The point with the most severe verdict, and with the largest error among these.
+    """The point with the most severe verdict, and with the largest error among these."""
 
-    Attributes
-    ----------
-    point : mapping of str to float or nested list
-        The inputs.
-    verdict, message : str
-        The verdict there, and its reason.
-    max_abs_error, max_rel_error, max_ulp_error : float or None
-        The largest error of an element.
-    found : str
-        ``"sample"`` or ``"search"``.
-    node : LosingNode or None
-        Where the digits are lost.
-    """
-
-    point: Mapping[str, Any]
-    verdict: str
-    message: str
-    max_abs_error: float | None
-    max_rel_error: float | None
-    max_ulp_error: float | None
-    found: str
-    node: LosingNode | None = None
+    point: Annotated[Mapping[str, Any], POINT("the inputs")]
+    verdict: Annotated[str, kinds.choice(*VERDICTS)("the verdict there")]
+    message: Annotated[str, kinds.TEXT("its reason")]
+    max_abs_error: Annotated[float | None, kinds.ERROR("largest absolute error")]
+    max_rel_error: Annotated[float | None, kinds.ERROR("largest relative error")]
+    max_ulp_error: Annotated[float | None, kinds.ERROR("largest error in ULP")]
+    found: Annotated[str, kinds.choice("sample", "search")("how it was found")]
+    node: Annotated[LosingNode | None, kinds.nested(LosingNode)("where the digits are lost")] = None
 
 
 @dataclass(frozen=True)
 class Silence:
-    """Points at which a method gives no answer for one reason.
+    """Points at which a method gives no answer for one reason."""
 
-    Attributes
-    ----------
-    status, reason : str
-        ``unsupported``, ``timeout`` or ``failed``, and why.
-    count : int
-        How many points of the sample.
-    low, high : mapping of str to float or nested list
-        The corners of the smallest box that contains them.
-    """
-
-    status: str
-    reason: str
-    count: int
-    low: Mapping[str, Any]
-    high: Mapping[str, Any]
+    status: Annotated[str, kinds.choice(*map(str, Status))("why there is no answer")]
+    reason: Annotated[str, kinds.TEXT("the same in words")]
+    count: Annotated[int, kinds.COUNT("how many points of the sample")]
+    low: Annotated[Mapping[str, Any], POINT("the corner of the smallest box of these points")]
+    high: Annotated[Mapping[str, Any], POINT("the opposite corner")]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DomainRow:
     """One method over the domain.
 
-    Attributes
-    ----------
-    name, family : str, Family
-        The method.
-    status, message : Status, str
-        Whether it could be prepared, and why not.
-    shares : mapping of str to float
-        The share of the sample's points with each verdict, and `UNANSWERED`.
-    ulps : mapping of int to float, or None
-        The error in ULP that this percentage of points does not exceed, over the points where
-        one exists; infinite where the method returned nan. None without such a point.
-    worst : WorstPoint or None
-        The worst point that the sample and the search found.
-    silences : sequence of Silence
-        Where the method gives no answer, and why.
-    prepare_seconds, batch_seconds : float or None
-        Seconds to prepare, and for all points of the sample.
-    evaluations : int
-        How many points the function was evaluated at, for the sample.
+    The errors `ulps` are those that a percentage of points does not exceed, over the points where
+    one exists: infinite where the method returned nan, None without such a point.
     """
 
-    name: str
-    family: Family
-    status: Status
-    message: str = ""
-    shares: Mapping[str, float] = field(default_factory=dict)
-    ulps: Mapping[int, float] | None = None
-    worst: WorstPoint | None = None
-    silences: Sequence[Silence] = ()
-    prepare_seconds: float | None = None
-    batch_seconds: float | None = None
-    evaluations: int = 0
+    name: Annotated[str, kinds.TEXT("the method")]
+    family: Annotated[Family, kinds.choice(*Family)("the family of the method")]
+    status: Annotated[Status, kinds.choice(*Status)("whether it could be prepared")]
+    message: Annotated[str, kinds.TEXT("why not")] = ""
+    shares: Annotated[Mapping[str, float], SHARES("of points with each verdict, and none")] = field(
+        default_factory=dict
+    )
+    worst: Annotated[WorstPoint | None, kinds.nested(WorstPoint)("of the sample and search")] = None
+    silences: Annotated[Sequence[Silence], kinds.many(Silence)("where it gives no answer")] = ()
+    prepare_seconds: Annotated[float | None, kinds.SECONDS("to prepare")] = None
+    batch_seconds: Annotated[float | None, kinds.SECONDS("for all points of the sample")] = None
+    evaluations: Annotated[int, kinds.COUNT("of the function, for the sample")] = 0
+    ulps: Annotated[Mapping[int, float] | None, ULPS("errors by percentage of points")] = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as it is in the schema."""
-        names = [name for name in self.__dataclass_fields__ if name != "ulps"]
-        found = {name: strict(getattr(self, name)) for name in names}
-        ulps = self.ulps
-        found["ulps"] = ulps and {str(level): strict(size) for level, size in ulps.items()}
-        return found
+        return kinds.written(self)
+
+
+def read_rows(document: Mapping[str, Any]) -> list[DomainRow]:
+    """Return the rows of a comparison in one of the schemas `READ`.
+
+    Raises
+    ------
+    InputError
+        They do not follow the schema; the message names the invalid part.
+    """
+    rows = RecordPart(document, "", READ.index(document["schema"]) + 1)["methods"]
+    return [kinds.read(DomainRow, row) for row in rows.each()]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

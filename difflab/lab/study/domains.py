@@ -7,7 +7,6 @@ column `comparison`, as in the schema ``difflab.domain/2``.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,10 +14,9 @@ from difflab.core.quantities import percent
 from difflab.core.strict_json import long_integers, strict
 from difflab.errors import InputError
 from difflab.lab.domain.compare import compare_domain
-from difflab.lab.domain.record import READ
-from difflab.lab.record import MethodRow, Status
+from difflab.lab.domain.record import READ, DomainRow, read_rows
+from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.lab.study.cases import Case, Domain
-from difflab.methods.protocol import Family
 
 __all__ = [
     "domain_json",
@@ -102,33 +100,25 @@ def single_over(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def rows_over(document: Mapping[str, Any]) -> dict[str, MethodRow]:
     """Return each method's worst point as a row, by the method's name."""
-    return {row["name"]: _row(row) for row in document["methods"]}
+    return {row.name: _row(row) for row in read_rows(document)}
 
 
-def _row(found: Mapping[str, Any]) -> MethodRow:
-    status, message = Status(found["status"]), found["message"]
-    worst = found["worst"] or {}
-    if status is Status.OK and not worst:  # no point has an answer
-        silence = found["silences"][0]
-        status, message = Status(silence["status"]), silence["reason"]
-    shares = {name: share for name, share in found["shares"].items() if share}
-    if status is Status.OK and (set(shares) != {"agree"} or worst["verdict"] != "agree"):
+def _row(found: DomainRow) -> MethodRow:
+    status, message, worst = found.status, found.message, found.worst
+    if status is Status.OK and worst is None:  # no point has an answer
+        status, message = Status(found.silences[0].status), found.silences[0].reason
+    shares = {name: share for name, share in found.shares.items() if share}
+    if worst is not None and (set(shares) != {"agree"} or worst.verdict != "agree"):
         message = ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
-        message += f"; worst in the {worst['found']}: {worst['message'] or worst['verdict']}"
+        message += f"; worst in the {worst.found}: {worst.message or worst.verdict}"
+    errors: dict[str, Any] = {name: getattr(worst, name, None) for name in ERRORS}
     return MethodRow(
-        name=found["name"],
-        family=Family(found["family"]),
+        name=found.name,
+        family=found.family,
         status=status,
         message=message,
-        verdict=worst.get("verdict"),
-        max_abs_error=_number(worst.get("max_abs_error")),
-        max_rel_error=_number(worst.get("max_rel_error")),
-        max_ulp_error=_number(worst.get("max_ulp_error")),
-        function_evaluations=found["evaluations"],
-        prepare_seconds=found["prepare_seconds"],
+        verdict=None if worst is None else worst.verdict,
+        **errors,
+        function_evaluations=found.evaluations,
+        prepare_seconds=found.prepare_seconds,
     )
-
-
-def _number(value: Any) -> float | None:
-    """Return a number of strict JSON, where infinities and nan are text."""
-    return None if value is None else math.nan if value == "nan" else float(value)

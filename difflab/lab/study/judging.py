@@ -12,7 +12,7 @@ from difflab.lab.environment import now
 from difflab.lab.measure import FIRST_CALL
 from difflab.lab.outcomes import Outcome, outcome
 from difflab.lab.provenance import MACHINE, source
-from difflab.lab.record import Comparison, MethodRow, Status
+from difflab.lab.record import STORED, Comparison, MethodRow, Status
 from difflab.lab.study.cases import Case, digest
 from difflab.lab.study.domains import domain_json, judged_over, rows_over, single_over
 from difflab.lab.study.store import Record, packed_json
@@ -148,10 +148,7 @@ def records(
     return made
 
 
-_FIGURES = (
-    *("verdict", "max_abs_error", "max_rel_error", "max_ulp_error", "error_estimate"),
-    *("operations", "function_evaluations", "prepare_seconds", "call_seconds", "peak_bytes"),
-)
+_RESULT = [column.name for column in STORED]
 
 
 def _with_times(row: MethodRow, times: Times) -> MethodRow:
@@ -172,17 +169,16 @@ def _figures(row: MethodRow | None, failure: Outcome | None) -> Record:
     if row is None:
         failure = failure or Outcome(Status.FAILED, "the comparison has no row of this method")
         return {
+            **dict.fromkeys(_RESULT),
             "status": str(failure.status),
             "message": failure.message,
-            **dict.fromkeys(_FIGURES),
             "tree": None,
             "dag": None,
         }
     size = row.size
     return {
+        **{name: getattr(row, name) for name in _RESULT},
         "status": str(row.status),
-        "message": row.message,
-        **{name: getattr(row, name) for name in _FIGURES},
         "tree": None if size is None or size.tree is None else _digits(size.tree),
         "dag": None if size is None or size.dag is None else _digits(size.dag),
     }

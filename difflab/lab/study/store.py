@@ -22,6 +22,7 @@ from difflab.core.strict_json import dumps, long_integers
 from difflab.errors import InputError
 from difflab.lab.alone import lapsed, locked_file
 from difflab.lab.provenance import MACHINE
+from difflab.lab.record import STORED
 
 __all__ = ["COLUMNS", "Owner", "Record", "Store"]
 
@@ -45,17 +46,10 @@ COLUMNS: Mapping[str, type] = {
     "status": str,
     "message": str,
     "verdict": str,
-    "max_abs_error": float,
-    "max_rel_error": float,
-    "max_ulp_error": float,
-    "error_estimate": float,
-    "operations": int,
-    "function_evaluations": int,
+    **{each.name: each.stored or str for each in STORED if not each.cost},
     "tree": str,
     "dag": str,
-    "prepare_seconds": float,
-    "call_seconds": float,
-    "peak_bytes": int,
+    **{each.name: each.stored or str for each in STORED if each.cost},
     **MACHINE,
     "timeout": float,
     "repeats": int,
@@ -69,7 +63,6 @@ COLUMNS: Mapping[str, type] = {
 """The columns of a record. `tree` and `dag` are exact integers of any length, as text; `point`,
 `over` (a domain, with its scale and seed), `blocks` (the samples) and `comparison` (of the schema
 ``difflab.comparison/3``, or ``difflab.domain/2`` over a domain) are JSON."""
-_SINCE_2 = ("m", "over", "points")
 
 _KINDS = {str: "TEXT", int: "INTEGER", float: "REAL"}
 _TABLES = f"""
@@ -150,8 +143,8 @@ class Store:
                 hint="pip install --upgrade difflab",
             )
         self._open.execute("PRAGMA synchronous=FULL")
-        if not empty and version < _VERSION:
-            self._upgrade()
+        if not empty:
+            self._upgrade(version)
         if empty:
             self._open.execute("PRAGMA journal_mode=WAL")
             with self._transaction():
@@ -160,15 +153,19 @@ class Store:
                 self._open.execute(f"PRAGMA application_id={_APPLICATION}")
                 self._open.execute(f"PRAGMA user_version={_VERSION}")
 
-    def _upgrade(self) -> None:
-        """Add the columns that a file of the first version lacks."""
+    def _upgrade(self, version: int) -> None:
+        """Add the columns that a file of an earlier version of difflab lacks."""
+        if version == _VERSION and not self._absent():
+            return
         with self._transaction():
-            have = {row["name"] for row in self._open.execute("PRAGMA table_info(records)")}
-            for name in _SINCE_2:
-                if name not in have:  # another process may have added it since
-                    kind = _KINDS[COLUMNS[name]]
-                    self._open.execute(f'ALTER TABLE records ADD COLUMN "{name}" {kind}')
+            for name in self._absent():  # another process may have added some since
+                kind = _KINDS[COLUMNS[name]]
+                self._open.execute(f'ALTER TABLE records ADD COLUMN "{name}" {kind}')
             self._open.execute(f"PRAGMA user_version={_VERSION}")
+
+    def _absent(self) -> list[str]:
+        have = {row["name"] for row in self._open.execute("PRAGMA table_info(records)")}
+        return [name for name in COLUMNS if name not in have]
 
     def _one(self, statement: str) -> Any:
         return self._open.execute(statement).fetchone()[0]

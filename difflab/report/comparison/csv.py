@@ -7,46 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from difflab.core.table import csv_text, guarded
-from difflab.lab.record import read_samples
+from difflab.lab import kinds
+from difflab.lab.record import MethodRow, read_samples
 from difflab.lab.sampling import spread
 from difflab.report.style import clean
 
 __all__ = ["COLUMNS", "columns", "csv"]
 
-_FIGURES = (
-    "max_abs_error",
-    "max_rel_error",
-    "max_ulp_error",
-    "error_estimate",
-    "operations",
-    "function_evaluations",
-    "prepare_seconds",
-    "call_seconds",
-    "peak_bytes",
-)
-_SIZES = ("tree", "dag", "simplified_tree", "simplified_dag")
 _SOURCE = (
-    *(
-        "difflab",
-        "python",
-        "numpy",
-        "scipy",
-        "sympy",
-        "mpmath",
-        "python-flint",
-        "llvmlite",
-        "packages",
-    ),
-    *("system", "cpu", "threads", "target", "timeout", "seed", "date"),
+    *("difflab", "python", "numpy", "scipy", "sympy", "mpmath", "python-flint", "llvmlite"),
+    *("packages", "system", "cpu", "threads", "target", "timeout", "seed", "date"),
 )
-COLUMNS = (
-    *("expression", "point", "order", "method", "family", "status", "verdict"),
-    *_FIGURES,
-    *(f"size_{name}" for name in _SIZES),
-    *("derivative", "message"),
-    *_SOURCE,
-    *("repetitions", "spread"),
-)
+_ABOUT, _TIMES = ("expression", "point", "order"), ("repetitions", "spread")
+COLUMNS = (*_ABOUT, *kinds.cells(MethodRow, {}), *_SOURCE, *_TIMES)
 
 
 def columns(comparison: Any) -> dict[str, list[Any]]:
@@ -87,29 +60,15 @@ def csv(comparison: Any) -> str:
 def _row(
     record: Mapping[str, Any], method: Mapping[str, Any], times: Sequence[float]
 ) -> list[object]:
-    size = method.get("size") or {}
     made = (record["environment"].get(name) for name in _SOURCE)
     return [
         record["expression"]["text"],
         json.dumps(record["point"], ensure_ascii=False),
         record["order"],
-        *(_text(method[name]) for name in ("name", "family", "status", "verdict")),
-        *(_number(method.get(name)) for name in _FIGURES),
-        *(size.get(name) for name in _SIZES),
-        None if method.get("jacobian") is None else json.dumps(method["jacobian"]),
-        method.get("message"),
-        *map(_text, made),
+        *kinds.cells(MethodRow, method).values(),
+        *(None if value is None else str(value) for value in made),
         *((len(times), spread(times)) if times else (None, None)),
     ]
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _number(value: Any) -> Any:
-    """Return a number of the record, in which nan and infinities are texts."""
-    return float(value) if isinstance(value, str) else value
 
 
 def _cell(value: object) -> object:

@@ -12,11 +12,12 @@ from typing import Any, Unpack
 from difflab.core.quantities import seconds
 from difflab.core.wording import counted
 from difflab.report import html, summary
+from difflab.report.comparison.csv import csv
 from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.style import shorten
 from difflab.report.terminal import Screen
 
-__all__ = ["fragment", "index", "latex", "markdown", "page", "table"]
+__all__ = ["csv", "fragment", "index", "latex", "markdown", "page", "table"]
 
 _PICTURE = "accuracy against cost"
 

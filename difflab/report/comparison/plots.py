@@ -114,7 +114,7 @@ def _height(ulps: float | None, top: float) -> float:
 
 def _top(rows: Sequence[MethodRow]) -> float:
     """Return the end of the error axis: a decade above the largest finite error."""
-    finite = [row.max_ulp_error for row in rows if row.max_ulp_error is not None]
+    finite = [row.ulps for row in rows if row.ulps is not None]
     largest = max((ulps for ulps in finite if math.isfinite(ulps)), default=1.0)
     return float(10.0 ** math.ceil(math.log10(max(largest, 10.0)) + 0.5))
 
@@ -130,7 +130,7 @@ def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> list[Method
     _error_axis(axes.yaxis, drawn, top)
     axes.axhspan(_EXACT / 6, 2.0, color=_GOOD, alpha=0.10, lw=0)
     axes.set_ylim(_EXACT / 6, top * 2)
-    points = [(row.call_seconds or min(times), _height(row.max_ulp_error, top)) for row in drawn]
+    points = [(row.call_seconds or min(times), _height(row.ulps, top)) for row in drawn]
     for point, row in zip(points, drawn, strict=True):
         _mark(axes, point, row)
     place_labels(axes, points, [shorten(row.name, 20) for row in drawn], INK)
@@ -152,7 +152,7 @@ def _error_axis(axis: Axis, rows: Sequence[MethodRow], top: float) -> None:
     last = round(math.log10(top))
     powers = range(0, last, max(1, math.ceil(last / 8)))
     labels = {_EXACT: "exact"} | {10.0**power: _power(power) for power in powers}
-    if any(_height(row.max_ulp_error, top) == top for row in rows):
+    if any(_height(row.ulps, top) == top for row in rows):
         labels[top] = "∞"
     ticks(axis, labels)
     axis.set_label_text("largest error, in units in the last place (ULP)")
@@ -248,7 +248,7 @@ def _errors(axes: Axes, rows: Sequence[MethodRow]) -> list[MethodRow]:
     axes.axvspan(_EXACT / 6, 2.0, color=_GOOD, alpha=0.10, lw=0)
     axes.set_xlim(_EXACT / 6, top * 2)
     for line, row in enumerate(drawn):
-        _mark(axes, (_height(row.max_ulp_error, top), line), row)
+        _mark(axes, (_height(row.ulps, top), line), row)
     axes.set_yticks(range(len(drawn)), [shorten(row.name, 20) for row in drawn])
     for label in axes.get_yticklabels():
         label.set_parse_math(False)

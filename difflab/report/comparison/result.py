@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, overload
 
 from difflab.core.files import write_whole
 from difflab.core.wording import names_problem
 from difflab.errors import InputError
 from difflab.graph.function import Function
-from difflab.lab.compare import CompareOptions
 from difflab.lab.compare import compare as compared
+from difflab.lab.options import CompareOptions, DomainOptions, chosen, stated
 from difflab.lab.problems.library import problem
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide, compare_stabilised
 from difflab.report.comparison import formats, side_by_side
-from difflab.report.terminal import WIDTH
+from difflab.report.displayed import Displayed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from difflab.lab.domain.compare import DomainOptions
     from difflab.report.domain.result import DomainResult
 
 __all__ = ["Result", "StabilisedResult", "compare"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Comparison):
+class Result(Displayed, Comparison):
     """A `difflab.lab.record.Comparison` with a display.
 
     Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
     """
 
-    def table(self, *, width: int = WIDTH) -> str:
-        """Return the table that ``difflab compare`` prints."""
-        return formats.table(self, width=width)
+    _reports: ClassVar[Any] = formats
 
     def recommendation(self) -> str:
         """Return one sentence: the method to use for this function, and the evidence."""
@@ -67,28 +64,12 @@ class Result(Comparison):
         drawn = picture(self, path.suffix[1:].lower())
         write_whole({path: drawn})
 
-    def __repr__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that notebooks display."""
-        return formats.fragment(self)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StabilisedResult(SideBySide):
+class StabilisedResult(Displayed, SideBySide):
     """A `difflab.lab.side_by_side.SideBySide` with a display."""
 
-    def table(self, *, width: int = WIDTH) -> str:
-        """Return the table that ``difflab compare --stabilise`` prints."""
-        return side_by_side.table(self, width=width)
-
-    def __repr__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that notebooks display."""
-        return side_by_side.fragment(self)
+    _reports: ClassVar[Any] = side_by_side
 
 
 @overload
@@ -121,22 +102,14 @@ def compare(
 ) -> DomainResult: ...
 
 
+@stated(CompareOptions, DomainOptions)
 def compare(
     expression: str | Function | Callable[..., Any],
     at: Mapping[str, Any] | None = None,
     *,
-    methods: Sequence[str] | None = None,
-    timing: bool = True,
-    order: int = 1,
-    timeout: float = 10.0,
-    seed: int = 0,
-    target: str = "auto",
     stabilise: bool = False,
     over: Mapping[str, Any] | None = None,
-    points: int = 10_000,
-    scale: Mapping[str, str] | None = None,
-    resume: str | Path | None = None,
-    verify: bool = True,
+    **options: Any,
 ) -> Result | StabilisedResult | DomainResult:
     """Differentiate a function by every method; judge and measure each result.
 
@@ -216,31 +189,9 @@ def compare(
         from difflab.lab.domain.compare import compare_domain
         from difflab.report.domain.result import DomainResult
 
-        return DomainResult.of(
-            compare_domain(
-                expression,
-                over,
-                at,
-                points=points,
-                scale=scale,
-                methods=methods,
-                order=order,
-                timeout=timeout,
-                seed=seed,
-                target=target,
-                resume=resume,
-                verify=verify,
-            )
-        )
-    options = CompareOptions(
-        methods=methods,
-        timing=timing,
-        order=order,
-        timeout=timeout,
-        seed=seed,
-        target=target,
-        verify=verify,
-    )
+        settings = chosen(options, DomainOptions)
+        return DomainResult.of(compare_domain(expression, over, at, **settings))
+    options = chosen(options, CompareOptions)
     if isinstance(expression, str) and names_problem(expression):
         found = problem(expression)
         expression, at = found.text, found.start if at is None else at
@@ -251,9 +202,5 @@ def compare(
                 hint="record it with difflab.trace(callable, *example_arguments)",
             )
         both = compare_stabilised(expression, at, **options)
-        return StabilisedResult(_result(both.plain), _result(both.stabilised), both.rewriting)
-    return _result(compared(expression, at, **options))
-
-
-def _result(comparison: Comparison) -> Result:
-    return Result(**{item.name: getattr(comparison, item.name) for item in fields(comparison)})
+        return StabilisedResult(Result.of(both.plain), Result.of(both.stabilised), both.rewriting)
+    return Result.of(compared(expression, at, **options))

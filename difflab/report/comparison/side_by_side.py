@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from typing import Unpack
+from typing import Any, Unpack
 
-from difflab.core.quantities import error
 from difflab.core.table import Cell, Column, Table, facts
+from difflab.lab.kinds import columns
+from difflab.lab.record import MethodRow
 from difflab.lab.side_by_side import SideBySide
 from difflab.report import html
 from difflab.report import latex as tex
@@ -22,8 +23,12 @@ from difflab.stabilisation.proof import Stabilised
 
 __all__ = ["csv", "fragment", "latex", "markdown", "page", "table"]
 
-_ULP = Column("ULP", right=True, format=error)
-_COLUMNS = (Column("method", wrap=True), Column("plain"), _ULP, Column("stabilised"), _ULP)
+_BRIEF = [column for column in columns(MethodRow) if column.brief]
+_FIGURES = [column.shown for column in _BRIEF]
+_COLUMNS = (
+    *(Column("method", wrap=True), Column("plain"), *_FIGURES),
+    *(Column("stabilised"), *_FIGURES),
+)
 
 
 def table(both: SideBySide, **screen: Unpack[Screen]) -> str:
@@ -55,13 +60,14 @@ def _facts(plain: ComparisonView, stable: ComparisonView) -> list[tuple[str, str
 
 def _methods(plain: ComparisonView, stable: ComparisonView) -> Table:
     rows = [
-        (
-            *(left.name, Cell(left.outcome, left.outcome), left.max_ulp_error),
-            *(Cell(right.outcome, right.outcome), right.max_ulp_error),
-        )
+        (left.name, *_cells(left), *_cells(right))
         for left, right in zip(plain.rows, stable.rows, strict=True)
     ]
     return Table(_COLUMNS, rows, gap=2)
+
+
+def _cells(row: MethodRow) -> tuple[Any, ...]:
+    return Cell(row.outcome, row.outcome), *(getattr(row, column.name) for column in _BRIEF)
 
 
 def csv(both: SideBySide) -> str:

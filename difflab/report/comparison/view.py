@@ -1,7 +1,6 @@
 """The texts of a comparison that all reports show: above, in and below the table.
 
-They are read from the dictionary of the schema ``difflab.comparison/3``, so that comparisons
-saved by earlier versions can be shown.
+Of the dictionary of a comparison, in any version of the schema, they are the same.
 """
 
 from __future__ import annotations
@@ -15,17 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.quantities import (
-    ABSENT,
-    count,
-    error,
-    exact,
-    seconds,
-)
+from difflab.core.quantities import error, exact
 from difflab.core.table import Cell, Column, Table
+from difflab.lab.kinds import columns
 from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Variable
-from difflab.methods.protocol import Size
 from difflab.report.heading import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
@@ -35,19 +28,8 @@ __all__ = ["ComparisonView", "view"]
 SHOWN_ENTRIES = 6
 
 
-def _sizes(size: Size | None) -> str:
-    """Return the tree and DAG size of a derivative, ``tree/dag``."""
-    if size is None or (size.tree is None and size.dag is None):
-        return ABSENT
-    return f"{count(size.tree)}/{count(size.dag)}"
-
-
-_COLUMNS = (
-    *(Column("method", wrap=True, widest=15), Column("verdict")),
-    *(Column("error", right=True, format=error), Column("ULP", right=True, format=error)),
-    *(Column("tree/DAG", right=True, format=_sizes), Column("ops", right=True, format=count)),
-    *(Column("prepare", right=True, format=seconds), Column("call", right=True, format=seconds)),
-)
+_SHOWN = [column for column in columns(MethodRow) if column.heading]
+_COLUMNS = (Column("method", wrap=True, widest=15), Column("verdict"), *(c.shown for c in _SHOWN))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +97,7 @@ def _table(rows: Sequence[MethodRow]) -> Table:
     lines = [
         (
             *(Cell(row.name, row.family), Cell(row.outcome, row.outcome)),
-            *(row.max_abs_error, row.max_ulp_error, row.size, row.operations),
-            *(row.prepare_seconds, row.call_seconds),
+            *(getattr(row, column.name) for column in _SHOWN),
         )
         for row in rows
     ]

@@ -9,11 +9,12 @@ from typing import Unpack
 
 from difflab.lab.domain.record import DomainComparison
 from difflab.report import html, summary
+from difflab.report.domain.data import csv, parquet
 from difflab.report.domain.plots import inline_svg
 from difflab.report.domain.view import view
 from difflab.report.terminal import Screen
 
-__all__ = ["fragment", "markdown", "page", "table"]
+__all__ = ["csv", "fragment", "markdown", "page", "parquet", "table"]
 
 _PICTURE = "verdicts and errors over the domain"
 

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 from difflab.core.files import write_whole
 from difflab.errors import InputError
 from difflab.lab.domain.record import DomainComparison
+from difflab.report.displayed import Displayed
 from difflab.report.domain import formats
-from difflab.report.terminal import WIDTH
 
 __all__ = ["DomainResult"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DomainResult(DomainComparison):
+class DomainResult(Displayed, DomainComparison):
     """A `difflab.lab.domain.record.DomainComparison` with a display.
 
     Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
     """
 
-    @classmethod
-    def of(cls, result: DomainComparison) -> DomainResult:
-        """Return a comparison with a display."""
-        return cls(**{item.name: getattr(result, item.name) for item in fields(result)})
-
-    def table(self, *, width: int = WIDTH) -> str:
-        """Return the table that ``difflab compare --over`` prints."""
-        return formats.table(self, width=width)
+    _reports: ClassVar[Any] = formats
 
     def plot(self, path: str | Path) -> None:
         """Draw verdicts and errors over the domain.
@@ -71,10 +65,3 @@ class DomainResult(DomainComparison):
                 hint="end the name in .csv or .parquet",
             )
         write_whole({path: csv(self).encode() if kind == ".csv" else parquet(self)})
-
-    def __repr__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that notebooks display."""
-        return formats.fragment(self)

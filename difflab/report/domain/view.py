@@ -13,7 +13,7 @@ from difflab.report.heading import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 
-__all__ = ["domain_text", "view"]
+__all__ = ["domain_text", "methods_table", "notes", "view"]
 
 
 _ALWAYS = ("agree", "disagree")
@@ -26,8 +26,8 @@ def view(result: DomainComparison) -> Summary:
         heading="Over a domain",
         expression=shorten(clean(result.expression.text), SHOWN_EXPRESSION),
         facts=_facts(result),
-        sections=[Section(_table(result.methods))],
-        notes=[note for row in result.methods for note in _notes(row)],
+        sections=[Section(methods_table(result.methods))],
+        notes=[note for row in result.methods for note in notes(row)],
         sentence=_sentence(result),
         environment=[
             (clean(str(name)), clean(str(value)))
@@ -62,7 +62,7 @@ def _facts(result: DomainComparison) -> list[tuple[str, str]]:
     return [*found, ("referee", ", ".join(parts))]
 
 
-def _table(rows: Sequence[DomainRow]) -> Table:
+def methods_table(rows: Sequence[DomainRow]) -> Table:
     """Return the table of all methods; a verdict that no point has needs no column."""
     needed = [
         name
@@ -84,14 +84,14 @@ def _line(row: DomainRow, needed: Sequence[str], width: int) -> list[Cell]:
         status = str(row.status)
         return [name, Cell(status, status), *[Cell("")] * (width - 2)]
     shares = [
-        Cell(percent(row.shares[each]), each) if row.shares[each] else Cell(ABSENT)
+        Cell(percent(share), each) if (share := row.shares.get(each)) else Cell(ABSENT)
         for each in needed
     ]
     levels = [Cell(error(row.ulps[level]) if row.ulps else ABSENT) for level in LEVELS]
     return [name, *shares, *levels, Cell(seconds(row.batch_seconds))]
 
 
-def _notes(row: DomainRow) -> list[tuple[str, str]]:
+def notes(row: DomainRow) -> list[tuple[str, str]]:
     """Return what is said of one method below the table."""
     name = clean(row.name)
     if row.message:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from difflab.core.quantities import error, percent, seconds
-from difflab.core.table import Cell, Column, Table
+from difflab.lab.domain.record import read_rows
 from difflab.lab.study.cases import Domain
 from difflab.report import html
+from difflab.report.domain.view import methods_table, notes
 from difflab.report.style import clean
 
 __all__ = ["domain_summary"]
@@ -31,31 +31,7 @@ def domain_summary(
     """
     yield f"<h1>Over {escape(clean(domain.label))}</h1><pre>{escape(clean(text))}</pre>"
     yield f"<p>{domain.points:,} points, and those that a search suspects.</p>"
-    rows = [_row(row) for document in documents for row in document["methods"]]
-    yield html.table(Table(_COLUMNS, rows))
-
-
-def _row(row: Mapping[str, Any]) -> tuple[object, ...]:
-    shares = ", ".join(f"{percent(share)} {name}" for name, share in row["shares"].items() if share)
-    ulps, worst = row["ulps"] or {}, row["worst"]
-    verdict = str(worst["verdict"] if worst else row["status"])
-    point = worst["point"].items() if worst else ()
-    return (
-        *(clean(row["name"]), shares or clean(row["message"])),
-        *(ulps.get(level) for level in ("50", "99", "100")),
-        *(Cell(verdict, verdict), clean(", ".join(f"{name} = {value}" for name, value in point))),
-        *(row["prepare_seconds"], row["batch_seconds"]),
-    )
-
-
-def _ulp(value: Any) -> str:
-    """Return an error of strict JSON, where infinity is text."""
-    return error(None if value is None else float(value))
-
-
-_COLUMNS = (
-    *(Column("method"), Column("verdicts")),
-    *(Column(name, right=True, format=_ulp) for name in ("ULP 50 %", "99 %", "100 %")),
-    *(Column("worst verdict"), Column("worst point")),
-    *(Column(name, right=True, format=seconds) for name in ("prepare", "all points")),
-)
+    rows = [row for document in documents for row in read_rows(document)]
+    yield html.table(methods_table(rows))
+    for name, remark in (note for row in rows for note in notes(row)):
+        yield f'<p class="note">{escape(f"{name}: {remark}")}</p>'

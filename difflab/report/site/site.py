@@ -11,10 +11,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from difflab.core.quantities import count, error, exact, seconds
+from difflab.core.quantities import exact, seconds
 from difflab.core.wording import counted
 from difflab.lab.diff.sides import STORE_IN_SITE
-from difflab.lab.record import Comparison
+from difflab.lab.kinds import RecordColumn
+from difflab.lab.record import STORED, Comparison
 from difflab.lab.saved import from_dict
 from difflab.lab.study.cases import Case
 from difflab.lab.study.domains import domain_of
@@ -31,14 +32,16 @@ from difflab.report.summary import html_lines
 
 __all__ = ["site"]
 
-_SHOWN = 70  # characters of a function in the table
+_SPAN = 70  # characters of a function in the table
+_SHOWN = {each.heading: each for each in STORED if each.heading}
 _COLUMNS = (
-    *("function", "at", "size", "m", "method", "target", "version", "order"),
-    *("verdict", "error", "ULP", "ops", "prepare", "call", "difflab", "date"),
+    *("function", "at", "size", "m", "method", "target", "version", "order", "verdict"),
+    *_SHOWN,
+    *("difflab", "date"),
 )
 _WHERE_GIVEN = ("size", "m")  # columns of families only
 _WHERE_DIFFERENT = ("target", "version", "order")
-_FIGURES = ("size", "m", "order", "error", "ULP", "ops", "prepare", "call")
+_FIGURES = ("size", "m", "order", *(head for head, each in _SHOWN.items() if each.figure))
 _CONTROLS = (
     '<p><label>Filter <input id="filter" type="search" placeholder="reverse disagree"></label> '
     '<span id="shown" class="note" role="status"></span></p>'
@@ -127,16 +130,12 @@ def _line(record: Record, page: str, columns: Sequence[str]) -> str:
     )
     text, code = _function(record), f"{record['difflab']} {(record['code'] or '')[:7]}"
     cells = {
-        "function": f'<td><a href="{escape(link)}">{escape(shorten(clean(text), _SHOWN))}</a></td>',
+        "function": f'<td><a href="{escape(link)}">{escape(shorten(clean(text), _SPAN))}</a></td>',
         "at": f'<td class="point">{escape(shorten(point, 60))}</td>',
         **{name: _figure(record[name], str) for name in (*_WHERE_GIVEN, "order")},
         **{name: _text(str(record[name])) for name in ("method", "target", "version")},
         "verdict": _outcome(record),
-        "error": _figure(record["max_abs_error"], error),
-        "ULP": _figure(record["max_ulp_error"], error),
-        "ops": _figure(record["operations"], count),
-        "prepare": _figure(record["prepare_seconds"], seconds),
-        "call": _figure(record["call_seconds"], seconds),
+        **{head: _shown(record[each.name], each) for head, each in _SHOWN.items()},
         "difflab": _text(code),
         "date": f'<td class="date">{escape(clean(record["date"][:16].replace("T", " ")))}</td>',
     }
@@ -145,6 +144,10 @@ def _line(record: Record, page: str, columns: Sequence[str]) -> str:
 
 def _text(value: str) -> str:
     return f"<td>{escape(clean(value))}</td>"
+
+
+def _shown(value: Any, column: RecordColumn) -> str:
+    return _figure(value, column.text) if column.figure else _text(column.text(value))
 
 
 def _figure(value: Any, shown: Any) -> str:
@@ -198,7 +201,7 @@ def _page(records: Sequence[Record]) -> str:
     body.append(f"<pre>{escape(_command(records))}</pre>")
     for record in records:
         body += _one(record)
-    return html.document(shorten(clean(records[0]["formula"]), _SHOWN), [*body, "</main>"])
+    return html.document(shorten(clean(records[0]["formula"]), _SPAN), [*body, "</main>"])
 
 
 def _command(records: Sequence[Record]) -> str:

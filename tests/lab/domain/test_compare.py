@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from difflab.lab.domain import compare as domain
 from difflab.lab.domain import referees
 from difflab.lab.domain.compare import compare_domain
 from difflab.lab.domain.judging import VERDICTS
-from difflab.lab.domain.record import DomainComparison
+from difflab.lab.domain.record import DomainComparison, read_rows
 from difflab.methods import registry
 from tests.lab.domain.planted import SEED, Planted
 
@@ -218,3 +219,28 @@ def test_json_follows_the_schema(reference: Any, plant: Any) -> None:
 def test_bad_domains_are_refused(over: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises((PointError, InputError), match=message):
         compare_domain(SEED, over, **options)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_rows_are_read_as_they_were_written(version: int) -> None:
+    found = compare_domain("sqrt(x)", {"x": (-1, 1)}, points=16, methods=["forward", "symbolic"])
+    written = {**found.to_dict(), "schema": f"difflab.domain/{version}"}
+    assert [row.to_dict() for row in read_rows(written)] == written["methods"]
+    again = json.loads(json.dumps(written))
+    assert [row.to_dict() for row in read_rows(again)] == written["methods"]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "named"),
+    [
+        ("evaluations", 2.5, "methods[0].evaluations is 2.5"),
+        ("worst", 3, "methods[0].worst is an integer, not an object"),
+        ("ulps", {"50": 0.5}, "methods[0].ulps.99 is missing"),
+        ("status", "lost", "methods[0].status is 'lost', not one of ok, "),
+    ],
+)
+def test_a_damaged_row_is_named(part: str, value: Any, named: str) -> None:
+    found = compare_domain("sin(x)", {"x": (0, 1)}, points=4, methods=["forward"]).to_dict()
+    found["methods"][0][part] = value
+    with pytest.raises(InputError, match=re.escape(named)):
+        read_rows(found)

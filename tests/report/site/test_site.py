@@ -264,3 +264,25 @@ def test_legends_stay_inside_the_picture() -> None:
     legend = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="start">method', text)
     assert len(legend) == 8
     assert all(float(x) + 7.2 * 16 <= width and float(y) <= height for x, y in legend)
+
+
+def test_a_comparison_over_a_domain_has_the_table_of_its_own_reports(tmp_path):
+    study = """
+[[grid]]
+formulas = ["sqrt(x)"]
+over = {x = [-1, 1]}
+points = 16
+methods = ["forward", "finite-central"]
+"""
+    (tmp_path / "a.toml").write_text(study, encoding="utf-8")
+    with Store(tmp_path / "a.db", new=True) as store:
+        run(store, plan(read(tmp_path / "a.toml")))
+        written = site(store.records())
+    (page,) = (text.decode() for path, text in written.items() if path.parent.name == "records")
+    rows = {cells[0]: cells for cells in Page(page).rows if cells}
+    assert set(rows) == {"forward", "finite-central"}
+    assert re.search(r"<th[^>]*>agree</th>.*<th[^>]*>disagree</th>.*<th[^>]*>ULP 50 %</th>", page)
+    assert all(" %" in cell for cell in rows["forward"][1:2])
+    notes = [unescape(note) for note in re.findall(r'<p class="note">(.*?)</p>', page)]
+    assert [note.partition(":")[0] for note in notes] == [*rows]
+    assert all("ULP at x = " in note for note in notes)

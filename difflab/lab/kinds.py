@@ -1,0 +1,232 @@
+"""Columns of records, declared once: a form of a record, written or read, is derived from them.
+
+A field of a frozen dataclass is declared as ``Annotated[type, KIND(about, heading)]``. The kind
+states how its values are read, stored and printed, the column its titles and the version of the
+schema in which it came. JSON, CSV, SQLite, the tables of reports and the documentation follow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any, get_args, get_type_hints
+
+from difflab.core.quantities import ABSENT, bytes_text, count, error, seconds
+from difflab.core.strict_json import strict
+from difflab.core.table import Column
+from difflab.lab.reading import RecordPart
+from difflab.methods.protocol import Size
+
+__all__ = [
+    "BYTES",
+    "COUNT",
+    "ERROR",
+    "ESTIMATE",
+    "MATRIX",
+    "REMARK",
+    "SECONDS",
+    "SIZES",
+    "TEXT",
+    "RecordColumn",
+    "cells",
+    "choice",
+    "columns",
+    "latest",
+    "many",
+    "nested",
+    "read",
+    "written",
+]
+
+
+def _plain(value: Any) -> str:
+    return ABSENT if value is None else str(value)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordColumn:
+    """A kind of columns, and with a meaning the declaration of a field.
+
+    Attributes
+    ----------
+    read : callable
+        Returns the value of a part of a JSON document, after checking it.
+    stored : type or None
+        The type in CSV, SQLite and Parquet: `str`, `int` or `float`; None if one cell cannot hold
+        a value.
+    text : callable
+        Returns the text of a value in tables.
+    cells : callable
+        Returns the cells of flat tables by their names, given the name of the column and its value
+        in JSON.
+    rank : int
+        Orders the columns of flat tables; those of equal rank are in the order of the fields.
+    cost, judged : bool
+        Whether it is time or memory, and whether it is an error against the referee.
+    about : str
+        Its meaning, for the documentation.
+    heading : str
+        The heading in the tables of reports, which lack the columns without one.
+    title : str
+        The name in CSV and dataframes, by default that of the field.
+    since : int
+        The version of the schema in which it came; a record read from an earlier one has the
+        default of the field.
+    brief : bool
+        Whether tables that compare two records show it.
+    name : str
+        The field.
+    optional : bool
+        Whether None is a value.
+    options : tuple of str
+        The texts that it can have, if these are few.
+    record : type or None
+        The dataclass of values that are records themselves.
+    """
+
+    read: Callable[[RecordPart], Any]
+    stored: type | None = None
+    text: Callable[[Any], str] = _plain
+    cells: Callable[[str, Any], dict[str, Any]] = lambda name, value: {name: value}
+    rank: int = 0
+    cost: bool = False
+    judged: bool = False
+    about: str = ""
+    heading: str = ""
+    title: str = ""
+    since: int = 1
+    brief: bool = False
+    name: str = ""
+    optional: bool = False
+    options: tuple[str, ...] = ()
+    record: Any = None
+
+    def __call__(self, about: str, heading: str = "", **given: Any) -> RecordColumn:
+        """Return the declaration of a field of this kind."""
+        return replace(self, about=about, heading=heading, **given)
+
+    @property
+    def figure(self) -> bool:
+        """Whether a value is one number."""
+        return self.stored in (int, float)
+
+    @property
+    def shown(self) -> Column:
+        """The column of a report's table."""
+        return Column(self.heading, right=self.rank > 0, format=self.text)
+
+
+@cache
+def columns(record: type) -> tuple[RecordColumn, ...]:
+    """Return the declared columns of a dataclass, in the order of its fields."""
+    hints = get_type_hints(record, include_extras=True)
+    return tuple(
+        replace(
+            declared,
+            name=item.name,
+            title=declared.title or item.name,
+            optional=type(None) in get_args(get_args(hints[item.name])[0]),
+        )
+        for item in fields(record)
+        for declared in getattr(hints[item.name], "__metadata__", ())
+    )
+
+
+def latest(record: Any) -> int:
+    """Return the version of the schema of a dataclass: the last in which a column came."""
+    return max(
+        max(column.since, 0 if column.record is None else latest(column.record))
+        for column in columns(record)
+    )
+
+
+def read(record: Any, part: RecordPart) -> Any:
+    """Return a dataclass from its object in a JSON document."""
+    found = {}
+    for column in columns(record):
+        if column.since <= part.version:
+            inner = part[column.name]
+            empty = column.optional and inner.value is None
+            found[column.name] = None if empty else column.read(inner)
+    return record(**found)
+
+
+def written(record: Any, **known: Any) -> dict[str, Any]:
+    """Return the strict JSON of a dataclass; `known` gives the JSON of some of its fields."""
+    return {
+        column.name: known[column.name]
+        if column.name in known
+        else strict(getattr(record, column.name))
+        for column in columns(record.__class__)
+    }
+
+
+def cells(record: type, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a record in flat tables, given its JSON; None for a missing value."""
+    found: dict[str, Any] = {}
+    for column in sorted(columns(record), key=lambda column: column.rank):
+        found |= column.cells(column.title, document.get(column.name))
+    return found
+
+
+def choice(*options: str) -> RecordColumn:
+    """Return the kind of a column with a few known texts, or members of a `StrEnum`."""
+    known = {str(option): option for option in options}
+    return RecordColumn(lambda part: known[part.one_of(options)], str, options=options)
+
+
+def nested(record: type) -> RecordColumn:
+    """Return the kind of a column that is a record itself."""
+    return RecordColumn(lambda part: read(record, part), record=record)
+
+
+def many(record: type) -> RecordColumn:
+    """Return the kind of a column of any number of records."""
+    each = nested(record)
+    return replace(each, read=lambda part: tuple(map(each.read, part.each())))
+
+
+def _sizes(part: RecordPart) -> Size | None:
+    """Return the sizes as exact integers; None if none is known."""
+    known = dict(part.items())
+    sizes = [
+        known[item.name].maybe(lambda each: each.integer(most=None)) if item.name in known else None
+        for item in fields(Size)
+    ]
+    return Size(*sizes) if any(size is not None for size in sizes) else None
+
+
+def _sizes_text(size: Size | None) -> str:
+    """Return the tree and DAG size of a derivative, ``tree/dag``."""
+    if size is None or (size.tree is None and size.dag is None):
+        return ABSENT
+    return f"{count(size.tree)}/{count(size.dag)}"
+
+
+def _size_cells(name: str, value: Any) -> dict[str, Any]:
+    return {f"{name}_{item.name}": (value or {}).get(item.name) for item in fields(Size)}
+
+
+def _number(name: str, value: Any) -> dict[str, Any]:
+    """Return a number of strict JSON, in which nan and infinities are texts."""
+    return {name: float(value) if isinstance(value, str) else value}
+
+
+def _nested_list(name: str, value: Any) -> dict[str, Any]:
+    return {name: None if value is None else json.dumps(value)}
+
+
+TEXT = RecordColumn(RecordPart.text, str)
+REMARK = RecordColumn(RecordPart.text, str, rank=4)
+"""A sentence, after everything else."""
+MATRIX = RecordColumn(RecordPart.matrix, cells=_nested_list, rank=3)
+SIZES = RecordColumn(_sizes, text=_sizes_text, cells=_size_cells, rank=2)
+COUNT = RecordColumn(RecordPart.integer, int, count, _number, 1)
+SECONDS = RecordColumn(RecordPart.seconds, float, seconds, _number, 1, cost=True)
+BYTES = RecordColumn(RecordPart.integer, int, bytes_text, _number, 1, cost=True)
+ESTIMATE = RecordColumn(RecordPart.magnitude, float, error, _number, 1)
+"""An error by the method's own account."""
+ERROR = replace(ESTIMATE, judged=True)
+"""An error against the referee."""

@@ -1,0 +1,33 @@
+"""What the public results of comparisons have in common: how they show themselves."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, ClassVar, Self
+
+from difflab.report.terminal import WIDTH
+
+__all__ = ["Displayed"]
+
+
+class Displayed:
+    """A dataclass whose `repr` is its table, shown as HTML as the result of a notebook's cell."""
+
+    _reports: ClassVar[Any]
+    """The module of its reports."""
+
+    @classmethod
+    def of(cls, record: Any) -> Self:
+        """Return a record of the lab with a display."""
+        return cls(**{item.name: getattr(record, item.name) for item in fields(record)})
+
+    def table(self, *, width: int = WIDTH) -> str:
+        """Return the table that ``difflab compare`` prints."""
+        return str(self._reports.table(self, width=width))
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that notebooks display."""
+        return str(self._reports.fragment(self))
