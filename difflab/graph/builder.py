@@ -393,8 +393,10 @@ class Builder:
     ) -> tuple[int, tuple[int, ...]]:
         """Return the common shape and the arguments broadcast to it; constants stay."""
         shapes = self._shapes(args)
+        apart = {*shapes, ()}
         try:
-            shape = np.broadcast_shapes(*shapes)
+            # Most are of one shape, or numbers beside it.
+            shape = max(apart, key=len) if len(apart) == 2 else np.broadcast_shapes(*shapes)
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"
             text = self.source.text
