@@ -406,7 +406,9 @@ class Builder:
         aligned = tuple(
             node if node in self.constants else self.spread(node, shape) for node in args
         )
-        return self._shape_id(shape), self._as_truths(primitive, aligned)
+        # A broadcast truth value is a number.
+        again = self._as_truths(primitive, aligned) if primitive.truths else aligned
+        return self._shape_id(shape), again
 
     def _unspread(self, args: tuple[int, ...]) -> tuple[int, ...]:
         """Return arguments of one shape, with constant arrays replaced by scalars."""
