@@ -20,8 +20,9 @@ from difflab.core.devices import array_module
 from difflab.core.ownership import owned
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, TraceError
+from difflab.graph.control import prepared
 from difflab.graph.evaluate import ArrayInterpreter
-from difflab.graph.function import Function, evaluate, inline
+from difflab.graph.function import Function, inline
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.point_values import PointValues
@@ -32,6 +33,8 @@ from difflab.graph.values import first_carrier
 
 __all__ = ["Contents", "Recording", "as_real", "computed", "record"]
 
+NOTHING = flatten(None)[1]
+"""The structure of no auxiliary data."""
 LARGEST_KEPT = 20_000
 """Number of nodes above which functions derived from a graph are not cached."""
 
@@ -94,7 +97,7 @@ class Recording:
         """Return ``transform(function, *details)``, cached by the graph's contents."""
         if len(self.function.graph) > LARGEST_KEPT:
             return transform(self.function, *details, **more)
-        result: T = _derived(transform, Contents(self.function), details, tuple(more.items()))
+        result: T = _derived(transform, _contents(self.function), details, tuple(more.items()))
         return result
 
     def aux(self, outputs: Sequence[Any]) -> Any:
@@ -149,6 +152,61 @@ class Contents:
         return isinstance(other, Contents) and self.key == other.key
 
 
+def _contents(function: Function) -> Contents:
+    """Return the contents of a function, read once."""
+    cache = function.derived_cache
+    found: Contents | None = cache.get("contents")
+    if found is None:
+        found = cache["contents"] = Contents(function)
+    return found
+
+
+class _Traced:
+    """A finished trace that compares by its contents, as `Contents` does, before it is a graph.
+
+    Most calls of a derivative record what an earlier call recorded. They take its function, so that
+    neither the graph nor what is derived from it and prepared for calls is made again.
+    """
+
+    __slots__ = ("hashed", "inputs", "key", "outputs", "trace")
+
+    def __init__(self, trace: TraceBuilder, outputs: Sequence[int]) -> None:
+        self.trace: TraceBuilder | None = trace
+        self.inputs = list(trace.names)
+        self.outputs = outputs
+        self.key = (
+            tuple(outputs),
+            tuple(trace.names),
+            *[c.tobytes() for c in (trace.opcode, trace.starts, trace.args, trace.spans)],
+            tuple(trace.param_ids.items()),
+            tuple(trace.shape_ids.items()),
+            tuple(trace.primitives),
+            tuple(trace.param_table),
+            tuple(trace.shape_table),
+            trace.source.keys,
+            # repr distinguishes 0.0 from -0.0 and 1 from 1.0.
+            repr(trace.constants),
+        )
+        self.hashed = hash(self.key)
+
+    def __hash__(self) -> int:
+        return self.hashed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Traced) and self.key == other.key
+
+    def function(self) -> Function:
+        """Return the function; the trace, which holds what the code captured, is dropped."""
+        assert self.trace is not None
+        names = [f"y{k + 1}" for k in range(len(self.outputs))]
+        built = Function.build(self.trace, self.inputs, self.outputs, names)
+        self.trace = None
+        return built
+
+
+_known_function = lru_cache(maxsize=256)(_Traced.function)
+
+
 @lru_cache(maxsize=256)
 def _derived(
     transform: Callable[..., Any],
@@ -192,7 +250,7 @@ def record(
         inputs = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(shapes)]
         if values is not None:
             known = dict(zip(inputs, values, strict=True))
-            trace.values = PointValues(trace, ChainMap(known, trace.captured))
+            trace.values = PointValues(ChainMap(known, trace.captured))
         kinds = precisions or [DOUBLE] * len(inputs)
         result = call([Node(trace, node, kind) for node, kind in zip(inputs, kinds, strict=True)])
         if has_aux:
@@ -202,18 +260,15 @@ def record(
         leaves, structure = flatten(result)
         outputs = [_output(trace, leaf) for leaf in leaves]
         found = list(map(precision_of, leaves))
-        aux_leaves, aux_structure = flatten(aux)
+        aux_leaves, aux_structure = flatten(aux) if has_aux else ([], NOTHING)
         for index, leaf in enumerate(aux_leaves):
             if isinstance(leaf, Node) and leaf.builder is trace:
                 aux_leaves[index] = AuxOutput(len(outputs))
                 outputs.append(leaf.id)
                 found.append(leaf.precision)
-    function = Function.build(
-        trace,
-        [*inputs, *trace.captured],
-        outputs,
-        [f"y{k + 1}" for k in range(len(outputs))],
-    )
+    traced = _Traced(trace, outputs)
+    kept = len(trace) <= LARGEST_KEPT
+    function = _known_function(traced) if kept else traced.function()
     captured = list(trace.captured.values())
     in_double = trace.in_double or DOUBLE in (*found, *kinds, *map(precision_of, captured))
     for value in (*(values or ()), *captured):
@@ -265,7 +320,7 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
         return owned(function.on_carriers(values, carrier), values)
     xp = array_module(values, "a derivative", [f"value {k + 1}" for k in range(len(values))])
     with np.errstate(all="ignore"):
-        results = evaluate(function, values, ArrayInterpreter(xp))
+        results = prepared(function.in_floats, ArrayInterpreter(xp))(values)
     lead = () if stack is None else (stack,)
     if xp is not np:
         return [

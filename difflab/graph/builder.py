@@ -393,8 +393,10 @@ class Builder:
     ) -> tuple[int, tuple[int, ...]]:
         """Return the common shape and the arguments broadcast to it; constants stay."""
         shapes = self._shapes(args)
+        apart = {*shapes, ()}
         try:
-            shape = np.broadcast_shapes(*shapes)
+            # Most are of one shape, or numbers beside it.
+            shape = max(apart, key=len) if len(apart) == 2 else np.broadcast_shapes(*shapes)
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"
             text = self.source.text
@@ -404,7 +406,9 @@ class Builder:
         aligned = tuple(
             node if node in self.constants else self.spread(node, shape) for node in args
         )
-        return self._shape_id(shape), self._as_truths(primitive, aligned)
+        # A broadcast truth value is a number.
+        again = self._as_truths(primitive, aligned) if primitive.truths else aligned
+        return self._shape_id(shape), again
 
     def _unspread(self, args: tuple[int, ...]) -> tuple[int, ...]:
         """Return arguments of one shape, with constant arrays replaced by scalars."""

@@ -168,8 +168,8 @@ class _Values:
             own = list(builder.names)[: len(self.inputs)]
             given = dict(zip(own, self.inputs, strict=True))
             given |= getattr(builder, "captured", {})
-            self.found[id(builder)] = PointValues(builder, given)
-        return self.found[id(builder)].of(node)
+            self.found[id(builder)] = PointValues(given)
+        return self.found[id(builder)].of(builder, node)
 
 
 def _apart(code: Any, trace: Any) -> Iterator[tuple[Any, Any]]:

@@ -18,39 +18,38 @@ class PointValues:
 
     Parameters
     ----------
-    builder : Builder
-        Whose nodes are computed; nodes may be appended later.
     inputs : mapping of int to value
         The value of each input: a number, an array, a tensor, or a traced value of a trace around
         this one, whose value is computed there. It may grow.
     """
 
-    def __init__(self, builder: Builder, inputs: Mapping[int, Any]) -> None:
-        self.builder = builder
+    def __init__(self, inputs: Mapping[int, Any]) -> None:
         self.inputs = inputs
         self.found: dict[int, Any] = {}
 
-    def of(self, node: int) -> Any:
-        """Return the value of a node; None if that of an input is unknown."""
+    def of(self, builder: Builder, node: int) -> Any:
+        """Return the value of a node; None if that of an input is unknown.
+
+        The builder, to which nodes may be appended between calls, is not kept: it holds this.
+        """
         found, pending = self.found, [node]
         with np.errstate(all="ignore"):
             while pending:
                 current = pending[-1]
-                args = self.builder.arguments(current)
+                args = builder.arguments(current)
                 waiting = [arg for arg in args if arg not in found]
                 pending += waiting
                 if not waiting:
                     pending.pop()
                     if current not in found:
-                        value = self._computed(current, [found[arg] for arg in args])
+                        value = self._computed(builder, current, [found[arg] for arg in args])
                         if value is None:
                             return None
                         found[current] = value
         return found[node]
 
-    def _computed(self, node: int, operands: list[Any]) -> Any:
+    def _computed(self, builder: Builder, node: int, operands: list[Any]) -> Any:
         """Return the value of a node from those of its arguments."""
-        builder = self.builder
         row = builder.primitive(node)
         if row is not None:
             params = builder.param_table[builder.param_ids.get(node, 0)]

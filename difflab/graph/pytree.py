@@ -14,7 +14,16 @@ import numpy as np
 
 from difflab.errors import InputError
 
-__all__ = ["LEAF", "Structure", "flatten", "is_container", "leaf_paths", "token_keys", "unflatten"]
+__all__ = [
+    "LEAF",
+    "PLAIN",
+    "Structure",
+    "flatten",
+    "is_container",
+    "leaf_paths",
+    "token_keys",
+    "unflatten",
+]
 
 Token = tuple[Any, ...]
 _LEAF: Token = ("leaf",)
@@ -56,14 +65,14 @@ LEAF = Structure((_LEAF,))
 _DICTS = (dict, OrderedDict, defaultdict)
 
 
-_PLAIN = frozenset({float, int, bool, np.float64, np.ndarray})
+PLAIN = frozenset({float, int, bool, np.float64, np.ndarray})
 """The most frequent types of leaves, which are asked about first."""
 
 
 def is_container(value: Any) -> bool:
     """Whether `value` is an inner vertex: a tuple, list, dict, dataclass or None."""
     kind = type(value)
-    return kind not in _PLAIN and (
+    return kind not in PLAIN and (
         value is None
         or isinstance(value, tuple | list)
         or kind in _DICTS
@@ -109,7 +118,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     >>> leaves, str(structure)
     ([2.0, 1.0], "{'a': [*], 'b': (*, None)}")
     """
-    if type(tree) in _PLAIN:
+    if type(tree) in PLAIN:
         return [tree], LEAF
     leaves: list[Any] = []
     tokens: list[Token] = []
@@ -118,7 +127,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     while open_children:
         container, children = open_children[-1]
         for value in children:
-            if type(value) in _PLAIN or not is_container(value):
+            if type(value) in PLAIN or not is_container(value):
                 tokens.append(_LEAF)
                 leaves.append(value)
             elif value is None:

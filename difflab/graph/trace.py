@@ -197,7 +197,7 @@ class TraceBuilder(Builder):
 
     def known_value(self, node: int) -> Any:
         """Return the value of a node, if the code is traced for one point."""
-        return None if self.values is None else self.values.of(node)
+        return None if self.values is None else self.values.of(self, node)
 
     def lift(self, value: Any) -> int | None:
         """Return the input that stands for an array or a value of an enclosing trace."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, TraceError
+from difflab.graph.function import Function
 from tests.support.rows import for_each
 
 X = np.array([0.3, -1.2, 2.0])
@@ -448,3 +450,46 @@ def test_a_trace_that_fails_leaves_nothing_open() -> None:
         return x * x
 
     assert dl.grad(outer)(3.0) == 6
+
+
+def test_calls_that_record_the_same_share_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+    build = Function.build.__func__  # type: ignore[attr-defined]
+    counted = classmethod(lambda cls, *args, **more: built.append(1) or build(cls, *args, **more))
+    monkeypatch.setattr(Function, "build", counted)
+    shift = np.array([1.0, 2.0])
+    slope = dl.grad(lambda x: np.sum((x + shift) ** 2))
+    assert slope(np.array([1.0, 0.0])).tolist() == [4.0, 4.0]
+    before = len(built)
+    shift = np.array([0.0, 3.0])
+    assert slope(np.array([1.0, 0.0])).tolist() == [2.0, 6.0]
+    assert len(built) == before
+    shift = np.ones((2, 2))
+    assert slope(np.array([1.0, 0.0])).tolist() == [8.0, 4.0]
+    assert len(built) > before
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(2.0, 3.0), (0.0, -0.0), (1, 2), (np.ones(2), np.ones((2, 2)))]
+)
+def test_another_recording_is_another_graph(one, other) -> None:
+    held = one
+    slope = dl.grad(lambda x: np.sum(held * np.sin(x) + x / held))
+    for held in (one, other, one):
+        with np.errstate(all="ignore"):
+            expected = np.sum(held * np.cos(0.5) + np.divide(1.0, held))
+        assert slope(0.5) == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_call_leaves_nothing_to_the_garbage_collector() -> None:
+    slope = dl.grad(lambda x: np.sum(x**2) if x[0] > 0 else x[1])
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        slope(np.array([1.0, 2.0]))  # what is kept for later calls may hold cycles
+        gc.collect()
+        assert slope(np.array([1.0, 2.0])).tolist() == [2.0, 4.0]
+        assert gc.collect() == 0
+    finally:
+        if enabled:
+            gc.enable()

@@ -15,7 +15,7 @@ from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.pytree import flatten, unflatten
+from difflab.graph.pytree import PLAIN, flatten, unflatten
 
 __all__ = ["while_loop"]
 
@@ -69,17 +69,23 @@ def while_loop(
             )
         return after
 
-    value = private(leaves)
-    tree = unflatten(structure, value)
-    while not is_traced(value):
+    tree = unflatten(structure, private(leaves))
+    traced, known, sized = is_traced(leaves), _plain_types(tree), any(shapes)
+    while not traced:
         going = cond_fun(tree)
         if isinstance(going, Node):
             break
         if not going:
-            return unflatten(structure, value)
+            return unflatten(structure, leaves_of(tree))
         tree = body_fun(tree)
+        if type(tree) is tuple and [*map(type, tree)] == known:
+            # Most steps: only shapes of arrays can have changed.
+            if sized:
+                require_equal_shapes(shapes, shapes_of(tree), "value of while_loop")
+            continue
         value = leaves_of(tree)
-        if not is_traced(value):
+        traced, known = is_traced(value), _plain_types(tree)
+        if not traced:
             require_equal_shapes(shapes, shapes_of(value), "value of while_loop")
     test = record(lambda nodes: cond_fun(unflatten(structure, nodes)), shapes, has_aux=False)
     if test.function.output_shapes != ((),):
@@ -102,6 +108,15 @@ def while_loop(
 
     loop = WhileLoop(widened(test), widened(step))
     return unflatten(structure, append_while_loop(loop, [*leaves, *captured.values()]))
+
+
+def _plain_types(tree: Any) -> list[type] | None:
+    """Return the types in a tuple of numbers and arrays that are not traced; None for other trees.
+
+    A tuple of the same types has the same structure, and is not traced either.
+    """
+    types = [*map(type, tree)] if type(tree) is tuple else []
+    return types if types and PLAIN.issuperset(types) else None
 
 
 def _key(value: Any) -> Any:

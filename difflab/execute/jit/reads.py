@@ -13,7 +13,7 @@ the user's functions in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -71,36 +71,19 @@ class Reads:
         ]
         self._arrays = search.arrays
         self._results = search.results
-        self._entries = search.entries
-        self._attributes = search.attributes
-        self._cells = search.cells
-        self._sizes = search.sizes
-        self._parts = _Parts(search.containers) if search.containers else None
+        self._same = _comparison(search)
 
     def unchanged(self) -> bool:
         """Whether nothing was replaced; False may also mean replaced by an equal value."""
-        for mapping, key, value in self._entries:
-            if mapping.get(key, ABSENT) is not value:
-                return False
-        for owner, name, value in self._attributes:
-            if getattr(owner, name, ABSENT) is not value:
-                return False
-        for cell, value in self._cells:
-            if content_of(cell) is not value:
-                return False
-        for scope, size in self._sizes:
-            if len(scope) != size:
-                return False
-        return (self._parts is None or self._parts.unchanged()) and self._contents_unchanged()
-
-    def _contents_unchanged(self) -> bool:
+        if not self._same():
+            return False
         for get, value in self._results:
             if get() is not value:
                 return False
         for token_of, value, token in self._arrays:
             if token_of(value) != token:
                 return False
-        return not self.is_over()
+        return not self._tensors or not self.is_over()
 
     def is_over(self) -> bool:
         """Whether a tensor was changed in place: its version never comes back."""
@@ -144,6 +127,35 @@ class Reads:
                 return Change(f"{path} was changed in place", self._found[path].where)
         self._adopt(search)
         return None
+
+
+def _comparison(search: Search) -> Callable[[], bool]:
+    """Return a function that compares by identity what a search has found, as code of its own.
+
+    Every call of compiled code asks it, and loops over a few values take longer than the values.
+    """
+    scope: dict[str, Any] = {"ABSENT": ABSENT, "content_of": content_of}
+    lines: list[str] = []
+
+    def compare(test: str, *values: Any) -> None:
+        names = [f"v{len(scope)}_{place}" for place in range(len(values))]
+        scope.update(zip(names, values, strict=True))
+        lines.append(f"    if {test.format(*names)}: return False")
+
+    for mapping, key, value in search.entries:
+        compare("{0}.get({1}, ABSENT) is not {2}", mapping, key, value)
+    for owner, name, value in search.attributes:
+        compare("getattr({0}, {1}, ABSENT) is not {2}", owner, name, value)
+    for cell, value in search.cells:
+        compare("content_of({0}) is not {1}", cell, value)
+    for names, size in search.sizes:
+        compare("len({0}) != {1}", names, size)
+    if search.containers:
+        compare("not {0}()", _Parts(search.containers).unchanged)
+    source = "\n".join(["def same():", *lines, "    return True"])
+    exec(compile(source, "<difflab.jit>", "exec", dont_inherit=True), scope)  # noqa: S102 - holds only names made here
+    found: Callable[[], bool] = scope["same"]
+    return found
 
 
 class _Parts:

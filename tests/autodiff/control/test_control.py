@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import InputError, ShapeError
+from difflab.errors import InputError, ShapeError, TraceError
 from tests.support.rows import for_each
 
 RNG = np.random.default_rng(0)
@@ -300,7 +300,9 @@ def test_the_graph_of_a_stack_does_not_grow_with_the_examples() -> None:
     assert len(sizes) == 1
 
 
-def test_a_plain_loop_takes_its_tree_apart_once_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_of_numbers_take_no_tree_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from difflab.autodiff.control import while_loops
 
     calls = {"flatten": 0, "unflatten": 0}
@@ -318,4 +320,50 @@ def test_a_plain_loop_takes_its_tree_apart_once_a_step(monkeypatch: pytest.Monke
         monkeypatch.setattr(while_loops, name, counted(name))
     found = dl.while_loop(lambda s: s[0] < 50, lambda s: (s[0] + 1, s[1] * 0.5), (0, 1.0))
     assert found == (50, 2.0**-50)
-    assert calls == {"flatten": 51, "unflatten": 2}
+    assert calls == {"flatten": 2, "unflatten": 2}
+
+
+class TestPlainLoopsThatChange:
+    """Steps of a loop on plain values that differ from the step before."""
+
+    def test_types(self) -> None:
+        def step(s: Any) -> Any:
+            return s[0] + 1, np.float64(s[1]) if s[0] % 3 else int(s[1] + 1)
+
+        found = dl.while_loop(lambda s: s[0] < 20, step, (0, 1))
+        value = (0, 1)
+        while value[0] < 20:
+            value = step(value)
+        assert found == value
+        assert type(found[1]) is type(value[1])
+
+    @pytest.mark.parametrize("late", [0, 5])
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            (lambda k, x: (k, np.append(x, 1.0)), r"shape from \(2,\) to \(3,\)"),
+            (lambda k, x: (np.array([k]), x), r"shape from \(\) to \(1,\)"),
+            (lambda k, x: [k, x], "changes its structure"),
+            (lambda k, x: (k, (x,)), "changes its structure"),
+            (lambda k, x: (k, x, k), "changes its structure"),
+        ],
+    )
+    def test_shapes_and_structures(self, changed: Any, message: str, late: int) -> None:
+        def step(s: Any) -> Any:
+            return (changed if s[0] == late else lambda *s: s)(s[0] + 1, s[1] * 2)
+
+        with pytest.raises(ShapeError, match=message):
+            dl.while_loop(lambda s: s[0] < 10, step, (0, np.ones(2)))
+
+    def test_a_value_that_becomes_traced(self) -> None:
+        def loss(x: Any) -> Any:
+            step = lambda s: (s[0] + 1, s[1] * (x if s[0] > 3 else 2.0))  # noqa: E731
+            return dl.while_loop(lambda s: s[0] < 6, step, (0, 1.0))[1]
+
+        with pytest.raises(TraceError):  # the step branches on what is then traced
+            dl.grad(loss)(3.0)
+
+        def power(x: Any) -> Any:
+            return dl.while_loop(lambda s: s[0] < 6, lambda s: (s[0] + 1, s[1] * x), (0, 1.0))[1]
+
+        assert dl.grad(power)(3.0) == 6 * 3.0**5

@@ -149,17 +149,10 @@ _READ = """
 define internal i1 @read(ptr %call, ptr %args) {
   ${count = call.argument_count i64}
   ${records = call.arguments ptr}
-  br label %arguments
-arguments:
-  %k = phi i64 [0, %0], [%k.next, %stored]
-  %done = icmp eq i64 %k, %count
-  br i1 %done, label %yes, label %argument
-argument:
-  %k.next = add i64 %k, 1
+  br label %next
+  ${each {ARGUMENT}: 0 stored yes}
   %place = getelementptr ptr, ptr %args, i64 %k
   %object = load ptr, ptr %place
-  %word = mul i64 %k, {ARGUMENT}
-  %record = getelementptr i64, ptr %records, i64 %word
   ${rank = record.rank i64}
   ${memory = record.memory ptr}
   %scalar = icmp slt i64 %rank, 0
@@ -201,7 +194,7 @@ linking:
   %linked = icmp eq i64 %l.next, %link_count
   br i1 %linked, label %stored, label %linking
 stored:
-  br label %arguments
+  br label %next
 yes:
   ret i1 true
 no:
@@ -241,16 +234,9 @@ counted:
   %complete = icmp eq i64 %size, %count
   br i1 %complete, label %start, label %no
 start:
-  br label %results
-results:
-  %k = phi i64 [0, %start], [%k.next, %written]
-  %done = icmp eq i64 %k, %count
-  br i1 %done, label %yes, label %result
-result:
-  %k.next = add i64 %k, 1
+  br label %next
+  ${each {RESULT}: start written yes}
   %object = call ptr @target(ptr %call, ptr %out, i64 %k)
-  %word = mul i64 %k, {RESULT}
-  %record = getelementptr i64, ptr %records, i64 %word
   %data = call ptr @elements(ptr %call, ptr %object, ptr %record, i32 {WRITABLE})
   %unknown = icmp eq ptr %data, null
   br i1 %unknown, label %no, label %fits
@@ -262,7 +248,7 @@ copy:
   call void @copy(ptr %data, ptr %source, i64 %bytes)
   br label %written
 written:
-  br label %results
+  br label %next
 yes:
   ret i1 true
 no:
@@ -312,21 +298,14 @@ one:
 many:
   %tuple = call ptr @PyTuple_New(i64 %count)
   %failed = icmp eq ptr %tuple, null
-  br i1 %failed, label %none, label %results
-results:
-  %k = phi i64 [0, %many], [%k.next, %set]
-  %done = icmp eq i64 %k, %count
-  br i1 %done, label %full, label %result
-result:
-  %k.next = add i64 %k, 1
-  %word = mul i64 %k, {RESULT}
-  %record = getelementptr i64, ptr %records, i64 %word
+  br i1 %failed, label %none, label %next
+  ${each {RESULT}: many set full}
   %item = call ptr @made(ptr %call, ptr %record)
   %lost = icmp eq ptr %item, null
   br i1 %lost, label %drop, label %set
 set:
   %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %k, ptr %item)
-  br label %results
+  br label %next
 drop:
   call void @Py_DecRef(ptr %tuple)
   br label %none
@@ -441,6 +420,17 @@ bound:
 """
 
 _PARTS = (_DECLARATIONS, _COPY, _ELEMENTS, _READ, _WRITE, _RETURN, _COMPUTE, _ENTRY)
+_EACH = re.compile(r"  \$\{each (\{\w+\}): (\w+) (\w+) (\w+)\}\n")
+"""The head of a loop: the size of a record, the blocks before it, at its end and after it."""
+_LOOP = """next:
+  %k = phi i64 [0, %{before}], [%k.next, %{last}]
+  %done = icmp eq i64 %k, %count
+  br i1 %done, label %{after}, label %each
+each:
+  %k.next = add i64 %k, 1
+  %word = mul i64 %k, {size}
+  %record = getelementptr i64, ptr %records, i64 %word
+"""
 _FIELD = re.compile(r"\$\{(\w+) = (\w+)\.(\w+) (\w+)\}")
 
 
@@ -476,7 +466,8 @@ _KEPT: list[Any] = []
 
 def text(layouts: Layouts) -> str:
     """Return the LLVM IR for objects of these layouts."""
-    whole = _FIELD.sub(lambda found: _load(layouts, *found.groups()), "".join(_PARTS))
+    whole = _EACH.sub(lambda found: _loop(*found.groups()), "".join(_PARTS))
+    whole = _FIELD.sub(lambda found: _load(layouts, *found.groups()), whole)
     constants = {
         "{ARGUMENT}": len(ARGUMENT),
         "{RESULT}": len(RESULT),
@@ -490,6 +481,11 @@ def text(layouts: Layouts) -> str:
     for name, value in constants.items():
         whole = whole.replace(name, str(value))
     return whole
+
+
+def _loop(size: str, before: str, last: str, after: str) -> str:
+    """Return the instructions that begin each step of a loop over `count` `records`."""
+    return _LOOP.format(size=size, before=before, last=last, after=after)
 
 
 def _load(layouts: Layouts, name: str, base: str, field: str, kind: str) -> str:
