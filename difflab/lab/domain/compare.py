@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
+from difflab.core.strict_json import strict
 from difflab.errors import InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.graph.function import Function
+from difflab.lab import engine
 from difflab.lab.code import CodeSubject
 from difflab.lab.compare import (
     NO_GRAPH,
@@ -36,11 +38,11 @@ from difflab.lab.domain.losing import losing_node
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, gathered, row_of
-from difflab.lab.domain.saved_blocks import SavedBlocks
 from difflab.lab.domain.search import Search
 from difflab.lab.effort import Effort
+from difflab.lab.engine import Progress
 from difflab.lab.provenance import source
-from difflab.lab.sweep import Progress
+from difflab.lab.store import Record, Store, digest, kept, packed_json, unpacked_json
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import select
 
@@ -154,15 +156,11 @@ def compare_domain(
     work = _Work(function, box, sample, problems.graph, progress)
     path = None if resume is None else Path(resume)
     rules = DeclaredRules(problems.graph)
-    with SavedBlocks(path, question, notify) as saved:
-        with Referees(problems.graph, points) as referees:
-            work.prepare([prepared(method, problems.of(method), rules) for method in chosen])
-            work.sample_all(referees, saved)
-            found = gathered(saved.blocks, len(chosen))
-            suspects, searched = work.search(referees, unit[points:], seed)
-        result = work.comparison(found, suspects, searched, environment)
-        saved.done()
-    return result
+    with kept(path, notify) as store, Referees(problems.graph, points) as referees:
+        work.prepare([prepared(method, problems.of(method), rules) for method in chosen])
+        found = gathered(work.sample_all(referees, store, question, notify), len(chosen))
+        suspects, searched = work.search(referees, unit[points:], seed)
+        return work.comparison(found, suspects, searched, environment)
 
 
 def _run_once(subject: CodeSubject, timeout: float, verify: bool) -> tuple[Function, str]:
@@ -278,24 +276,36 @@ class _Work:
         blocks = -(-len(self._sample) // self._block)
         self._steps = blocks + 1 + len(candidates)
 
-    def sample_all(self, referees: Referees, saved: SavedBlocks) -> None:
+    def sample_all(
+        self,
+        referees: Referees,
+        store: Store,
+        question: Mapping[str, Any],
+        notify: Callable[[str], None] | None,
+    ) -> dict[int, Block]:
         """Evaluate the methods block by block, while the referee judges earlier ones."""
-        waiting: deque[tuple[int, list[Answers], Future[Judged]]] = deque()
-        for number, part in self._parts():
-            if number in saved.blocks:
-                continue
-            self._progress(number, self._steps, f"points {number * self._block:,} and on")
-            answers = [candidate.answers(part) for candidate in self._candidates]
-            waiting.append((number, answers, referees.judge(part, answers)))
-            while waiting and (waiting[0][2].done() or len(waiting) > 2 * referees.processes):
-                _keep(saved, *waiting.popleft())
-        while waiting:
-            self._progress(waiting[0][0], self._steps, "the referee judges the last points")
-            _keep(saved, *waiting.popleft())
+        asked, blocks = digest(strict(question)), dict[str, Block]()
+        parts = [
+            _Part(number, asked, self._sample[first : first + self._block], first)
+            for number, first in enumerate(range(0, len(self._sample), self._block))
+        ]
+        finished = len(store.known([part.name for part in parts]))
+        if finished and notify is not None:
+            notify(f"going on from {store.path}: {finished} blocks are finished")
 
-    def _parts(self) -> Iterator[tuple[int, Points]]:
-        for number, first in enumerate(range(0, len(self._sample), self._block)):
-            yield number, self._sample[first : first + self._block]
+        def make(part: _Part, _: Sequence[str]) -> _Answered:
+            answers = [candidate.answers(part.points) for candidate in self._candidates]
+            return _Answered(part.name, answers, referees.judge(part.points, answers), blocks)
+
+        def shown(done: int, total: int, label: str) -> None:
+            if label:
+                self._progress(done, self._steps, label)
+
+        engine.run(store, parts, make, shown, notify, ahead=2 * referees.processes)
+        if finished:
+            found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
+            blocks = {name: Block.from_dict(each) for name, each in found.items()} | blocks
+        return {part.number: blocks[part.name] for part in parts}
 
     def search(self, referees: Referees, unit: Points, seed: int) -> tuple[Suspects, int]:
         """Return the points that the search suspects, judged, and how many it evaluated."""
@@ -348,8 +358,42 @@ class _Work:
         )
 
 
-def _keep(saved: SavedBlocks, number: int, answers: list[Answers], job: Future[Judged]) -> None:
-    saved.add(number, Block.of(job.result(), answers))
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A block of the sample."""
+
+    number: int
+    question: str
+    points: Points
+    first: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.question}-{self.number}"
+
+    @property
+    def label(self) -> str:
+        return f"points {self.first:,} and on"
+
+    @property
+    def record_keys(self) -> list[str]:
+        return [self.name]
+
+
+class _Answered(NamedTuple):
+    """What the methods answer at a block, which the referee may still judge."""
+
+    name: str
+    answers: Sequence[Answers]
+    judged: Future[Judged]
+    blocks: dict[str, Block]
+
+    def done(self) -> bool:
+        return self.judged.done()
+
+    def result(self) -> list[Record]:
+        block = self.blocks[self.name] = Block.of(self.judged.result(), self.answers)
+        return [{"key": self.name, "content": packed_json(block.to_dict())}]
 
 
 def _split(

@@ -21,7 +21,7 @@ RUN = """
 import os, sys, time
 from pathlib import Path
 from difflab.lab.study.store import COLUMNS, Store
-from difflab.lab.study.run import unclaimed
+from difflab.lab.engine import unclaimed
 from difflab.lab.study.cases import Case
 from difflab.lab.study.run import Work
 works = [Work(Case(f"x + {n}", {"x": 1.0}, ("a", "b")), {"a": f"{n}a", "b": f"{n}b"})
