@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic, sleep
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from difflab.lab.store import Owner, Record, Store
 
-__all__ = ["POLL", "Done", "Left", "Pending", "Progress", "Work", "run", "unclaimed"]
+__all__ = ["POLL", "Left", "Progress", "Work", "run", "unclaimed"]
 
 POLL = 0.5  # seconds between two looks at works that another process has claimed
 
@@ -21,47 +22,29 @@ class Progress(Protocol):
         """Report that `done` of `total` rows are measured and `label` is next."""
 
 
-class Work(Protocol):
-    """What is computed at once: a case of a study, a row of a benchmark, a block of points."""
-
-    @property
-    def name(self) -> str:
-        """The name by which a process claims it."""
-
-    @property
-    def label(self) -> str:
-        """A readable description."""
-
-    @property
-    def record_keys(self) -> Collection[str]:
-        """The keys of its records."""
+Subject = TypeVar("Subject")
 
 
-class Pending(Protocol):
-    """Records that may still be computed by another process."""
+@dataclass(frozen=True)
+class Work(Generic[Subject]):
+    """What is computed at once: a case of a study, a row of a benchmark, a block of points.
 
-    def done(self) -> bool:
-        """Whether `result` returns at once."""
+    Attributes
+    ----------
+    subject : object
+        What it is.
+    name : str
+        The name by which a process claims it.
+    label : str
+        A readable description.
+    keys : mapping of str to str
+        The keys of its records, each by a name among the records of the work.
+    """
 
-    def result(self) -> Sequence[Record]:
-        """Wait for the records, and return them."""
-
-
-class Done(NamedTuple):
-    """Records that are computed."""
-
-    records: Sequence[Record]
-
-    def done(self) -> bool:
-        """Return True."""
-        return True
-
-    def result(self) -> Sequence[Record]:
-        """Return the records."""
-        return self.records
-
-
-AnyWork = TypeVar("AnyWork", bound=Work)
+    subject: Subject
+    name: str
+    label: str
+    keys: Mapping[str, str]
 
 
 class Left:
@@ -70,9 +53,9 @@ class Left:
     The end is estimated from the records that have been added since, by whichever process.
     """
 
-    def __init__(self, store: Store, works: Sequence[Work], progress: Progress | None) -> None:
+    def __init__(self, store: Store, works: Sequence[Work[Any]], progress: Progress | None) -> None:
         self._store = store
-        self._keys = {key for work in works for key in work.record_keys}
+        self._keys = {key for work in works for key in work.keys.values()}
         self._progress = progress
         self._began = monotonic()
         self._before = self.done()
@@ -111,10 +94,10 @@ def _duration(seconds: float) -> str:
 def unclaimed(
     store: Store,
     owner: Owner,
-    works: Sequence[AnyWork],
+    works: Sequence[Work[Subject]],
     notify: Callable[[str], None] | None = None,
     idle: Callable[[], None] = lambda: sleep(POLL),
-) -> Iterator[tuple[AnyWork, list[str]]]:
+) -> Iterator[tuple[Work[Subject], dict[str, str]]]:
     """Claim and yield the works of which records are missing, with the missing keys.
 
     Those that another process has claimed come last: each is claimed when that process ends
@@ -124,11 +107,11 @@ def unclaimed(
     while pending:
         others = []
         for work in pending:
-            missing = store.claim(owner, work.name, work.record_keys)
+            missing = store.claim(owner, work.name, work.keys.values())
             if missing is None:
                 others.append(work)
             elif missing:
-                yield work, missing
+                yield work, {name: key for name, key in work.keys.items() if key in missing}
         if others and len(others) == len(pending):
             if notify is not None and not notified:
                 notify("another process computes the rest; waiting for it (Ctrl-C to stop)")
@@ -139,8 +122,8 @@ def unclaimed(
 
 def run(
     store: Store,
-    works: Sequence[AnyWork],
-    make: Callable[[AnyWork, Sequence[str]], Pending],
+    works: Sequence[Work[Subject]],
+    make: Callable[[Work[Subject], Mapping[str, str]], Callable[[], Sequence[Record]]],
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
     *,
@@ -148,8 +131,8 @@ def run(
 ) -> None:
     """Compute the records of works that the store lacks.
 
-    The records of a work are written before further ones are computed, unless they are pending, so
-    that an interruption costs what is being computed.
+    The records of a work are written before the next one is begun, or `ahead` works later, so that
+    an interruption costs what is being computed.
 
     Parameters
     ----------
@@ -158,28 +141,29 @@ def run(
     works : sequence of Work
         In the order in which they are computed.
     make : callable
-        Called with a work and the keys that are missing; returns their records.
+        Called with a work and the keys that are missing; returns a callable that returns, or waits
+        for, their records.
     progress : Progress, optional
         Called as ``progress(done, total, label)`` before each work.
     notify : callable, optional
         Called with one line of text if this waits for another process.
     ahead : int
-        How many works may be pending while the next one is begun.
+        How many works are begun before the first one is waited for.
     """
     left = Left(store, works, progress)
-    waiting: deque[tuple[AnyWork, Pending]] = deque()
+    waiting: deque[tuple[Work[Subject], Callable[[], Sequence[Record]]]] = deque()
     with store.owner() as owner:
 
-        def keep() -> None:
-            work, pending = waiting.popleft()
-            store.add(owner, work.name, pending.result())
+        def keep(most: int) -> None:
+            while len(waiting) > most:
+                work, records = waiting.popleft()
+                store.add(owner, work.name, records())
 
         for work, missing in unclaimed(store, owner, works, notify):
             left(work.label)
             waiting.append((work, make(work, missing)))
-            while waiting and (waiting[0][1].done() or len(waiting) > ahead):
-                keep()
-        while waiting:
-            left(waiting[0][0].label)
-            keep()
+            keep(ahead)
+        if waiting:
+            left("the last results")
+        keep(0)
     left()

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from difflab.core.files import open_regular, write_whole
 from difflab.core.table import csv_text, guarded
 from difflab.errors import InputError, printable
 from difflab.lab import engine
-from difflab.lab.engine import Done, Progress
+from difflab.lab.engine import Progress, Work
 from difflab.lab.environment import now
 from difflab.lab.store import Record, digest, kept, packed_json, partial_of, unpacked_json
 
@@ -61,30 +61,6 @@ class Task:
         """A readable description of the row; long texts are truncated."""
         known = (f"{name}={value}" for name, value in self.key.items() if value not in (None, ""))
         return " ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in known)
-
-
-@dataclass(frozen=True)
-class _Work:
-    """A task as a work of the engine."""
-
-    task: Task
-    layout: SweepLayout
-
-    @property
-    def own(self) -> SweepRow:
-        return {**self.task.key, **self.task.source}
-
-    @cached_property
-    def name(self) -> str:
-        return _name(_line(self.own, self.layout), self.layout)
-
-    @property
-    def label(self) -> str:
-        return self.task.label
-
-    @property
-    def record_keys(self) -> list[str]:
-        return [self.name]
 
 
 def run(
@@ -138,26 +114,39 @@ def run(
     ...     run(Path(folder) / "squares.csv", layout, tasks)
     [{'n': 2, 'square': 4}, {'n': 3, 'square': 9}]
     """
-    works = [_Work(task, layout) for task in tasks]
     measured: dict[str, SweepRow] = {}
+    works = []
+    for task in tasks:
+        name = _name(_line({**task.key, **task.source}, layout), layout)
+        works.append(Work(task, name, task.label, {"": name}))
 
-    def measure(work: _Work, _: Sequence[str]) -> Done:
-        measured[work.name] = {**work.own, **work.task.measure(), "date": now()}
-        return Done([_record(work.name, _line(measured[work.name], layout))])
+    def measure(task: Task, name: str) -> list[Record]:
+        measured[name] = {**task.key, **task.source, **task.measure(), "date": now()}
+        return [_record(name, _line(measured[name], layout))]
 
     with kept(resume or partial_of(path), notify, path) as store:
         earlier = {} if path is None else _earlier(path, layout, notify)
         with store.owner() as owner:
             store.add(owner, "", [_record(name, line) for name, line in earlier.items()])
         try:
-            engine.run(store, works, measure, progress, notify)
+            engine.run(
+                store,
+                works,
+                lambda work, _: partial(measure, work.subject, work.name),
+                progress,
+                notify,
+            )
         finally:
             found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
             if path is not None:
                 names = [*earlier, *(work.name for work in works), *found]
                 lines = [found[name] for name in dict.fromkeys(names) if name in found]
                 write_whole({path: csv_text([[*layout.columns], *lines]).encode("utf-8")})
-    return [_complete(work, measured.get(work.name) or found[work.name]) for work in works]
+    rows = [measured.get(work.name) or _typed(found[work.name], layout) for work in works]
+    return [
+        _complete({**row, **work.subject.key, **work.subject.source}, layout)
+        for row, work in zip(rows, works, strict=True)
+    ]
 
 
 def load(path: Path, layout: SweepLayout) -> list[SweepRow]:
@@ -262,13 +251,11 @@ def _record(name: str, line: Sequence[str]) -> Record:
     return {"key": name, "content": packed_json(line)}
 
 
-def _complete(work: _Work, found: SweepRow | list[str]) -> SweepRow:
+def _complete(row: SweepRow, layout: SweepLayout) -> SweepRow:
     """Return all columns of a row as they are read from a file: an absent text is empty."""
-    columns = work.layout.columns
-    row = (_typed(found, work.layout) if isinstance(found, list) else found) | work.own
     return {
         name: "" if row.get(name) is None and kind is str else row.get(name)
-        for name, kind in columns.items()
+        for name, kind in layout.columns.items()
     }
 
 

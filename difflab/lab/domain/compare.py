@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy import float64
@@ -33,14 +32,13 @@ from difflab.lab.declared import DeclaredRules
 from difflab.lab.domain.answers import Answers, Candidate, EachTime, prepared
 from difflab.lab.domain.block import Block
 from difflab.lab.domain.box import Box, box_of, evenly
-from difflab.lab.domain.judging import Judged
 from difflab.lab.domain.losing import losing_node
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, gathered, row_of
 from difflab.lab.domain.search import Search
 from difflab.lab.effort import Effort
-from difflab.lab.engine import Progress
+from difflab.lab.engine import Progress, Work
 from difflab.lab.provenance import source
 from difflab.lab.store import Record, Store, digest, kept, packed_json, unpacked_json
 from difflab.methods.protocol import Problem
@@ -285,27 +283,34 @@ class _Work:
     ) -> dict[int, Block]:
         """Evaluate the methods block by block, while the referee judges earlier ones."""
         asked, blocks = digest(strict(question)), dict[str, Block]()
-        parts = [
-            _Part(number, asked, self._sample[first : first + self._block], first)
-            for number, first in enumerate(range(0, len(self._sample), self._block))
-        ]
+        parts = []
+        for number, first in enumerate(range(0, len(self._sample), self._block)):
+            points, name = self._sample[first : first + self._block], f"{asked}-{number}"
+            parts.append(Work(points, name, f"points {first:,} and on", {"": name}))
         finished = len(store.known([part.name for part in parts]))
         if finished and notify is not None:
             notify(f"going on from {store.path}: {finished} blocks are finished")
 
-        def make(part: _Part, _: Sequence[str]) -> _Answered:
-            answers = [candidate.answers(part.points) for candidate in self._candidates]
-            return _Answered(part.name, answers, referees.judge(part.points, answers), blocks)
+        def make(part: Work[Points], _: Mapping[str, str]) -> Callable[[], list[Record]]:
+            answers = [candidate.answers(part.subject) for candidate in self._candidates]
+            job = referees.judge(part.subject, answers)
+
+            def records() -> list[Record]:
+                block = blocks[part.name] = Block.of(job.result(), answers)
+                return [{"key": part.name, "content": packed_json(block.to_dict())}]
+
+            return records
 
         def shown(done: int, total: int, label: str) -> None:
             if label:
                 self._progress(done, self._steps, label)
 
-        engine.run(store, parts, make, shown, notify, ahead=2 * referees.processes)
+        ahead = 2 * referees.processes if referees.processes > 1 else 0
+        engine.run(store, parts, make, shown, notify, ahead=ahead)
         if finished:
             found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
             blocks = {name: Block.from_dict(each) for name, each in found.items()} | blocks
-        return {part.number: blocks[part.name] for part in parts}
+        return {number: blocks[part.name] for number, part in enumerate(parts)}
 
     def search(self, referees: Referees, unit: Points, seed: int) -> tuple[Suspects, int]:
         """Return the points that the search suspects, judged, and how many it evaluated."""
@@ -356,44 +361,6 @@ class _Work:
             methods=tuple(rows),
             environment=dict(environment),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A block of the sample."""
-
-    number: int
-    question: str
-    points: Points
-    first: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.question}-{self.number}"
-
-    @property
-    def label(self) -> str:
-        return f"points {self.first:,} and on"
-
-    @property
-    def record_keys(self) -> list[str]:
-        return [self.name]
-
-
-class _Answered(NamedTuple):
-    """What the methods answer at a block, which the referee may still judge."""
-
-    name: str
-    answers: Sequence[Answers]
-    judged: Future[Judged]
-    blocks: dict[str, Block]
-
-    def done(self) -> bool:
-        return self.judged.done()
-
-    def result(self) -> list[Record]:
-        block = self.blocks[self.name] = Block.of(self.judged.result(), self.answers)
-        return [{"key": self.name, "content": packed_json(block.to_dict())}]
 
 
 def _split(

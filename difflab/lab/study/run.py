@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from difflab.lab import engine
-from difflab.lab.engine import Progress
+from difflab.lab.engine import Progress, Work
 from difflab.lab.study.cases import THIS, Case
 from difflab.lab.study.judging import Judged, Source, judged, keys, records, sources, to_time
 from difflab.lab.study.store import Record, Store
@@ -14,30 +15,7 @@ from difflab.lab.study.study import Study
 from difflab.lab.study.timing import Times, timed
 from difflab.lab.study.versions import other_sources, records_of_version
 
-__all__ = ["Plan", "Work", "plan", "run"]
-
-
-@dataclass(frozen=True)
-class Work:
-    """A case with the keys of its records, by the name of the method."""
-
-    case: Case
-    keys: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        """The name by which the case is claimed."""
-        return self.case.key
-
-    @property
-    def label(self) -> str:
-        """A readable description of the case."""
-        return self.case.label
-
-    @property
-    def record_keys(self) -> list[str]:
-        """The keys of its records."""
-        return [*self.keys.values()]
+__all__ = ["Plan", "plan", "run"]
 
 
 @dataclass(frozen=True)
@@ -45,32 +23,29 @@ class Plan:
     """A study with the keys of all its records, and what produces them."""
 
     study: Study
-    works: Sequence[Work]
+    works: Sequence[Work[Case]]
     sources: Mapping[str, Mapping[str, Source]]
 
     @property
     def keys(self) -> set[str]:
         """The keys of all records."""
-        return {key for work in self.works for key in work.record_keys}
+        return {key for work in self.works for key in work.keys.values()}
 
-    def records(self, work: Work, missing: Sequence[str]) -> list[Record]:
-        """Compute the records of a case whose keys are `missing`."""
-        wanted = {name: key for name, key in work.keys.items() if key in missing}
-        case, known = work.case, self.sources[work.case.version]
+    def records(self, case: Case, wanted: Mapping[str, str]) -> list[Record]:
+        """Compute the records `wanted` of a case, a mapping of methods to keys."""
         if case.version != THIS:
-            interpreter = self.study.versions[case.version]
+            interpreter, known = self.study.versions[case.version], self.sources[case.version]
             return records_of_version(self.study.name, case, interpreter, wanted, known)
         found = judged(case, [*wanted])
         names = to_time(case, found)
-        return self.made(work, found, timed(case, names) if names else {}, missing)
+        return self.made(case, found, timed(case, names) if names else {}, wanted)
 
     def made(
-        self, work: Work, found: Judged, times: Mapping[str, Times], missing: Sequence[str]
+        self, case: Case, found: Judged, times: Mapping[str, Times], wanted: Mapping[str, str]
     ) -> list[Record]:
-        """Return the records, whose keys are `missing`, of a case that was judged and timed."""
-        wanted = {name: key for name, key in work.keys.items() if key in missing}
-        known = self.sources[work.case.version]
-        return records(self.study.name, work.case, found, times, wanted, known)
+        """Return the records `wanted` of a case that was judged and timed."""
+        known = self.sources[case.version]
+        return records(self.study.name, case, found, times, wanted, known)
 
 
 def plan(study: Study, here: Mapping[str, Source] | None = None) -> Plan:
@@ -79,7 +54,9 @@ def plan(study: Study, here: Mapping[str, Source] | None = None) -> Plan:
     for name, interpreter in study.versions.items():
         if any(case.version == name for case in study.cases):
             known[name] = other_sources(name, interpreter, study.cases)
-    works = [Work(case, keys(case, known[case.version])) for case in study.cases]
+    works = [
+        Work(case, case.key, case.label, keys(case, known[case.version])) for case in study.cases
+    ]
     return Plan(study, works, known)
 
 
@@ -105,7 +82,7 @@ def run(
     engine.run(
         store,
         planned.works,
-        lambda work, missing: engine.Done(planned.records(work, missing)),
+        lambda work, missing: partial(planned.records, work.subject, missing),
         progress,
         notify,
     )
