@@ -244,7 +244,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 
 
 def deliver(
-    result: str | bytes, destination: Path | None, others: Mapping[Path, bytes] | None = None
+    result: str | bytes, destination: Path | None, others: Mapping[Path, str | bytes] | None = None
 ) -> None:
     """Write a result to its file, or text to standard output without one, and `others`.
 
@@ -256,7 +256,7 @@ def deliver(
         A file cannot be written.
     """
     files = {} if destination is None else {destination: _bytes(result)}
-    files |= others or {}
+    files |= {path: _bytes(other) for path, other in (others or {}).items()}
     write_files(files)
     for path in files:
         say(f"wrote {path}")

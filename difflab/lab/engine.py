@@ -70,10 +70,9 @@ class Left:
             return
         done, total = self.done(), len(self._keys)
         added = done - self._before
-        if added and done < total:
-            label = (
-                f"{_duration((monotonic() - self._began) / added * (total - done))} left: {label}"
-            )
+        seconds = (monotonic() - self._began) * (total - done) / added if added else 0.0
+        if seconds >= 1:
+            label = f"{_duration(seconds)} left: {label}"
         self._progress(done, total, label)
 
 

@@ -301,10 +301,11 @@ def kept(
 
 def _continued(path: Path, notify: Callable[[str], None] | None) -> _Partial:
     """Open a partial file; one that an earlier version wrote, or a full disk cut, starts again."""
+    existed = path.is_file()
     try:
         return _Partial(path, PARTIAL, new=True, alone=True)
     except InputError:
-        if not path.is_file():
+        if not existed:
             raise
     (notify or (lambda _: None))(f"{path} cannot be continued: started again")
     try:

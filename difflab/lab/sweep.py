@@ -18,7 +18,17 @@ from difflab.lab.engine import Progress, Work
 from difflab.lab.environment import now
 from difflab.lab.store import Record, digest, kept, packed_json, partial_of, unpacked_json
 
-__all__ = ["Cell", "CellType", "Progress", "SweepLayout", "SweepRow", "Task", "load", "run"]
+__all__ = [
+    "Cell",
+    "CellType",
+    "Progress",
+    "SweepLayout",
+    "SweepRow",
+    "Task",
+    "load",
+    "run",
+    "to_csv",
+]
 
 Cell = str | int | float | None
 SweepRow = dict[str, Cell]
@@ -141,12 +151,21 @@ def run(
             if path is not None:
                 names = [*earlier, *(work.name for work in works), *found]
                 lines = [found[name] for name in dict.fromkeys(names) if name in found]
-                write_whole({path: csv_text([[*layout.columns], *lines]).encode("utf-8")})
+                write_whole({path: _written_lines(lines, layout)})
     rows = [measured.get(work.name) or _typed(found[work.name], layout) for work in works]
     return [
         _complete({**row, **work.subject.key, **work.subject.source}, layout)
         for row, work in zip(rows, works, strict=True)
     ]
+
+
+def to_csv(rows: Iterable[SweepRow], layout: SweepLayout) -> bytes:
+    """Return rows as the file that has them."""
+    return _written_lines([_line(row, layout) for row in rows], layout)
+
+
+def _written_lines(lines: Iterable[Sequence[str]], layout: SweepLayout) -> bytes:
+    return csv_text([[*layout.columns], *lines]).encode("utf-8")
 
 
 def load(path: Path, layout: SweepLayout) -> list[SweepRow]:
