@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
@@ -13,6 +14,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
+from difflab.core.progress import ProgressLine
 from difflab.core.strict_json import strict
 from difflab.errors import InputError, MethodTimeout
 from difflab.execute import check_target
@@ -93,7 +95,8 @@ def compare_domain(
     expression, over, at, points, scale, methods, order, timeout, seed, target, resume, verify
         As for `difflab.compare`.
     progress : callable, optional
-        Called as ``progress(done, total, label)`` before each block of points.
+        Called as ``progress(done, total, label)`` before each block of points; by default a line
+        on standard error shows it, if the comparison takes more than two seconds.
     notify : callable, optional
         Called with a line of text if finished blocks were found in `resume`.
 
@@ -151,10 +154,16 @@ def compare_domain(
     question = _question(function, box, points, order, [m.name for m in chosen], environment)
     if subject is not None:
         question["python"] = subject.digest
-    work = _Work(function, box, sample, problems.graph, progress)
+    shown_by: AbstractContextManager[Progress]
+    shown_by = ProgressLine() if progress is None else nullcontext(progress)
     path = None if resume is None else Path(resume)
     rules = DeclaredRules(problems.graph)
-    with kept(path, notify) as store, Referees(problems.graph, points) as referees:
+    with (
+        shown_by as progress,
+        kept(path, notify) as store,
+        Referees(problems.graph, points) as referees,
+    ):
+        work = _Work(function, box, sample, problems.graph, progress)
         work.prepare([prepared(method, problems.of(method), rules) for method in chosen])
         found = gathered(work.sample_all(referees, store, question, notify), len(chosen))
         suspects, searched = work.search(referees, unit[points:], seed)
@@ -255,13 +264,13 @@ class _Work:
         box: Box,
         sample: Points,
         problem: Problem,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._function = function
         self._box = box
         self._sample = sample
         self._problem = problem
-        self._progress = progress or (lambda done, total, label: None)
+        self._progress = progress
         self._candidates: list[Candidate] = []
         self._steps = 0
 

@@ -216,3 +216,16 @@ def test_json_follows_the_schema(reference: Any, plant: Any) -> None:
 def test_bad_domains_are_refused(over: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises((PointError, InputError), match=message):
         compare_domain(SEED, over, **options)
+
+
+def test_a_long_comparison_from_python_shows_its_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter(range(0, 10**6, 3))  # each look at the clock is three seconds later
+    monkeypatch.setattr("difflab.core.progress.monotonic", lambda: next(clock))
+    options: dict[str, Any] = {"over": {"x": (0, 1)}, "points": 8, "methods": ["reverse"]}
+    dl.compare("x^2", **options)
+    assert capsys.readouterr().err.startswith("0 of 3: points 0 and on\n")
+    seen: list[str] = []
+    compare_domain("x^2", {"x": (0, 1)}, points=8, progress=lambda *step: seen.append(step[2]))
+    assert (seen[0], capsys.readouterr().err) == ("points 0 and on", "")
