@@ -12,15 +12,13 @@ import typer
 
 from benchmarks.gpu_command import gpu
 from difflab.bench.registry import Benchmark
-from difflab.cli.bench.commands import timed_command
+from difflab.cli.bench.commands import standard_command
 from difflab.cli.bench.running import (
-    REPORTS,
-    FolderOption,
-    FormatOption,
-    PictureFormat,
+    Destination,
     QuickOption,
     run,
     wide,
+    writes,
 )
 from difflab.cli.groups import CommandGroup
 from difflab.cli.options import parse_names
@@ -89,8 +87,8 @@ def adbench(
     large: Annotated[
         bool, typer.Option("--large", help="Also instances of more than 100,000 points.")
     ] = False,
-    output: FolderOption = REPORTS,
-    form: FormatOption = PictureFormat.SVG,
+    *,
+    to: Destination,
 ) -> None:
     """Run Microsoft's ADBench."""
     from benchmarks.adbench import bench as module
@@ -104,7 +102,7 @@ def adbench(
     def document(rows: Sequence[SweepRow]) -> str:
         return json.dumps(module.document(rows), indent=1, allow_nan=False) + "\n"
 
-    rows = run("adbench", module, tasks, output, form, wide(text), {".json": document})
+    rows = run("adbench", module, tasks, to, wide(text), {".json": document})
     if any(row["status"] == "wrong" for row in rows):
         raise typer.Exit(1)
 
@@ -124,12 +122,12 @@ def gradbench(
         Path | None,
         typer.Option(metavar="DIR", help="GradBench's branch ci/refs/heads/nightly, to draw."),
     ] = None,
-    output: FolderOption = REPORTS,
     quick: QuickOption = False,
-    form: FormatOption = PictureFormat.SVG,
     timeout: Annotated[
         float, typer.Option(min=0.01, metavar="SECONDS", help="The time limit of one answer.")
     ] = 600.0,
+    *,
+    to: Destination,
 ) -> int:
     """Run GradBench's evals."""
     from benchmarks.gradbench import bench as module
@@ -142,26 +140,26 @@ def gradbench(
     found = Checkout.of(checkout, names)
     chosen = module.chosen_tools(found, parse_names(tools))
     tasks = module.tasks(found, names, chosen, published, quick=quick, timeout=timeout)
-    rows = run("gradbench", module, tasks, output, form, wide(text))
+    rows = run("gradbench", module, tasks, to, wide(text))
     own = [row for row in rows if row["tool"] == "difflab" and row["origin"] == "measured"]
     return int(any(row["status"] != "ok" for row in own))
 
 
 def graders(
-    output: FolderOption = REPORTS,
     quick: Annotated[
         bool, typer.Option("--quick", help="One of 23 cases: minutes instead of hours.")
     ] = False,
     every: Annotated[
         int, typer.Option(min=1, metavar="N", help="One of N cases; by default all.")
     ] = 1,
-    form: FormatOption = PictureFormat.SVG,
+    *,
+    to: Destination,
 ) -> None:
     """Grade the checkers of gradients."""
     from benchmarks.graders import bench as module
     from benchmarks.graders.drawing import text
 
-    run("graders", module, module.tasks(quick=quick, every=every), output, form, wide(text))
+    run("graders", module, module.tasks(quick=quick, every=every), to, wide(text))
 
 
 def gradbench_tool(
@@ -183,9 +181,9 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "adbench": adbench,
     "gradbench": gradbench,
     "graders": graders,
-    "graphs": timed_command(BENCHMARKS["graphs"]),
+    "graphs": standard_command(BENCHMARKS["graphs"]),
 }
 for _name, _command in _COMMANDS.items():
-    app.command(_name, help=BENCHMARKS[_name].summary)(_command)
+    app.command(_name, help=BENCHMARKS[_name].summary)(writes(_command))
 app.command()(gpu)
 app.command("gradbench-tool")(gradbench_tool)

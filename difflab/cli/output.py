@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from time import monotonic
 from typing import Any, TextIO, TypeVar
 
+from difflab.core import progress
 from difflab.core.files import check_destination, reason, write_whole
-from difflab.core.terminal_line import TerminalLine
-from difflab.errors import InputError, printable
+from difflab.errors import InputError
 from difflab.report.ascii import ascii_text
 from difflab.report.terminal import Screen
 
@@ -35,7 +34,6 @@ __all__ = [
 
 _Formats = TypeVar("_Formats", bound=StrEnum)
 
-_SEEN = 500  # characters of either end of a label that can be shown
 _NARROWEST, _WIDEST = 20, 160
 _BEYOND_ASCII = "v̄₋₁ ∂ ≤ … µ −"  # characters in tables
 
@@ -114,46 +112,17 @@ def _encodable(text: str, stream: TextIO) -> bool:
     return True
 
 
-class ProgressLine:
-    """Progress on standard error: a line that rewrites itself on a terminal, else a few lines.
+class ProgressLine(progress.ProgressLine):
+    """Progress on standard error, in ASCII if its encoding lacks a character.
 
     Parameters
     ----------
-    patience : float
-        Seconds before anything is shown; shorter work shows no progress.
-    stopped : str
-        The message after Ctrl-C: what is kept, and how to resume.
+    patience, stopped
+        As for `difflab.core.progress.ProgressLine`.
     """
 
-    def __init__(self, patience: float = 2.0, stopped: str = "") -> None:
-        self._line = TerminalLine(sys.stderr, _show)
-        self._next = monotonic() + patience
-        self._stopped = stopped
-
-    def __enter__(self) -> ProgressLine:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.clear()
-        if kind is KeyboardInterrupt and self._stopped:
-            say(self._stopped)
-
-    def __call__(self, done: int, total: int, label: str) -> None:
-        """Show that `done` of `total` steps are done, and `label` is next."""
-        if done < total and monotonic() < self._next:
-            return
-        if self._line.live:
-            if done < total:
-                self._line.show(f"{done}/{total} {_label(label)}")
-            else:
-                self.clear()
-        elif done < total:
-            say(f"{done} of {total}: {_label(label)}")
-            self._next = monotonic() + 10.0
-
-    def clear(self) -> None:
-        """Erase the line."""
-        self._line.clear()
+    def __init__(self, patience: float = progress.PATIENCE, stopped: str = "") -> None:
+        super().__init__(patience, stopped, _show)
 
 
 def _show(text: str) -> None:
@@ -172,13 +141,6 @@ def discard_unwritten(stream: TextIO | None) -> None:
     except (OSError, ValueError):
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _label(text: str) -> str:
-    """Return a label that fits a line: a formula may have a million characters."""
-    from difflab.report.style import shorten
-
-    return shorten(printable(text[:_SEEN] + text[-_SEEN:] if len(text) > 2 * _SEEN else text), 200)
 
 
 def check_picture(name: str) -> Path:
@@ -257,7 +219,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 
 
 def deliver(
-    result: str | bytes, destination: Path | None, others: Mapping[Path, bytes] | None = None
+    result: str | bytes, destination: Path | None, others: Mapping[Path, str | bytes] | None = None
 ) -> None:
     """Write a result to its file, or text to standard output without one, and `others`.
 
@@ -269,7 +231,7 @@ def deliver(
         A file cannot be written.
     """
     files = {} if destination is None else {destination: _bytes(result)}
-    files |= others or {}
+    files |= {path: _bytes(other) for path, other in (others or {}).items()}
     write_files(files)
     for path in files:
         say(f"wrote {path}")

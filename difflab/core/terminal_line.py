@@ -11,7 +11,7 @@ _WIDTH = 79
 
 
 class TerminalLine:
-    """One line on a terminal; on any other stream it writes nothing.
+    """One line on a terminal or in a notebook; on any other stream it writes nothing.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class TerminalLine:
     """
 
     def __init__(self, stream: TextIO | None, write: Callable[[str], None]) -> None:
-        self.live = stream is not None and stream.isatty()
+        self.live = stream is not None and _rewritable(stream)
         self._write = write
         self._shown = False
 
@@ -37,3 +37,10 @@ class TerminalLine:
         if self._shown:
             self._write("\r\x1b[K")
             self._shown = False
+
+
+def _rewritable(stream: TextIO) -> bool:
+    """Whether a stream is a terminal, or is shown below a notebook's cell."""
+    if getattr(stream, "closed", False):
+        return False
+    return stream.isatty() or type(stream).__module__.partition(".")[0] == "ipykernel"

@@ -43,7 +43,9 @@ _LOCKED = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
 
 @contextmanager
-def locked_file(path: Path, notify: Callable[[str], None] | None = None) -> Iterator[FileIO]:
+def locked_file(
+    path: Path, notify: Callable[[str], None] | None = None, shown: Path | None = None
+) -> Iterator[FileIO]:
     """Open and lock a file for reading and appending, unbuffered; wait for other processes.
 
     Parameters
@@ -52,6 +54,8 @@ def locked_file(path: Path, notify: Callable[[str], None] | None = None) -> Iter
         The file; it and its folder are created if absent.
     notify : callable, optional
         Called with one line of text if this has to wait or cannot lock the file.
+    shown : pathlib.Path, optional
+        The file that such a line names; by default `path`.
 
     Raises
     ------
@@ -67,7 +71,7 @@ def locked_file(path: Path, notify: Callable[[str], None] | None = None) -> Iter
     """
     file = _opened(path)
     try:
-        while not _is_locked(file, path, notify):
+        while not _is_locked(file, path, notify, shown or path):
             file.close()
             file = _opened(path)
         yield file
@@ -108,7 +112,7 @@ def _opened(path: Path) -> FileIO:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _is_locked(file: FileIO, path: Path, notify: Callable[[str], None] | None) -> bool:
+def _is_locked(file: FileIO, path: Path, notify: Callable[[str], None] | None, shown: Path) -> bool:
     """Wait for the lock; return whether the path still refers to the open file."""
     notify = notify or (lambda _: None)
     waited = False
@@ -119,10 +123,10 @@ def _is_locked(file: FileIO, path: Path, notify: Callable[[str], None] | None) -
         except OSError as error:
             if error.errno not in _LOCKED:
                 reason = error.strerror or error
-                notify(f"{path} cannot be locked ({reason}): do not start another bench for it")
+                notify(f"{shown} cannot be locked ({reason}): do not start another bench for it")
                 return True
         if not waited:
-            notify(f"another bench is writing {path}; waiting until it ends (Ctrl-C to stop)")
+            notify(f"another bench is writing {shown}; waiting until it ends (Ctrl-C to stop)")
             waited = True
         sleep(POLL_INTERVAL)
     try:

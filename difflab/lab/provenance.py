@@ -23,7 +23,7 @@ from difflab.lab.environment import environment, package_version
 from difflab.lab.sweep import Cell, CellType, SweepLayout
 from difflab.methods.registry import entry_point
 
-__all__ = ["MACHINE", "layout", "packages", "source"]
+__all__ = ["ADDED", "MACHINE", "layout", "packages", "source"]
 
 MACHINE: Mapping[str, CellType] = {
     "difflab": str,
@@ -40,6 +40,8 @@ MACHINE: Mapping[str, CellType] = {
 """The columns of what produces a row, apart from its settings."""
 _SOURCE = {**MACHINE, "target": str, "timeout": float, "seed": int}
 _ABOUT: Mapping[str, CellType] = {"date": str, "repetitions": int, "spread": float}
+ADDED = frozenset({*_SOURCE, *_ABOUT})
+"""The columns that `layout` adds."""
 _HERE = ("difflab", "python", "numpy", "scipy", "llvmlite", "system", "cpu", "threads")
 _CODE = tuple(suffix for suffix in all_suffixes() if suffix != ".pyc")
 _DIGITS = 12

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Protocol
 
+from difflab.core.files import open_regular, write_whole
 from difflab.core.table import csv_text, guarded
 from difflab.errors import InputError, printable
-from difflab.lab.alone import locked_file
+from difflab.lab import engine
+from difflab.lab.engine import Progress, Work
 from difflab.lab.environment import now
+from difflab.lab.store import Record, digest, kept, packed_json, partial_of, unpacked_json
 
-__all__ = ["Cell", "CellType", "Progress", "SweepLayout", "SweepRow", "Task", "load", "run"]
+__all__ = [
+    "Cell",
+    "CellType",
+    "Progress",
+    "SweepLayout",
+    "SweepRow",
+    "Task",
+    "load",
+    "run",
+    "to_csv",
+]
 
 Cell = str | int | float | None
 SweepRow = dict[str, Cell]
@@ -60,33 +73,27 @@ class Task:
         return " ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in known)
 
 
-class Progress(Protocol):
-    """Callback ``progress(done, total, label)``, called before every row."""
-
-    def __call__(self, done: int, total: int, label: str) -> None:
-        """Report that `done` of `total` rows are measured and `label` is next."""
-
-
 def run(
-    path: Path,
+    path: Path | None,
     layout: SweepLayout,
     tasks: Iterable[Task],
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
+    *,
+    resume: Path | None = None,
 ) -> list[SweepRow]:
     """Measure the rows that the file at `path` does not contain, and return the rows of all tasks.
 
-    A row is written before the next one is started, so an interruption loses at most the row
-    that is being measured. An incomplete last line of a killed process is dropped. Rows of other
-    keys or sources stay in the file and are not returned. One process at a time writes a file;
-    another waits, and then uses the rows that were measured. A file of the same key and other
-    columns, as written by an earlier difflab, is copied aside and started again, since its rows do
-    not state what produced them.
+    A row is kept before the next one is started, so an interruption loses at most the row that is
+    being measured. Rows of other keys or sources stay in the file and are not returned. One
+    process at a time uses a file; another waits, and then uses the rows that were measured. A file
+    of the same key and other columns, as written by an earlier difflab, is copied aside and started
+    again, since its rows do not state what produced them.
 
     Parameters
     ----------
-    path : pathlib.Path
-        The CSV file; it and its folder are created if absent.
+    path : pathlib.Path or None
+        The CSV file; its folder is created if absent. None to write none.
     layout : SweepLayout
         The columns and the key.
     tasks : iterable of Task
@@ -95,6 +102,8 @@ def run(
         Called as ``progress(done, total, label)`` before every row.
     notify : callable, optional
         Called with one line of text if this waits for another process or copies a file aside.
+    resume : pathlib.Path, optional
+        The file that keeps the rows until they are written; by default beside `path`.
 
     Returns
     -------
@@ -115,25 +124,48 @@ def run(
     ...     run(Path(folder) / "squares.csv", layout, tasks)
     [{'n': 2, 'square': 4}, {'n': 3, 'square': 9}]
     """
-    listed, columns = list(tasks), layout.columns
-    rows: list[SweepRow] = []
-    with locked_file(path, notify) as file:
-        table = _SweepFile(file, path, layout)
-        known = {_identity(row, layout): row for row in table.begun(notify)}
-        for number, task in enumerate(listed):
-            own = {**task.key, **task.source}
-            identity = _identity(own, layout)
-            if identity not in known:
-                if progress is not None:
-                    progress(number, len(listed), task.label)
-                found = {**own, **task.measure()}
-                known[identity] = {**found, "date": now()}
-                table.append(known[identity])
-            row = {**known[identity], **own}
-            rows.append({name: _absent(row.get(name), kind) for name, kind in columns.items()})
-    if progress is not None:
-        progress(len(listed), len(listed), "")
-    return rows
+    measured: dict[str, SweepRow] = {}
+    works = []
+    for task in tasks:
+        name = _name(_line({**task.key, **task.source}, layout), layout)
+        works.append(Work(task, name, task.label, {"": name}))
+
+    def measure(task: Task, name: str) -> list[Record]:
+        measured[name] = {**task.key, **task.source, **task.measure(), "date": now()}
+        return [_record(name, _line(measured[name], layout))]
+
+    with kept(resume or partial_of(path), notify, path) as store:
+        earlier = {} if path is None else _earlier(path, layout, notify)
+        with store.owner() as owner:
+            store.add(owner, "", [_record(name, line) for name, line in earlier.items()])
+        try:
+            engine.run(
+                store,
+                works,
+                lambda work, _: partial(measure, work.subject, work.name),
+                progress,
+                notify,
+            )
+        finally:
+            found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
+            if path is not None:
+                names = [*earlier, *(work.name for work in works), *found]
+                lines = [found[name] for name in dict.fromkeys(names) if name in found]
+                write_whole({path: _written_lines(lines, layout)})
+    rows = [measured.get(work.name) or _typed(found[work.name], layout) for work in works]
+    return [
+        _complete({**row, **work.subject.key, **work.subject.source}, layout)
+        for row, work in zip(rows, works, strict=True)
+    ]
+
+
+def to_csv(rows: Iterable[SweepRow], layout: SweepLayout) -> bytes:
+    """Return rows as the file that has them."""
+    return _written_lines([_line(row, layout) for row in rows], layout)
+
+
+def _written_lines(lines: Iterable[Sequence[str]], layout: SweepLayout) -> bytes:
+    return csv_text([[*layout.columns], *lines]).encode("utf-8")
 
 
 def load(path: Path, layout: SweepLayout) -> list[SweepRow]:
@@ -147,84 +179,49 @@ def load(path: Path, layout: SweepLayout) -> list[SweepRow]:
     difflab.errors.InputError
         The file cannot be read, or is not a table of this layout.
     """
-    try:
-        content = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    lines = _lines(content, path, layout)
+    lines = _lines(_content(path), path, layout)
     if lines and lines[0] != list(layout.columns):
         raise _unusable(path, layout)
     return _rows(lines[1:], path, layout)
 
 
-class _SweepFile:
-    """The open, locked file of a sweep."""
-
-    def __init__(self, file: io.FileIO, path: Path, layout: SweepLayout) -> None:
-        self._file = file
-        self._path = path
-        self._layout = layout
-
-    def begun(self, notify: Callable[[str], None] | None) -> list[SweepRow]:
-        """Return the existing rows; drop an incomplete last line and write a missing heading."""
-        self._file.seek(0)
-        content = self._file.readall()
-        columns = list(self._layout.columns)
-        lines = _lines(content, self._path, self._layout)
-        rows: list[SweepRow] = []
-        kept = content.rfind(b"\n") + 1
-        if lines and lines[0] != columns:
-            if not set(self._layout.key) <= set(lines[0]):
-                raise _unusable(self._path, self._layout)
-            aside = self._copied(content)
-            if notify is not None:
-                notify(
-                    f"{self._path} does not have the columns of this version of difflab: copied "
-                    f"to {aside} and started again"
-                )
-            kept = 0
-        elif lines:
-            rows = _rows(lines[1:], self._path, self._layout)
-        with _writing(self._path):
-            self._file.truncate(kept)
-        if kept == 0:
-            self._write(columns)
-        return rows
-
-    def append(self, row: Mapping[str, Cell]) -> None:
-        """Append a row, unbuffered."""
-        columns = self._layout.columns.items()
-        self._write([_written(row.get(name), kind) for name, kind in columns])
-
-    def _copied(self, content: bytes) -> Path:
-        """Write `content` to a new file beside this one, and return its path."""
-        number = 1
-        while True:
-            aside = self._path.with_name(f"{self._path.stem}-earlier-{number}{self._path.suffix}")
-            with _writing(aside):
-                try:
-                    with aside.open("xb") as file:
-                        file.write(content)
-                    return aside
-                except FileExistsError:
-                    number += 1
-
-    def _write(self, cells: Sequence[str]) -> None:
-        """Write one line, without buffering."""
-        line = csv_text([cells]).encode("utf-8")
-        with _writing(self._path):
-            while line:
-                line = line[self._file.write(line) :]
+def _earlier(
+    path: Path, layout: SweepLayout, notify: Callable[[str], None] | None
+) -> dict[str, list[str]]:
+    """Return the lines of an earlier run by name; a file of other columns is copied aside."""
+    content = _content(path)
+    lines = _lines(content, path, layout)
+    if not lines or lines[0] == list(layout.columns):
+        _rows(lines[1:], path, layout)
+        return {_name(line, layout): line for line in lines[1:]}
+    if not set(layout.key) <= set(lines[0]):
+        raise _unusable(path, layout)
+    aside = _copied(path, content)
+    if notify is not None:
+        notify(
+            f"{path} does not have the columns of this version of difflab: copied to {aside} and "
+            "started again"
+        )
+    return {}
 
 
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _content(path: Path) -> bytes:
+    """Return the content of a file; that of an absent file is empty."""
     try:
-        yield
+        with open_regular(path) as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _copied(path: Path, content: bytes) -> Path:
+    """Write `content` to a new file beside `path`, and return its path."""
+    names = (path.with_name(f"{path.stem}-earlier-{k}{path.suffix}") for k in count(1))
+    aside = next(name for name in names if not name.exists())
+    write_whole({aside: content})
+    return aside
 
 
 def _lines(content: bytes, path: Path, layout: SweepLayout) -> list[list[str]]:
@@ -263,15 +260,26 @@ def _typed(line: Sequence[str], layout: SweepLayout) -> SweepRow:
     }
 
 
-def _identity(row: Mapping[str, Cell], layout: SweepLayout) -> tuple[str, ...]:
-    """Return key and source as they are written in the file, so that both can be compared."""
-    names = (*layout.key, *layout.source)
-    return tuple(_written(row.get(name), layout.columns[name]) for name in names)
+def _name(line: Sequence[str], layout: SweepLayout) -> str:
+    """Return a hash of key and source, as they are written in the file."""
+    cells = dict(zip(layout.columns, line, strict=True))
+    return digest([cells[name] for name in (*layout.key, *layout.source)])
 
 
-def _absent(value: Cell, kind: CellType) -> Cell:
-    """Return a value as it is read from a file: an absent text is empty."""
-    return "" if value is None and kind is str else value
+def _record(name: str, line: Sequence[str]) -> Record:
+    return {"key": name, "content": packed_json(line)}
+
+
+def _complete(row: SweepRow, layout: SweepLayout) -> SweepRow:
+    """Return all columns of a row as they are read from a file: an absent text is empty."""
+    return {
+        name: "" if row.get(name) is None and kind is str else row.get(name)
+        for name, kind in layout.columns.items()
+    }
+
+
+def _line(row: Mapping[str, Cell], layout: SweepLayout) -> list[str]:
+    return [_written(row.get(name), kind) for name, kind in layout.columns.items()]
 
 
 def _written(value: Cell, kind: CellType) -> str:

@@ -23,7 +23,7 @@ def benchmarks(
     """Run ``python -m benchmarks ARGUMENTS`` in an empty folder; return its code and output."""
     monkeypatch.chdir(tmp_path)
     # Here no command takes long enough to say how far it is, however busy the machine is.
-    monkeypatch.setattr("difflab.cli.output.monotonic", lambda: 0.0)
+    monkeypatch.setattr("difflab.core.progress.monotonic", lambda: 0.0)
 
     def called(*arguments: str) -> Result:
         code = run(arguments, app, "python -m benchmarks")

@@ -27,7 +27,7 @@ def test_the_subcommands_are_the_rows() -> None:
 @pytest.mark.parametrize("name", MOVED)
 def test_the_command_that_it_was_says_where_it_is(name: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "difflab", "bench", name, "--quick", "-o", "new"],
+        [sys.executable, "-m", "difflab", "bench", name, "--quick", "--reports", "new"],
         capture_output=True,
         text=True,
         check=False,
@@ -57,14 +57,11 @@ def test_adbench_of_one_problem(benchmarks, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "110")
     data = ROOT / "tests" / "data" / "adbench"
     result = benchmarks(
-        *("adbench", "--data", str(data), "--problems", "hand", "--peers", "", "-o", "new")
+        *("adbench", "--data", str(data), "--problems", "hand", "--peers", "", "--reports", "new")
     )
     assert result.code == 0
-    assert result.out.splitlines()[-3:] == [
-        "new/adbench.svg",
-        "new/adbench.json",
-        "new/adbench.csv",
-    ]
+    said = [line.removeprefix("wrote ") for line in result.err.splitlines()]
+    assert said[-3:] == ["new/adbench.svg", "new/adbench.json", "new/adbench.csv"]
     assert "hand_complicated_small/hand1_t26_c100  difflab" in result.out
     rows = json.loads((tmp_path / "new/adbench.json").read_text())["rows"]
     assert {row["tool"] for row in rows} == {"difflab"}

@@ -25,7 +25,7 @@ def difflab(capsys, monkeypatch, tmp_path):
     """Run ``difflab ARGUMENTS`` in an empty directory; return its exit code and output."""
     monkeypatch.chdir(tmp_path)
     # Here no command takes long enough to say how far it is, however busy the machine is.
-    monkeypatch.setattr("difflab.cli.output.monotonic", lambda: 0.0)
+    monkeypatch.setattr("difflab.core.progress.monotonic", lambda: 0.0)
 
     def run(*arguments):
         with pytest.raises(SystemExit) as exit_:

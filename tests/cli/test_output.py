@@ -134,7 +134,7 @@ def test_what_is_over_soon_needs_no_progress(monkeypatch):
     terminal = Terminal("utf-8")
     monkeypatch.setattr(sys, "stderr", terminal)
     now = [0.0]
-    monkeypatch.setattr("difflab.cli.output.monotonic", lambda: now[0])
+    monkeypatch.setattr("difflab.core.progress.monotonic", lambda: now[0])
     progress = ProgressLine()
     now[0] = 1.9
     progress(0, 2, "a")

@@ -135,7 +135,7 @@ TABLES = {
 @pytest.mark.parametrize("content", TABLES)
 def test_a_bench_leaves_tables_alone_that_are_not_its_own(content, run, tmp_path):
     (tmp_path / "accuracy.csv").write_bytes(TABLES[content])
-    code, _, err = run("bench", "accuracy", "x^2", "--at", "x=1", "--quick", "-o", ".")
+    code, _, err = run("bench", "accuracy", "x^2", "--at", "x=1", "--quick", "--reports", ".")
     assert code in (0, 2)
     assert "accuracy.csv" in err
     assert TABLES[content] in [path.read_bytes() for path in tmp_path.glob("*.csv")]

@@ -12,7 +12,7 @@ import pytest
 from difflab.bench.accuracy import LAYOUT
 from difflab.lab.sweep import load
 
-BENCH = ("bench", "accuracy", "x^2*sin(x)", "--at", "x=1", "--quick", "-o", ".")
+BENCH = ("bench", "accuracy", "x^2*sin(x)", "--at", "x=1", "--quick", "--reports", ".")
 
 
 def stopped(command, arguments, signal_, seconds):

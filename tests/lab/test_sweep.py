@@ -2,8 +2,9 @@
 
 import csv
 import errno
-import io
 import os
+import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -145,11 +146,15 @@ def test_progress_is_told_only_of_rows_that_are_measured(tmp_path: Path) -> None
 HOLDER = """
 import sys, time
 from pathlib import Path
-from difflab.lab.alone import locked_file
-with locked_file(Path(sys.argv[1])) as file:
-    file.write(b"name,n,limit,value\\nroot,4,10.0,2.0\\nroot,9,10.")
+from difflab.lab.sweep import SweepLayout, Task, run
+KEY = ("name", "n", "limit")
+LAYOUT = SweepLayout({"name": str, "n": int, "limit": float, "value": float}, KEY)
+def forever():
     print("mine", flush=True)
     time.sleep(600)
+tasks = [Task({"name": "root", "n": n, "limit": 10.0}, call)
+         for n, call in ((4, lambda: {"value": 2.0}), (9, forever))]
+run(Path(sys.argv[1]), LAYOUT, tasks)
 """
 WRITER = """
 import sys
@@ -206,11 +211,11 @@ def test_a_second_sweep_waits_and_finds_what_the_first_measured(tmp_path: Path) 
         said.append(line)
         waiting.set()
 
-    with locked_file(path) as file:
+    with locked_file(tmp_path / "roots.csv.partial.lock"):
         thread = Thread(target=second)
         thread.start()
         assert waiting.wait(600)
-        file.write(b"name,n,limit,value\nroot,4,10.0,2.0\n")
+        path.write_text("name,n,limit,value\nroot,4,10.0,2.0\n")
         assert not done
     thread.join(600)
     assert [row["value"] for row in done[0]] == [2.0, 3.0]
@@ -230,18 +235,50 @@ def test_a_killed_process_leaves_the_file_to_others(tmp_path: Path) -> None:
     assert [row["value"] for row in rows] == [2.0, 3.0]
 
 
-def test_a_file_replaced_while_one_waits_is_the_one_that_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "roots.csv"
+def test_a_lock_removed_while_one_waits_is_taken_anew(tmp_path: Path) -> None:
+    path, lock = tmp_path / "roots.csv", tmp_path / "roots.csv.partial.lock"
     waiting = Event()
     thread = Thread(
         target=lambda: run(path, LAYOUT, [Counting().task(4)], None, lambda _: waiting.set())
     )
-    with locked_file(path):
+    with locked_file(lock):
         thread.start()
         assert waiting.wait(600)
-        path.unlink()
+        lock.unlink()
     thread.join(600)
     assert [row["n"] for row in load(path, LAYOUT)] == [4]
+    assert [file.name for file in tmp_path.iterdir()] == ["roots.csv"]
+
+
+def test_without_a_table_the_rows_are_kept_until_the_run_ends(tmp_path: Path) -> None:
+    resume = tmp_path / "roots.svg.partial"
+    first = Counting(stop_at=3)
+    with pytest.raises(KeyboardInterrupt):
+        run(None, LAYOUT, [first.task(n) for n in range(5)], resume=resume)
+    assert [file.name for file in tmp_path.iterdir()] == ["roots.svg.partial"]
+    second, said = Counting(), list[str]()
+    rows = run(None, LAYOUT, [second.task(n) for n in range(5)], resume=resume, notify=said.append)
+    assert (second.calls, said) == ([3, 4], [])
+    assert [row["value"] for row in rows] == [n**0.5 for n in range(5)]
+    assert not list(tmp_path.iterdir())
+
+
+def test_in_memory_every_run_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    meter = Counting()
+    for _ in range(2):
+        assert run(None, LAYOUT, [meter.task(4)])[0]["value"] == 2.0
+    assert meter.calls == [4, 4]
+    assert not list(tmp_path.iterdir())
+
+
+def test_kept_rows_that_cannot_be_read_are_measured_again(tmp_path: Path) -> None:
+    resume = tmp_path / "roots.csv.partial"
+    resume.write_bytes(b"SQLite format 3\0" + bytes(100))
+    said: list[str] = []
+    (row,) = run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)], None, said.append)
+    assert row["value"] == 2.0
+    assert said == [f"{resume} cannot be continued: started again"]
 
 
 def test_where_files_cannot_be_locked_a_sweep_goes_on_and_says_so(
@@ -298,15 +335,23 @@ def test_a_pipe_is_no_table(tmp_path: Path) -> None:
         run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)])
 
 
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(io.FileIO):
-        def write(self, line: object) -> int:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    def fills() -> Mapping[str, Cell]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        return {"value": 1.0}
 
-    monkeypatch.setattr("difflab.lab.alone.FileIO", Full)
-    with pytest.raises(InputError, match="cannot write") as raised:
-        run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)])
-    assert "No space left on device" in str(raised.value)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    tasks = [Counting().task(4), Task({"name": "x" * 5000, "n": 1, "limit": 1.0}, fills)]
+    try:
+        with pytest.raises(InputError, match=r"cannot (use|write)"):
+            run(tmp_path / "roots.csv", LAYOUT, tasks)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    meter = Counting()
+    assert run(tmp_path / "roots.csv", LAYOUT, [meter.task(4)])[0]["value"] == 2.0
+    assert meter.calls == []
 
 
 def test_a_table_of_another_layout_is_not_read(tmp_path: Path) -> None:

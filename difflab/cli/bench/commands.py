@@ -11,55 +11,38 @@ from difflab.bench.registry import BENCHMARKS, MOVED, Benchmark
 from difflab.cli.bench.families import dimensions, swell
 from difflab.cli.bench.formulas import accuracy, peers, precision
 from difflab.cli.bench.problems import problems
-from difflab.cli.bench.running import (
-    REPORTS,
-    FolderOption,
-    FormatOption,
-    PictureFormat,
-    QuickOption,
-    run,
-)
+from difflab.cli.bench.running import Destination, QuickOption, run, writes
 from difflab.cli.groups import CommandGroup
 from difflab.cli.options import ExpressionCommand, TimeoutOption
 from difflab.errors import InputError
 
-__all__ = ["bench", "timed_command"]
+__all__ = ["bench", "standard_command"]
 
 bench = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Run a benchmark; write its picture, and its data as CSV.",
+    help="Run a benchmark; print its table, or write its picture, rows or page.",
 )
 
 
-def timed_command(benchmark: Benchmark) -> Callable[..., None]:
-    """Return the subcommand of a benchmark with the options ``quick`` and ``timeout``."""
+def standard_command(benchmark: Benchmark) -> Callable[..., None]:
+    """Return the subcommand of a benchmark: options ``quick`` and, if it is timed, ``timeout``."""
 
     def command(
-        output: FolderOption = REPORTS,
-        quick: QuickOption = False,
-        form: FormatOption = PictureFormat.SVG,
-        timeout: TimeoutOption = 10.0,
+        quick: QuickOption = False, timeout: TimeoutOption = 10.0, *, to: Destination
     ) -> None:
         module = benchmark.load()
-        run(benchmark.name, module, module.tasks(quick=quick, timeout=timeout), output, form)
+        limits = {"timeout": timeout} if benchmark.timed else {}
+        run(benchmark.name, module, module.tasks(quick=quick, **limits), to)
 
-    return command
+    if benchmark.timed:
+        return command
 
+    def untimed(quick: QuickOption = False, *, to: Destination) -> None:
+        command(quick, to=to)
 
-def _untimed_command(benchmark: Benchmark) -> Callable[..., None]:
-    """Return the subcommand of a benchmark with the option ``quick``."""
-
-    def command(
-        output: FolderOption = REPORTS,
-        quick: QuickOption = False,
-        form: FormatOption = PictureFormat.SVG,
-    ) -> None:
-        module = benchmark.load()
-        run(benchmark.name, module, module.tasks(quick=quick), output, form)
-
-    return command
+    return untimed
 
 
 _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] | None]] = {
@@ -73,9 +56,8 @@ _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] 
 """The subcommands with options of their own; those of the other benchmarks are alike."""
 
 for _row in BENCHMARKS.values():
-    _standard = timed_command if _row.timed else _untimed_command
-    _command, _class = _OWN_COMMANDS.get(_row.name) or (_standard(_row), None)
-    bench.command(_row.name, help=_row.summary, cls=_class)(_command)
+    _command, _class = _OWN_COMMANDS.get(_row.name) or (standard_command(_row), None)
+    bench.command(_row.name, help=_row.summary, cls=_class)(writes(_command))
 
 
 def _moved(name: str) -> Callable[[], None]:

@@ -7,11 +7,8 @@ from typing import Annotated
 import typer
 
 from difflab.cli.bench.running import (
-    REPORTS,
-    FolderOption,
-    FormatOption,
+    Destination,
     MethodsOption,
-    PictureFormat,
     QuickOption,
     run,
 )
@@ -41,10 +38,10 @@ def dimensions(
         str | None, typer.Option("--m", metavar="1:256", help="Likewise; by default 1:16.")
     ] = None,
     methods: MethodsOption = None,
-    output: FolderOption = REPORTS,
     quick: QuickOption = False,
-    form: FormatOption = PictureFormat.SVG,
     timeout: TimeoutOption = 10.0,
+    *,
+    to: Destination,
 ) -> None:
     """Run the benchmark of the cost against sizes."""
     from difflab.bench.dimensions import bench as module
@@ -58,7 +55,7 @@ def dimensions(
     chosen.try_smallest(ranges)
     tasks = module.tasks(chosen.family, ranges, select(parse_names(methods) or "all"), timeout)
     with chosen.running():
-        run("dimensions", module, tasks, output, form, pages={".html": module.page})
+        run("dimensions", module, tasks, to, pages={".html": module.page})
 
 
 def swell(
@@ -72,10 +69,10 @@ def swell(
             metavar="1:40", help="How often it is repeated: a range or a list; by default 1:16."
         ),
     ] = None,
-    output: FolderOption = REPORTS,
     quick: QuickOption = False,
-    form: FormatOption = PictureFormat.SVG,
     timeout: TimeoutOption = 10.0,
+    *,
+    to: Destination,
 ) -> None:
     """Run the benchmark of the size of expressions against the depth."""
     from difflab.bench import swell as module
@@ -91,4 +88,4 @@ def swell(
         key, depths = expression_key(text), integers(depth or "1:16")
         depths = depths[: 1 + len(depths) // 2] if quick else depths
         tasks = module.tasks({key: depths}, timeout, families={key: recurrence(text)})
-    run("swell", module, tasks, output, form)
+    run("swell", module, tasks, to)

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from difflab.cli.bench.running import (
-    REPORTS,
-    FolderOption,
-    FormatOption,
+    Destination,
     MethodsOption,
-    PictureFormat,
     QuickOption,
     RowTimeoutOption,
     run,
@@ -51,26 +48,26 @@ FigureArgument = Annotated[
 def accuracy(
     expression: FigureArgument = "",
     at: PointOption = None,
-    output: FolderOption = REPORTS,
     quick: QuickOption = False,
-    form: FormatOption = PictureFormat.SVG,
+    *,
+    to: Destination,
 ) -> None:
     """Run the benchmark of the error against the step."""
     from difflab.bench import accuracy as module
 
     case = accuracy_case(expression, at)
     tasks = module.tasks(case, module.steps(2 if quick else 8))
-    run("accuracy", module, tasks, output, form)
+    run("accuracy", module, tasks, to)
 
 
 def precision(
     expression: FigureArgument = "",
     at: PointOption = None,
     methods: MethodsOption = None,
-    output: FolderOption = REPORTS,
     quick: QuickOption = False,
-    form: FormatOption = PictureFormat.SVG,
     timeout: TimeoutOption = 10.0,
+    *,
+    to: Destination,
 ) -> None:
     """Run the benchmark of the error against the time."""
     from difflab.bench import precision as module
@@ -79,7 +76,7 @@ def precision(
     case = accuracy_case(expression, at)
     chosen = select(parse_names(methods) or "all")
     tasks = module.tasks(case, chosen, timeout, per_decade=2 if quick else 8)
-    run("precision", module, tasks, output, form)
+    run("precision", module, tasks, to)
 
 
 def peers(
@@ -103,10 +100,10 @@ def peers(
         bool,
         typer.Option("--execution", help="Ways of executing: eager, graph, traced, compiled."),
     ] = False,
-    output: FolderOption = REPORTS,
     quick: QuickOption = False,
-    form: FormatOption = PictureFormat.SVG,
     timeout: RowTimeoutOption = 5.0,
+    *,
+    to: Destination,
 ) -> int:
     """Run the benchmark of calls, compared with other packages."""
     from difflab.bench.peers import bench
@@ -123,9 +120,7 @@ def peers(
     # `--quick` means fewer points and less time; the time limit is recorded in the rows.
     sizes, timeout = (sizes[:2], min(timeout, 1.0)) if quick else (sizes, timeout)
     tasks = module.tasks(case, contenders, sizes, timeout)
-    rows = run(
-        name, module, tasks, output, form, lambda found: module.table(found, **screen()) + "\n"
-    )
+    rows = run(name, module, tasks, to, lambda found: module.table(found, **screen()) + "\n")
     return int(any(row["status"] == "disagree" for row in rows))
 
 

@@ -7,10 +7,7 @@ from typing import Annotated
 import typer
 
 from difflab.cli.bench.running import (
-    REPORTS,
-    FolderOption,
-    FormatOption,
-    PictureFormat,
+    Destination,
     QuickOption,
     run,
     wide,
@@ -31,15 +28,15 @@ def problems(
         str | None,
         typer.Option(metavar="a,b", help="Only these of `difflab methods`; or peers, or all."),
     ] = None,
-    output: FolderOption = REPORTS,
     quick: QuickOption = False,
-    form: FormatOption = PictureFormat.SVG,
     timeout: TimeoutOption = 10.0,
+    *,
+    to: Destination,
 ) -> int:
     """Run every method on problems of the library."""
     from difflab.bench.problems import bench as module
 
     found = chosen_problems(sets, kinds, inputs)
     tasks = module.tasks(found, parse_names(methods), quick=quick, timeout=timeout)
-    rows = run("problems", module, tasks, output, form, wide(module.text), {".html": module.page})
+    rows = run("problems", module, tasks, to, wide(module.text), {".html": module.page})
     return int(any(row["verdict"] == "disagree" for row in rows))

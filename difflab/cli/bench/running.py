@@ -2,50 +2,73 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from difflab.bench.registry import BenchmarkModule
-from difflab.cli.output import ProgressLine, emit, say, screen, write_files
+from difflab.cli.output import (
+    ProgressLine,
+    check_destination,
+    deliver,
+    report_format,
+    say,
+    screen,
+)
+from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.lab.sweep import SweepRow, Task
 
 __all__ = [
-    "REPORTS",
-    "FolderOption",
-    "FormatOption",
+    "BenchFormat",
+    "Destination",
     "MethodsOption",
-    "PictureFormat",
     "QuickOption",
     "RowTimeoutOption",
     "run",
     "wide",
+    "writes",
 ]
 
 
-class PictureFormat(StrEnum):
-    """The file format of a picture."""
+class BenchFormat(StrEnum):
+    """The format of a benchmark's result: its table, its rows, its page or its picture."""
 
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    HTML = "html"
     SVG = "svg"
     PNG = "png"
     PDF = "pdf"
 
 
-FolderOption = Annotated[
-    Path,
-    typer.Option("--output", "-o", metavar="DIR", help="The folder of the picture and the CSV."),
+_PICTURES = (BenchFormat.SVG, BenchFormat.PNG, BenchFormat.PDF)
+_OutputOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write to FILE: its ending gives the format."
+    ),
+]
+_ReportsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Write the picture and the rows, which resume, to DIR."),
+]
+_FormatOption = Annotated[
+    BenchFormat | None,
+    typer.Option("--format", help="By default the ending of -o's name; with --reports svg."),
 ]
 QuickOption = Annotated[
     bool, typer.Option("--quick", help="Fewer sizes: seconds instead of minutes.")
 ]
-FormatOption = Annotated[PictureFormat, typer.Option("--format", help="The picture's format.")]
 MethodsOption = Annotated[
     str | None,
     typer.Option(
@@ -55,54 +78,148 @@ MethodsOption = Annotated[
 RowTimeoutOption = Annotated[
     float, typer.Option(min=0.01, metavar="SECONDS", help="The time limit of one row.")
 ]
-REPORTS = Path("reports")
+_Text = Callable[[Sequence["SweepRow"]], str]
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where the result of a benchmark goes: to standard output, a file, or a folder of reports."""
+
+    output: str | None = None
+    reports: Path | None = None
+    form: BenchFormat | None = None
+
+    def chosen(self, pages: Iterable[str]) -> tuple[BenchFormat, Path | None]:
+        """Return the format and the file, before anything is measured.
+
+        Raises
+        ------
+        InputError
+            The options contradict each other, or the file cannot be written.
+        """
+        if self.reports is not None:
+            form = self.form or BenchFormat.SVG
+            if self.output is not None:
+                raise InputError("a file and a folder are both given", hint="-o or --reports")
+            if form not in _PICTURES:
+                raise InputError(f"--reports writes a picture, not {form}", hint="--format svg")
+            return form, None
+        if self.output is not None and Path(self.output).is_dir():
+            raise InputError(
+                f"cannot write {self.output!r}: it is a directory",
+                hint=f"-o {Path(self.output) / 'NAME.svg'}, or --reports {self.output}",
+            )
+        path = None if self.output is None else check_destination(self.output)
+        form = report_format(self.form, path, BenchFormat)
+        if path is None and form in (BenchFormat.PNG, BenchFormat.PDF):
+            raise InputError(f"a picture is written to a file, not {form}", hint=f"-o NAME.{form}")
+        if form is BenchFormat.HTML and ".html" not in pages:
+            raise InputError("this benchmark has no page", hint="--format svg, csv, json or table")
+        return form, path
+
+
+def writes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of its parameter `to`, a `Destination`."""
+    own = {"output": _OutputOption, "reports": _ReportsOption, "form": _FormatOption}
+    parameters = [p for p in inspect.signature(command).parameters.values() if p.name != "to"]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in own
+    ]
+    named = get_type_hints(command, include_extras=True) | own
+    del named["to"]
+
+    @wraps(command)
+    def with_options(**values: Any) -> Any:
+        to = Destination(**{name: values.pop(name) for name in own})
+        return command(**values, to=to)
+
+    del with_options.__wrapped__
+    with_options.__annotations__ = named
+    with_options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [each.replace(annotation=named[each.name]) for each in parameters]
+    )
+    return with_options
 
 
 def run(
     name: str,
     module: BenchmarkModule,
     tasks: Iterable[Task],
-    output: Path,
-    form: str,
-    show: Callable[[Sequence[SweepRow]], str] | None = None,
-    pages: Mapping[str, Callable[[Sequence[SweepRow]], str]] = MappingProxyType({}),
+    to: Destination,
+    show: _Text | None = None,
+    pages: Mapping[str, _Text] = MappingProxyType({}),
 ) -> list[SweepRow]:
-    """Measure the rows of a benchmark; write them and their picture, and name the files.
+    """Measure the rows of a benchmark; print their table, or write what is asked for.
 
     After Ctrl-C it says which file has the rows so far, and how to resume.
 
     Parameters
     ----------
     name : str
-        The stem of the files.
+        The stem of the files in a folder of reports.
     module : BenchmarkModule
         The benchmark.
     tasks : iterable of Task
         What is measured.
-    output : Path
-        The folder of the files.
-    form : str
-        The format of the picture.
+    to : Destination
+        Where the result goes.
     show : callable, optional
-        Returns the rows as text for standard output.
+        Returns the rows as a table; by default their own columns.
     pages : mapping
-        Further files: by ending a callable that returns their text.
+        Further forms of the result: by ending a callable that returns their text.
     """
     from difflab.lab import sweep
+    from difflab.lab.store import partial_of
 
-    path, table = output / f"{name}.{form}", output / f"{name}.csv"
-    stopped = f"stopped; the rows so far are kept in {table}; run the same command again to resume"
-    with ProgressLine(stopped=stopped) as progress:
-        rows = sweep.run(table, module.LAYOUT, tasks, progress, say)
-    if show is not None:
-        emit(show(rows))
-    files = {path: module.draw(rows, form)}
-    files |= {path.with_suffix(ending): page(rows).encode() for ending, page in pages.items()}
-    write_files(files)
-    emit("".join(f"{file}\n" for file in (*files, table)))
+    form, path = to.chosen(pages)
+    partial_file, stem = partial_of(path), None if to.reports is None else to.reports / name
+    table = None if stem is None else stem.with_suffix(".csv")
+    if form is BenchFormat.CSV and partial_file is not None:
+        table = path
+    kept = table or partial_file
+    stopped = f"the rows so far are kept in {kept}; run the same command again to resume"
+    if kept is None:
+        stopped = "with -o FILE the rows so far would be kept"
+    with ProgressLine(stopped=f"stopped; {stopped}") as progress:
+        rows = sweep.run(table, module.LAYOUT, tasks, progress, say, resume=partial_file)
+    made = partial(_made, name, module, rows, show, pages)
+    if stem is not None:
+        files = {stem.with_suffix(end): made(end[1:]) for end in (f".{form}", *pages)}
+        deliver(made("table"), None, files)
+    elif path is not None and form in _PICTURES:
+        deliver(made("table"), None, {path: made(form)})
+    elif table is None:
+        deliver(made(form), path)
+    if table is not None:
+        say(f"wrote {table}")
     return rows
 
 
-def wide(text: Callable[..., str]) -> Callable[[Sequence[SweepRow]], str]:
+def _made(
+    name: str,
+    module: BenchmarkModule,
+    rows: Sequence[SweepRow],
+    show: _Text | None,
+    pages: Mapping[str, _Text],
+    form: str,
+) -> Any:
+    """Return the result in a format: bytes if it is PNG or PDF, else text."""
+    from difflab.bench.table import table
+    from difflab.core.strict_json import dumps, strict
+    from difflab.lab.sweep import to_csv
+
+    if f".{form}" in pages:
+        return pages[f".{form}"](rows)
+    if form in _PICTURES:
+        drawn = module.draw(rows, form)
+        return drawn.decode() if form == "svg" else drawn
+    if form == "csv":
+        return to_csv(rows, module.LAYOUT).decode()
+    if form == "json":
+        return dumps({"benchmark": name, "rows": strict(list(rows))}) + "\n"
+    return (show or wide(partial(table, module.LAYOUT)))(rows)
+
+
+def wide(text: Callable[..., str]) -> _Text:
     """Return `text` for the terminal; its tables are wide, so that a pipe gets more than 80."""
-    return partial(text, **screen(usual=110))
+    return lambda rows: text(rows, **screen(usual=110)).rstrip("\n") + "\n"

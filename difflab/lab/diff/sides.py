@@ -13,7 +13,8 @@ from difflab.errors import InputError
 from difflab.lab.diff.times import Blocks
 from difflab.lab.record import Comparison, MethodRow, Status
 from difflab.lab.saved import from_dict, from_json
-from difflab.lab.study.cases import THIS, Case, digest
+from difflab.lab.store import digest
+from difflab.lab.study.cases import THIS, Case
 from difflab.lab.study.domains import domain_of, rows_over
 from difflab.lab.study.store import Record, Store, unpacked_json
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,9 +14,12 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
+from difflab.core.progress import ProgressLine
+from difflab.core.strict_json import strict
 from difflab.errors import InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.graph.function import Function
+from difflab.lab import engine
 from difflab.lab.code import CodeSubject
 from difflab.lab.compare import (
     NO_GRAPH,
@@ -31,17 +34,16 @@ from difflab.lab.declared import DeclaredRules
 from difflab.lab.domain.answers import Answers, Candidate, EachTime, prepared
 from difflab.lab.domain.block import Block
 from difflab.lab.domain.box import Box, box_of, evenly
-from difflab.lab.domain.judging import Judged
 from difflab.lab.domain.losing import losing_node
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, gathered, row_of
-from difflab.lab.domain.saved_blocks import SavedBlocks
 from difflab.lab.domain.search import Search
 from difflab.lab.effort import Effort
+from difflab.lab.engine import Progress, Work
 from difflab.lab.options import DomainOptions, stated
 from difflab.lab.provenance import source
-from difflab.lab.sweep import Progress
+from difflab.lab.store import Record, Store, digest, kept, packed_json, unpacked_json
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import select
 
@@ -73,7 +75,8 @@ def compare_domain(
     expression, over, at, **options
         As for `difflab.compare`.
     progress : callable, optional
-        Called as ``progress(done, total, label)`` before each block of points.
+        Called as ``progress(done, total, label)`` before each block of points; by default a line
+        on standard error shows it, if the comparison takes more than two seconds.
     notify : callable, optional
         Called with a line of text if finished blocks were found in `resume`.
 
@@ -134,18 +137,20 @@ def compare_domain(
     question = _question(function, box, points, order, [m.name for m in chosen], environment)
     if subject is not None:
         question["python"] = subject.digest
-    work = _Work(function, box, sample, problems.graph, progress)
+    shown_by: AbstractContextManager[Progress]
+    shown_by = ProgressLine() if progress is None else nullcontext(progress)
     path = None if resume is None else Path(resume)
     rules = DeclaredRules(problems.graph)
-    with SavedBlocks(path, question, notify) as saved:
-        with Referees(problems.graph, points) as referees:
-            work.prepare([prepared(method, problems.of(method), rules) for method in chosen])
-            work.sample_all(referees, saved)
-            found = gathered(saved.blocks, len(chosen))
-            suspects, searched = work.search(referees, unit[points:], seed)
-        result = work.comparison(found, suspects, searched, environment)
-        saved.done()
-    return result
+    with (
+        shown_by as progress,
+        kept(path, notify) as store,
+        Referees(problems.graph, points) as referees,
+    ):
+        work = _Work(function, box, sample, problems.graph, progress)
+        work.prepare([prepared(method, problems.of(method), rules) for method in chosen])
+        found = gathered(work.sample_all(referees, store, question, notify), len(chosen))
+        suspects, searched = work.search(referees, unit[points:], seed)
+        return work.comparison(found, suspects, searched, environment)
 
 
 def _run_once(subject: CodeSubject, timeout: float, verify: bool) -> tuple[Function, str]:
@@ -242,13 +247,13 @@ class _Work:
         box: Box,
         sample: Points,
         problem: Problem,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._function = function
         self._box = box
         self._sample = sample
         self._problem = problem
-        self._progress = progress or (lambda done, total, label: None)
+        self._progress = progress
         self._candidates: list[Candidate] = []
         self._steps = 0
 
@@ -261,24 +266,43 @@ class _Work:
         blocks = -(-len(self._sample) // self._block)
         self._steps = blocks + 1 + len(candidates)
 
-    def sample_all(self, referees: Referees, saved: SavedBlocks) -> None:
+    def sample_all(
+        self,
+        referees: Referees,
+        store: Store,
+        question: Mapping[str, Any],
+        notify: Callable[[str], None] | None,
+    ) -> dict[int, Block]:
         """Evaluate the methods block by block, while the referee judges earlier ones."""
-        waiting: deque[tuple[int, list[Answers], Future[Judged]]] = deque()
-        for number, part in self._parts():
-            if number in saved.blocks:
-                continue
-            self._progress(number, self._steps, f"points {number * self._block:,} and on")
-            answers = [candidate.answers(part) for candidate in self._candidates]
-            waiting.append((number, answers, referees.judge(part, answers)))
-            while waiting and (waiting[0][2].done() or len(waiting) > 2 * referees.processes):
-                _keep(saved, *waiting.popleft())
-        while waiting:
-            self._progress(waiting[0][0], self._steps, "the referee judges the last points")
-            _keep(saved, *waiting.popleft())
-
-    def _parts(self) -> Iterator[tuple[int, Points]]:
+        asked, blocks = digest(strict(question)), dict[str, Block]()
+        parts = []
         for number, first in enumerate(range(0, len(self._sample), self._block)):
-            yield number, self._sample[first : first + self._block]
+            points, name = self._sample[first : first + self._block], f"{asked}-{number}"
+            parts.append(Work(points, name, f"points {first:,} and on", {"": name}))
+        finished = len(store.known([part.name for part in parts]))
+        if finished and notify is not None:
+            notify(f"going on from {store.path}: {finished} blocks are finished")
+
+        def make(part: Work[Points], _: Mapping[str, str]) -> Callable[[], list[Record]]:
+            answers = [candidate.answers(part.subject) for candidate in self._candidates]
+            job = referees.judge(part.subject, answers)
+
+            def records() -> list[Record]:
+                block = blocks[part.name] = Block.of(job.result(), answers)
+                return [{"key": part.name, "content": packed_json(block.to_dict())}]
+
+            return records
+
+        def shown(done: int, total: int, label: str) -> None:
+            if label:
+                self._progress(done, self._steps, label)
+
+        ahead = 2 * referees.processes if referees.processes > 1 else 0
+        engine.run(store, parts, make, shown, notify, ahead=ahead)
+        if finished:
+            found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
+            blocks = {name: Block.from_dict(each) for name, each in found.items()} | blocks
+        return {number: blocks[part.name] for number, part in enumerate(parts)}
 
     def search(self, referees: Referees, unit: Points, seed: int) -> tuple[Suspects, int]:
         """Return the points that the search suspects, judged, and how many it evaluated."""
@@ -329,10 +353,6 @@ class _Work:
             methods=tuple(rows),
             environment=dict(environment),
         )
-
-
-def _keep(saved: SavedBlocks, number: int, answers: list[Answers], job: Future[Judged]) -> None:
-    saved.add(number, Block.of(job.result(), answers))
 
 
 def _split(

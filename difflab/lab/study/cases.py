@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 from difflab.core.strict_json import strict
 from difflab.errors import printable
+from difflab.lab.store import digest
 
-__all__ = ["THIS", "Case", "Domain", "digest"]
+__all__ = ["THIS", "Case", "Domain"]
 
 THIS = "this"
 """The name of the difflab that runs the study, among its versions."""
@@ -133,15 +132,3 @@ class Case:
         parts += [self.target] * (self.target != "auto")
         parts += [printable(self.version)] * (self.version != THIS)
         return ", ".join(parts)
-
-
-def digest(record: Mapping[str, Any]) -> str:
-    """Return a hash of a record of JSON's types that does not depend on the order of its names.
-
-    Examples
-    --------
-    >>> digest({"a": 1, "b": 0.1}) == digest({"b": 0.1, "a": 1})
-    True
-    """
-    text = json.dumps(record, sort_keys=True, allow_nan=False)
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]

@@ -18,15 +18,16 @@ from typing import Any
 
 from difflab.core.optional import require
 from difflab.errors import InputError
+from difflab.lab.engine import POLL, Left, Progress, Work, unclaimed
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
+from difflab.lab.store import Owner
 from difflab.lab.study.cases import THIS, Case
 from difflab.lab.study.judging import Judged, Source, judged, sources, to_time
-from difflab.lab.study.run import POLL, Left, Plan, Work, unclaimed
-from difflab.lab.study.store import Owner, Store
+from difflab.lab.study.run import Plan
+from difflab.lab.study.store import Store
 from difflab.lab.study.timing import Times, timed
 from difflab.lab.study.worker import CORES
-from difflab.lab.sweep import Progress
 
 __all__ = ["Cluster", "opened"]
 
@@ -156,18 +157,18 @@ class Cluster:
         store: Store,
         planned: Plan,
         progress: Progress | None = None,
-        notify: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         """Compute the records of a plan that the store lacks, on the cluster.
 
         The arguments are those of `difflab.lab.study.run.run`.
         """
-        left = Left(store, planned, progress)
+        left = Left(store, planned.works, progress)
         most = 2 * len(self.client.scheduler_info()["workers"])
         with store.owner() as owner:
             flow = _Flow(self, store, owner, planned)
             for work, missing in unclaimed(store, owner, planned.works, notify, flow.idle):
-                left(work.case.label)
+                left(work.label)
                 flow.begin(work, missing)
                 while flow.underway >= most:
                     flow.step()
@@ -175,6 +176,9 @@ class Cluster:
                 left(flow.next_label)
                 flow.step()
         left()
+
+
+_State = tuple[Work[Case], Mapping[str, str], Judged | None]
 
 
 class _Flow:
@@ -186,7 +190,7 @@ class _Flow:
         self._owner = owner
         self._planned = planned
         self._completed = cluster.distributed.as_completed(loop=cluster.client.loop)
-        self._cases: dict[str, tuple[Work, list[str], Judged | None]] = {}
+        self._cases: dict[str, _State] = {}
 
     @property
     def underway(self) -> int:
@@ -197,7 +201,7 @@ class _Flow:
     def next_label(self) -> str:
         """The label of the case that was begun first."""
         work, _, _ = next(iter(self._cases.values()))
-        return work.case.label
+        return work.label
 
     def idle(self) -> None:
         """Do what can be done while other processes compute the cases that are left."""
@@ -206,13 +210,12 @@ class _Flow:
         else:
             sleep(POLL)
 
-    def begin(self, work: Work, missing: list[str]) -> None:
+    def begin(self, work: Work[Case], missing: Mapping[str, str]) -> None:
         """Send a case to be judged; another version of difflab runs in this process."""
-        if work.case.version != THIS:
-            self._store.add(self._owner, work.case.key, self._planned.records(work, missing))
+        if work.subject.version != THIS:
+            self._store.add(self._owner, work.name, self._planned.records(work.subject, missing))
             return
-        names = [name for name, key in work.keys.items() if key in missing]
-        self._send(judged, (work.case, names), _JUDGING, (work, missing, None))
+        self._send(judged, (work.subject, [*missing]), _JUDGING, (work, missing, None))
 
     def step(self) -> None:
         """Wait for one result; pass it on to be timed, or write it."""
@@ -221,14 +224,14 @@ class _Flow:
         times: Mapping[str, Times] = {}
         if found is None:
             found = self._result(future, Judged(None, _LOST))
-            names = to_time(work.case, found)
+            names = to_time(work.subject, found)
             if names:
-                self._send(timed, (work.case, names), _TIMING, (work, missing, found))
+                self._send(timed, (work.subject, names), _TIMING, (work, missing, found))
                 return
         else:
             times = self._result(future, times)
-        records = self._planned.made(work, found, times, missing)
-        self._store.add(self._owner, work.case.key, records)
+        records = self._planned.made(work.subject, found, times, missing)
+        self._store.add(self._owner, work.name, records)
 
     def _result(self, future: Any, lost: Any) -> Any:
         """Return the result of a future, or `lost` if its case has ended too many workers."""
@@ -247,7 +250,7 @@ class _Flow:
         function: Callable[..., Any],
         arguments: tuple[Any, ...],
         resources: Mapping[str, int],
-        state: tuple[Work, list[str], Judged | None],
+        state: _State,
     ) -> None:
         future = self._cluster.client.submit(function, *arguments, resources=resources, pure=False)
         self._cases[future.key] = state

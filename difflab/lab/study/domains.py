@@ -42,6 +42,7 @@ def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, A
         timeout=case.timeout,
         seed=domain.seed,
         target=case.target,
+        progress=lambda done, total, label: None,  # the study shows its own
     ).to_dict()
 
 

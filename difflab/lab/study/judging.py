@@ -13,7 +13,8 @@ from difflab.lab.measure import FIRST_CALL
 from difflab.lab.outcomes import Outcome, outcome
 from difflab.lab.provenance import MACHINE, source
 from difflab.lab.record import STORED, Comparison, MethodRow, Status
-from difflab.lab.study.cases import Case, digest
+from difflab.lab.store import digest
+from difflab.lab.study.cases import Case
 from difflab.lab.study.domains import domain_json, judged_over, rows_over, single_over
 from difflab.lab.study.store import Record, packed_json
 from difflab.lab.study.timing import Times

@@ -216,7 +216,7 @@ def test_what_is_missing_is_an_error_with_what_to_do(
 
 def test_the_command(root: Path, tmp_path: Path, benchmarks: Callable[..., Any]) -> None:
     only = ("--evals", "lse", "--tools", "difflab")
-    done = benchmarks("gradbench", "--gradbench", str(root), *only, "-o", "out")
+    done = benchmarks("gradbench", "--gradbench", str(root), *only, "--reports", "out")
     assert done.code == 0
     assert "gradient" in done.out
     written = {path.name for path in (tmp_path / "out").iterdir()}

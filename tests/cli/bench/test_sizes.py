@@ -10,7 +10,7 @@ import pytest
 from difflab.cli.bench.sizes import doubled, integers
 from difflab.errors import InputError
 
-FEW = ("--methods", "forward,reverse", "--timeout", "60", "-o", "new")
+FEW = ("--methods", "forward,reverse", "--timeout", "60", "--reports", "new")
 
 
 def rows_of(path):
@@ -22,7 +22,8 @@ def test_a_formula_with_sizes(difflab, tmp_path):
     arguments = ("bench", "dimensions", "x: [n]; W: [m, n]; W@x", "--n", "1:3", "--m", "2", *FEW)
     result = difflab(*arguments)
     assert result.code == 0, result.err
-    assert result.out.split() == [f"new/dimensions.{end}" for end in ("svg", "html", "csv")]
+    files = [line[6:] for line in result.err.splitlines() if line.startswith("wrote ")]
+    assert files == [f"new/dimensions.{end}" for end in ("svg", "html", "csv")]
     rows = rows_of(tmp_path / "new/dimensions.csv")
     assert [(row["n"], row["m"], row["method"]) for row in rows] == [
         (n, "2", method) for n in "123" for method in ("forward", "reverse")

@@ -21,10 +21,8 @@ RUN = """
 import os, sys, time
 from pathlib import Path
 from difflab.lab.study.store import COLUMNS, Store
-from difflab.lab.study.run import unclaimed
-from difflab.lab.study.cases import Case
-from difflab.lab.study.run import Work
-works = [Work(Case(f"x + {n}", {"x": 1.0}, ("a", "b")), {"a": f"{n}a", "b": f"{n}b"})
+from difflab.lab.engine import Work, unclaimed
+works = [Work(n, f"work {n}", "", {"a": f"{n}a", "b": f"{n}b"})
          for n in range(40)]
 log = open(sys.argv[2], "a", buffering=1)
 with Store(Path(sys.argv[1]), new=True) as store, store.owner() as owner:
@@ -36,9 +34,9 @@ with Store(Path(sys.argv[1]), new=True) as store, store.owner() as owner:
             time.sleep(0.02)
         time.sleep(0.02)
         rows = [{**dict.fromkeys(COLUMNS), "key": key, "message": str(os.getpid()) + "x" * 5000}
-                for key in missing]
-        store.add(owner, work.case.key, rows)
-        for key in missing:
+                for key in missing.values()]
+        store.add(owner, work.name, rows)
+        for key in missing.values():
             log.write(f"{key}\\n")
 """
 

@@ -55,7 +55,7 @@ def test_an_interpreter_without_difflab_is_refused(tmp_path):
 
 
 def test_the_command_names_what_differs_from_the_defaults(tmp_path):
-    case = planned(tmp_path, sys.executable).works[0].case
+    case = planned(tmp_path, sys.executable).works[0].subject
     assert command(case, ["reverse"]) == [
         *("compare", "--at", "x=1.5", "--at", "y=0.25", "--methods", "reverse"),
         *("--no-timing", "--", "-x^2*sin(y)"),
