@@ -92,10 +92,10 @@ class Function(Views):
         arguments: Arguments | None = None,
     ) -> Function:
         """Freeze what `outputs` need of `builder` into a function."""
-        graph, kept = builder.freeze(outputs)
-        by_name = {name: node for node, name in graph.names.items()}
-        places = tuple(by_name[builder.names[node]] for node in inputs)
-        return cls(graph, places, kept, tuple(output_names), structure, text, arguments)
+        graph, kept = builder.graph().pruned(outputs)
+        by_name = dict(zip(graph.names.values(), graph.names, strict=True))
+        nodes = map(by_name.__getitem__, map(builder.names.__getitem__, inputs))
+        return cls(graph, tuple(nodes), kept, tuple(output_names), structure, text, arguments)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

@@ -197,7 +197,7 @@ class Graph:
             source=self.source,
             labels=_renumbered(self.labels, number_of),
         )
-        return graph, tuple([number_of[node] for node in outputs])
+        return graph, tuple(map(number_of.__getitem__, outputs))
 
     def reached_from(self, nodes: Iterable[int]) -> bytearray:
         """Mark `nodes` and all that depends on any of them: where a derivative can flow."""

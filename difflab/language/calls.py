@@ -20,7 +20,7 @@ from difflab.graph.node import Node
 from difflab.language import placing
 from difflab.language.factored import FACTORED
 from difflab.language.fourier import TRANSFORMS
-from difflab.language.keys import RawKey
+from difflab.language.placing import RawKey
 from difflab.primitives import maximum, minimum, random_keys, random_normal, random_uniform
 
 __all__ = ["ALIASES", "CALLS", "LIST", "ArrayCall", "Statics"]

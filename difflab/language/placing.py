@@ -1,4 +1,4 @@
-"""Array functions of the language only: lists, and parts put into a larger array.
+"""Array functions of the language only: lists, indices, and parts put into a larger array.
 
 Derivatives consist of them; Python code writes them as `np.stack` and as indexing.
 """
@@ -19,19 +19,30 @@ from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.language.keys import IndexKey, RawKey, resolved
 from difflab.primitives.movement import as_places
 
 __all__ = [
+    "AxisIndex",
+    "IndexKey",
+    "RawKey",
+    "axis_index",
     "drawn",
     "indexed",
     "is_maximum",
     "listed",
     "put",
     "put_along",
+    "resolved",
     "scattered",
     "sum_in_order",
 ]
+
+AxisIndex = int | tuple[int, int | None, int]
+"""An index along one axis, or a slice ``(start, stop, step)``."""
+IndexKey = tuple[AxisIndex, ...]
+RawParts = tuple[int | None, ...]
+"""An index or a slice as it is written: one to three integers, None where one is left out."""
+RawKey = tuple[RawParts, ...]
 
 
 def listed(parts: Sequence[Node]) -> Node:
@@ -66,6 +77,52 @@ def indexed(builder: Builder, node: int, key: IndexKey, span: tuple[int, int]) -
     if key == tuple((0, size, 1) for size in shape):
         return node
     return builder.emit(rows.index, (node,), (("key", key), ("rank", len(shape))), span)
+
+
+def resolved(key: RawKey, shape: tuple[int, ...]) -> IndexKey:
+    """Return a written key for a value of `shape`, with an entry for every axis.
+
+    Raises
+    ------
+    ValueError
+        If an index is out of bounds, a slice is empty, or there are too many indices.
+
+    Examples
+    --------
+    >>> resolved(((1, None),), (4, 2))
+    ((1, 4, 1), (0, 2, 1))
+    """
+    if len(key) > len(shape):
+        raise ValueError(f"too many indices for the shape {list(shape)}")
+    entries = [axis_index(parts, size) for parts, size in zip(key, shape, strict=False)]
+    return (*entries, *((0, size, 1) for size in shape[len(key) :]))
+
+
+def axis_index(parts: RawParts, size: int) -> AxisIndex:
+    """Return an index or a slice of an axis of the given size.
+
+    Raises
+    ------
+    ValueError
+        If it is out of bounds, or empty.
+
+    Examples
+    --------
+    >>> axis_index((-1,), 5), axis_index((None, None, -1), 5)
+    (4, (4, None, -1))
+    """
+    if len(parts) == 1:
+        position = parts[0]
+        assert position is not None
+        if not -size <= position < size:
+            raise ValueError(f"index {position} is out of bounds for an axis of size {size}")
+        return position % size
+    if parts[2:] == (0,):
+        raise ValueError("the step of a slice cannot be 0")
+    chosen = range(*slice(*parts).indices(size))
+    if not chosen:
+        raise ValueError(f"this slice of an axis of size {size} is empty")
+    return (chosen.start, chosen.stop if chosen.stop >= 0 else None, chosen.step)
 
 
 def _elements(part: Node) -> list[Node]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflab.core.primitive import Primitive, Shape
-from difflab.language.keys import IndexKey
+from difflab.language.placing import IndexKey
 from difflab.primitives import (
     broadcast,
     concatenate,
