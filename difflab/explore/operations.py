@@ -20,7 +20,7 @@ from difflab.graph.ir import CONSTANT, Graph
 from difflab.graph.node import Node
 from difflab.language.printers.javascript import Code, code
 from difflab.primitives import absolute, where
-from difflab.report.trace.rules import IsolatedOperation, OperationFormula, Rules, operation_at
+from difflab.report.trace.formulas import IsolatedOperation, OperationFormula, Rules, operation_at
 
 __all__ = ["Operations"]
 
