@@ -9,8 +9,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from difflab.core.wording import counted
-from difflab.drawing.compositions import Composition
-from difflab.drawing.inside import opens
+from difflab.drawing.compositions import Composition, opens
 from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, one_line
 from difflab.drawing.order import (
     constant_text,

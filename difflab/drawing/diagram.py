@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.boxes import Boxes
 from difflab.drawing.collapse import collapse, counts
-from difflab.drawing.compositions import Composition, compositions, fitting
-from difflab.drawing.inside import inside
+from difflab.drawing.compositions import ALL, Composition, compositions, fitting, inside
 from difflab.drawing.model import Diagram, one_line
-from difflab.drawing.opened import ALL
 from difflab.drawing.order import (
     compact,
     evaluation_order,

@@ -9,8 +9,7 @@ from typing import Any
 
 from difflab.diagnose.point_check import checked_point
 from difflab.errors import DifflabError, InputError
-from difflab.explore.page import page, refused
-from difflab.explore.shown import TIMEOUT, filled, row_texts, verdicts
+from difflab.explore.shown import TIMEOUT, filled, page, refused, row_texts, verdicts
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.language import parse

@@ -16,8 +16,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.graph.node import Node
-from difflab.interop.formats.inputs import cleaned_name
-from difflab.interop.formats.verification import Source, verified
+from difflab.interop.formats.readers import Source, cleaned_name, verified
 from difflab.language.placing import listed
 
 __all__ = ["from_casadi"]

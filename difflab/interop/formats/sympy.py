@@ -17,10 +17,9 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
-from difflab.interop.formats.inputs import EXACT, built, checked_name
+from difflab.interop.formats.readers import EXACT, Source, built, checked_name, verified
 from difflab.interop.formats.sympy_functions import Rule, function_rules
 from difflab.interop.formats.sympy_values import MOST_EVALUATED, SympyValues
-from difflab.interop.formats.verification import Source, verified
 from difflab.language.placing import listed
 
 __all__ = ["from_sympy"]

@@ -10,9 +10,8 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.language.fourier import TRANSFORMS, written_integers
 from difflab.language.placing import IndexKey
-from difflab.language.printers.forms import ANYTHING, ATOM
+from difflab.language.printers.expressions import ANYTHING, ATOM, Part
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part
 from difflab.primitives import (
     argsort,
     broadcast,

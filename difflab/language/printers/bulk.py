@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.graph.ir import FIRST_ROW
-from difflab.language.printers.forms import ATOM
-from difflab.language.printers.writer import Part
+from difflab.language.printers.expressions import ATOM, Part
 from difflab.primitives import index
 
 if TYPE_CHECKING:

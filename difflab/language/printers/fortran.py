@@ -14,11 +14,10 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph, Params, Shape
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
-from difflab.language.printers.forms import SUM
+from difflab.language.printers.expressions import SUM, Part
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
 from difflab.language.printers.translated import TranslatedPrinter
-from difflab.language.printers.writer import Part
 
 __all__ = ["fortran"]
 

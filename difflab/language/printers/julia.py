@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.forms import ANYTHING
+from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
 from difflab.language.printers.translated import TranslatedPrinter

@@ -14,18 +14,18 @@ from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.language.printers.arrays import ArrayForms
-from difflab.language.printers.expressions import ExpressionPrinter
-from difflab.language.printers.forms import (
+from difflab.language.printers.expressions import (
     ATOM,
     NEGATIVE,
     POWER,
     PRODUCT,
     SUM,
+    ExpressionPrinter,
+    Part,
     TemplateForm,
     make_form,
 )
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part
 from difflab.primitives import index, multiply, negative, power
 
 __all__ = ["constant_name", "distinct_names", "latex", "latex_name", "number"]

@@ -9,9 +9,8 @@ from typing import Protocol
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.forms import ANYTHING
+from difflab.language.printers.expressions import ANYTHING, Part
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part
 from difflab.primitives import index, reshape
 
 __all__ = ["LoopForms", "Step", "WrittenLoop"]

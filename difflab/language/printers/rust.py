@@ -7,7 +7,7 @@ from math import prod
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.forms import ANYTHING
+from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.statements import Tape
 from difflab.language.printers.translated import TranslatedPrinter

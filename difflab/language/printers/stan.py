@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.language.printers.forms import ANYTHING
+from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.translated import TranslatedPrinter
 

@@ -19,21 +19,30 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.names import FreshNames, check_function_name
-from difflab.language.printers.array_loops import LOOPED, Move, flat_index, flat_place, moves
-from difflab.language.printers.array_statements import (
+from difflab.language.printers.array_loops import (
+    LOOPED,
+    Move,
     elementwise,
+    flat_index,
+    flat_place,
     moved,
+    moves,
     ordered_sums,
     product_of_arrays,
 )
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.bulk import bulk_lines
-from difflab.language.printers.expressions import ExpressionPrinter
-from difflab.language.printers.forms import ANYTHING, TemplateForm, make_form
+from difflab.language.printers.expressions import (
+    ANYTHING,
+    ExpressionPrinter,
+    Part,
+    TemplateForm,
+    make_form,
+    write,
+)
 from difflab.language.printers.naming import forced_nodes, fused_nodes, is_copy
 from difflab.language.printers.statements import PRINTED, Tape, statements
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part, write
 from difflab.primitives import constant_array, index, matmul, reshape, sum_, sum_in_order
 
 __all__ = ["StraightLinePrinter"]

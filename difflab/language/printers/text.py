@@ -14,12 +14,17 @@ from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
 from difflab.language.lexer import is_name
 from difflab.language.printers.arrays import ArrayForms, written_number
-from difflab.language.printers.calls import call_results
-from difflab.language.printers.expressions import ExpressionPrinter
-from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
+from difflab.language.printers.expressions import (
+    ANYTHING,
+    ATOM,
+    NEGATIVE,
+    ExpressionPrinter,
+    Part,
+    TemplateForm,
+    make_form,
+)
 from difflab.language.printers.loops import LoopForms, Step, WrittenLoop
-from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part
+from difflab.language.printers.view import PrintedGraph, call_results
 from difflab.language.scope import KEYWORDS
 from difflab.language.scope import RESERVED as VARIABLES_IF_DECLARED
 from difflab.primitives import (

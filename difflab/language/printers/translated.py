@@ -10,7 +10,7 @@ from typing import ClassVar
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
-from difflab.language.printers.forms import PRODUCT
+from difflab.language.printers.expressions import PRODUCT
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
 from difflab.language.printers.statements import Tape

@@ -13,9 +13,9 @@ import sympy
 import difflab as dl
 from difflab import primitives as rows
 from difflab.errors import GraphMismatchError
+from difflab.interop.formats import readers
 from difflab.interop.formats import sympy as sympy_reader
-from difflab.interop.formats import verification
-from difflab.interop.formats.verification import Source, verified
+from difflab.interop.formats.readers import Source, verified
 
 X = sympy.Symbol("x")
 
@@ -127,14 +127,14 @@ def test_what_is_too_large_is_not_compared_and_this_is_said(
     wrong = source(lambda x: x + 1)
     with pytest.warns(UserWarning, match="was not compared with the source: it has 4 operations"):
         verified(of("sin(sin(sin(x)))"), source(lambda x: x + 1, most=3))
-    monkeypatch.setattr(verification, "MOST_ELEMENTS", 100)
+    monkeypatch.setattr(readers, "MOST_ELEMENTS", 100)
     with pytest.warns(UserWarning, match=r"on 200 elements; verify=False says that this is known"):
         verified(of("x: [100]; sin(x)"), wrong)
 
 
 def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(verification, "SECONDS", 0.0)
+    monkeypatch.setattr(readers, "SECONDS", 0.0)
     verified(of("2*x"), source(lambda x: (calls.append(1), 2 * x)[1]))
     assert len(calls) == 1
 

@@ -20,7 +20,7 @@ from difflab.graph.names import FreshNames, output_names
 from difflab.graph.node import Node
 from difflab.interop.formats.fpcore.lists import Atom, Expression, Listed, fail, read
 from difflab.interop.formats.fpcore.rounding import CONTEXTS, NEUTRAL, fused
-from difflab.interop.formats.inputs import EXACT, cleaned_name
+from difflab.interop.formats.readers import EXACT, cleaned_name
 from difflab.primitives import TABLE
 
 __all__ = ["from_fpcore"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from difflab.interop.formats.latex.frames import Frame, Operand
 from difflab.interop.formats.latex.lexer import Token
-from difflab.interop.formats.latex.stack import FrameStack
+from difflab.interop.formats.latex.stack import Frame, FrameStack, Operand
 from difflab.interop.formats.latex.vocabulary import OPERATORS, commands, functions
 
 __all__ = [

@@ -13,10 +13,15 @@ from difflab.interop.formats.latex.doubts import (
     check_number,
     check_word,
 )
-from difflab.interop.formats.latex.frames import Frame, FrameKind, Operand, Rope, translation
-from difflab.interop.formats.latex.lexer import Token
-from difflab.interop.formats.latex.names import read_subscript
-from difflab.interop.formats.latex.stack import FrameStack
+from difflab.interop.formats.latex.lexer import Token, read_subscript
+from difflab.interop.formats.latex.stack import (
+    Frame,
+    FrameKind,
+    FrameStack,
+    Operand,
+    Rope,
+    translation,
+)
 from difflab.interop.formats.latex.tables import chosen, listed
 from difflab.interop.formats.latex.vocabulary import (
     ACCENTS,

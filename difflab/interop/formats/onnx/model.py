@@ -16,7 +16,6 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.graph.node import Node
-from difflab.interop.formats.inputs import cleaned_name
 from difflab.interop.formats.onnx.operators import OPERATORS
 from difflab.interop.formats.onnx.validity import (
     check_model,
@@ -24,7 +23,7 @@ from difflab.interop.formats.onnx.validity import (
     has_float_attributes,
     where,
 )
-from difflab.interop.formats.verification import Source, verified
+from difflab.interop.formats.readers import Source, cleaned_name, verified
 from difflab.primitives import constant_array
 
 __all__ = ["from_onnx"]

@@ -15,7 +15,7 @@ from difflab.core.files import open_regular
 from difflab.core.table import csv_text
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
-from difflab.interop.large.formats.columns import chosen_columns
+from difflab.interop.large.formats.protocol import chosen_columns
 
 __all__ = ["CsvPieces", "CsvPoints"]
 
