@@ -67,7 +67,8 @@ def _dot_node(name: str, box: DiagramBox) -> str:
     label = _quoted(*box.lines, *([box.caption] if box.caption else []))
     fill, stroke = LIGHT[box.kind], LIGHT[f"{box.kind} line"]
     tip = f", tooltip={_quoted(box.tip)}" if box.tip else ""
-    return f'  {name} [label={label}, {DOT_SHAPES[box.kind]}, fillcolor="{fill}", color="{stroke}"{tip}];'
+    colors = f'fillcolor="{fill}", color="{stroke}"'
+    return f"  {name} [label={label}, {DOT_SHAPES[box.kind]}, {colors}{tip}];"
 
 
 def _dot_edge(edge: DiagramEdge, source: DiagramBox, stem: str) -> str:
