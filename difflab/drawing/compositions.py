@@ -54,7 +54,7 @@ def inside(graph: Graph, node: int) -> list[tuple[str, Function]]:
 
 
 def _recorded(graph: Graph, node: int, row: Primitive) -> Function:
-    """Return what a custom function computes in primitive operations."""
+    """Return a custom function as primitive operations."""
     assert row.expansion is not None
     builder = Builder()
     shapes = [graph.shape(arg) for arg in graph.arguments(node)]
@@ -68,7 +68,7 @@ _CALLED = re.compile(r"(?:\w+\.)*([^\W\d]\w*)\(")
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """The operations that one box stands for, and the name of what was called."""
+    """The operations that one box stands for, and the name of the called function."""
 
     name: str
     nodes: list[int]
@@ -87,7 +87,7 @@ Opened = Callable[[str, int], bool]
 
 
 def openable(function: Function) -> frozenset[str]:
-    """Return the names of what can be opened: compositions, and rows that hold functions.
+    """Return the names that can be opened: compositions, and primitives that hold functions.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def fitting(function: Function, order: Sequence[int], limit: int) -> list[Compos
 
 
 def _to(depth: int) -> Opened:
-    """Return what opens that many levels."""
+    """Return the predicate that opens compositions down to a depth."""
     return lambda _, level: level < depth
 
 

@@ -139,7 +139,7 @@ def _carrying(
     values: Sequence[Any],
     cotangents: Mapping[int, Any],
 ) -> Diagram:
-    """Return a full picture with the numbers at the arrows in place of the boxes."""
+    """Return a full picture with values at the arrows instead of in the boxes."""
     boxes = list(picture.boxes)
     for position, node in drawn.carriers.items():
         bar = cotangents.get(node)

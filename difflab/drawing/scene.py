@@ -299,7 +299,7 @@ def _draw(drawn: Scene, picture: Diagram, layout: _Layout, by: XY) -> None:
 def _fitted(
     drawn: Scene, box: DiagramBox, tail: float, centre: XY, size: XY, horizontal: bool
 ) -> tuple[XY, XY]:
-    """Draw the piece of arrow that carries numbers; return the box's own centre and size."""
+    """Draw the piece of arrow that carries values; return the box's own centre and size."""
     if not tail:
         return centre, size
     x, y = centre

@@ -151,7 +151,7 @@ WIDEST = 1500.0
 def picture(
     function: Function, index: Mapping[int, int], names: Mapping[int, str]
 ) -> dict[str, Any]:
-    """Return the boxes, arrows and size of the graph of a function of numbers.
+    """Return the boxes, arrows and size of the graph of a function of scalars.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def _size(box: DiagramBox, name: str) -> XY:
 
 
 def _collapsed(box: DiagramBox) -> bool:
-    """Whether a box stands for several nodes, whose numbers have no room in it."""
+    """Whether a box stands for several nodes, so that their values do not fit in it."""
     return len(box.nodes) > 1
 
 
@@ -228,7 +228,7 @@ def _boxes(drawn: Diagram, placement: Placement, index: Mapping[int, int]) -> li
 
 
 def _runs(numbers: list[int]) -> list[list[int]]:
-    """Return sorted numbers as the first and the number of those that follow each other."""
+    """Return sorted integers as runs of consecutive ones: the first of each and its length."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == sum(runs[-1]):
@@ -282,7 +282,7 @@ class Content:
 
 
 def content(function: Function, point: Mapping[str, Any]) -> Content:
-    """Return what the page of a function at a point is filled with.
+    """Return the content of the page of a function at a point.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ def _from_the_start(place: Any, size: int) -> Any:
 
 
 def _put(line: Sequence[Any], places: Sequence[Any], size: int) -> list[Any]:
-    """Return what elements at indices add up to."""
+    """Return a list of zeros with elements added at computed indices."""
     wanted = [_from_the_start(place, size) for place in places]
     found: list[Any] = [0.0] * size
     for place, element in zip(wanted, line, strict=True):
@@ -334,7 +334,7 @@ def _by_lines(compute: Callable[[list[Any]], Any]) -> Callable[..., Array]:
 
 
 def _folded(row: Primitive) -> Callable[..., Array]:
-    """Return the reduction by an operation of two numbers, from the first element to the last."""
+    """Return the reduction by a binary operation, from the first element to the last."""
     return _by_lines(partial(reduce, row))
 
 
@@ -385,7 +385,7 @@ def _transform(form: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _angle(k: int, n: int) -> tuple[float, float]:
-    """Return cos 2πk/n and sin 2πk/n, exact at quarters of a turn."""
+    """Return cos 2πk/n and sin 2πk/n, exact at multiples of π/2."""
     import mpmath
 
     with mpmath.workdps(30):

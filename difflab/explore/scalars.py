@@ -43,7 +43,7 @@ LARGEST = 20_000
 
 
 def scalar_function(function: Function) -> Function:
-    """Return a function of numbers that computes every element on its own.
+    """Return a function of scalars that computes every element on its own.
 
     Names and source locations are kept; the inputs are ``x[0]``, ``x[1]``, … of an array ``x``.
 
@@ -74,7 +74,7 @@ def element_names(name: str, shape: Shape) -> list[str]:
 
 
 class _Nodes(ElementInterpreter):
-    """Values are NumPy object arrays of nodes of a graph, and of numbers."""
+    """Interpreter whose values are NumPy object arrays of nodes and numbers."""
 
     def _make(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive in FORMS:
@@ -95,7 +95,7 @@ class _Elements:
         self.values: list[Any] = [None] * len(source.graph)
 
     def function(self) -> Function:
-        """Return the function of numbers."""
+        """Return the function of scalars."""
         graph, builder, values = self.graph, self.builder, self.values
         inputs = [
             each
@@ -142,7 +142,7 @@ class _Elements:
         )
 
     def _operation(self, node: int, row: Primitive) -> Callable[..., Any]:
-        """Return an operation on elements; what takes the order of its own elements sorts them."""
+        """Return an operation on elements; those that depend on their order sort them."""
         params = self.graph.params(node)
         if row is take_along:
             x, places = self.graph.arguments(node)
@@ -209,7 +209,7 @@ class Unrolled:
 
 
 def unrolled(function: Function, point: Mapping[str, Any]) -> Unrolled:
-    """Write out loops with a condition: turns that are not taken are branches not taken.
+    """Unroll loops with a condition; each iteration is a branch on the condition.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def unrolled(function: Function, point: Mapping[str, Any]) -> Unrolled:
 
 
 class _Counted(ArrayInterpreter):
-    """Values at one point, and how many turns of each loop to write out, in the loops' order."""
+    """Values at a point, and how many iterations of each loop to unroll, in the loops' order."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -292,7 +292,7 @@ def _written_out(
     args: Args,
     params: Params,
 ) -> int | None:
-    """Append the turns of a loop; after the last one its condition must not hold."""
+    """Append the iterations of a loop; after the last one its condition must not hold."""
     loop = _loop_of(row)
     if loop is None:
         return None
@@ -314,5 +314,5 @@ def _written_out(
 
 
 def _chosen(going: Node, after: Sequence[Any], before: Sequence[Any]) -> list[Any]:
-    """Return what a turn leaves, or what was before it if it is not taken."""
+    """Return the values after an iteration, or those before it if its condition fails."""
     return [where(going, new, old) for new, old in zip(after, before, strict=True)]

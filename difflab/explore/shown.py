@@ -116,7 +116,7 @@ def refused(message: str, above: str, policy: str) -> str:
 
 
 def _filled(name: str, *, policy: str, **parts: str) -> str:
-    """Return a page with its style, and the policy that allows what is its own."""
+    """Return a page with its style and a content security policy for its own scripts."""
     rules = f"default-src 'none'; style-src 'unsafe-inline'; {policy}"
     style = f"{_colours()}\n{_file('style.css')}"
     return Template(_file(name)).substitute(parts, policy=rules.rstrip("; "), style=style)

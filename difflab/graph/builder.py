@@ -374,7 +374,7 @@ class Builder:
         return True in [boolean[opcode[node]] for node in args]
 
     def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Turn truth values into 0 and 1 where `primitive` takes numbers."""
+        """Convert truth values to 0 and 1 where `primitive` takes numbers."""
         if primitive is as_number:
             return args
         return tuple(
@@ -385,7 +385,7 @@ class Builder:
         )
 
     def _as_truths(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Turn numbers into truth values where `primitive` takes those."""
+        """Convert numbers to truth values where `primitive` takes those."""
         return tuple(
             node
             if position not in primitive.truths or self.boolean[self.opcode[node]]

@@ -132,7 +132,7 @@ def _operation_count(function: Function) -> int:
 
 
 def may_be_long(row: Primitive) -> bool:
-    """Return whether a row is a loop of many operations, or of an unknown number of turns."""
+    """Return whether a primitive is a loop of many, or of unknown, iterations."""
     held = row.holds
     if isinstance(held, Loop):
         return held.steps * operation_count(held.body) >= LONG

@@ -135,7 +135,7 @@ def _generators(function: Callable[..., Any]) -> list[Any]:
 
 
 def _named(function: Any) -> Iterator[Any]:
-    """Yield what code and the functions that it calls name, and the attributes of objects."""
+    """Yield the objects that code and the functions that it calls refer to."""
     yield from _attributes(function)
     todo, seen = [function, _call_of(function)], dict[int, Any]()
     while todo:

@@ -91,7 +91,7 @@ class Function(Views):
         text: str | None = None,
         arguments: Arguments | None = None,
     ) -> Function:
-        """Freeze what `outputs` need of `builder` into a function."""
+        """Freeze the nodes of `builder` that `outputs` need into a function."""
         graph, kept = builder.graph().pruned(outputs)
         by_name = dict(zip(graph.names.values(), graph.names, strict=True))
         nodes = map(by_name.__getitem__, map(builder.names.__getitem__, inputs))

@@ -127,7 +127,7 @@ def is_users_file(file: str) -> bool:
 
 
 def _kept(value: Any) -> list[Any]:
-    """Return the numbers of a variable as they are now: nodes by their id, arrays as copies."""
+    """Return a snapshot of a variable: nodes by their id, arrays as copies."""
     leaves = flatten(value)[0] if is_container(value) else [value]
     return [_leaf(leaf) for leaf in leaves[:64]]
 

@@ -31,7 +31,7 @@ class Precision(IntEnum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of arrays of such numbers."""
+        """The dtype of arrays of this precision."""
         return FLOAT32 if self is Precision.SINGLE else FLOAT64
 
 

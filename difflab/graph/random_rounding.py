@@ -70,7 +70,7 @@ class RandomRounding(ArrayInterpreter):
         return self.moved(super().constant(value, name))
 
     def moved(self, value: Any, *, keep_integers: bool = True) -> Any:
-        """Return numbers that are moved, but integers of the dtype if they are kept."""
+        """Perturb values randomly; integers are unchanged if they are exact in the dtype."""
         value = np.asarray(value)
         if value.dtype not in (np.float64, np.float32):
             return value
@@ -83,7 +83,7 @@ class RandomRounding(ArrayInterpreter):
 
 
 def told_apart(one: float, other: float) -> tuple[str, str]:
-    """Return two numbers with as many digits as show that they differ.
+    """Return the texts of two numbers with enough digits to show that they differ.
 
     Examples
     --------

@@ -83,7 +83,7 @@ Integers = tuple[int, ...]
 
 @dataclass(slots=True)
 class Statics:
-    """What a call says beside its arguments.
+    """Static arguments of a call: integers, axis, shape and indices.
 
     Attributes
     ----------

@@ -67,7 +67,7 @@ def listed(parts: Sequence[Node]) -> Node:
 
 
 def indexed(builder: Builder, node: int, key: IndexKey, span: tuple[int, int]) -> int:
-    """Return a value at a key: what a list has there, the value itself, or an operation."""
+    """Return a value indexed by a key: an element of a list, the value itself, or an operation."""
     shape = builder.shape(node)
     (place, *more) = key
     if isinstance(place, int) and not more:
@@ -138,7 +138,7 @@ def _elements(part: Node) -> list[Node]:
 
 
 def scattered(parts: Sequence[Node], places: Sequence[RawKey], shape: Shape) -> Node:
-    """Return zeros of `shape` with every part added at its place.
+    """Return zeros of `shape` with every part added at its indices.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def is_maximum(x: Node, axes: tuple[int, ...] | None) -> Node:
 
 
 def drawn(row: Primitive, key: Node, sizes: tuple[int, ...] | None) -> Node:
-    """Return random numbers of a key, or of each of a stack of keys, of a shape; or keys."""
+    """Return random values, or keys, of a shape for a key or for each of a stack of keys."""
     shape = sizes or ()
     if key.shape[-1:] != (2,) or min(shape, default=0) < 0:
         raise ShapeError(

@@ -1,4 +1,4 @@
-"""What a request computes, in a process that is stopped at its limits."""
+"""Computation of a request, in a process that is stopped at its limits."""
 
 from __future__ import annotations
 

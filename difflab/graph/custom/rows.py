@@ -200,7 +200,7 @@ _kept = lru_cache(KEPT)(lambda key, call, shapes: _Site(call, shapes))
 
 
 def _attempt(rule: Callable[..., Any], context: Context, *values: Any) -> Any:
-    """Return what a rule records on nodes; None if it needs arrays."""
+    """Return the nodes that a rule records; None if it needs arrays."""
     try:
         return rule(context, *values)
     except Exception:  # the user's code may fail in any way on values that are not numbers
@@ -255,7 +255,7 @@ def _required(recorded: Function | None, name: str) -> Function:
 
 
 def _opened_row(recorded: Function, args: Sequence[Node]) -> Node:
-    """Append what a row computes in primitive operations."""
+    """Append the primitive operations that a custom function consists of."""
     builder = args[0].builder
     (found,) = inline(recorded, builder, [arg.id for arg in args])
     return Node(builder, builder.spread(found, recorded.output_shapes[0]))
@@ -317,7 +317,7 @@ def unpacked(whole: Node, shapes: Sequence[Shape], single: bool = False) -> list
 
 
 def _on(builder: Builder, value: Any) -> Node:
-    """Return a value as a node; numbers and arrays become constants of their shape."""
+    """Convert a value to a node; numbers and arrays become constants of their shape."""
     if isinstance(value, Node):
         return value
     shape = shape_of(value)

@@ -101,7 +101,7 @@ class _Scaling:
     def written(
         self, builder: Builder, node: int, row: Primitive, args: Args, params: Params
     ) -> int | None:
-        """Rule of `rewrite`: append what gives the value together with its power of two."""
+        """Rule of `rewrite`: append a value without its power of two, whose exponent is recorded."""
         if node < self.first:
             return None
         exponent_of = self.exponents.get
@@ -144,7 +144,7 @@ class _Scaling:
         return self.builder.emit(multiply, (self.builder.constant(scale), node))
 
     def _product(self, a: Scaled, b: Scaled) -> Scaled:
-        """Multiply; what is multiplied by a power of two is not, but takes it along."""
+        """Multiply; powers of two are not multiplied but carried along."""
         for (factor, held), (node, exponent) in ((a, b), (b, a)):
             more = self._exponent(factor)
             if more:

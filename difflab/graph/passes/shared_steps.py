@@ -50,7 +50,7 @@ def steps_once(function: Function) -> Function:
 
 @dataclass(frozen=True)
 class _LoopPart:
-    """What a loop returns, as a part of what a merged loop returns.
+    """The outputs of a loop as a part of the outputs of a merged loop.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
 
 
 def _sums(graph: Graph) -> Nodes:
-    """Return the additions and subtractions of numbers."""
+    """Return the additions and subtractions of scalars."""
     return np.flatnonzero(graph.scalars() & graph.applies(add, subtract))
 
 
@@ -96,7 +96,7 @@ def _last(size: int, sums: Nodes, below: NDArray[np.int32]) -> Nodes:
 
 
 def balanced(function: Function) -> Function:
-    """Return a function whose long sums of numbers add in pairs, and pairs of pairs.
+    """Return a function whose long scalar sums are pairwise summations.
 
     In a sum of n terms that is added from the first to the last, most terms are n additions away
     from the total, and all of these are computed again when the term changes; in a tree it is

@@ -241,6 +241,6 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
 
 @cache
 def _rules() -> Mapping[int, Callable[..., Any]]:
-    """Return the operations by CasADi's numbers."""
+    """Return the operations by CasADi's opcodes."""
     casadi = require("casadi", EXTRA)
     return {getattr(casadi, f"OP_{name}"): compute for name, compute in _OPERATIONS.items()}

@@ -64,7 +64,7 @@ def checked_name(name: str, what: str) -> str:
 
 
 def cleaned_name(name: str) -> str:
-    """Return a name with ``_`` for what a name of difflab's language cannot contain.
+    """Return a name with ``_`` for each character that difflab's language does not allow.
 
     Examples
     --------
@@ -127,7 +127,7 @@ _SPECIAL = frozenset(
 
 @dataclass(frozen=True)
 class Source:
-    """What a function was read from, evaluated by the library that it belongs to.
+    """The source of a function, evaluated by the library that it comes from.
 
     Attributes
     ----------

@@ -207,7 +207,7 @@ def _sum(reader: _Reader, expression: Any, *terms: Node) -> Node:
 
 
 def _negated(reader: _Reader, node: Node) -> Node | None:
-    """Return what a node negates; None if it is no negation and no negative constant."""
+    """Return the operand of a negation, or the absolute value of a negative constant; else None."""
     builder = reader.builder
     if builder.primitive(node.id) is rows.negative:
         return Node(builder, builder.arguments(node.id)[0])

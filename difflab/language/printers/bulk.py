@@ -1,4 +1,4 @@
-"""The lines of a function of numbers, row by row rather than node by node.
+"""Lines of a function of scalars, printed by primitive rather than node by node.
 
 A function of a million operations has few kinds of them. The texts of all operations of one kind,
 whose operands need the same parentheses, are formatted together, the deepest operations of each

@@ -274,7 +274,7 @@ class CPrinter(BracesPrinter, PackedPrinter):
 
 
 def _places(shapes: Sequence[Shape]) -> list[tuple[int, int | None]]:
-    """Return where the values of one turn are on a tape, and the sizes of arrays."""
+    """Return the offsets of one iteration's values on a tape, and the sizes of arrays."""
     sizes = [math.prod(shape) for shape in shapes]
     starts = [sum(sizes[:number]) for number in range(len(sizes))]
     return [

@@ -138,7 +138,7 @@ def _has_constant_operations(graph: Graph) -> bool:
 def _computed(
     builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
-    """Compute an operation on numbers: compilers refuse those that are undefined, such as 1/0."""
+    """Fold an operation on constants if it is undefined, such as 1/0: compilers refuse it."""
     values = [builder.number(arg) for arg in args]
     if row.shape is not None or row.boolean or params or not values or None in values:
         return None
@@ -205,7 +205,7 @@ class _Fortran(TranslatedPrinter):
         )
 
     def _uses(self, text: str) -> list[str]:
-        """Return the line that imports what nan and infinities are made of."""
+        """Return the line that imports the intrinsics that create nan and infinities."""
         names = [name for name in ("ieee_quiet_nan", "ieee_positive_inf") if name in text]
         if not names:
             return []
@@ -247,7 +247,7 @@ class _Fortran(TranslatedPrinter):
         return "v" * name.startswith("_") + super().spelled(name).lower()[:50]
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
-        """Return the parts of a node; what begins with a minus needs parentheses in a product."""
+        """Return the parts of a node; a leading minus needs parentheses in a product."""
         parts, level = super().describe(node)
         begins = parts[0]
         negative = isinstance(begins, str) and begins.startswith("-")

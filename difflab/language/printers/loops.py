@@ -139,7 +139,7 @@ def _forward(loop: WrittenLoop) -> Loop | WhileLoop:
 
 
 def _bound(loop: WrittenLoop) -> int:
-    """Return how many inputs of a step have values of their own at each turn."""
+    """Return how many inputs of a step differ between iterations."""
     if isinstance(loop, Loop):
         return loop.carries + loop.arrays
     return len(_forward(loop).output_shapes)

@@ -1,4 +1,4 @@
-"""Which values of a function get a name in straight-line code, and which are written in place.
+"""Choice of the values that get a variable in straight-line code; others are printed inline.
 
 A number that is read once is a part of the expression that reads it; an array that is read once
 is computed in the loop that reads it, so that `sum(sin(x)*x)` is one loop, without memory.

@@ -29,7 +29,7 @@ Target = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """Where a while loop keeps its values: variables for them, for their number and for room."""
+    """Variables of the tape of a while loop: the values, their count and the capacity."""
 
     values: str
     turns: str
@@ -136,7 +136,7 @@ def _stored(
 def _repeated(
     printer: StraightLinePrinter, loop: Loop | WhileLoop, values: Sequence[str], out: str
 ) -> None:
-    """Write a loop; what it carries has variables of its own."""
+    """Print a loop; its carried values have variables of their own."""
     if isinstance(loop, WhileLoop):
         carried = _while(printer, loop, values, None)
         _results(printer, carried, loop.output_shapes, out)

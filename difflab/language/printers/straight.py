@@ -120,7 +120,7 @@ class StraightLinePrinter(ExpressionPrinter):
         """Return the line that defines a number, with ``%s`` for its name and its value."""
 
     def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:
-        """Declare numbers, in a language that declares them apart."""
+        """Declare scalars, in a language with separate declarations."""
 
     def scalar(self, name: str, value: str, row: Primitive | None) -> str:
         """Return the line that defines the result of a row."""
@@ -184,7 +184,7 @@ class StraightLinePrinter(ExpressionPrinter):
 
     @abstractmethod
     def tape(self, shapes: Sequence[Shape]) -> Tape:
-        """Write the beginning of a tape that keeps values of these shapes at each turn."""
+        """Declare a tape that stores values of these shapes in each iteration."""
 
     @abstractmethod
     def keep(self, tape: Tape, names: Sequence[str]) -> None:
@@ -192,7 +192,7 @@ class StraightLinePrinter(ExpressionPrinter):
 
     @abstractmethod
     def unwind(self, tape: Tape) -> tuple[str, list[str]]:
-        """Return the head of a loop over a tape, the last turn first, and the values' names."""
+        """Return the head of a loop over a tape in reverse order, and the names of its values."""
 
     otherwise: str
     """The head of the other branch."""
@@ -218,7 +218,7 @@ class StraightLinePrinter(ExpressionPrinter):
         return self.expression(node)
 
     def value(self, node: int, text: str) -> str:
-        """Return a number: the text of a node, or what it is as a number if it is a truth value."""
+        """Return the text of a node as a number; truth values are converted."""
         return text
 
     def at(self, name: str, affine: tuple[int, Shape], counters: Sequence[str]) -> str:
@@ -372,7 +372,7 @@ class StraightLinePrinter(ExpressionPrinter):
         return name
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
-        """Return the parts and the precedence of a node; of a copy, those of what it copies."""
+        """Return the parts and the precedence of a node; for a copy, those of its source."""
         while self.fused[node] and is_copy(self, node):
             (node,) = self.view.children[node]
         return super().describe(node)

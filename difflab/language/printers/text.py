@@ -165,7 +165,7 @@ class _Text(ExpressionPrinter):
         return other
 
     def _warn(self) -> None:
-        """Name the operations that the language cannot spell, and what they consist of."""
+        """Warn about operations that the language lacks, naming those that are printed instead."""
         for row in self.graph.primitives:
             if not isinstance(row.rule, Custom) or isinstance(row.holds, WrittenLoop):
                 continue

@@ -84,7 +84,7 @@ class TranslatedPrinter(PackedPrinter):
         return self.notation.literal(value)
 
     def value(self, node: int, text: str) -> str:
-        """Return a number: what a node is, or 1 or 0 for a truth value."""
+        """Return the text of a node as a number, 1 or 0 for a truth value."""
         row = self.view.rows[node]
         if row is None or not row.boolean:
             return text
@@ -95,7 +95,7 @@ class TranslatedPrinter(PackedPrinter):
         return f"{text} {self.notation.unequal} {self.notation.literal(0.0)}"
 
     def condition(self, node: int) -> str:
-        """Return a truth value: what a node is, or whether it is not 0."""
+        """Return the text of a node as a truth value; a number is compared with 0."""
         row, text = self.view.rows[node], self.expression(node)
         return text if row is not None and row.boolean else self.truth(text)
 
@@ -186,7 +186,7 @@ class TranslatedPrinter(PackedPrinter):
         raise NotImplementedError
 
     def unwind(self, tape: Tape) -> tuple[str, list[str]]:
-        """Return the head of a loop over a tape, and the names of its values at a turn."""
+        """Return the head of a loop over a tape, and the names of its values in an iteration."""
         turn, start = self.fresh.numbered("t"), 0
         names = [self.fresh.numbered("t") for _ in tape.shapes]
         head, *lines = self.turned(tape, turn)
@@ -197,5 +197,5 @@ class TranslatedPrinter(PackedPrinter):
         return f"\n{self.indent * 2}".join([head, *lines]), names
 
     def turned(self, tape: Tape, turn: str) -> list[str]:
-        """Return the head of a loop over a tape, the last turn first, and what names a turn."""
+        """Return the head of a loop over a tape in reverse order, and the loop variable."""
         raise NotImplementedError

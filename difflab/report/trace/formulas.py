@@ -262,7 +262,7 @@ def _slot(name: str) -> str:
 
 
 class Rules:
-    """Cache of the formulas of operations, and what evaluates them."""
+    """Cache of the formulas of operations and of their derivatives."""
 
     def __init__(self, on: ArrayInterpreter) -> None:
         self._on = on
@@ -342,7 +342,7 @@ class Rules:
 
 
 def operation_at(graph: Graph, node: int) -> IsolatedOperation:
-    """Return the operation of a node, apart from its place."""
+    """Return the operation of a node without its position in the graph."""
     primitive = graph.primitive(node)
     if primitive is None:
         raise ValueError("inputs and constants are not operations")

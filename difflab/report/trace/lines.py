@@ -107,7 +107,7 @@ def _callers(function: Function, node: int) -> list[str]:
 
 
 def _ordered(function: Function, order: Sequence[int], closed: Sequence[Composition]) -> list[Line]:
-    """Return the lines by level: first what needs inputs only, then what needs that."""
+    """Return the lines sorted by their distance from the inputs."""
     graph = function.graph
     operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
     box_of = {node: place for place, each in enumerate(closed) for node in each.nodes}
@@ -197,10 +197,10 @@ LARGEST = 20_000
 def with_turns(
     function: Function, values: Sequence[Any], opened: Collection[str], on: ArrayInterpreter
 ) -> tuple[Function, set[int]]:
-    """Return the function at a point with turns in place of loops, and the loops' locations.
+    """Return the function at a point with its loops unrolled, and the loops' locations.
 
-    Its derivatives at the point are those of the function: a branch is the one that is chosen, and
-    a loop takes the turns that it takes there.
+    Its derivatives at the point are those of the function: a branch is the selected one, and
+    a loop has as many iterations as it has there.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _opens(row: Primitive, opened: Collection[str]) -> bool:
 
 
 class _Turns:
-    """Appends the turns of a control node to a graph."""
+    """Appends the iterations of a control node to a graph."""
 
     def __init__(self, builder: Builder, on: ArrayInterpreter, name: str) -> None:
         self.builder, self.on, self.name = builder, on, name
@@ -305,7 +305,7 @@ class _Turns:
     def _visited(
         self, loop: WhileLoop, args: list[Node], values: Sequence[Any]
     ) -> list[list[Node]]:
-        """Return the values that the loop carries before each of its turns and after the last."""
+        """Return the values that the loop carries before each iteration and after the last."""
         count = len(loop.output_shapes)
         visited = [args[:count]]
         for _, going in loop.visited(self.on, values, ()):

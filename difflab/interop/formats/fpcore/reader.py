@@ -1,4 +1,4 @@
-"""FPCore to functions, with an explicit stack of what is to be computed."""
+"""FPCore to functions, with an explicit stack of pending expressions."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class _Reader:
     def _properties(
         self, at: Expression, items: Sequence[Expression]
     ) -> tuple[Mapping[str, Expression], Expression]:
-        """Return pairs of a property and its value, and what follows them."""
+        """Return the properties with their values, and the expressions after them."""
         rest, found = list(items), {}
         while len(rest) > 1 and isinstance(rest[0], Atom) and rest[0].text.startswith(":"):
             found[rest[0].text] = rest[1]
@@ -350,7 +350,7 @@ def _half_away(x: Any) -> Any:
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    """Return what the multiple of y nearest to x leaves, with exact steps."""
+    """Return the IEEE remainder of x by y, with exact steps."""
     size = rows.absolute(y)
     rest = np.fmod(rows.absolute(x), 2 * size)
     once = rest - size

@@ -64,13 +64,13 @@ def _run(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
 
 
 def _value(value: Any) -> Any:
-    """Return an array of NumPy; traced values and the keys of random numbers stay."""
+    """Convert to a NumPy array; traced values and random keys are unchanged."""
     plain = isinstance(getattr(value, "dtype", np.dtype(float)), np.dtype)
     return np.asarray(value) if plain and not isinstance(value, Node) else value
 
 
 def _widened(value: Any) -> Any:
-    """Return floats of two bytes, which no graph holds, as the same numbers in float64."""
+    """Convert floats of two bytes, which no graph holds, to float64."""
     if not isinstance(value, np.ndarray | np.generic) or value.dtype.itemsize != 2:
         return value
     return value.astype(np.float64) if value.dtype.kind in "fV" else value

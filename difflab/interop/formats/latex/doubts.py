@@ -1,4 +1,4 @@
-"""What print leaves open: readings that are errors, because another one is as likely."""
+"""Ambiguous notation, which is refused because another reading is as likely."""
 
 from __future__ import annotations
 

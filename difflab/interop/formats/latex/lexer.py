@@ -26,7 +26,7 @@ _RAW = re.compile(r"\s*\{([^{}\\]*(?:\\[ _,][^{}\\]*)*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: what it is, its text and where it stands."""
+    """A token: its kind, its text and its position."""
 
     kind: str
     text: str
@@ -35,12 +35,12 @@ class Token:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The place in the source."""
+        """The span in the source."""
         return self.start, max(self.end, self.start + 1)
 
 
 class Lexer:
-    r"""Reads one token at a time, because what a token is depends on what is read.
+    r"""Reads one token at a time, because the kind of a token depends on its context.
 
     In LaTeX the argument of ``x^23`` is one digit.
 

@@ -1,4 +1,4 @@
-"""Reads LaTeX's mathematics token by token, with an explicit stack of what is open."""
+"""Parser of LaTeX's mathematics, token by token, with an explicit stack of open frames."""
 
 from __future__ import annotations
 
@@ -402,7 +402,7 @@ class LatexReader(FrameStack):
             self.fail("'&' separates the cells of cases and matrices", token)
 
     def _keep_cell(self, token: Token) -> None:
-        """Move what was read into the last row of the table."""
+        """Move the operands so far into the last row of the table."""
         top = self.top
         cell = Frame(FrameKind.GROUP, token, top.finish, function=top.function)
         cell.items, top.items, top.function = top.items, [], ""

@@ -57,7 +57,7 @@ class Operand:
 
 
 class FrameKind(Enum):
-    """What is open."""
+    """Kinds of open brackets, commands and environments."""
 
     STATEMENTS = auto()
     GROUP = auto()
@@ -72,7 +72,7 @@ class FrameKind(Enum):
 
 @dataclass(slots=True)
 class Frame:
-    r"""Something open: what closes it, and what was read in it.
+    r"""An open bracket, command or environment: its closing token and its operands so far.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Frame:
 
     @property
     def rope(self) -> Rope:
-        """The translation of what was read."""
+        """The translation of the operands so far."""
         return [item.rope if isinstance(item, Operand) else item for item in self.items]
 
     @property
@@ -130,7 +130,7 @@ class Translation:
     spans: list[tuple[int, int]]
 
     def source(self, span: tuple[int, int]) -> tuple[int, int]:
-        """Return the place in the LaTeX of a place in the program."""
+        """Map a span of the program to the span in the LaTeX source."""
         first = max(bisect_right(self.offsets, span[0]) - 1, 0)
         last = max(bisect_right(self.offsets, max(span[1] - 1, span[0])) - 1, first)
         covered = self.spans[first : last + 1] or [(0, 1)]
@@ -162,7 +162,7 @@ _DEFINES = re.compile(r"\s*&?\s*=")
 
 
 class FrameStack:
-    """Appends operands, and opens and closes what they stand in."""
+    """Appends operands, and opens and closes the frames that contain them."""
 
     def __init__(self, text: str, variables: Collection[str] = ()) -> None:
         self.text = text
@@ -173,11 +173,11 @@ class FrameStack:
 
     @property
     def top(self) -> Frame:
-        """What was opened last."""
+        """The innermost frame."""
         return self.frames[-1]
 
     def fail(self, message: str, token: Token, hint: str | None = None) -> NoReturn:
-        """Raise an error that names the place."""
+        """Raise an error that marks the location."""
         raise ParseError(message, text=self.text, span=token.span, hint=hint)
 
     # --- operands -------------------------------------------------------------------------
@@ -279,13 +279,13 @@ class FrameStack:
             self.operand(Operand([("(", *where), frame.rope, (")", *where)]), frame.opener)
 
     def content(self, frame: Frame) -> Rope:
-        """Return what stands between brackets, which must be something."""
+        """Return the content of a pair of brackets, which must not be empty."""
         if not frame.items:
             self.fail("nothing stands between the brackets", frame.opener)
         return frame.rope
 
     def atom(self, frame: Frame) -> Rope:
-        """Return what stands in a frame, in brackets unless it is one number or name."""
+        """Return the content of a frame, in brackets unless it is one number or name."""
         content = self.content(frame)
         while len(content) == 1 and isinstance(content[0], list):
             content = content[0]
@@ -319,7 +319,7 @@ class FrameStack:
         self.frames.append(Frame(FrameKind.FUNCTION, token, lambda frame: None, function=name))
 
     def before_argument(self, token: Token) -> bool:
-        """Read what stands before the argument of a function; return whether `token` did."""
+        """Read an exponent, index or bracket of a call; return whether `token` begins one."""
         call = self.top
         if token.text in ("^", "_"):
             if (call.power if token.text == "^" else call.base) is not None:

@@ -1,4 +1,4 @@
-"""Formulas of several of ONNX's operators, for what it lacks, as accurate as one would be."""
+"""Functions that ONNX lacks, as accurate formulas of several of its operators."""
 
 from __future__ import annotations
 

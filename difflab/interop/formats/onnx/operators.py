@@ -31,7 +31,7 @@ class Model(Protocol):
         """Return the node of a value."""
 
     def static(self, name: str) -> np.ndarray[Any, Any]:
-        """Return numbers that are known when the model is read."""
+        """Return an array that is static."""
 
     def whole(self, name: str) -> bool:
         """Return whether a value consists of integers."""
@@ -55,7 +55,7 @@ def _folded(compute: Callable[..., Any]) -> Rule:
 
 
 def _shaped(compute: Callable[..., Any], **defaults: float) -> Rule:
-    """Return the rule of a function of one input whose attributes are numbers."""
+    """Return the rule of a function of one input with numeric attributes."""
 
     def rule(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
         settings = {name: given.get(name, value) for name, value in defaults.items()}

@@ -122,7 +122,7 @@ def _diag(model: Model, names: Names, shapes: Any, out: Shape) -> str:
 
 
 def _placed(model: Model, names: Names, places: Any, shape: Shape) -> str:
-    """Return zeros to which the elements of values are added, each at its place.
+    """Return zeros with the elements of values added, each at its index.
 
     Each addend takes one element for every place: the first that belongs there, the second, …
     """

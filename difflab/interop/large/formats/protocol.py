@@ -1,4 +1,4 @@
-"""What a format of points or of results provides, and the checks that formats share."""
+"""The interface of formats of points and results, and code that formats share."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def check_points(shape: Sequence[int], dtype: np.dtype[Any], n: int, name: str) 
 
 
 def real_points(values: Array) -> NDArray[np.float64]:
-    """Return real numbers as float64, without a copy if they are that already."""
+    """Convert real values to float64, without a copy if they are that already."""
     return host_reals(values, "the array of points", PointError)
 
 
