@@ -101,7 +101,7 @@ class _Scaling:
     def written(
         self, builder: Builder, node: int, row: Primitive, args: Args, params: Params
     ) -> int | None:
-        """Rule of `rewrite`: append a value without its power of two, whose exponent is recorded."""
+        """Rule of `rewrite`: append a value without its power of two, which is recorded."""
         if node < self.first:
             return None
         exponent_of = self.exponents.get

@@ -138,7 +138,7 @@ def _has_constant_operations(graph: Graph) -> bool:
 def _computed(
     builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
-    """Fold an operation on constants if it is undefined, such as 1/0: compilers refuse it."""
+    """Fold operations on constants: compilers refuse undefined ones, such as 1/0."""
     values = [builder.number(arg) for arg in args]
     if row.shape is not None or row.boolean or params or not values or None in values:
         return None
