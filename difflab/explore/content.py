@@ -27,7 +27,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE
-from difflab.language.printers.javascript import Code, code
+from difflab.language.printers.javascript import JavaScriptCode, code
 from difflab.primitives import absolute, where
 from difflab.report.heading import heading
 from difflab.report.trace.formulas import IsolatedOperation, OperationFormula, Rules, operation_at
@@ -117,7 +117,7 @@ class Operations:
 
     def _function(self, function: Function) -> tuple[str, str]:
         """Return a function of the script, and its expression: empty where it has statements."""
-        found: Code = code(function)
+        found: JavaScriptCode = code(function)
         self._members |= found.members
         self._definitions |= found.definitions
         (result,) = found.results

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from difflab.language.parser import Parser
 
 __all__ = [
-    "Frame",
+    "OpenBracket",
     "along",
     "at",
     "close_list",
@@ -47,7 +47,7 @@ _DEEPEST = 32
 _DIGITS = 15
 
 
-class Frame(NamedTuple):
+class OpenBracket(NamedTuple):
     """An open bracket: its function, the operands below it, starts of call and bracket."""
 
     function: Primitive | ArrayCall | None
@@ -63,7 +63,7 @@ def open_list(parser: Parser, kind: int, start: int, end: int) -> None:
     inside = parser.operators[-1] == _OPEN and function is not ITERATE
     first = frame is not None and len(parser.nodes) == frame.base
     if not isinstance(function, ArrayCall) or not function.lists or not inside or first:
-        parser.frames.append(Frame(LIST, len(parser.nodes), start, start))
+        parser.frames.append(OpenBracket(LIST, len(parser.nodes), start, start))
         parser.prefix(_BRACKET, start, end)
         return
     _static(parser).integers = _read_integers(parser.text, parser.tokens, start)
@@ -72,7 +72,7 @@ def open_list(parser: Parser, kind: int, start: int, end: int) -> None:
 
 def open_outputs(parser: Parser, kind: int, start: int, end: int) -> None:
     """Open the list of the outputs."""
-    parser.frames.append(Frame(None, len(parser.nodes), start, start))
+    parser.frames.append(OpenBracket(None, len(parser.nodes), start, start))
     parser.prefix(kind, start, end)
 
 
@@ -178,7 +178,7 @@ def list_is_last(parser: Parser, kind: int, start: int, end: int) -> None:
     raise complaints.after_list(parser.text, (start, end))
 
 
-class _Reader:
+class _IntegerReader:
     """Reader of the tokens up to the closing bracket, one at a time."""
 
     def __init__(self, text: str, tokens: Tokens, opener: int) -> None:
@@ -247,7 +247,7 @@ def _read_shape(text: str, tokens: Tokens, opener: int) -> tuple[int, ...]:
     ParseError
         If it is not a list of positive integers, or has too many elements or axes.
     """
-    reader = _Reader(text, tokens, opener)
+    reader = _IntegerReader(text, tokens, opener)
     shape: list[int] = []
     more = reader.kind != TokenKind.UNBRACKET
     while more:
@@ -273,7 +273,7 @@ def _read_integers(text: str, tokens: Tokens, opener: int) -> tuple[int, ...]:
     ParseError
         If it is not a list of integers, or an empty one.
     """
-    reader = _Reader(text, tokens, opener)
+    reader = _IntegerReader(text, tokens, opener)
     if reader.kind == TokenKind.UNBRACKET:
         raise reader.complaint("empty brackets", (opener, reader.end))
     integers: list[int] = []
@@ -299,7 +299,7 @@ def _read_key(
     ParseError
         If an index is out of bounds, a slice is empty, or there are too many indices.
     """
-    reader = _Reader(text, tokens, opener)
+    reader = _IntegerReader(text, tokens, opener)
     key: list[AxisIndex] = []
     if reader.kind == TokenKind.UNBRACKET:
         raise reader.complaint("empty brackets", (opener, reader.end))
@@ -315,14 +315,14 @@ def _read_key(
 
 def _read_raw_key(text: str, tokens: Tokens, opener: int) -> RawKey:
     """Read the indices after ``[`` for a value of a shape that is not yet known."""
-    reader = _Reader(text, tokens, opener)
+    reader = _IntegerReader(text, tokens, opener)
     key = [_parts(reader)[0]]
     while reader.separated():
         key.append(_parts(reader)[0])
     return tuple(key)
 
 
-def _too_many(reader: _Reader, shape: tuple[int, ...]) -> ParseError:
+def _too_many(reader: _IntegerReader, shape: tuple[int, ...]) -> ParseError:
     if shape:
         return reader.complaint(f"too many indices for the shape {list(shape)}")
     hint = "an array input is declared by a line such as x: [100]"
@@ -334,7 +334,7 @@ def _too_many(reader: _Reader, shape: tuple[int, ...]) -> ParseError:
     )
 
 
-def _entry(reader: _Reader, size: int) -> AxisIndex:
+def _entry(reader: _IntegerReader, size: int) -> AxisIndex:
     """Read an index or a slice of an axis of the given size."""
     parts, span = _parts(reader)
     try:
@@ -343,7 +343,7 @@ def _entry(reader: _Reader, size: int) -> AxisIndex:
         raise reader.complaint(str(error), span) from None
 
 
-def _parts(reader: _Reader) -> tuple[tuple[int | None, ...], tuple[int, int]]:
+def _parts(reader: _IntegerReader) -> tuple[tuple[int | None, ...], tuple[int, int]]:
     """Read the integers of an index or a slice; return them and their span."""
     start = reader.start
     parts: list[int | None] = [reader.integer()]

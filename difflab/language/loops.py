@@ -23,7 +23,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.control import Loop, WhileLoop
 from difflab.graph.source import SourceMap
 from difflab.language import complaints
-from difflab.language.brackets import Frame
+from difflab.language.brackets import OpenBracket
 from difflab.language.calls import ITERATE
 from difflab.language.complaints import TextSpan
 from difflab.language.lexer import TokenKind, clean_name
@@ -31,8 +31,8 @@ from difflab.language.open_loops import (
     EXAMPLE,
     Clause,
     LoopScope,
+    LoopSweep,
     OpenLoop,
-    Sweep,
     emitted,
     swept,
 )
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from difflab.language.parser import Parser
 
 __all__ = [
+    "LoopSweep",
     "OpenLoop",
-    "Sweep",
     "backwards",
     "begin",
     "binding",
@@ -228,7 +228,7 @@ def value(parser: Parser, kind: int, start: int, end: int) -> None:
 # The end of a loop.
 
 
-def finish(parser: Parser, frame: Frame, end: int) -> None:
+def finish(parser: Parser, frame: OpenBracket, end: int) -> None:
     """Replace the operands of a frame by the value of a loop or of its sweep."""
     sweep = parser.sweeps.pop(frame.start, None)
     loop = parser.loops.pop()
@@ -243,7 +243,7 @@ def finish(parser: Parser, frame: Frame, end: int) -> None:
     parser.push(emitted(parser.builder, control, arguments, span), *span)
 
 
-def _operands(parser: Parser, frame: Frame) -> tuple[list[int], list[TextSpan]]:
+def _operands(parser: Parser, frame: OpenBracket) -> tuple[list[int], list[TextSpan]]:
     """Remove the operands of a frame from the stacks; return their nodes and spans."""
     base = frame.base
     spans = list(zip(parser.starts[base:], parser.ends[base:], strict=True))
@@ -253,7 +253,7 @@ def _operands(parser: Parser, frame: Frame) -> tuple[list[int], list[TextSpan]]:
 
 
 def _control(
-    parser: Parser, loop: OpenLoop, frame: Frame, span: TextSpan
+    parser: Parser, loop: OpenLoop, frame: OpenBracket, span: TextSpan
 ) -> tuple[Loop | WhileLoop, list[int]]:
     """Return the loop whose next values were read, and its arguments; leave its step."""
     assert loop.around is not None
@@ -273,7 +273,7 @@ def _control(
 # Reverse sweeps.
 
 
-def _begin_sweep(parser: Parser, loop: OpenLoop, frame: Frame, end: int) -> None:
+def _begin_sweep(parser: Parser, loop: OpenLoop, frame: OpenBracket, end: int) -> None:
     """Read ``back to y, a from`` after the next values of a loop."""
     wanted = _wanted(parser, loop)
     span = (frame.start, end)
@@ -281,12 +281,12 @@ def _begin_sweep(parser: Parser, loop: OpenLoop, frame: Frame, end: int) -> None
     if not isinstance(control, WhileLoop):
         message = "only a loop with a condition goes back to names"
         raise parser.error(message, span, _SWEEP_EXAMPLE)
-    parser.sweeps[frame.start] = Sweep(control, arguments, wanted)
+    parser.sweeps[frame.start] = LoopSweep(control, arguments, wanted)
     loop.clause = Clause.COTANGENTS
     parser.state = parser.at_operand
 
 
-def _finish_sweep(parser: Parser, sweep: Sweep, frame: Frame, span: TextSpan) -> None:
+def _finish_sweep(parser: Parser, sweep: LoopSweep, frame: OpenBracket, span: TextSpan) -> None:
     """Replace the cotangents of the last values by those of the names of a sweep."""
     cotangents, spans = _operands(parser, frame)
     shapes = sweep.loop.output_shapes

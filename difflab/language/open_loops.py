@@ -19,7 +19,7 @@ from difflab.language import complaints
 from difflab.language.complaints import TextSpan
 from difflab.language.scope import Scope
 
-__all__ = ["EXAMPLE", "Clause", "LoopScope", "OpenLoop", "Sweep", "emitted", "swept"]
+__all__ = ["EXAMPLE", "Clause", "LoopScope", "LoopSweep", "OpenLoop", "emitted", "swept"]
 
 EXAMPLE = "write iterate(y = 0.5; 100 times; 4*y*(1 - y))"
 
@@ -144,7 +144,7 @@ class OpenLoop:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class LoopSweep:
     """A loop that was read, its arguments, and those whose cotangents are wanted."""
 
     loop: WhileLoop
@@ -178,7 +178,7 @@ def emitted(
         builder.span = NOWHERE
 
 
-def swept(builder: Builder, sweep: Sweep, cotangents: list[int], span: TextSpan) -> int:
+def swept(builder: Builder, sweep: LoopSweep, cotangents: list[int], span: TextSpan) -> int:
     """Append a sweep: the only cotangent that is wanted, or all of them as one vector."""
     from difflab.autodiff.control.while_loop import while_loop_vjp
 

@@ -22,7 +22,7 @@ from difflab.graph.names import natural_order, output_names
 from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.language import brackets, complaints, loops
-from difflab.language.brackets import Frame
+from difflab.language.brackets import OpenBracket
 from difflab.language.calls import ALIASES, CALLS, ITERATE, ArrayCall, Statics
 from difflab.language.complaints import TextSpan
 from difflab.language.lexer import TokenKind, clean_name, number, superscript, tokens
@@ -151,13 +151,13 @@ class Parser:
         self.ends: list[int] = []
         self.operators: list[int] = [int(TokenKind.END)]
         self.positions: list[int] = [0]
-        self.frames: list[Frame] = []
+        self.frames: list[OpenBracket] = []
         self.literals: dict[str, int] = {}
         self.elements: dict[str, int] = {}
         self.function: tuple[Primitive | ArrayCall, int, int] | None = None
         self.statics: dict[int, Statics] = {}
         self.loops: list[loops.OpenLoop] = []
-        self.sweeps: dict[int, loops.Sweep] = {}
+        self.sweeps: dict[int, loops.LoopSweep] = {}
         self.line = -1
         self.target: str | None = None
         self.target_span: TextSpan = (0, 0)
@@ -256,7 +256,7 @@ class Parser:
             raise complaints.too_deep(self.text, start, _DEEPEST)
         function, name_start, _ = self.function or (None, start, end)
         self.function = None
-        self.frames.append(Frame(function, len(self.nodes), name_start, start))
+        self.frames.append(OpenBracket(function, len(self.nodes), name_start, start))
         self.operators.append(_OPEN)
         self.positions.append(start)
         self.state = self.at_operand
@@ -350,7 +350,7 @@ class Parser:
         else:
             self.finish_call(frame.function, frame, end)
 
-    def closed(self, opening: int, start: int, end: int) -> Frame:
+    def closed(self, opening: int, start: int, end: int) -> OpenBracket:
         """Return the frame of the bracket of the kind `opening` that is closed here."""
         self.reduce(1)
         if self.operators[-1] != opening:
@@ -360,7 +360,7 @@ class Parser:
         self.positions.pop()
         return self.frames.pop()
 
-    def finish_call(self, function: Primitive | ArrayCall, frame: Frame, end: int) -> None:
+    def finish_call(self, function: Primitive | ArrayCall, frame: OpenBracket, end: int) -> None:
         """Replace the operands of a frame by the value of a function of them."""
         args = tuple(self.nodes[frame.base :])
         del self.nodes[frame.base :], self.starts[frame.base :], self.ends[frame.base :]

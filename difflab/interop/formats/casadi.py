@@ -16,7 +16,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.graph.node import Node
-from difflab.interop.formats.readers import Source, cleaned_name, verified
+from difflab.interop.formats.readers import ReaderSource, cleaned_name, verified
 from difflab.language.placing import listed
 
 __all__ = ["from_casadi"]
@@ -69,14 +69,14 @@ def from_casadi(f: Any, *, verify: bool = True) -> Function:
             f"from_casadi takes a casadi.Function, not {type(f).__name__}",
             hint='an expression is one by casadi.Function("f", [x], [expression])',
         )
-    read = _Reader(casadi, _of_scalars(f)).function()
+    read = _InstructionReader(casadi, _of_scalars(f)).function()
 
     def call(values: list[Any]) -> list[Any]:
         found = f.call([casadi.DM(value) for value in values])
         pairs = zip(found, read.output_shapes, strict=True)
         return [value.full().reshape(shape) for value, shape in pairs]
 
-    return verified(read, Source("CasADi", call)) if verify else read
+    return verified(read, ReaderSource("CasADi", call)) if verify else read
 
 
 def _of_scalars(f: Any) -> Any:
@@ -94,7 +94,7 @@ def _of_scalars(f: Any) -> Any:
         ) from error
 
 
-class _Reader:
+class _InstructionReader:
     """The values of CasADi's work vector, as nodes."""
 
     def __init__(self, casadi: Any, f: Any) -> None:

@@ -36,7 +36,7 @@ from difflab.primitives import (
     zeta_function,
 )
 
-__all__ = ["EXACT", "Source", "built", "checked_name", "cleaned_name", "verified"]
+__all__ = ["EXACT", "ReaderSource", "built", "checked_name", "cleaned_name", "verified"]
 
 EXACT = 2**53
 """Integers beyond it are rounded to float64."""
@@ -126,7 +126,7 @@ _SPECIAL = frozenset(
 
 
 @dataclass(frozen=True)
-class Source:
+class ReaderSource:
     """The source of a function, evaluated by the library that it comes from.
 
     Attributes
@@ -154,14 +154,14 @@ class Source:
     most: int = MOST_OPERATIONS
 
 
-def verified(function: Function, source: Source) -> Function:
+def verified(function: Function, source: ReaderSource) -> Function:
     """Return the function, once it has the values of its source at sampled points.
 
     Parameters
     ----------
     function : Function
         The reading.
-    source : Source
+    source : ReaderSource
         Evaluates what was read.
 
     Raises
@@ -195,7 +195,7 @@ def verified(function: Function, source: Source) -> Function:
     return function
 
 
-def _points(function: Function, source: Source) -> Iterator[list[Array]]:
+def _points(function: Function, source: ReaderSource) -> Iterator[list[Array]]:
     """Yield values of the inputs: positive, of both signs, large, small integers and zeros."""
     draw = np.random.default_rng(0)
     ranges: list[Callable[[Any], Any]] = [
@@ -224,7 +224,7 @@ def _points(function: Function, source: Source) -> Iterator[list[Array]]:
 
 
 def _require_same(
-    function: Function, source: Source, values: list[Array], theirs: Sequence[Any]
+    function: Function, source: ReaderSource, values: list[Array], theirs: Sequence[Any]
 ) -> None:
     """Raise an error if the graph has another value than its source at a point."""
     given = [np.asarray(value, dtype=np.float64) for value in values]
@@ -269,7 +269,7 @@ def _computed(
     ]
 
 
-def _room(function: Function, source: Source, found: Array) -> Any:
+def _room(function: Function, source: ReaderSource, found: Array) -> Any:
     """Return the difference that is allowed in any case."""
     relative = ULPS * source.eps
     if _is_special(function):
@@ -291,7 +291,7 @@ def _near(found: Array, known: Array, room: Any) -> Any:
 
 def _difference(
     function: Function,
-    source: Source,
+    source: ReaderSource,
     values: Sequence[Array],
     output: int,
     found: Array,

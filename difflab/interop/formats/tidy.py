@@ -96,7 +96,7 @@ def tidied(function: Function, limit: int = TREE_LIMIT) -> TidyFunction:
         raise UnsupportedError(f"written out it has more than {limit:,} nodes")
     symbols, names = _symbols(function)
     originals = expressions(function, symbols, exact=True)
-    values = _Values(function, names)
+    values = _SymbolicValues(function, names)
     chosen: list[Any] = []
     for element, expression in enumerate(originals):
         same = values.earlier(element)
@@ -181,7 +181,7 @@ def _decimal(number: float) -> float:
     return float(digits) if sum(map(str.isdigit, digits)) <= FRACTION else number
 
 
-class _Values:
+class _SymbolicValues:
     """The values of a function at random points, to many digits."""
 
     def __init__(self, function: Function, names: Mapping[Any, str]) -> None:

@@ -16,7 +16,7 @@ from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.language.printers.expressions import SUM, Part
 from difflab.language.printers.notation import Definition, Notation
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
 __all__ = ["fortran"]
@@ -304,7 +304,7 @@ class _Fortran(TranslatedPrinter):
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return self.copied(name, f"{array}({size}*{counter}:{size}*{counter} + {size - 1})", size)
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         values, turns, grown = (self.fresh.numbered("t") for _ in range(3))
         width = sum(map(prod, shapes))
         for name in (values, grown):
@@ -312,9 +312,9 @@ class _Fortran(TranslatedPrinter):
         self.declare("integer", turns)
         again = "" if self.outer is None else f"if (allocated({values})) deallocate({values})"
         self.add(*[again] * bool(again), f"allocate({values}({width}, 64))", f"{turns} = 0")
-        return Tape(values, turns, grown, shapes)
+        return TapeVariables(values, turns, grown, shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         values, turns, grown = tape.values, tape.turns, tape.room
         width = sum(map(prod, tape.shapes))
         self.add(
@@ -327,7 +327,7 @@ class _Fortran(TranslatedPrinter):
             f"{values}(:, {turns}) = [{', '.join(names)}]",
         )
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         size = sum(map(prod, tape.shapes))
         copy = self.copied(turn, f"{tape.values}(:, {tape.turns})", size)
         return [f"do {tape.turns} = {tape.turns}, 1, -1", copy]

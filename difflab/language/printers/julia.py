@@ -8,7 +8,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
 __all__ = ["julia"]
@@ -184,13 +184,13 @@ class _Julia(TranslatedPrinter):
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return f"{name} = {array}[{size}*{counter} - {size - 1}:{size}*{counter}]"
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")
         self.add(f"{name} = Vector{{Float64}}[]")
-        return Tape(name, "", "", shapes)
+        return TapeVariables(name, "", "", shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"push!({tape.values}, [{'; '.join(names)}])")
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         return [f"while !isempty({tape.values})", f"{turn} = pop!({tape.values})"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.notation import Definition, Notation
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
 __all__ = ["matlab"]
@@ -250,18 +250,18 @@ class _Matlab(TranslatedPrinter):
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return f"{name} = {array}({size}*{counter} - {size - 1}:{size}*{counter});"
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")
         self.add(f"{name} = {{}};")
-        return Tape(name, "", "", shapes)
+        return TapeVariables(name, "", "", shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         kept = "; ".join(
             f"{name}(:)" if shape else name for name, shape in zip(names, tape.shapes, strict=True)
         )
         self.add(f"{tape.values}{{end + 1}} = [{kept}];")
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         counter = self.fresh.numbered("k")
         return [
             f"for {counter} = numel({tape.values}):-1:1",

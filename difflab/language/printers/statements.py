@@ -18,7 +18,7 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["PRINTED", "Tape", "statements"]
+__all__ = ["PRINTED", "TapeVariables", "statements"]
 
 PRINTED = (Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp)
 """What rows hold that is printed as statements."""
@@ -28,7 +28,7 @@ Target = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Tape:
+class TapeVariables:
     """Variables of the tape of a while loop: the values, their count and the capacity."""
 
     values: str
@@ -158,7 +158,7 @@ def _repeated(
 
 
 def _while(
-    printer: StraightLinePrinter, loop: WhileLoop, values: Sequence[str], tape: Tape | None
+    printer: StraightLinePrinter, loop: WhileLoop, values: Sequence[str], tape: TapeVariables | None
 ) -> list[str]:
     """Write a while loop and return the variables of its last value; a tape keeps the others."""
     shapes = loop.output_shapes

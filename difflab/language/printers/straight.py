@@ -41,7 +41,7 @@ from difflab.language.printers.expressions import (
     write,
 )
 from difflab.language.printers.naming import forced_nodes, fused_nodes, is_copy
-from difflab.language.printers.statements import PRINTED, Tape, statements
+from difflab.language.printers.statements import PRINTED, TapeVariables, statements
 from difflab.language.printers.view import PrintedGraph
 from difflab.primitives import constant_array, index, matmul, reshape, sum_, sum_in_order
 
@@ -183,15 +183,15 @@ class StraightLinePrinter(ExpressionPrinter):
         """Return a value of zeros."""
 
     @abstractmethod
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         """Declare a tape that stores values of these shapes in each iteration."""
 
     @abstractmethod
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         """Write the statements that append the current values to a tape."""
 
     @abstractmethod
-    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         """Return the head of a loop over a tape in reverse order, and the names of its values."""
 
     otherwise: str

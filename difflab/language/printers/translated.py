@@ -13,7 +13,7 @@ from difflab.graph.ir import Shape
 from difflab.language.printers.expressions import PRODUCT
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.primitives import as_number, helpers
 
 __all__ = ["TranslatedPrinter"]
@@ -174,18 +174,18 @@ class TranslatedPrinter(PackedPrinter):
         self.add(self.array(name, math.prod(shape)))
         return name
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         """Write the beginning of a tape."""
         raise UnsupportedError(
             f"{self.language} has no array that grows, which the derivative of a while loop needs; "
             "use a loop of a fixed number of steps, or another language"
         )
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         """Write the statements that append to a tape."""
         raise NotImplementedError
 
-    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         """Return the head of a loop over a tape, and the names of its values in an iteration."""
         turn, start = self.fresh.numbered("t"), 0
         names = [self.fresh.numbered("t") for _ in tape.shapes]
@@ -196,6 +196,6 @@ class TranslatedPrinter(PackedPrinter):
             start += size
         return f"\n{self.indent * 2}".join([head, *lines]), names
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         """Return the head of a loop over a tape in reverse order, and the loop variable."""
         raise NotImplementedError

@@ -15,7 +15,7 @@ from difflab import primitives as rows
 from difflab.errors import GraphMismatchError
 from difflab.interop.formats import readers
 from difflab.interop.formats import sympy as sympy_reader
-from difflab.interop.formats.readers import Source, verified
+from difflab.interop.formats.readers import ReaderSource, verified
 
 X = sympy.Symbol("x")
 
@@ -24,8 +24,8 @@ def of(text: str) -> dl.Function:
     return dl.parse(text)
 
 
-def source(code: Callable[..., Any], **known: Any) -> Source:
-    return Source("the source", lambda values: [np.asarray(code(*values))], **known)
+def source(code: Callable[..., Any], **known: Any) -> ReaderSource:
+    return ReaderSource("the source", lambda values: [np.asarray(code(*values))], **known)
 
 
 def test_a_reading_with_the_values_of_its_source_is_returned() -> None:
@@ -109,7 +109,7 @@ def test_shapes_are_compared() -> None:
     with pytest.raises(GraphMismatchError, match="has the shape"):
         verified(of("x: [2]; x"), source(lambda x: x[:1]))
     with pytest.raises(GraphMismatchError, match="it returns 0 outputs, the reading 1"):
-        verified(of("x: [2]; x"), Source("it", lambda v: []))
+        verified(of("x: [2]; x"), ReaderSource("it", lambda v: []))
 
 
 def test_what_the_source_cannot_compute_is_left_out() -> None:
@@ -117,8 +117,8 @@ def test_what_the_source_cannot_compute_is_left_out() -> None:
         raise NotImplementedError
 
     function = of("x^2")
-    assert verified(function, Source("it", fails)) is function
-    assert verified(function, Source("it", lambda values: [None])) is function
+    assert verified(function, ReaderSource("it", fails)) is function
+    assert verified(function, ReaderSource("it", lambda values: [None])) is function
 
 
 def test_what_is_too_large_is_not_compared_and_this_is_said(

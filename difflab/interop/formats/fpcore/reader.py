@@ -92,13 +92,13 @@ def from_fpcore(text: str) -> Function:
         raise InputError("the text holds no FPCore", hint="(FPCore (x) (sqrt x))")
     if len(found) > 1:
         fail(text, found[1], "more than one FPCore", "read them one by one")
-    return _Reader(text).function(found[0])
+    return _CoreReader(text).function(found[0])
 
 
 Work = tuple[Callable[..., None], tuple[Any, ...]]
 
 
-class _Reader:
+class _CoreReader:
     """Computes expressions: a stack of work, and one of the values that it leaves."""
 
     def __init__(self, text: str) -> None:

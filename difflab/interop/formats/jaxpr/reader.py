@@ -17,7 +17,7 @@ from difflab.graph.trace import example_shape, is_leaf, trace
 from difflab.interop.formats.jaxpr.movement import MOVEMENTS
 from difflab.interop.formats.jaxpr.operations import RULES, RULES_BY_KIND
 from difflab.interop.formats.jaxpr.rules import CONTROL, CUSTOM, custom_call
-from difflab.interop.formats.readers import Source, cleaned_name, verified
+from difflab.interop.formats.readers import ReaderSource, cleaned_name, verified
 
 __all__ = ["evaluated", "from_jax"]
 
@@ -223,7 +223,7 @@ def _of_callable(
     return verified(read, _source(jax, closed)) if verify and not closed.effects else read
 
 
-def _source(jax: Any, closed: Any) -> Source:
+def _source(jax: Any, closed: Any) -> ReaderSource:
     """Return the evaluation by JAX."""
     compiled = jax.jit(jax.extend.core.jaxpr_as_fun(closed))
 
@@ -231,7 +231,9 @@ def _source(jax: Any, closed: Any) -> Source:
         with jax.enable_x64(True):
             return [np.asarray(value) for value in compiled(*values)]
 
-    return Source("JAX", call, [aval.dtype for aval in closed.in_avals], _rounding(jax, closed))
+    return ReaderSource(
+        "JAX", call, [aval.dtype for aval in closed.in_avals], _rounding(jax, closed)
+    )
 
 
 def _rounding(jax: Any, closed: Any) -> float:

@@ -23,7 +23,7 @@ from difflab.interop.formats.onnx.validity import (
     has_float_attributes,
     where,
 )
-from difflab.interop.formats.readers import Source, cleaned_name, verified
+from difflab.interop.formats.readers import ReaderSource, cleaned_name, verified
 from difflab.primitives import constant_array
 
 __all__ = ["from_onnx"]
@@ -109,7 +109,7 @@ def _loaded(onnx: Any, model: Any) -> Any:
         raise InputError(f"{str(model)!r} is no model in ONNX's format") from error
 
 
-def _source(onnx: Any, reader: _Model) -> Source:
+def _source(onnx: Any, reader: _Model) -> ReaderSource:
     """Return the evaluation by ONNX's reference evaluator."""
     from onnx.reference import ReferenceEvaluator
 
@@ -126,7 +126,7 @@ def _source(onnx: Any, reader: _Model) -> Source:
         return found
 
     convert = onnx.helper.tensor_dtype_to_np_dtype
-    return Source(
+    return ReaderSource(
         "ONNX's reference evaluator",
         call,
         [convert(reader.elements[name]) for name in names],
