@@ -170,11 +170,7 @@ class _Fortran(TranslatedPrinter):
         self.allocated: list[str] = []
         """The statements that allocate large arrays."""
 
-    def source(self) -> str:
-        """Return the source of the module."""
-        self.unpack()
-        self.compute()
-        self.pack()
+    def module(self) -> list[str]:
         definitions = "\n".join(self.definitions())
         body = [*self._declarations(), *self.allocated, *self.lines]
         text = "\n".join(body)
@@ -190,19 +186,17 @@ class _Fortran(TranslatedPrinter):
         ]
         spelled = [row_text for form in self.forms.values() for row_text in form.parts]
         words = set(re.findall(r"\w+", " ".join(map(str, spelled)) + definitions))
-        return "\n".join(
-            [
-                f"module {self.name}_module",
-                *self._uses(text + definitions),
-                f"{self.indent}implicit none",
-                f"{self.indent}private",
-                f"{self.indent}public :: {self.name}",
-                *self._interface([each for each in _C_FUNCTIONS if each in words]),
-                "contains",
-                *[wrapped(self.indent + line) for line in inner],
-                "end module",
-            ]
-        )
+        return [
+            f"module {self.name}_module",
+            *self._uses(text + definitions),
+            f"{self.indent}implicit none",
+            f"{self.indent}private",
+            f"{self.indent}public :: {self.name}",
+            *self._interface([each for each in _C_FUNCTIONS if each in words]),
+            "contains",
+            *[wrapped(self.indent + line) for line in inner],
+            "end module",
+        ]
 
     def _uses(self, text: str) -> list[str]:
         """Return the line that imports the intrinsics that create nan and infinities."""
@@ -257,9 +251,6 @@ class _Fortran(TranslatedPrinter):
         if size is None:
             return self.scalar(name, f"{array}({start})", None)
         return self.copied(name, f"{array}({start}:{start + size - 1})", size)
-
-    def definition(self, *, truth: bool) -> str:
-        return "%s = %s"
 
     def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:
         kind = "logical" if truths else "double precision"

@@ -141,33 +141,21 @@ class _Julia(TranslatedPrinter):
     end_branch = "end"
     forever = "true"
 
-    def source(self) -> str:
-        """Return the source of the function and of those that it calls."""
-        self.unpack()
-        self.compute()
-        self.pack()
-        return "\n".join(
-            [
-                *[line for text in self.definitions() for line in (text, "")],
-                f"# {self.contents()}",
-                f"function {self.name}({self.point}::AbstractVector{{Float64}})",
-                f"    {self.result} = zeros({self.view.function.m})",
-                *self.lines,
-                f"    return {self.result}",
-                "end",
-            ]
-        )
+    def module(self) -> list[str]:
+        return [
+            *[line for text in self.definitions() for line in (text, "")],
+            f"# {self.contents()}",
+            f"function {self.name}({self.point}::AbstractVector{{Float64}})",
+            f"    {self.result} = zeros({self.view.function.m})",
+            *self.lines,
+            f"    return {self.result}",
+            "end",
+        ]
 
     def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
         if size is None:
             return f"{name} = {array}[{start + 1}]"
         return f"{name} = {array}[{start + 1}:{start + size}]"
-
-    def definition(self, *, truth: bool) -> str:
-        return "%s = %s"
-
-    def variable(self, name: str, value: str) -> str:
-        return f"{name} = {value}"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"{name} = zeros({'Bool, ' * truths}{size})"

@@ -204,21 +204,15 @@ class _Matlab(TranslatedPrinter):
     end_branch = "end"
     forever = "true"
 
-    def source(self) -> str:
-        """Return the source of the function and of those that it calls."""
-        self.unpack()
-        self.compute()
-        self.pack()
-        return "\n".join(
-            [
-                f"function {self.result} = {self.name}({self.point})",
-                f"    % {self.contents()}",
-                f"    {self.result} = zeros({self.view.function.m}, 1);",
-                *self.lines,
-                "end",
-                *[line for text in self.definitions() for line in ("", text)],
-            ]
-        )
+    def module(self) -> list[str]:
+        return [
+            f"function {self.result} = {self.name}({self.point})",
+            f"    % {self.contents()}",
+            f"    {self.result} = zeros({self.view.function.m}, 1);",
+            *self.lines,
+            "end",
+            *[line for text in self.definitions() for line in ("", text)],
+        ]
 
     def spelled(self, name: str) -> str:
         """Return a name of a length that MATLAB accepts."""
@@ -228,12 +222,6 @@ class _Matlab(TranslatedPrinter):
         if size is None:
             return f"{name} = {array}({start + 1});"
         return f"{name} = {array}({start + 1}:{start + size});"
-
-    def definition(self, *, truth: bool) -> str:
-        return "%s = %s;"
-
-    def variable(self, name: str, value: str) -> str:
-        return f"{name} = {value};"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"{name} = {'false' if truths else 'zeros'}({size}, 1);"

@@ -149,21 +149,15 @@ class _Rust(TranslatedPrinter):
     end_branch = "}"
     forever = "true"
 
-    def source(self) -> str:
-        """Return the source of the function and of those that it calls."""
-        self.unpack()
-        self.compute()
-        self.pack()
-        return "\n".join(
-            [
-                *[line for text in self.definitions() for line in (text, "")],
-                f"// {self.contents()}",
-                "#[allow(unused_mut, unused_variables)]",
-                f"pub fn {self.name}({self.point}: &[f64], {self.result}: &mut [f64]) {{",
-                *self.lines,
-                "}",
-            ]
-        )
+    def module(self) -> list[str]:
+        return [
+            *[line for text in self.definitions() for line in (text, "")],
+            f"// {self.contents()}",
+            "#[allow(unused_mut, unused_variables)]",
+            f"pub fn {self.name}({self.point}: &[f64], {self.result}: &mut [f64]) {{",
+            *self.lines,
+            "}",
+        ]
 
     def spelled(self, name: str) -> str:
         """Return a name in lower case, as Rust's style has it."""

@@ -57,16 +57,27 @@ class TranslatedPrinter(PackedPrinter):
     listing: ClassVar[tuple[str, str]] = ("[", "]")
 
     @abstractmethod
-    def variable(self, name: str, value: str) -> str:
-        """Return the line that creates a number that changes."""
-
-    @abstractmethod
     def copied(self, name: str, value: str, size: int, *, changes: bool = True) -> str:
         """Return the line that creates an array from the elements of another."""
 
     @abstractmethod
+    def module(self) -> list[str]:
+        """Return the lines of the source, around those of the function's statements."""
+
     def source(self) -> str:
-        """Return the source of the function."""
+        """Return the source of the function and of those that it calls."""
+        self.unpack()
+        self.compute()
+        self.pack()
+        return "\n".join(self.module())
+
+    def definition(self, *, truth: bool) -> str:
+        """Return the line that defines a scalar."""
+        return f"%s = %s{self.end}"
+
+    def variable(self, name: str, value: str) -> str:
+        """Return the line that creates a scalar that changes."""
+        return self.definition(truth=False) % (name, value)
 
     def definitions(self) -> list[str]:
         """Return the functions that the templates call."""
