@@ -44,7 +44,6 @@ __all__ = [
     "Product",
     "elementwise",
     "flat_index",
-    "flat_place",
     "moved",
     "moves",
     "ordered_sums",
@@ -243,20 +242,6 @@ def _chosen(key: IndexKey, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
             sizes.append(len(chosen))
             strides.append(chosen.step * stride)
     return tuple(sizes), (offset, tuple(strides))
-
-
-def flat_place(key: Sequence[int], shape: Shape) -> int:
-    """Return where one element of an array is among all.
-
-    Examples
-    --------
-    >>> flat_place((1, 2), (4, 3))
-    5
-    """
-    place = 0
-    for entry, size in zip(key, shape, strict=True):
-        place = place * size + entry
-    return place
 
 
 def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:

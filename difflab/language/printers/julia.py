@@ -152,11 +152,6 @@ class _Julia(TranslatedPrinter):
             "end",
         ]
 
-    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
-        if size is None:
-            return f"{name} = {array}[{start + 1}]"
-        return f"{name} = {array}[{start + 1}:{start + size}]"
-
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"{name} = zeros({'Bool, ' * truths}{size})"
 
@@ -168,9 +163,6 @@ class _Julia(TranslatedPrinter):
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"{name} = [{values}]"
-
-    def part(self, name: str, array: str, counter: str, size: int) -> str:
-        return f"{name} = {array}[{size}*{counter} - {size - 1}:{size}*{counter}]"
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")

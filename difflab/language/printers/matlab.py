@@ -218,11 +218,6 @@ class _Matlab(TranslatedPrinter):
         """Return a name of a length that MATLAB accepts."""
         return "v" * name.startswith("_") + super().spelled(name)[:50]
 
-    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
-        if size is None:
-            return f"{name} = {array}({start + 1});"
-        return f"{name} = {array}({start + 1}:{start + size});"
-
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"{name} = {'false' if truths else 'zeros'}({size}, 1);"
 
@@ -234,9 +229,6 @@ class _Matlab(TranslatedPrinter):
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"{name} = [{values.replace(chr(10), f' ...{chr(10)}')}];"
-
-    def part(self, name: str, array: str, counter: str, size: int) -> str:
-        return f"{name} = {array}({size}*{counter} - {size - 1}:{size}*{counter});"
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")

@@ -19,12 +19,12 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.names import FreshNames, check_function_name
+from difflab.graph.repetition.classes import flat
 from difflab.language.printers.array_loops import (
     LOOPED,
     Move,
     elementwise,
     flat_index,
-    flat_place,
     moved,
     moves,
     ordered_sums,
@@ -339,7 +339,7 @@ class StraightLinePrinter(ExpressionPrinter):
             product_of_arrays(self, node, children, shapes, shape)
             return
         if row is index and not shape:
-            place = flat_place(self.graph.params(node)["key"], shapes[0])
+            place = flat(self.graph.params(node)["key"], shapes[0])
             self.names[node] = self.element(self.names[children[0]], place)
             return
         loops = moves(row, self.graph.params(node), shapes, shape)

@@ -71,6 +71,17 @@ class TranslatedPrinter(PackedPrinter):
         self.pack()
         return "\n".join(self.module())
 
+    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
+        """Return the line that names a slice, whose end is included, or one element."""
+        first = str(start + self.base)
+        part = first if size is None else f"{first}:{start + size}"
+        return f"{name} = {array}{part.join(self.subscript)}{self.end}"
+
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        """Return the line that names the elements of one step of a loop."""
+        part = f"{size}*{counter} - {size - 1}:{size}*{counter}"
+        return f"{name} = {array}{part.join(self.subscript)}{self.end}"
+
     def definition(self, *, truth: bool) -> str:
         """Return the line that defines a scalar."""
         return f"%s = %s{self.end}"
