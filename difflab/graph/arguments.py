@@ -50,11 +50,11 @@ class Arguments:
 
     def groups(self) -> list[tuple[int, ...]]:
         """Return the positions of each argument's leaves among the inputs."""
-        found, start = [], 0
+        slices, start = [], 0
         for tree in self.trees:
-            found.append(tuple(range(start, start + tree.leaves)))
+            slices.append(tuple(range(start, start + tree.leaves)))
             start += tree.leaves
-        return found
+        return slices
 
     def flattened(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], inputs: Sequence[str]

@@ -255,11 +255,11 @@ class Builder:
             return self.emit(index, (node,), params, span)
         opcode = self.opcode_of.get(index) or self._opcode(index)
         key = (opcode, (node,), params)
-        found = self.index.get(key)
-        if found is None:
-            found = self.index[key] = self._append(opcode, (node,), 0, span)
-            self.param_ids[found] = self._param_id(params)
-        return found
+        existing = self.index.get(key)
+        if existing is None:
+            existing = self.index[key] = self._append(opcode, (node,), 0, span)
+            self.param_ids[existing] = self._param_id(params)
+        return existing
 
     def existing(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
         """Return the node that applies `primitive` to `args`, if there is one."""
@@ -352,18 +352,18 @@ class Builder:
         return opcode
 
     def _param_id(self, params: Params) -> int:
-        found = self.param_index.get(params)
-        if found is None:
-            found = self.param_index[params] = len(self.param_table)
+        number = self.param_index.get(params)
+        if number is None:
+            number = self.param_index[params] = len(self.param_table)
             self.param_table.append(params)
-        return found
+        return number
 
     def _shape_id(self, shape: Shape) -> int:
-        found = self.shape_index.get(shape)
-        if found is None:
-            found = self.shape_index[shape] = len(self.shape_table)
+        number = self.shape_index.get(shape)
+        if number is None:
+            number = self.shape_index[shape] = len(self.shape_table)
             self.shape_table.append(shape)
-        return found
+        return number
 
     def _shapes(self, args: Sequence[int]) -> tuple[Shape, ...]:
         return tuple(self.shape(node) for node in args)

@@ -83,13 +83,13 @@ class Code:
 
     def leaves(self, x: NDArray[Any]) -> list[Any]:
         """Return copies of the leaves of a packed point ``(n,)``; scalars are NumPy's."""
-        found = [
+        leaves = [
             x[part].reshape(shape).copy() if shape else x[part.start]
             for part, shape in zip(packed_slices(self.shapes), self.shapes, strict=True)
         ]
         if not any(self.single):
-            return found
-        pairs = zip(found, self.single, strict=True)
+            return leaves
+        pairs = zip(leaves, self.single, strict=True)
         return [leaf.astype(np.float32) if single else leaf for leaf, single in pairs]
 
     def flat(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -127,10 +127,10 @@ class Code:
         began = perf_counter()
         named = generators_of or self.function
         with quietly(), restored_generators(named) as drawn, limited(seconds):
-            found = self.flat(x)
+            values = self.flat(x)
             seconds = perf_counter() - began
-            same = not twice or np.array_equal(found, self.flat(x), equal_nan=True)
-        return Run(found, seconds, tuple(drawn), same)
+            same = not twice or np.array_equal(values, self.flat(x), equal_nan=True)
+        return Run(values, seconds, tuple(drawn), same)
 
 
 @dataclass(frozen=True, eq=False)

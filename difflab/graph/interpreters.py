@@ -259,8 +259,8 @@ class SympyInterpreter(ElementInterpreter):
         if form is None:
             raise UnsupportedError(f"{self.title} has no function for '{primitive.name}'")
         if isinstance(form, str):
-            found: Callable[..., Any] = getattr(self.sympy, form)
-            return found
+            function: Callable[..., Any] = getattr(self.sympy, form)
+            return function
         return partial(form, self.sympy)
 
 

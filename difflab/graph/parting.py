@@ -89,11 +89,11 @@ def first_parting(
 
 def _lines(call: Callable[[], Any]) -> list[_Line]:
     """Run a call and return the lines of user code that it executes, with the variables after."""
-    found: list[_Line] = []
+    lines: list[_Line] = []
     current: dict[FrameType, FramePosition] = {}
 
     def watch(frame: FrameType, event: str, arg: Any) -> Any:
-        if not _is_users_code(frame) or len(found) >= MOST_LINES:
+        if not _is_users_code(frame) or len(lines) >= MOST_LINES:
             return None
         if event not in ("line", "return"):
             return watch
@@ -102,7 +102,7 @@ def _lines(call: Callable[[], Any]) -> list[_Line]:
             variables = {name: _kept(value) for name, value in frame.f_locals.items()}
             if event == "return":
                 variables["the result"] = _kept(arg)
-            found.append(_Line(last.code, last.line, last, variables))
+            lines.append(_Line(last.code, last.line, last, variables))
         if event == "line":
             current[frame] = frame_position(frame)
         return watch
@@ -113,7 +113,7 @@ def _lines(call: Callable[[], Any]) -> list[_Line]:
         call()
     finally:
         sys.settrace(tracer)
-    return found
+    return lines
 
 
 def _is_users_code(frame: FrameType) -> bool:

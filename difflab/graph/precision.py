@@ -50,9 +50,9 @@ def precision_of(value: Any) -> Precision:
     >>> [precision_of(value).name for value in (0.5, np.float32(0.5), np.ones(2), np.array([True]))]
     ['WEAK', 'SINGLE', 'DOUBLE', 'WEAK']
     """
-    found = getattr(value, "precision", None)
-    if type(found) is Precision:
-        return found
+    precision = getattr(value, "precision", None)
+    if type(precision) is Precision:
+        return precision
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         return WEAK if isinstance(value, int | float) else DOUBLE

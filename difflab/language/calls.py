@@ -53,8 +53,8 @@ def _checked(nodes: Sequence[Node], row: Any) -> Node:
     if row in FACTORS_OF:
         factors: Any = FACTORS_OF[row]
         _check_factors(row, nodes[1].shape, factors.shape([shape]), factors.name)
-    found: Node = row(*nodes)
-    return found
+    node: Node = row(*nodes)
+    return node
 
 
 def _check_factors(row: Any, shape: Shape, wanted: Shape, name: str) -> None:
@@ -185,10 +185,10 @@ def _extreme(name: str, compute: Compute, pairwise: Compute) -> ArrayCall:
             return compute(nodes[0], static.integers)
         if static.integers is not None:
             raise ShapeError(f"{name} along axes takes one array, not {len(nodes)} values")
-        found = nodes[0]
+        result = nodes[0]
         for other in nodes[1:]:
-            found = pairwise(found, other)
-        return found
+            result = pairwise(result, other)
+        return result
 
     return ArrayCall(name, extreme, 1, None, "axes")
 

@@ -58,12 +58,12 @@ def listed(parts: Sequence[Node]) -> Node:
         raise ShapeError(f"a list has elements of one shape, not of {shapes}")
     elements = [_elements(part) for part in parts]
     if not all(elements):
-        found: Node = arrays.stack(parts)
-        return found
+        stacked: Node = arrays.stack(parts)
+        return stacked
     scalars = [element for each in elements for element in each]
-    found = apply(rows.pack, *scalars, ranks=(0,) * len(scalars))
+    stacked = apply(rows.pack, *scalars, ranks=(0,) * len(scalars))
     shape = (len(parts), *parts[0].shape)
-    return found if len(shape) == 1 else arrays.reshape(found, shape)
+    return stacked if len(shape) == 1 else arrays.reshape(stacked, shape)
 
 
 def indexed(builder: Builder, node: int, key: IndexKey, span: tuple[int, int]) -> int:
@@ -153,8 +153,8 @@ def scattered(parts: Sequence[Node], places: Sequence[RawKey], shape: Shape) -> 
     numbers = len(shape) == 1 and not any(part.shape for part in parts)
     if numbers and len(set(keys)) < len(keys):
         raise ShapeError("scatter has two numbers for one place", hint="add them up before")
-    found: Node = apply(rows.scatter, *parts, keys=keys, shape=shape)
-    return found
+    node: Node = apply(rows.scatter, *parts, keys=keys, shape=shape)
+    return node
 
 
 def _key(raw: RawKey, shape: Shape, part: Node) -> IndexKey:
@@ -190,8 +190,8 @@ def put(x: Node, places: tuple[int, ...], axis: int, shape: Shape) -> Node:
         )
     positive = as_places(np.array(places, dtype=np.int64) % max(size, 1))
     rank = len(shape)
-    found: Node = apply(rows.put, x, places=positive, axis=along, rank=rank, size=size)
-    return found
+    node: Node = apply(rows.put, x, places=positive, axis=along, rank=rank, size=size)
+    return node
 
 
 def put_along(x: Node, places: Node, axis: int, size: int) -> Node:
@@ -209,8 +209,8 @@ def put_along(x: Node, places: Node, axis: int, size: int) -> Node:
             f" {list(places.shape)}, the size is {size}"
         )
     rank = len(x.shape)
-    found: Node = apply(rows.put_along, x, places, axis=along, rank=rank, size=size)
-    return found
+    node: Node = apply(rows.put_along, x, places, axis=along, rank=rank, size=size)
+    return node
 
 
 def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
@@ -242,15 +242,15 @@ def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
             hint="write sum_in_order(x at [::2], y at [1::2])",
         )
     slices = tuple([e if isinstance(e, tuple) else (e, e + 1, 1) for (e,) in keys])
-    found: Node = apply(rows.sum_in_order, *parts, places=slices, length=length)
-    return found
+    node: Node = apply(rows.sum_in_order, *parts, places=slices, length=length)
+    return node
 
 
 def is_maximum(x: Node, axes: tuple[int, ...] | None) -> Node:
     """Return whether each element is the last maximum along axes, all of them by default."""
     chosen = normalized_axes("is_maximum", axes, x.shape)
-    found: Node = apply(rows.is_maximum, x, axes=chosen, rank=len(x.shape))
-    return found
+    node: Node = apply(rows.is_maximum, x, axes=chosen, rank=len(x.shape))
+    return node
 
 
 def drawn(row: Primitive, key: Node, sizes: tuple[int, ...] | None) -> Node:
@@ -264,5 +264,5 @@ def drawn(row: Primitive, key: Node, sizes: tuple[int, ...] | None) -> Node:
     if row is rows.random_keys and len(shape) != 1:
         raise ShapeError("random_keys takes the number of keys in brackets: random_keys(key, [3])")
     params = {"count": shape[0]} if row is rows.random_keys else {"shape": shape}
-    found: Node = apply(row, key, **params)
-    return found
+    node: Node = apply(row, key, **params)
+    return node

@@ -117,7 +117,7 @@ class CustomCall:
             else arg
             for place, arg in enumerate(args)
         ]
-        found = [arg for arg in args if _is_array(arg)]
+        arrays = [arg for arg in args if _is_array(arg)]
         template = tuple([HOLE if _is_array(arg) else arg for arg in args])
         for place, arg in enumerate(template):
             if any(_is_carrier(leaf) for leaf in flatten(arg)[0]):
@@ -126,7 +126,7 @@ class CustomCall:
                     " tensors",
                     hint="pass each of them to apply() as a separate argument",
                 )
-        return cls(function, template), found
+        return cls(function, template), arrays
 
     @property
     def name(self) -> str:
@@ -207,8 +207,8 @@ class CustomCall:
         reason = no_rule(self.function, "jvp")
         if reason:
             raise UnsupportedError(reason)
-        found = self.function.jvp(context, *self.filled(dots, None))  # type: ignore[attr-defined]
-        return self.tangents(found, outputs)
+        tangents = self.function.jvp(context, *self.filled(dots, None))  # type: ignore[attr-defined]
+        return self.tangents(tangents, outputs)
 
     def tangents(self, found: Any, outputs: Sequence[Shape]) -> list[Any]:
         """Return the tangents of the outputs, checked; None becomes zero."""

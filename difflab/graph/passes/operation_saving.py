@@ -176,5 +176,5 @@ class _Scaling:
 def _divided(value: float, exponent: int) -> float:
     """Return value / 2^exponent, an integer where it is one."""
     with np.errstate(over="ignore"):  # a value that is too large is infinite, as a product is
-        found = float(np.ldexp(float(value), -exponent))
-    return int(found) if isinstance(value, int) and found.is_integer() else found
+        quotient = float(np.ldexp(float(value), -exponent))
+    return int(quotient) if isinstance(value, int) and quotient.is_integer() else quotient

@@ -50,9 +50,9 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
     """
     sums = _sums(graph)
     inside = np.zeros(len(graph), dtype=np.bool_)
-    found = Chains({}, {}, inside)
+    result = Chains({}, {}, inside)
     if len(sums) < SHORTEST:
-        return found
+        return result
     left, right = graph.args[graph.starts[sums]], graph.args[graph.starts[sums] + 1]
     minus = graph.applies(subtract)[sums]
     uses = np.bincount(graph.args, minlength=len(graph))
@@ -69,11 +69,11 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
             links = order[first : first + length]
             start = links[:1]
             others = np.where(by_left[links], right[links], left[links])[1:]
-            found.terms[end] = np.concatenate([left[start], right[start], others])
-            found.negated[end] = np.concatenate([[False], minus[links]])
+            result.terms[end] = np.concatenate([left[start], right[start], others])
+            result.negated[end] = np.concatenate([[False], minus[links]])
             inside[sums[links]] = True
             inside[end] = False
-    return found
+    return result
 
 
 def _sums(graph: Graph) -> Nodes:

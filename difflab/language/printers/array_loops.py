@@ -184,13 +184,13 @@ def _stretched(shape: Shape, own: Shape, stacked: Shape) -> Shape:
 def terms(params: dict[str, Any], shapes: Sequence[Shape]) -> list[Move]:
     """Return the loops that gather the terms of ordered sums, the terms of each sum contiguous."""
     length = params["length"]
-    found = []
+    entries = []
     for argument, (shape, key) in enumerate(zip(shapes, params["places"], strict=True)):
         places = range(*slice(*key).indices(length))
         lead = _strides((*shape[:-1], length))[:-1]
         target = (places.start, (*lead, places.step))
-        found.append(Move(argument, shape, target, (0, _strides(shape))))
-    return found
+        entries.append(Move(argument, shape, target, (0, _strides(shape))))
+    return entries
 
 
 def _diagonal(row: Primitive, shape: Shape, result: Shape) -> Move:
@@ -212,11 +212,11 @@ def _looked_up(row: Primitive, params: dict[str, Any], shape: Shape, result: Sha
 
 def _joined(axis: int, shapes: Sequence[Shape], result: Shape) -> list[Move]:
     """Copy the parts one after the other along an axis."""
-    found, start, strides = [], 0, _strides(result)
+    joined_moves, start, strides = [], 0, _strides(result)
     for argument, shape in enumerate(shapes):
-        found.append(Move(argument, shape, (start, strides), (0, _strides(shape))))
+        joined_moves.append(Move(argument, shape, (start, strides), (0, _strides(shape))))
         start += shape[axis] * strides[axis]
-    return found
+    return joined_moves
 
 
 def _summed(axes: Sequence[int], shape: Shape, result: Shape) -> Move:
@@ -285,8 +285,8 @@ def moved(
     if move.table is not None:
         axis, places = move.table
         table = printer.tabulated([str(number + printer.base) for number in places], places=True)
-        found = [printer.element(table, c) if k == axis else c for k, c in enumerate(counters)]
-        read, written = (counters, found) if move.adds else (found, counters)
+        indices = [printer.element(table, c) if k == axis else c for k, c in enumerate(counters)]
+        read, written = (counters, indices) if move.adds else (indices, counters)
     loops = list(zip(counters, move.sizes, strict=True))
     target = name if total else printer.at(name, move.target, written)
     sign = "+=" if move.adds else "="

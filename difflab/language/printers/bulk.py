@@ -98,8 +98,8 @@ def _are_scalar(printer: StraightLinePrinter, nodes: Nodes) -> NDArray[np.bool_]
     arrays = np.array([shape != () for shape in graph.shape_table], dtype=np.bool_)
     looped = np.array([row.shape is not None for row in graph.primitives], dtype=np.bool_)
     among = arrays[graph.shape_ids[nodes]] | looped[graph.opcode[nodes] - FIRST_ROW]
-    found: NDArray[np.bool_] = ~among & (np.diff(graph.starts)[nodes] <= _MOST_OPERANDS)
-    return found
+    scalar: NDArray[np.bool_] = ~among & (np.diff(graph.starts)[nodes] <= _MOST_OPERANDS)
+    return scalar
 
 
 def _elements(printer: StraightLinePrinter, nodes: Nodes) -> Nodes:
@@ -109,8 +109,8 @@ def _elements(printer: StraightLinePrinter, nodes: Nodes) -> Nodes:
         return nodes[:0]
     chosen = nodes[graph.opcode[nodes] == FIRST_ROW + graph.primitives.index(index)]
     arrays = [node for node in printer.names if graph.shape(node)]
-    found: Nodes = chosen[np.isin(graph.args[graph.starts[chosen]], arrays)]
-    return found
+    elements: Nodes = chosen[np.isin(graph.args[graph.starts[chosen]], arrays)]
+    return elements
 
 
 def _printed(printer: StraightLinePrinter) -> Nodes:

@@ -231,10 +231,10 @@ class CPrinter(BracesPrinter, PackedPrinter):
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         values, turns, room = (self.fresh.numbered("t") for _ in range(3))
-        found = TapeVariables(values, turns, room, shapes)
-        self.tapes.append(found)
-        self.add(f"long {found.turns} = 0;")
-        return found
+        variables = TapeVariables(values, turns, room, shapes)
+        self.tapes.append(variables)
+        self.add(f"long {variables.turns} = 0;")
+        return variables
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         turns, room, width = tape.turns, tape.room, sum(map(math.prod, tape.shapes))

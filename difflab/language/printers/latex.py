@@ -111,11 +111,11 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     >>> distinct_names(["x_1", "x1"])
     ['x_{1}', '\\mathrm{x1}']
     """
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         written = latex_name(name)
-        found.append(_upright(name) if written in found else written)
-    return found
+        distinct.append(_upright(name) if written in distinct else written)
+    return distinct
 
 
 def number(value: float) -> str:

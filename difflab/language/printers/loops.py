@@ -69,10 +69,10 @@ class LoopForms:
 
     def constants(self) -> set[int]:
         """Return the arguments that steps read by name."""
-        found: set[int] = set()
+        used: set[int] = set()
         for node, loop in self.nodes.items():
-            found.update(self.view.children[node][_bound(loop) : len(_forward(loop).body.inputs)])
-        return found - set(self.names)
+            used.update(self.view.children[node][_bound(loop) : len(_forward(loop).body.inputs)])
+        return used - set(self.names)
 
     def describe(self, node: int) -> list[Part] | None:
         """Return the parts of a loop, or of the only output of one; None for other nodes.

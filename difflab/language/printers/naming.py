@@ -103,8 +103,8 @@ def _near_arrays(printer: StraightLinePrinter) -> list[int]:
     arrays = np.array([shape != () for shape in graph.shape_table])[graph.shape_ids]
     near = arrays.copy()
     near[np.repeat(np.arange(len(graph)), np.diff(graph.starts))[arrays[graph.args]]] = True
-    found: list[int] = np.flatnonzero(near)[::-1].tolist()
-    return found
+    nodes: list[int] = np.flatnonzero(near)[::-1].tolist()
+    return nodes
 
 
 def _inside(printer: StraightLinePrinter, node: int, row: Primitive, *, fused: bool) -> list[int]:

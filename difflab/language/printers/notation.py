@@ -94,12 +94,12 @@ class Notation:
     @cached_property
     def defined(self) -> dict[str, str]:
         """The functions that printed code may contain, its own and those of the table, by name."""
-        found = dict(self.definitions)
+        definitions = dict(self.definitions)
         for text in helpers.C.values():
-            definition = self._translated(text, found)
+            definition = self._translated(text, definitions)
             if definition is not None:
-                found[definition.name] = self.define(definition)
-        return found
+                definitions[definition.name] = self.define(definition)
+        return definitions
 
     @cached_property
     def words(self) -> frozenset[str]:

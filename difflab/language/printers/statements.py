@@ -94,11 +94,11 @@ def _read(control: Any) -> list[bool]:
 
 def _targets(out: str, shapes: Sequence[Shape]) -> list[Target]:
     """Return where each output begins."""
-    found, start = [], 0
+    targets, start = [], 0
     for shape in shapes:
-        found.append((out, start))
+        targets.append((out, start))
         start += math.prod(shape)
-    return found
+    return targets
 
 
 def _filled(

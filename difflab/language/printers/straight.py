@@ -150,9 +150,9 @@ class StraightLinePrinter(ExpressionPrinter):
 
     def block(self, function: Function, names: Sequence[str]) -> Self:
         """Return the printer of a function inside this one, whose inputs have the given names."""
-        found = type(self)(function, self.name, self)
-        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
-        return found
+        printer = type(self)(function, self.name, self)
+        printer.names = dict(zip(printer.view.function.input_nodes, names, strict=True))
+        return printer
 
     @abstractmethod
     def carry(self, name: str, value: str, size: int | None) -> None:

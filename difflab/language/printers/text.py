@@ -257,9 +257,9 @@ class _Text(ExpressionPrinter):
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]
-        found = self.loops.describe(node)
-        if found is not None:
-            return found, ATOM
+        described = self.loops.describe(node)
+        if described is not None:
+            return described, ATOM
         if row is not None and row.shape is not None and row is not matmul:
             return self.arrays.describe(node), ATOM
         child = self.view.children[node][0] if row is negative else node
