@@ -248,7 +248,7 @@ class _DivergenceSearch:
         return inside
 
     def _values(self, part: _Subfunction) -> tuple[tuple[Array, Array], NDArray[np.bool_]]:
-        """Return what both methods compute, and where that differs beyond rounding."""
+        """Return the results of both methods, and where they differ beyond rounding."""
         found = [method(part.function, part.point) for method in self.methods]
         if part.scaled:
             found = [Derivative(each.value[:, -1:], each.error[:, -1:]) for each in found]

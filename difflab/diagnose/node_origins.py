@@ -33,7 +33,7 @@ class _OriginSweep(Sweep):
 
 
 class CombinedGraph:
-    """A function and its reverse sweep in one graph that keeps the function's node numbers.
+    """A function and its reverse sweep in one graph, in which the function's nodes keep their ids.
 
     Parameters
     ----------

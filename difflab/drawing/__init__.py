@@ -6,13 +6,11 @@ dozens), and a writer draws them. A `Drawing` has all formats.
 
 from __future__ import annotations
 
-from difflab.drawing.compositions import openable
+from difflab.drawing.compositions import ALL, openable, opened
 from difflab.drawing.diagram import diagram
-from difflab.drawing.dot import dot
 from difflab.drawing.drawing import ENDINGS, WRITERS, Drawing
-from difflab.drawing.mermaid import mermaid
+from difflab.drawing.markup import dot, mermaid
 from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge
-from difflab.drawing.opened import ALL, opened
 from difflab.drawing.png import png
 from difflab.drawing.svg import svg
 

@@ -9,8 +9,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from difflab.core.wording import counted
-from difflab.drawing.compositions import Composition
-from difflab.drawing.inside import opens
+from difflab.drawing.compositions import Composition, opens
 from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, one_line
 from difflab.drawing.order import (
     constant_text,
@@ -113,7 +112,7 @@ class Boxes:
         return [*uses, *joined, *ends]
 
     def _operations(self, uses: Sequence[tuple[int, int, str]]) -> list[int]:
-        """Return operations and compositions, each behind what it depends on."""
+        """Return operations and compositions in topological order."""
         place = {node: number for number, node in enumerate(self.order)}
         users: dict[int, list[int]] = {}
         waiting: Counter[int] = Counter()
@@ -161,7 +160,7 @@ class Boxes:
         return replace(_box(self.graph, node, self.names, self.values), nodes=(node,))
 
     def _composition(self, composition: Composition) -> DiagramBox:
-        """Return the box of a composition, captioned by what leaves it."""
+        """Return the box of a composition, captioned by its results."""
         leaving = self._leaving(composition.nodes[0])
         caption = ", ".join(subscript(self.names[node]) for node in leaving)
         if self.values is not None and len(leaving) == 1 and self.values[leaving[0]] is not None:

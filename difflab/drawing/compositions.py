@@ -9,27 +9,66 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from difflab.core.place import SourceLocation
-from difflab.drawing.inside import inside, opens
-from difflab.graph.ir import FIRST_ROW
+from difflab.core.primitive import Custom, Primitive
+from difflab.errors import InputError
+from difflab.graph.builder import Builder
+from difflab.graph.described import roles
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.graph.node import Node
 from difflab.primitives import TABLE
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.graph.ir import Graph
 
-__all__ = ["Composition", "compositions", "fitting", "openable"]
+__all__ = ["ALL", "Composition", "compositions", "fitting", "inside", "openable", "opened", "opens"]
+
+
+def opens(row: Primitive | None) -> bool:
+    """Whether an operation consists of functions that can be shown."""
+    if row is None:
+        return False
+    return row.holds is not None or (isinstance(row.rule, Custom) and row.expansion is not None)
+
+
+def inside(graph: Graph, node: int) -> list[tuple[str, Function]]:
+    """Return the functions that an operation consists of, each with its role.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.trace(lambda x: dl.fori_loop(0, 3, lambda i, y: y * x, 1.0), 2.0)
+    >>> [role for role, step in inside(f.graph, len(f.graph) - 2)]
+    ['step']
+    """
+    row = graph.primitive(node)
+    if row is None or not opens(row):
+        return []
+    return [("forward", _recorded(graph, node, row))] if row.holds is None else roles(row.holds)
+
+
+def _recorded(graph: Graph, node: int, row: Primitive) -> Function:
+    """Return a custom function as primitive operations."""
+    assert row.expansion is not None
+    builder = Builder()
+    shapes = [graph.shape(arg) for arg in graph.arguments(node)]
+    inputs = [builder.input(f"x{place}", shape) for place, shape in enumerate(shapes, 1)]
+    result = row.expansion(*[Node(builder, number) for number in inputs])
+    return Function.build(builder, inputs, [result.id], ["y"])
+
 
 _CALLED = re.compile(r"(?:\w+\.)*([^\W\d]\w*)\(")
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """The operations that one box stands for, and the name of what was called."""
+    """The operations that one box stands for, and the name of the called function."""
 
     name: str
     nodes: list[int]
@@ -48,7 +87,7 @@ Opened = Callable[[str, int], bool]
 
 
 def openable(function: Function) -> frozenset[str]:
-    """Return the names of what can be opened: compositions, and rows that hold functions.
+    """Return the names that can be opened: compositions, and primitives that hold functions.
 
     Examples
     --------
@@ -108,7 +147,7 @@ def fitting(function: Function, order: Sequence[int], limit: int) -> list[Compos
 
 
 def _to(depth: int) -> Opened:
-    """Return what opens that many levels."""
+    """Return the predicate that opens compositions down to a depth."""
     return lambda _, level: level < depth
 
 
@@ -215,3 +254,39 @@ def _without_shared(
         for each in boxes
     ]
     return [each for each in kept if each.nodes] + [Composition("", [node]) for node in shared]
+
+
+ALL = "all"
+"""What opens everything."""
+NONE = "none"
+"""What closes everything."""
+
+
+def opened(function: Function, names: str | Iterable[str]) -> frozenset[str]:
+    """Return the names that are opened: none, `ALL`, or those of something that opens.
+
+    Raises
+    ------
+    InputError
+        Nothing has one of the names, or `ALL` or ``"none"`` is not the only one.
+
+    Examples
+    --------
+    >>> from difflab.language import parse
+    >>> f = parse("x: [3]; sum(layer_norm(x))")
+    >>> opened(f, "layer_norm"), opened(f, "none")
+    (frozenset({'layer_norm'}), frozenset())
+    """
+    asked = frozenset([names] if isinstance(names, str) else names)
+    known = openable(function)
+    for name in sorted(asked - {ALL, NONE} - known):
+        raise InputError(
+            f"nothing in the graph that can be opened is called {name!r}",
+            hint=f"choose from {', '.join([ALL, NONE, *sorted(known)])}",
+        )
+    if len(asked) > 1 and asked & {ALL, NONE}:
+        raise InputError(
+            f"{', '.join(sorted(asked))} cannot be opened together",
+            hint=f"give names, or {ALL!r}, or {NONE!r}",
+        )
+    return asked - {NONE}

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.boxes import Boxes
 from difflab.drawing.collapse import collapse, counts
-from difflab.drawing.compositions import Composition, compositions, fitting
-from difflab.drawing.inside import inside
+from difflab.drawing.compositions import ALL, Composition, compositions, fitting, inside
 from difflab.drawing.model import Diagram, one_line
-from difflab.drawing.opened import ALL
 from difflab.drawing.order import (
     compact,
     evaluation_order,
@@ -141,7 +139,7 @@ def _carrying(
     values: Sequence[Any],
     cotangents: Mapping[int, Any],
 ) -> Diagram:
-    """Return a full picture with the numbers at the arrows in place of the boxes."""
+    """Return a full picture with values at the arrows instead of in the boxes."""
     boxes = list(picture.boxes)
     for position, node in drawn.carriers.items():
         bar = cotangents.get(node)

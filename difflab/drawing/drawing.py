@@ -8,8 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from difflab.core.files import write_whole
-from difflab.drawing.dot import dot
-from difflab.drawing.mermaid import mermaid
+from difflab.drawing.markup import dot, mermaid
 from difflab.drawing.model import Diagram
 from difflab.drawing.png import png
 from difflab.drawing.svg import svg

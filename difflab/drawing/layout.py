@@ -143,7 +143,7 @@ def place(
 
 @dataclass(frozen=True)
 class _Router:
-    """Turns layers and positions into points, curves and the size of the picture."""
+    """Conversion of layers and positions to points, curves and the size of the picture."""
 
     net: Net
     main: list[float]

@@ -110,7 +110,7 @@ class Diagram:
 
 
 def carried(box: DiagramBox) -> list[str]:
-    """Return what an arrow from `box` carries, as text beside it."""
+    """Return the values on an arrow from `box`, as lines of text beside it."""
     lines = [f"v = {box.value}"] if box.value else []
     return lines + ([f"v̄ = {box.bar}"] if box.bar else [])
 

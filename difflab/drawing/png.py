@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.layout import Curve
 from difflab.drawing.model import Diagram
-from difflab.drawing.scene import scene
-from difflab.drawing.shapes import Outline, PanelFrame, Scene, outlines
+from difflab.drawing.scene import Outline, PanelFrame, Scene, outlines, scene
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 

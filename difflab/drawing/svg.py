@@ -11,8 +11,7 @@ from html import escape
 
 from difflab.drawing.layout import Curve
 from difflab.drawing.model import BoxKind, Diagram
-from difflab.drawing.scene import scene
-from difflab.drawing.shapes import BoxShape, Outline, PanelFrame, Scene, SceneText, outlines
+from difflab.drawing.scene import BoxShape, Outline, PanelFrame, Scene, SceneText, outlines, scene
 from difflab.errors import printable
 
 __all__ = ["DARK", "LIGHT", "path", "svg"]

@@ -50,11 +50,11 @@ class Arguments:
 
     def groups(self) -> list[tuple[int, ...]]:
         """Return the positions of each argument's leaves among the inputs."""
-        found, start = [], 0
+        slices, start = [], 0
         for tree in self.trees:
-            found.append(tuple(range(start, start + tree.leaves)))
+            slices.append(tuple(range(start, start + tree.leaves)))
             start += tree.leaves
-        return found
+        return slices
 
     def flattened(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], inputs: Sequence[str]
@@ -87,7 +87,7 @@ class Arguments:
         return leaves, named
 
     def _leaves(self, place: int, value: Any) -> list[Any]:
-        """Return the leaves of an argument; a list of numbers is an array where one is wanted."""
+        """Return the leaves of an argument; a list of numbers is an array where one is expected."""
         if self.trees[place] == LEAF:
             return [value]
         leaves, tree = flatten(value)

@@ -22,7 +22,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, REDUCIBLE_OF_CONSTANTS, simplified
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape
-from difflab.graph.source import NOWHERE, SourceMap, packed
+from difflab.graph.source import NOWHERE, SourceMap
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 __all__ = ["OPEN_TRACES", "Builder"]
@@ -156,7 +156,9 @@ class Builder:
         """Append an input; the same name twice is the same input."""
         node = self.index.get(name)
         if node is None:
-            node = self.index[name] = self._append(INPUT, (), self._shape_id(shape), span)
+            node = self.index[name] = self._append(
+                INPUT, (), self._shape_id(shape) if shape else 0, span
+            )
             self.names[node] = name
         return node
 
@@ -218,14 +220,16 @@ class Builder:
                 args = self._unspread(args)
             shape, args = self._aligned(primitive, args, span)
         opcode = self.opcode_of.get(primitive) or self._opcode(primitive)
+        key: Any
         if len(args) == 2 and not params:  # most operations: `_key`, written out
             a, b = args
-            key: Any = (a << 31 | b) << 15 | opcode
+            key = (a << 31 | b) << 15 | opcode
             node = self.index.get(key)
             if node is None and primitive.commutative and self.commutes:
                 node = self.index.get((b << 31 | a) << 15 | opcode)
         else:
-            key = _key(opcode, args, params)
+            simple = len(args) == 1 and not params
+            key = args[0] << 15 | opcode if simple else _key(opcode, args, params)
             node = self.index.get(key)
         if node is None:
             node = self.index[key] = self._append(opcode, args, shape, span)
@@ -251,11 +255,11 @@ class Builder:
             return self.emit(index, (node,), params, span)
         opcode = self.opcode_of.get(index) or self._opcode(index)
         key = (opcode, (node,), params)
-        found = self.index.get(key)
-        if found is None:
-            found = self.index[key] = self._append(opcode, (node,), 0, span)
-            self.param_ids[found] = self._param_id(params)
-        return found
+        existing = self.index.get(key)
+        if existing is None:
+            existing = self.index[key] = self._append(opcode, (node,), 0, span)
+            self.param_ids[existing] = self._param_id(params)
+        return existing
 
     def existing(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
         """Return the node that applies `primitive` to `args`, if there is one."""
@@ -304,12 +308,13 @@ class Builder:
     def graph(self) -> Graph:
         """Return all nodes as a graph; its columns are views, to be released before appending."""
         args = np.frombuffer(self.args, dtype=np.int32) if self.args else np.empty(0, np.int32)
+        size = len(self.opcode)
         return Graph(
             opcode=np.frombuffer(self.opcode, dtype=np.int16),
             starts=np.frombuffer(self.starts, dtype=np.int64),
             args=args,
-            param_ids=_column(self.param_ids, len(self)),
-            shape_ids=_column(self.shape_ids, len(self)),
+            param_ids=_column(self.param_ids, size),
+            shape_ids=_column(self.shape_ids, size),
             spans=np.frombuffer(self.spans, dtype=np.int64),
             primitives=tuple(self.primitives),
             param_table=tuple(self.param_table),
@@ -329,7 +334,7 @@ class Builder:
         self.opcode.append(opcode)
         self.args.extend(args)
         self.starts.append(len(self.args))
-        self.spans.append(self.span if span is None else packed(span))
+        self.spans.append(self.span if span is None else span[0] << 32 | span[1])
         self.reducible.append(self.reducible_opcodes[opcode])
         if shape:
             self.shape_ids[node] = shape
@@ -347,18 +352,18 @@ class Builder:
         return opcode
 
     def _param_id(self, params: Params) -> int:
-        found = self.param_index.get(params)
-        if found is None:
-            found = self.param_index[params] = len(self.param_table)
+        number = self.param_index.get(params)
+        if number is None:
+            number = self.param_index[params] = len(self.param_table)
             self.param_table.append(params)
-        return found
+        return number
 
     def _shape_id(self, shape: Shape) -> int:
-        found = self.shape_index.get(shape)
-        if found is None:
-            found = self.shape_index[shape] = len(self.shape_table)
+        number = self.shape_index.get(shape)
+        if number is None:
+            number = self.shape_index[shape] = len(self.shape_table)
             self.shape_table.append(shape)
-        return found
+        return number
 
     def _shapes(self, args: Sequence[int]) -> tuple[Shape, ...]:
         return tuple(self.shape(node) for node in args)
@@ -369,7 +374,7 @@ class Builder:
         return True in [boolean[opcode[node]] for node in args]
 
     def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Turn truth values into 0 and 1 where `primitive` takes numbers."""
+        """Convert truth values to 0 and 1 where `primitive` takes numbers."""
         if primitive is as_number:
             return args
         return tuple(
@@ -380,7 +385,7 @@ class Builder:
         )
 
     def _as_truths(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Turn numbers into truth values where `primitive` takes those."""
+        """Convert numbers to truth values where `primitive` takes those."""
         return tuple(
             node
             if position not in primitive.truths or self.boolean[self.opcode[node]]

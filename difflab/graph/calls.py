@@ -41,10 +41,10 @@ class TracedCall:
     @property
     def path(self) -> tuple[TracedCall, ...]:
         """The calls that lead here, outermost first."""
-        found = [self]
-        while (caller := found[-1].caller) is not None:
-            found.append(caller)
-        return tuple(reversed(found))
+        path = [self]
+        while (caller := path[-1].caller) is not None:
+            path.append(caller)
+        return tuple(reversed(path))
 
 
 def call_name(call: TracedCall | None) -> str:

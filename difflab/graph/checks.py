@@ -11,7 +11,7 @@ __all__ = ["require_callable", "require_flag", "require_function", "require_time
 
 
 def require_function(subject: Any, what: str, of_code: str = "") -> None:
-    """Raise an error that names `what` and a remedy unless `subject` is a `Function`.
+    """Raise an error with a remedy unless `subject` is a `Function`; `what` is the caller.
 
     `of_code` is the call that does the same for Python code, if there is one.
 
@@ -33,7 +33,7 @@ def require_function(subject: Any, what: str, of_code: str = "") -> None:
 
 
 def require_callable(fun: Any, what: str) -> None:
-    """Raise an error that names `what` unless `fun` can be called.
+    """Raise an error unless `fun` is callable; `what` is the caller.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Python code as a function of numbers: what a graph is recorded from, and compared with."""
+"""Python code as a function of a vector: the source of a graph, and its reference."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Code", "Run", "flattened", "limited", "quietly"]
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """A Python function of trees of numbers and arrays, by its leaves.
+    """A Python function of trees of scalars and arrays, called with the leaves.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Code:
         return tuple(self.arguments.inputs())
 
     def called(self, leaves: Sequence[Any]) -> Any:
-        """Return what the code returns; it may change its arguments, so pass copies."""
+        """Call the code; it may change its arguments, so pass copies."""
         pairs = zip(self.arguments.trees, self.arguments.groups(), strict=True)
         return self.function(
             *(unflatten(tree, [leaves[k] for k in group]) for tree, group in pairs)
@@ -83,13 +83,13 @@ class Code:
 
     def leaves(self, x: NDArray[Any]) -> list[Any]:
         """Return copies of the leaves of a packed point ``(n,)``; scalars are NumPy's."""
-        found = [
+        leaves = [
             x[part].reshape(shape).copy() if shape else x[part.start]
             for part, shape in zip(packed_slices(self.shapes), self.shapes, strict=True)
         ]
         if not any(self.single):
-            return found
-        pairs = zip(found, self.single, strict=True)
+            return leaves
+        pairs = zip(leaves, self.single, strict=True)
         return [leaf.astype(np.float32) if single else leaf for leaf, single in pairs]
 
     def flat(self, x: NDArray[Any]) -> NDArray[Any]:
@@ -127,10 +127,10 @@ class Code:
         began = perf_counter()
         named = generators_of or self.function
         with quietly(), restored_generators(named) as drawn, limited(seconds):
-            found = self.flat(x)
+            values = self.flat(x)
             seconds = perf_counter() - began
-            same = not twice or np.array_equal(found, self.flat(x), equal_nan=True)
-        return Run(found, seconds, tuple(drawn), same)
+            same = not twice or np.array_equal(values, self.flat(x), equal_nan=True)
+        return Run(values, seconds, tuple(drawn), same)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +181,7 @@ def flattened(result: Any) -> NDArray[Any]:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Discard what code prints, and its warnings: it has run, and printed, before."""
+    """Discard the output and the warnings of code that has run, and printed, before."""
     with (
         redirect_stdout(io.StringIO()),
         redirect_stderr(io.StringIO()),
@@ -200,7 +200,7 @@ class _TimeIsUp(BaseException):
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Stop what runs inside after a time limit.
+    """Stop the body of a `with` statement after a time limit.
 
     It is stopped by a signal, in the main thread of a system that has them and where no other
     timer is set. Elsewhere it runs to its end, and the limit is checked then.

@@ -13,7 +13,7 @@ __all__ = ["composed", "inlined", "joined"]
 
 
 def composed(call: Callable[[list[Node]], list[Node]], shapes: Sequence[Shape]) -> Function:
-    """Return what code computes from nodes of the given shapes, as a function.
+    """Trace code on nodes of the given shapes and return it as a function.
 
     Examples
     --------

@@ -32,7 +32,7 @@ Step = Callable[[Sequence[Any]], list[Any]]
 
 
 class Control(Protocol):
-    """Functions, and when they are computed: what a row of several inputs and outputs holds."""
+    """Base class of control flow: functions that a primitive holds, and when they are called."""
 
     @property
     def functions(self) -> Sequence[Function]:
@@ -210,7 +210,7 @@ class WhileLoop:
     def visited(
         self, on: Interpreter, values: Sequence[Any], batch: Shape
     ) -> Iterator[tuple[list[Any], Any]]:
-        """Yield the value before each step and whether the step is taken, the last value last."""
+        """Yield the value before each step and whether that step is executed; last the result."""
         test, step = prepared(self.test, on), prepared(self.body, on)
         count = len(self.output_shapes)
         value, constants = list(values[:count]), values[count:]

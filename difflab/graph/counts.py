@@ -94,8 +94,8 @@ def count(function: Function) -> Counts:
     cache = function.derived_cache
     if "counts" not in cache:  # functions inside each other are counted once, not at every level
         cache["counts"] = _counts(function)
-    found: Counts = cache["counts"]
-    return found
+    counts: Counts = cache["counts"]
+    return counts
 
 
 def _counts(function: Function) -> Counts:
@@ -117,8 +117,8 @@ def operation_count(function: Function) -> int:
     cache = function.derived_cache
     if "operations" not in cache:
         cache["operations"] = _operation_count(function)
-    found: int = cache["operations"]
-    return found
+    operations: int = cache["operations"]
+    return operations
 
 
 def _operation_count(function: Function) -> int:
@@ -132,7 +132,7 @@ def _operation_count(function: Function) -> int:
 
 
 def may_be_long(row: Primitive) -> bool:
-    """Return whether a row is a loop of many operations, or of an unknown number of turns."""
+    """Return whether a primitive is a loop of many, or of unknown, iterations."""
     held = row.holds
     if isinstance(held, Loop):
         return held.steps * operation_count(held.body) >= LONG
@@ -162,10 +162,10 @@ def _turns(row: Primitive) -> int:
 
 def _within(row: Primitive) -> Counts:
     """Return the sizes of the functions that a row holds, added up."""
-    found = [count(inner) for inner in row.holds.functions]
+    counts = [count(inner) for inner in row.holds.functions]
     return Counts(
-        sum(each.tree for each in found), sum(each.dag for each in found),
-        sum(each.operations for each in found), sum(each.arithmetic for each in found),
+        sum(each.tree for each in counts), sum(each.dag for each in counts),
+        sum(each.operations for each in counts), sum(each.arithmetic for each in counts),
     )  # fmt: skip
 
 
@@ -182,13 +182,13 @@ def _arithmetic(graph: Graph, used: NDArray[np.bool_]) -> int:
     sizes = np.array([math.prod(shape) for shape in graph.shape_table])
     elementwise = graph.matching(lambda row: row.shape is None)
     total = int(sizes[graph.shape_ids[used & elementwise]].sum())
-    found: dict[Any, int] = {}
+    operations: dict[Any, int] = {}
     for node in np.flatnonzero(used & ~elementwise & (graph.opcode >= FIRST_ROW)).tolist():
         args = graph.args[graph.starts[node] : graph.starts[node + 1]]
         key = (graph.opcode[node], graph.param_ids[node], graph.shape_ids[args].tobytes())
-        if key not in found:
-            found[key] = _of_arrays(graph, node)
-        total += found[key]
+        if key not in operations:
+            operations[key] = _of_arrays(graph, node)
+        total += operations[key]
     return total
 
 

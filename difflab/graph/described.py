@@ -1,4 +1,4 @@
-"""What a loop or a branch consists of, in words, and how often its step is taken at a point."""
+"""Description in words of a loop or a branch, and of its execution at a point."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def arguments(control: Control | None) -> str:
 
 
 def length(control: Control | None) -> str:
-    """Return the number of turns in words; empty if it is not known, or there is no loop."""
+    """Return the number of iterations in words; empty if it is unknown, or there is no loop."""
     return counted(control.steps, "turn") if isinstance(control, Loop) else ""
 
 
 def taken(control: Control, values: Sequence[Any]) -> str:
-    """Return the number of turns that a loop takes, or the branch that is chosen, in words.
+    """Return the number of iterations of a loop, or the selected branch, in words.
 
     Parameters
     ----------

@@ -84,9 +84,9 @@ def restored_generators(function: Callable[..., Any]) -> Iterator[list[str]]:
     try:
         yield drawn
     finally:
-        found = [snapshot for snapshot in before if snapshot.changed()]
-        _restore(found)
-        drawn += dict.fromkeys(snapshot.source for snapshot in found)
+        changed = [snapshot for snapshot in before if snapshot.changed()]
+        _restore(changed)
+        drawn += dict.fromkeys(snapshot.source for snapshot in changed)
 
 
 class _Snapshot(NamedTuple):
@@ -130,12 +130,12 @@ def _generators(function: Callable[..., Any]) -> list[Any]:
     kinds: tuple[type, ...] = () if pythons is None else (pythons.Random,)
     kinds += () if numpys is None else (numpys.Generator, numpys.RandomState)
     # The type is asked, as `isinstance` believes what an object says of itself.
-    found = {id(value): value for value in named if issubclass(type(value), kinds)}
-    return [*([] if numpys is None else [numpys]), *found.values()]
+    generators = {id(value): value for value in named if issubclass(type(value), kinds)}
+    return [*([] if numpys is None else [numpys]), *generators.values()]
 
 
 def _named(function: Any) -> Iterator[Any]:
-    """Yield what code and the functions that it calls name, and the attributes of objects."""
+    """Yield the objects that code and the functions that it calls refer to."""
     yield from _attributes(function)
     todo, seen = [function, _call_of(function)], dict[int, Any]()
     while todo:
@@ -201,14 +201,14 @@ def _is_filled(cell: CellType) -> bool:
 
 def _place_of_draw(run: Callable[[], Any], before: list[_Snapshot]) -> SourceLocation:
     """Run the code again, line by line, and return the first line after which a state differs."""
-    last = found = NOWHERE
+    last = location = NOWHERE
 
     def watch(frame: FrameType, event: str, arg: Any) -> Any:
-        nonlocal last, found
+        nonlocal last, location
         if not is_users(frame) or frame.f_globals.get("__name__") == "random":
             return None
-        if found is NOWHERE and last is not NOWHERE and any(part.changed() for part in before):
-            found = last
+        if location is NOWHERE and last is not NOWHERE and any(part.changed() for part in before):
+            location = last
         last = frame_position(frame).read()
         return watch
 
@@ -219,7 +219,7 @@ def _place_of_draw(run: Callable[[], Any], before: list[_Snapshot]) -> SourceLoc
         run()
     finally:
         sys.settrace(tracer)
-        last = found if found is not NOWHERE else last
+        last = location if location is not NOWHERE else last
         _restore(before)
     return last
 

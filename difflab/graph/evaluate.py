@@ -20,7 +20,7 @@ __all__ = ["ArrayInterpreter", "Fold", "Interpreter", "fold", "fold_all"]
 
 
 class Interpreter(Protocol):
-    """What operations and numbers mean on one kind of value."""
+    """Interpretation of operations and constants on one kind of value."""
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the function of values that `primitive` is."""
@@ -30,7 +30,7 @@ class Interpreter(Protocol):
 
 
 class ArrayInterpreter:
-    """Values are numbers and arrays of the array module `xp`, NumPy unless said.
+    """Interpreter whose values are arrays of the module `xp`, by default NumPy.
 
     Examples
     --------

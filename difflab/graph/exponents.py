@@ -51,10 +51,10 @@ def quotient(builder: Builder, node: int, row: Primitive, args: Args, params: Pa
     # x = 2·x at 0 and infinity only.
     edge = builder.emit(equal, (base, builder.emit(add, (base, base))))
     powered = builder.emit(power, (base, builder.constant(exponent)))
-    found = builder.emit(where, (edge, builder.constant(1), powered))
+    result = builder.emit(where, (edge, builder.constant(1), powered))
     for _ in range(count):
-        found = builder.emit(divide, (found, builder.emit(absolute, (base,))))
-    return found
+        result = builder.emit(divide, (result, builder.emit(absolute, (base,))))
+    return result
 
 
 def _parts(minuend: float | None, subtrahend: float | None) -> tuple[float, int] | None:

@@ -91,11 +91,11 @@ class Function(Views):
         text: str | None = None,
         arguments: Arguments | None = None,
     ) -> Function:
-        """Freeze what `outputs` need of `builder` into a function."""
-        graph, kept = builder.freeze(outputs)
-        by_name = {name: node for node, name in graph.names.items()}
-        places = tuple(by_name[builder.names[node]] for node in inputs)
-        return cls(graph, places, kept, tuple(output_names), structure, text, arguments)
+        """Freeze the nodes of `builder` that `outputs` need into a function."""
+        graph, kept = builder.graph().pruned(outputs)
+        by_name = dict(zip(graph.names.values(), graph.names, strict=True))
+        nodes = map(by_name.__getitem__, map(builder.names.__getitem__, inputs))
+        return cls(graph, tuple(nodes), kept, tuple(output_names), structure, text, arguments)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -190,8 +190,10 @@ class Function(Views):
     def on_carriers(self, values: Sequence[Any], carrier: Any) -> list[Any]:
         """Return every output, computed by one operation that `carrier` records."""
         cache = self.derived_cache
-        found: list[Any] = carrier.__difflab_function__(self, values, lambda f: f.on_arrays, cache)
-        return found
+        outputs: list[Any] = carrier.__difflab_function__(
+            self, values, lambda f: f.on_arrays, cache
+        )
+        return outputs
 
     def returned(self, results: Sequence[Any]) -> Any:
         """Return the outputs, a sequence, in the structure that a call returns."""
@@ -266,10 +268,10 @@ class Function(Views):
         PointError
             The batches do not fit each other.
         """
-        found = [getattr(value, "shape", ()) for value in values]
+        shapes = [getattr(value, "shape", ()) for value in values]
         batches = {
             whole[: len(whole) - len(shape)]
-            for whole, shape in zip(found, self.input_shapes, strict=True)
+            for whole, shape in zip(shapes, self.input_shapes, strict=True)
         }
         try:
             return np.broadcast_shapes(*batches)
@@ -410,21 +412,21 @@ def _is_complex(value: Any) -> bool:
 
 def _entered(function: Function, values: Sequence[Any]) -> list[Any]:
     """Return values with all that they are; integers of NumPy, which overflow, as floats."""
-    found = []
+    entered = []
     for name, value in zip(function.inputs, values, strict=True):
         value = as_numbers(value, f"the value of '{name}'", PointError)
         whole = isinstance(value, np.ndarray | np.integer) and value.dtype.kind in "iu"
-        found.append(value.astype(np.float64) if whole else value)
-    return found
+        entered.append(value.astype(np.float64) if whole else value)
+    return entered
 
 
 def _in_order(function: Function, values: Sequence[Any], *, enter: bool) -> Sequence[Any]:
     """Return values, one per input."""
     count = len(values) if isinstance(values, list | tuple) or np.ndim(values) else -1
     if count != len(function.inputs):
-        found = "one value" if count < 0 else counted(count, "value")
+        values_text = "one value" if count < 0 else counted(count, "value")
         raise PointError(
-            f"the function has {counted(len(function.inputs), 'input')}, and {found} given",
+            f"the function has {counted(len(function.inputs), 'input')}, and {values_text} given",
             hint="evaluate takes a list of values in order, or a dict by name",
         )
     if enter:

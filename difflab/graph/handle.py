@@ -66,7 +66,7 @@ class Handle(Idioms):
         return not self.shape and self._view is None
 
     def __difflab_renamed__(self, new: Any) -> Any:
-        """Return what a name stands for after an augmented assignment to a number."""
+        """Return the value of a name after an augmented assignment to a scalar."""
         return new
 
     def __difflab_writable__(self, what: str) -> None:
@@ -166,7 +166,7 @@ class Handle(Idioms):
         return arrays.reshape(self, -1)[0]
 
     def _require_no_scipy(self) -> None:
-        """Raise `TraceError` if SciPy asks for numbers; some of its solvers drop the error."""
+        """Raise `TraceError` if SciPy converts to a number; some of its solvers drop the error."""
         error = not_through_scipy(TraceError)
         if error is not None:
             if hasattr(self.builder, "dropped"):

@@ -127,11 +127,11 @@ def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int
             return None
         numbers.append(float(number))
     with np.errstate(all="ignore"):
-        found = _number(builder, float(primitive.computer(np)(*numbers)))
+        value = _number(builder, float(primitive.computer(np)(*numbers)))
     shapes = set(map(builder.shape, args))
-    if found is None or shapes <= {()}:
-        return found
-    return builder.spread(found, np.broadcast_shapes(*shapes))
+    if value is None or shapes <= {()}:
+        return value
+    return builder.spread(value, np.broadcast_shapes(*shapes))
 
 
 def _whole(builder: Builder, node: int, args: tuple[int, ...]) -> int | None:

@@ -131,7 +131,7 @@ class LibraryInterpreter(ArrayInterpreter):
 
 
 class ElementInterpreter:
-    """Values are numbers of a library, or NumPy object arrays of them.
+    """Interpreter whose values are numbers of a library, or NumPy object arrays of them.
 
     A subclass defines elementwise rows on scalars by ``_scalar(primitive)``, and, where NumPy's
     data movement is not enough, rows on whole arrays by ``_whole``.
@@ -169,7 +169,7 @@ class ElementInterpreter:
 
 
 class MpmathInterpreter(ElementInterpreter):
-    """Values are mpmath's real numbers at its working precision; undefined is nan.
+    """Interpreter whose values are mpmath's reals at its working precision; undefined is nan.
 
     Parameters
     ----------
@@ -264,8 +264,8 @@ class SympyInterpreter(ElementInterpreter):
         if form is None:
             raise UnsupportedError(f"{self.title} has no function for '{primitive.name}'")
         if isinstance(form, str):
-            found: Callable[..., Any] = getattr(self.sympy, form)
-            return found
+            function: Callable[..., Any] = getattr(self.sympy, form)
+            return function
         return partial(form, self.sympy)
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from difflab.core.place import SourceLocation
 from difflab.core.primitive import Custom, Params, Primitive, Shape
-from difflab.errors import UnsupportedError
+from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.graph.source import SourceMap
 
 __all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape", "packed_slices"]
@@ -210,7 +210,7 @@ class Graph:
             source=self.source,
             labels=_renumbered(self.labels, number_of),
         )
-        return graph, tuple([number_of[node] for node in outputs])
+        return graph, tuple(map(number_of.__getitem__, outputs))
 
     def reached_from(self, nodes: Iterable[int]) -> bytearray:
         """Mark `nodes` and all that depends on any of them: where a derivative can flow."""
@@ -235,6 +235,97 @@ class Graph:
     def matching(self, test: Callable[[Primitive], bool]) -> NDArray[np.bool_]:
         """Return for each node whether it applies a row that passes `test`."""
         return np.array([False, False, *map(test, self.primitives)])[self.opcode]
+
+    def verify(self) -> None:
+        """Raise an error unless the graph keeps its invariants.
+
+        They are: arguments precede the operations that use them; the columns are of one length and
+        refer to rows of their tables; inputs and constants have names and numbers; every operation
+        has the arguments that its primitive takes, truth values where it takes those, and the
+        shape that follows from theirs.
+
+        Raises
+        ------
+        ConsistencyError
+            An invariant is broken; the message names the node.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> import difflab as dl
+        >>> graph = dl.parse("x*y + 1").graph
+        >>> graph.verify()
+        >>> replace(graph, args=graph.args[::-1]).verify()
+        Traceback (most recent call last):
+            ...
+        difflab.errors.ConsistencyError: node 2 (multiply) uses node 3, which does not precede it
+        """
+        self._verify_columns()
+        for node, (opcode, args) in enumerate(self.rows()):
+            fault = self._fault(node, opcode, args)
+            if fault:
+                row = self.primitive(node)
+                name = "input or constant" if row is None else row.name
+                raise ConsistencyError(f"node {node} ({name}) {fault}")
+
+    def _verify_columns(self) -> None:
+        """Raise an error unless the columns fit each other and their tables."""
+        size, last = len(self), FIRST_ROW + len(self.primitives)
+        leaves = (
+            ("inputs", INPUT, self.names),
+            ("constants", CONSTANT, self.constants),
+        )
+        columns = (self.starts[1:], self.param_ids, self.shape_ids, self.spans)
+        faults = {
+            "the columns differ in length": any(len(column) != size for column in columns),
+            "the arguments are not those of the nodes": bool(np.any(np.diff(self.starts) < 0))
+            or (self.starts[0], self.starts[-1]) != (0, len(self.args)),
+            "an operation is not in the table": bool(
+                np.any((self.opcode < 0) | (self.opcode >= last))
+            ),
+            "parameters are not in the table": _outside(self.param_ids, self.param_table),
+            "a shape is not in the table": _outside(self.shape_ids, self.shape_table),
+            "two inputs have one name": len(set(self.names.values())) < len(self.names),
+            "a label is of no node": not all(0 <= node < size for node in self.labels),
+        }
+        for kind, code, table in leaves:
+            nodes = np.flatnonzero(self.opcode == code).tolist()
+            faults[f"the {kind} are not those of the table"] = nodes != sorted(table)
+        for fault, present in faults.items():
+            if present:
+                raise ConsistencyError(f"the graph is broken: {fault}")
+
+    def _fault(self, node: int, opcode: int, args: list[int]) -> str:
+        """Return how a node breaks an invariant; empty if it keeps all."""
+        late = [arg for arg in args if not 0 <= arg < node]
+        if late:
+            return f"uses node {late[0]}, which does not precede it"
+        if opcode < FIRST_ROW:
+            scalar = opcode == INPUT or self.shape(node) == ()
+            return "has arguments" if args else "" if scalar else "is an array of one number"
+        row = self.primitives[opcode - FIRST_ROW]
+        if row.arity not in (None, len(args)):
+            return f"has {len(args)} arguments, not {row.arity}"
+        for position, arg in enumerate(args):
+            truth = (
+                self.opcode[arg] >= FIRST_ROW
+                and self.primitives[self.opcode[arg] - FIRST_ROW].boolean
+            )
+            if truth != (position in row.truths) and row.name != "as_number":
+                kinds = ("a number", "a truth value")
+                return f"has {kinds[truth]} as argument {position}, not {kinds[not truth]}"
+        shapes = tuple(map(self.shape, args))
+        if row.shape is not None:
+            expected = row.shape(shapes, **self.params(node))
+        else:
+            expected = np.broadcast_shapes(*shapes)
+            if not {(), expected}.issuperset(shapes):
+                return f"combines the shapes {' and '.join(map(str, shapes))}"
+        return (
+            ""
+            if self.shape(node) == expected
+            else f"has the shape {self.shape(node)}, not {expected}"
+        )
 
     def scalars(self) -> NDArray[np.bool_]:
         """Return for each node whether its value is a number."""
@@ -262,6 +353,11 @@ def packed_slices(shapes: Iterable[Shape]) -> list[slice]:
     [slice(0, 1, None), slice(1, 5, None)]
     """
     return [slice(*ends) for ends in pairwise(accumulate(map(math.prod, shapes), initial=0))]
+
+
+def _outside(ids: NDArray[np.int32], table: Sequence[Any]) -> bool:
+    """Whether an index is not one of a table's."""
+    return bool(np.any((ids < 0) | (ids >= len(table))))
 
 
 def _renumbered(values: dict[int, Value], numbers: Sequence[int]) -> dict[int, Value]:

@@ -1,4 +1,4 @@
-"""Indexing by static keys, bounds checked: what tensors and traced values share."""
+"""Indexing by static keys with bounds checks, for tensors and traced values."""
 
 from __future__ import annotations
 

@@ -189,11 +189,11 @@ class FreshNames:
 
     def several(self, stem: str, count: int) -> list[str]:
         """Reserve and return `stem` with the next `count` unused numbers."""
-        found: list[str] = []
-        while len(found) < count:
+        unused: list[str] = []
+        while len(unused) < count:
             last = self._counts.get(stem, 0)
-            self._counts[stem] = behind = last + count - len(found)
+            self._counts[stem] = behind = last + count - len(unused)
             names = [f"{stem}{number}" for number in range(last + 1, behind + 1)]
-            found += [n for n in names if n not in self._taken and n not in self._reserved]
-        self._taken.update(found)
-        return found
+            unused += [n for n in names if n not in self._taken and n not in self._reserved]
+        self._taken.update(unused)
+        return unused

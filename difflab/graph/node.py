@@ -152,11 +152,11 @@ class Node(Handle):
     __difflab_unchanged__ = __difflab_alone__ = copy
 
     def __difflab_in_rows__(self) -> bool:
-        """Whether its elements are in row-major order in memory, as NumPy would place them."""
+        """Whether its elements would be in row-major order in memory in NumPy."""
         return True
 
     def __difflab_as_own__(self, value: Any) -> Any:
-        """Return new elements as a traced value, which no change in place alters."""
+        """Convert new elements to a traced value, which no change in place alters."""
         return value.copy() if isinstance(value, Node) else as_nodes(self.builder, [value])[0]
 
     def detach(self) -> Node:
@@ -496,7 +496,7 @@ def _leaf(builder: Builder, value: Any) -> int:
 
 
 def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
-    """Return values as nodes of their shapes; numbers and arrays become constants."""
+    """Convert values to nodes; numbers and arrays become constants of their shape."""
     return [Node(builder, _leaf(builder, value), precision_of(value)) for value in values]
 
 

@@ -89,11 +89,11 @@ def first_parting(
 
 def _lines(call: Callable[[], Any]) -> list[_Line]:
     """Run a call and return the lines of user code that it executes, with the variables after."""
-    found: list[_Line] = []
+    lines: list[_Line] = []
     current: dict[FrameType, FramePosition] = {}
 
     def watch(frame: FrameType, event: str, arg: Any) -> Any:
-        if not _is_users_code(frame) or len(found) >= MOST_LINES:
+        if not _is_users_code(frame) or len(lines) >= MOST_LINES:
             return None
         if event not in ("line", "return"):
             return watch
@@ -102,7 +102,7 @@ def _lines(call: Callable[[], Any]) -> list[_Line]:
             variables = {name: _kept(value) for name, value in frame.f_locals.items()}
             if event == "return":
                 variables["the result"] = _kept(arg)
-            found.append(_Line(last.code, last.line, last, variables))
+            lines.append(_Line(last.code, last.line, last, variables))
         if event == "line":
             current[frame] = frame_position(frame)
         return watch
@@ -113,7 +113,7 @@ def _lines(call: Callable[[], Any]) -> list[_Line]:
         call()
     finally:
         sys.settrace(tracer)
-    return found
+    return lines
 
 
 def _is_users_code(frame: FrameType) -> bool:
@@ -127,7 +127,7 @@ def is_users_file(file: str) -> bool:
 
 
 def _kept(value: Any) -> list[Any]:
-    """Return the numbers of a variable as they are now: nodes by their id, arrays as copies."""
+    """Return a snapshot of a variable: nodes by their id, arrays as copies."""
     leaves = flatten(value)[0] if is_container(value) else [value]
     return [_leaf(leaf) for leaf in leaves[:64]]
 

@@ -31,7 +31,7 @@ class Precision(IntEnum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of arrays of such numbers."""
+        """The dtype of arrays of this precision."""
         return FLOAT32 if self is Precision.SINGLE else FLOAT64
 
 
@@ -50,9 +50,9 @@ def precision_of(value: Any) -> Precision:
     >>> [precision_of(value).name for value in (0.5, np.float32(0.5), np.ones(2), np.array([True]))]
     ['WEAK', 'SINGLE', 'DOUBLE', 'WEAK']
     """
-    found = getattr(value, "precision", None)
-    if type(found) is Precision:
-        return found
+    precision = getattr(value, "precision", None)
+    if type(precision) is Precision:
+        return precision
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         return WEAK if isinstance(value, int | float) else DOUBLE

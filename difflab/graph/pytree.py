@@ -185,16 +185,16 @@ def leaf_paths(structure: Structure) -> list[str]:
     >>> leaf_paths(flatten({"layers": [1.0, (2.0, None)]})[1])
     ["['layers'][0]", "['layers'][1][0]"]
     """
-    found = []
+    paths = []
     pending = [""]
     for token in structure.tokens:
         path = pending.pop()
         if token == _LEAF:
-            found.append(path)
+            paths.append(path)
         is_field = _is_users_dataclass(token[0]) if isinstance(token[0], type) else False
         keys = reversed(token_keys(token))
         pending += [f"{path}.{key}" if is_field else f"{path}[{key!r}]" for key in keys]
-    return found
+    return paths
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:

@@ -70,20 +70,20 @@ class RandomRounding(ArrayInterpreter):
         return self.moved(super().constant(value, name))
 
     def moved(self, value: Any, *, keep_integers: bool = True) -> Any:
-        """Return numbers that are moved, but integers of the dtype if they are kept."""
+        """Perturb values randomly; integers are unchanged if they are exact in the dtype."""
         value = np.asarray(value)
         if value.dtype not in (np.float64, np.float32):
             return value
         steps = self._draw.choice([-2.0, -1.0, 1.0, 2.0], value.shape)
-        found = (value * (1.0 + self._eps * steps)).astype(value.dtype)
+        perturbed = (value * (1.0 + self._eps * steps)).astype(value.dtype)
         if keep_integers:
             whole = (value == np.rint(value)) & (np.abs(value) * self._eps <= 1.0)
-            found = np.where(whole, value, found)
-        return found[()]
+            perturbed = np.where(whole, value, perturbed)
+        return perturbed[()]
 
 
 def told_apart(one: float, other: float) -> tuple[str, str]:
-    """Return two numbers with as many digits as show that they differ.
+    """Return the texts of two numbers with enough digits to show that they differ.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def told_apart(one: float, other: float) -> tuple[str, str]:
     (('1', '2'), ('1', '1.00000001'))
     """
     for digits in (4, 6, 9, 12):
-        found = significant(one, digits), significant(other, digits)
-        if found[0] != found[1]:
-            return found
+        texts = significant(one, digits), significant(other, digits)
+        if texts[0] != texts[1]:
+            return texts
     return exact(one), exact(other)

@@ -1,4 +1,4 @@
-"""`rewrite`: the one loop that copies a graph node by node, with a rule for what changes."""
+"""`rewrite`: the one loop that copies a graph node by node, with a rule for replacements."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def selected(
     names: Sequence[str],
     structure: Structure | None = None,
 ) -> Function:
-    """Return the function of the same inputs with other nodes as outputs, and what they need."""
+    """Return the function of the same inputs with other nodes as outputs."""
     inputs = function.input_nodes
     graph, kept = function.graph.pruned([*inputs, *outputs])
     nodes, results = kept[: len(inputs)], kept[len(inputs) :]

@@ -76,8 +76,8 @@ class SourceMap:
             return SourceLocation(self.text, (number >> 32, number & 0xFFFFFFFF))
         if number > FIRST:
             return SourceLocation()
-        found = self._spots[FIRST - number]
-        return found.read() if isinstance(found, FramePosition) else found
+        spot = self._spots[FIRST - number]
+        return spot.read() if isinstance(spot, FramePosition) else spot
 
     def adopted(self, other: SourceMap, numbers: list[int], otherwise: int) -> list[int]:
         """Convert locations of another source to locations of this one.

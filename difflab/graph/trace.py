@@ -283,7 +283,7 @@ def parameter_names(function: Callable[..., Any], wanted: int) -> list[str]:
 
 
 def _outputs(builder: Builder, result: Any) -> tuple[list[int], Structure | None]:
-    """Return the nodes of what the code returned, and its tree unless it is a flat sequence."""
+    """Return the nodes that the code returned, and their tree unless it is a flat sequence."""
     plain = isinstance(result, tuple | list) and not hasattr(result, "_fields")
     parts: Sequence[Any] = result if plain else [result]
     if not any(is_container(part) and part is not None for part in parts):

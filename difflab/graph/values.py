@@ -60,7 +60,7 @@ def check_shape(found: Shape, name: str, shape: Shape) -> None:
 
 
 def _holds_floats(value: Any) -> bool:
-    """Whether an array of objects holds nothing but numbers of Python and NumPy."""
+    """Whether an object array holds only numbers of Python and NumPy."""
     return value.dtype == object and all(isinstance(entry, _PLAIN) for entry in value.flat)
 
 

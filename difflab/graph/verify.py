@@ -81,7 +81,7 @@ def require_traced(
 
 
 def packed(leaves: Sequence[Any]) -> Array:
-    """Return numbers and arrays as one vector of float64."""
+    """Concatenate scalars and arrays to one vector of float64."""
     parts = [np.ravel(np.asarray(leaf, dtype=float64)) for leaf in leaves]
     return np.concatenate(parts) if parts else np.zeros(0)
 

@@ -133,7 +133,7 @@ class CompiledOperation:
     def _derived(
         self, function: Function, sources: Sources, *, transposed: bool
     ) -> CompiledOperation:
-        """Return one object for each derivative: libraries keep what they make of it."""
+        """Return one object per derivative, since libraries cache by the identity of a function."""
         key = (sources, transposed)
         if key not in self.known:
             found = CompiledOperation(function, self.settings, sources, transposed)

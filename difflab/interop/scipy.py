@@ -1,4 +1,4 @@
-"""SciPy: what its solvers take, from one function."""
+"""SciPy: the arguments of its solvers, from one function."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ POINT = "the point of a SciPy problem"
 
 
 def low_level(fast: Compiled, kind: str = "integrand") -> LowLevelCallable:
-    """Return a compiled function of one number as what SciPy's C code calls without Python.
+    """Return a compiled scalar function as a `LowLevelCallable`, which SciPy calls without Python.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def problem(
     time: str | None = None,
     sparse: bool = False,
 ) -> SciPyProblem:
-    r"""Return what SciPy's solvers take: the function and its derivatives, of one vector.
+    r"""Return the function and its derivatives as callables of one vector, for SciPy's solvers.
 
     The vector :math:`x` has the elements of all inputs, flattened in order, except those that
     `constants` gives a value.

@@ -210,7 +210,7 @@ class _Truth:
         return [entry for output in outputs for entry in np.asarray(output, dtype=object).ravel()]
 
     def fault(self, form: Function, element: int) -> str:
-        """Return what is wrong with a form's values; empty if nothing is."""
+        """Return the fault of a form's values as text; empty if there is none."""
         values = form.values(self.points)[:, 0]
         errors = [
             self._errors(float(value), float(own), exact[element])
@@ -248,7 +248,7 @@ class _Truth:
         return self._errors(value, own, exact)
 
     def _witness(self, form: Function, element: int, point: Any) -> Any:
-        """Return a point with too large an error, with 1 for what does not matter."""
+        """Return a point with too large an error, with 1 for coordinates that do not matter."""
         point = point.copy()
         for k in range(len(point)):
             kept, point[k] = point[k], 1.0
@@ -281,12 +281,12 @@ class _Truth:
 
 
 def _too_large(error: float, original: float) -> bool:
-    """Whether a form's error in ULP exceeds what the original's allows."""
+    """Whether a form's error in ULP exceeds the bound that follows from the original's."""
     return not error <= ULPS + 2 * original
 
 
 def _with(point: Any, value: float) -> Any:
-    """Return the point with each coordinate in turn replaced."""
+    """Return a copy of the point for each coordinate, with that coordinate replaced."""
     rows = np.repeat(point[None], len(point), axis=0)
     np.fill_diagonal(rows, value)
     return rows

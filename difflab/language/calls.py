@@ -16,14 +16,66 @@ from difflab import arrays
 from difflab.arrays import trigonometric
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.language import placing
-from difflab.language.factored import FACTORED
 from difflab.language.fourier import TRANSFORMS
-from difflab.language.keys import RawKey
-from difflab.primitives import maximum, minimum, random_keys, random_normal, random_uniform
+from difflab.language.placing import RawKey
+from difflab.primitives import (
+    eigenvalues,
+    eigh,
+    maximum,
+    minimum,
+    pinv,
+    qr,
+    random_keys,
+    random_normal,
+    random_uniform,
+    singular_values,
+    slogdet,
+    svd,
+)
 
-__all__ = ["ALIASES", "CALLS", "LIST", "ArrayCall", "Statics"]
+__all__ = ["ALIASES", "CALLS", "FACTORED", "LIST", "ArrayCall", "Statics"]
+
+FACTORS_OF = {eigenvalues: eigh, singular_values: svd}
+"""The factorisation that a row of a matrix and its factors takes."""
+
+
+def _checked(nodes: Sequence[Node], row: Any) -> Node:
+    shape = nodes[0].shape
+    if len(shape) < 2 or 0 in shape:
+        raise ShapeError(f"{row.name} takes matrices that are not empty, not {list(shape)}")
+    if row in (eigh, eigenvalues, slogdet) and shape[-1] != shape[-2]:
+        raise ShapeError(f"{row.name} takes square matrices, not {list(shape)}")
+    if row is qr and shape[-2] < shape[-1]:
+        raise ShapeError(f"qr takes matrices with as many rows as columns, not {list(shape)}")
+    if row in FACTORS_OF:
+        factors: Any = FACTORS_OF[row]
+        _check_factors(row, nodes[1].shape, factors.shape([shape]), factors.name)
+    node: Node = row(*nodes)
+    return node
+
+
+def _check_factors(row: Any, shape: Shape, wanted: Shape, name: str) -> None:
+    if shape != wanted:
+        raise ShapeError(
+            f"{row.name} takes a matrix A and {name}(A), of shape {list(wanted)},"
+            f" not {list(shape)}",
+            hint=f"write {row.name}(A, {name}(A))",
+        )
+
+
+def _call(row: Any) -> Callable[..., Node]:
+    return lambda *nodes: _checked(nodes, row)
+
+
+FACTORED: Mapping[str, tuple[Callable[..., Node], int]] = {
+    row.name: (_call(row), 2 if row in FACTORS_OF else 1)
+    for row in (eigenvalues, eigh, pinv, qr, singular_values, slogdet, svd)
+}
+"""The rows of factorisations by name, and how many arguments they take."""
+
 
 Compute = Callable[..., Any]
 Integers = tuple[int, ...]
@@ -31,7 +83,7 @@ Integers = tuple[int, ...]
 
 @dataclass(slots=True)
 class Statics:
-    """What a call says beside its arguments.
+    """Static arguments of a call: integers, axis, shape and indices.
 
     Attributes
     ----------
@@ -133,10 +185,10 @@ def _extreme(name: str, compute: Compute, pairwise: Compute) -> ArrayCall:
             return compute(nodes[0], static.integers)
         if static.integers is not None:
             raise ShapeError(f"{name} along axes takes one array, not {len(nodes)} values")
-        found = nodes[0]
+        result = nodes[0]
         for other in nodes[1:]:
-            found = pairwise(found, other)
-        return found
+            result = pairwise(result, other)
+        return result
 
     return ArrayCall(name, extreme, 1, None, "axes")
 

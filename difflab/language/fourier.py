@@ -28,12 +28,12 @@ def written_integers(row: Any, params: Mapping[str, Any]) -> str:
     >>> written_integers(fft, {"axes": (-2, -1), "rank": 3, "transposed": True})
     '[1, 1]'
     """
-    found = [params["axes"][0] + params["rank"]]
+    integers = [params["axes"][0] + params["rank"]]
     if row is irfft:
-        found.append(params["size"])
+        integers.append(params["size"])
     if params["transposed"]:
-        found.append(1)
-    return "" if found == [_last(row, params["rank"])] else str(found)
+        integers.append(1)
+    return "" if integers == [_last(row, params["rank"])] else str(integers)
 
 
 def _last(row: Any, rank: int) -> int:
@@ -67,8 +67,8 @@ def _complex(row: Any) -> Callable[[Node, Integers | None], Node]:
             )
         axis, rank = _axis(row, x.shape, given), len(x.shape)
         axes = (axis,) if row is rfft else (axis, -1)
-        found: Node = row(x, axes=axes, rank=rank, transposed=len(given) == 2)
-        return found
+        node: Node = row(x, axes=axes, rank=rank, transposed=len(given) == 2)
+        return node
 
     return call
 
@@ -86,10 +86,8 @@ def _real(x: Node, integers: Integers | None) -> Node:
             f"irfft of {x.shape[axis]} complex values gives {2 * x.shape[axis] - 2} or"
             f" {2 * x.shape[axis] - 1} real ones, not {size}"
         )
-    found: Node = irfft(
-        x, axes=(axis, -1), rank=len(x.shape), size=size, transposed=len(given) == 3
-    )
-    return found
+    node: Node = irfft(x, axes=(axis, -1), rank=len(x.shape), size=size, transposed=len(given) == 3)
+    return node
 
 
 TRANSFORMS: Mapping[Any, Callable[[Node, Integers | None], Node]] = {

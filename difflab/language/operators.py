@@ -1,4 +1,4 @@
-"""The operators: the precedence of each, and the primitive that it applies.
+"""Tables indexed by the kind of a token, the precedence of each operator among them.
 
 From lowest to highest precedence::
 
@@ -10,11 +10,34 @@ operator of lower precedence, and unary minus and ``√`` any operator: ``2^-3``
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from difflab.core.primitive import Primitive
 from difflab.language.lexer import TokenKind
 from difflab.primitives import TABLE
 
-__all__ = ["COMPARISONS", "FLOOR", "LEVEL", "LEVEL_OF", "NEGATE", "ROW", "UNARY"]
+if TYPE_CHECKING:
+    from difflab.language.parser import Parser
+
+__all__ = [
+    "COMPARISONS",
+    "FLOOR",
+    "KINDS",
+    "LEVEL",
+    "LEVEL_OF",
+    "NEGATE",
+    "PRIMITIVE",
+    "UNARY",
+    "Handler",
+    "table",
+]
+
+Handler = Callable[["Parser", int, int, int], None]
+"""What the parser does with a token of a kind, from a start to an end."""
+
+KINDS = tuple(map(int, TokenKind))
+"""Plain integers: looking a member up on the enumeration costs more than using it."""
 
 NEGATE = len(TokenKind)
 """Unary minus on the operator stack; as tokens both minuses are `TokenKind.MINUS`."""
@@ -43,7 +66,7 @@ _LEVELS: tuple[dict[int, str], ...] = (
 LEVEL: list[int] = [0] * (NEGATE + 1)
 """The precedence of each kind; 0 for kinds that are no operators, such as parentheses."""
 
-ROW: list[Primitive | None] = [None] * (NEGATE + 1)
+PRIMITIVE: list[Primitive | None] = [None] * (NEGATE + 1)
 """The primitive that each kind applies."""
 
 LEVEL_OF: dict[str, int] = {}
@@ -52,7 +75,7 @@ LEVEL_OF: dict[str, int] = {}
 for _level, _rows in enumerate(_LEVELS, 1):
     for _kind, _name in _rows.items():
         LEVEL[_kind] = _level
-        ROW[_kind] = TABLE[_name]
+        PRIMITIVE[_kind] = TABLE[_name]
         LEVEL_OF[_name] = _level
 del LEVEL_OF["sqrt"], LEVEL_OF["cbrt"]
 
@@ -63,3 +86,8 @@ UNARY = [
 
 FLOOR = [level + (kind == TokenKind.POWER) for kind, level in enumerate(LEVEL)]
 """Lowest precedence that a new operator reduces first; ``^`` is right-associative."""
+
+
+def table(handlers: dict[int, Handler], otherwise: Handler) -> list[Handler]:
+    """Return the handlers of a state of the parser as a list indexed by token kind."""
+    return [handlers.get(kind, otherwise) for kind in KINDS]

@@ -1,4 +1,4 @@
-"""Array functions of the language only: lists, and parts put into a larger array.
+"""Array functions of the language only: lists, indices, and parts put into a larger array.
 
 Derivatives consist of them; Python code writes them as `np.stack` and as indexing.
 """
@@ -19,19 +19,30 @@ from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.language.keys import IndexKey, RawKey, resolved
 from difflab.primitives.movement import as_places
 
 __all__ = [
+    "AxisIndex",
+    "IndexKey",
+    "RawKey",
+    "axis_index",
     "drawn",
     "indexed",
     "is_maximum",
     "listed",
     "put",
     "put_along",
+    "resolved",
     "scattered",
     "sum_in_order",
 ]
+
+AxisIndex = int | tuple[int, int | None, int]
+"""An index along one axis, or a slice ``(start, stop, step)``."""
+IndexKey = tuple[AxisIndex, ...]
+RawParts = tuple[int | None, ...]
+"""An index or a slice as it is written: one to three integers, None where one is left out."""
+RawKey = tuple[RawParts, ...]
 
 
 def listed(parts: Sequence[Node]) -> Node:
@@ -47,16 +58,16 @@ def listed(parts: Sequence[Node]) -> Node:
         raise ShapeError(f"a list has elements of one shape, not of {shapes}")
     elements = [_elements(part) for part in parts]
     if not all(elements):
-        found: Node = arrays.stack(parts)
-        return found
+        stacked: Node = arrays.stack(parts)
+        return stacked
     scalars = [element for each in elements for element in each]
-    found = apply(rows.pack, *scalars, ranks=(0,) * len(scalars))
+    stacked = apply(rows.pack, *scalars, ranks=(0,) * len(scalars))
     shape = (len(parts), *parts[0].shape)
-    return found if len(shape) == 1 else arrays.reshape(found, shape)
+    return stacked if len(shape) == 1 else arrays.reshape(stacked, shape)
 
 
 def indexed(builder: Builder, node: int, key: IndexKey, span: tuple[int, int]) -> int:
-    """Return a value at a key: what a list has there, the value itself, or an operation."""
+    """Return a value indexed by a key: an element of a list, the value itself, or an operation."""
     shape = builder.shape(node)
     (place, *more) = key
     if isinstance(place, int) and not more:
@@ -66,6 +77,52 @@ def indexed(builder: Builder, node: int, key: IndexKey, span: tuple[int, int]) -
     if key == tuple((0, size, 1) for size in shape):
         return node
     return builder.emit(rows.index, (node,), (("key", key), ("rank", len(shape))), span)
+
+
+def resolved(key: RawKey, shape: tuple[int, ...]) -> IndexKey:
+    """Return a written key for a value of `shape`, with an entry for every axis.
+
+    Raises
+    ------
+    ValueError
+        If an index is out of bounds, a slice is empty, or there are too many indices.
+
+    Examples
+    --------
+    >>> resolved(((1, None),), (4, 2))
+    ((1, 4, 1), (0, 2, 1))
+    """
+    if len(key) > len(shape):
+        raise ValueError(f"too many indices for the shape {list(shape)}")
+    entries = [axis_index(parts, size) for parts, size in zip(key, shape, strict=False)]
+    return (*entries, *((0, size, 1) for size in shape[len(key) :]))
+
+
+def axis_index(parts: RawParts, size: int) -> AxisIndex:
+    """Return an index or a slice of an axis of the given size.
+
+    Raises
+    ------
+    ValueError
+        If it is out of bounds, or empty.
+
+    Examples
+    --------
+    >>> axis_index((-1,), 5), axis_index((None, None, -1), 5)
+    (4, (4, None, -1))
+    """
+    if len(parts) == 1:
+        position = parts[0]
+        assert position is not None
+        if not -size <= position < size:
+            raise ValueError(f"index {position} is out of bounds for an axis of size {size}")
+        return position % size
+    if parts[2:] == (0,):
+        raise ValueError("the step of a slice cannot be 0")
+    chosen = range(*slice(*parts).indices(size))
+    if not chosen:
+        raise ValueError(f"this slice of an axis of size {size} is empty")
+    return (chosen.start, chosen.stop if chosen.stop >= 0 else None, chosen.step)
 
 
 def _elements(part: Node) -> list[Node]:
@@ -81,7 +138,7 @@ def _elements(part: Node) -> list[Node]:
 
 
 def scattered(parts: Sequence[Node], places: Sequence[RawKey], shape: Shape) -> Node:
-    """Return zeros of `shape` with every part added at its place.
+    """Return zeros of `shape` with every part added at its indices.
 
     Raises
     ------
@@ -96,8 +153,8 @@ def scattered(parts: Sequence[Node], places: Sequence[RawKey], shape: Shape) -> 
     numbers = len(shape) == 1 and not any(part.shape for part in parts)
     if numbers and len(set(keys)) < len(keys):
         raise ShapeError("scatter has two numbers for one place", hint="add them up before")
-    found: Node = apply(rows.scatter, *parts, keys=keys, shape=shape)
-    return found
+    node: Node = apply(rows.scatter, *parts, keys=keys, shape=shape)
+    return node
 
 
 def _key(raw: RawKey, shape: Shape, part: Node) -> IndexKey:
@@ -133,8 +190,8 @@ def put(x: Node, places: tuple[int, ...], axis: int, shape: Shape) -> Node:
         )
     positive = as_places(np.array(places, dtype=np.int64) % max(size, 1))
     rank = len(shape)
-    found: Node = apply(rows.put, x, places=positive, axis=along, rank=rank, size=size)
-    return found
+    node: Node = apply(rows.put, x, places=positive, axis=along, rank=rank, size=size)
+    return node
 
 
 def put_along(x: Node, places: Node, axis: int, size: int) -> Node:
@@ -152,8 +209,8 @@ def put_along(x: Node, places: Node, axis: int, size: int) -> Node:
             f" {list(places.shape)}, the size is {size}"
         )
     rank = len(x.shape)
-    found: Node = apply(rows.put_along, x, places, axis=along, rank=rank, size=size)
-    return found
+    node: Node = apply(rows.put_along, x, places, axis=along, rank=rank, size=size)
+    return node
 
 
 def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
@@ -185,19 +242,19 @@ def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
             hint="write sum_in_order(x at [::2], y at [1::2])",
         )
     slices = tuple([e if isinstance(e, tuple) else (e, e + 1, 1) for (e,) in keys])
-    found: Node = apply(rows.sum_in_order, *parts, places=slices, length=length)
-    return found
+    node: Node = apply(rows.sum_in_order, *parts, places=slices, length=length)
+    return node
 
 
 def is_maximum(x: Node, axes: tuple[int, ...] | None) -> Node:
     """Return whether each element is the last maximum along axes, all of them by default."""
     chosen = normalized_axes("is_maximum", axes, x.shape)
-    found: Node = apply(rows.is_maximum, x, axes=chosen, rank=len(x.shape))
-    return found
+    node: Node = apply(rows.is_maximum, x, axes=chosen, rank=len(x.shape))
+    return node
 
 
 def drawn(row: Primitive, key: Node, sizes: tuple[int, ...] | None) -> Node:
-    """Return random numbers of a key, or of each of a stack of keys, of a shape; or keys."""
+    """Return random values, or keys, of a shape for a key or for each of a stack of keys."""
     shape = sizes or ()
     if key.shape[-1:] != (2,) or min(shape, default=0) < 0:
         raise ShapeError(
@@ -207,5 +264,5 @@ def drawn(row: Primitive, key: Node, sizes: tuple[int, ...] | None) -> Node:
     if row is rows.random_keys and len(shape) != 1:
         raise ShapeError("random_keys takes the number of keys in brackets: random_keys(key, [3])")
     params = {"count": shape[0]} if row is rows.random_keys else {"shape": shape}
-    found: Node = apply(row, key, **params)
-    return found
+    node: Node = apply(row, key, **params)
+    return node

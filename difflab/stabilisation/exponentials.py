@@ -147,7 +147,7 @@ class Exponentials:
         return ExponentialForm(None, self._again(row, node, tuple(known)))
 
     def _sum(self, node: int) -> ExponentialForm | None:
-        """Return the form of a sum of exponentials and positive numbers."""
+        """Return the form of a sum of exponentials and positive constants."""
         terms = self.sums.terms(node)
         logs = []
         for term in terms:

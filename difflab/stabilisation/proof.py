@@ -21,8 +21,8 @@ from difflab.graph.checks import require_function
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.rewrite import rewrite
+from difflab.stabilisation.matching import Rule
 from difflab.stabilisation.rewriting import Rewrite, stabilised
-from difflab.stabilisation.rule import Rule
 from difflab.stabilisation.rules import RULES
 
 __all__ = ["ProvedRewrite", "Stabilised", "stabilise"]

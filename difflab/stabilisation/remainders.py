@@ -27,7 +27,7 @@ from difflab.primitives import (
     versine,
     where,
 )
-from difflab.stabilisation.rule import NodeFunction
+from difflab.stabilisation.matching import NodeFunction
 
 __all__ = ["REMAINDERS"]
 

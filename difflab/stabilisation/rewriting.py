@@ -35,8 +35,7 @@ from difflab.primitives import (
     tanh,
 )
 from difflab.stabilisation.exponentials import Exponentials
-from difflab.stabilisation.matching import negated, number
-from difflab.stabilisation.rule import Rule
+from difflab.stabilisation.matching import Rule, negated, number
 from difflab.stabilisation.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, VARIANCE
 from difflab.stabilisation.squares import root_of_squares, variance
 from difflab.stabilisation.sums import GraphSums, signed_terms, signed_total

@@ -43,8 +43,8 @@ from difflab.primitives import (
     tanh,
     versine,
 )
+from difflab.stabilisation.matching import NodeFunction, Rule
 from difflab.stabilisation.remainders import REMAINDERS
-from difflab.stabilisation.rule import NodeFunction, Rule
 
 __all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES", "VARIANCE"]
 

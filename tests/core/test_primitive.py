@@ -10,7 +10,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.language.printers import c, latex, python, text
 from difflab.primitives import multiply
-from difflab.report.trace.notation import NotationPrinter, atom
+from difflab.report.trace.formulas import NotationPrinter, atom
 
 DOUBLED = Primitive(
     name="doubled",

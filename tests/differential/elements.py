@@ -14,8 +14,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import difflab as dl
-from difflab.explore.scalars import scalar_function
-from difflab.explore.while_loops import SPARE_TURNS, unrolled
+from difflab.explore.scalars import SPARE_TURNS, scalar_function, unrolled
 from difflab.graph.function import Function
 from difflab.language import parse
 from tests.differential.search import Family

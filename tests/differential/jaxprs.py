@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflab.interop.formats.jaxpr.evaluation import evaluated
+from difflab.interop.formats.jaxpr.reader import evaluated
 
 __all__ = ["computed", "loop_slopes"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from difflab.language.printers import forms
+from difflab.language.printers import expressions
 from difflab.language.printers.c import CPrinter
 from difflab.primitives import helpers
 from tests.differential import formulas, languages, printed
@@ -19,12 +19,12 @@ from tests.support.languages import C
 
 def parentheses_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write a - (b - c) as a - b - c."""
-    operand = forms._operand
+    operand = expressions._operand
 
     def loose(name: str, argument: int, enclosed: bool, strict: bool) -> int:
         return operand(name, 0 if name == "subtract" else argument, enclosed, strict)
 
-    monkeypatch.setattr(forms, "_operand", loose)
+    monkeypatch.setattr(expressions, "_operand", loose)
 
 
 def nan_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 import difflab as dl
 from difflab.cli.app import run
 from difflab.errors import InputError, PointError, UnsupportedError
-from difflab.explore.page import LARGEST_PAGE
+from difflab.explore.shown import LARGEST_PAGE
 from difflab.language import parse
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError
+from difflab.explore.scalars import LARGEST_TURNS, SPARE_TURNS, unrolled
 from difflab.explore.shown import explore
-from difflab.explore.while_loops import LARGEST_TURNS, SPARE_TURNS, unrolled
 from difflab.language import parse
 
 HALVED = "iterate(y = x; while y > 1; y/2)"

@@ -10,7 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.core.place import SourceLocation
-from difflab.diagnose.domain import check_domain
+from difflab.diagnose.point_check import check_domain
 from difflab.errors import DomainError
 from difflab.graph.repetition.roll import rolled
 from difflab.graph.source import NOWHERE, SourceMap, packed

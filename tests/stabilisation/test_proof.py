@@ -9,8 +9,8 @@ import difflab as dl
 from difflab.errors import PointError
 from difflab.language.printers import text
 from difflab.primitives import exp, expm1, log, log1p
+from difflab.stabilisation.matching import Rule
 from difflab.stabilisation.proof import ENOUGH, stabilise
-from difflab.stabilisation.rule import Rule
 from difflab.stabilisation.rules import RULES
 from tests.support.rows import for_each
 

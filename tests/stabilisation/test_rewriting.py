@@ -18,8 +18,8 @@ from difflab.language.printers import text
 from difflab.primitives import add, divide, exp, log, power, subtract
 from difflab.referee.referee import Referee
 from difflab.referee.ulp import ulp_distance
+from difflab.stabilisation.matching import Rule
 from difflab.stabilisation.rewriting import stabilised
-from difflab.stabilisation.rule import Rule
 from difflab.stabilisation.rules import RULES
 from tests.support.rows import for_each
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from difflab.errors import InputError, MissingDependencyError
-from difflab.explore.page import refused
 from difflab.explore.server.pool import Pool
 from difflab.explore.server.work import EXAMPLE, POLICY, PointReader, Request, page_of, rows_of
+from difflab.explore.shown import refused
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

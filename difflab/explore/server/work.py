@@ -1,4 +1,4 @@
-"""What a request computes, in a process that is stopped at its limits."""
+"""Computation of a request, in a process that is stopped at its limits."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 from difflab.diagnose.point_check import checked_point
 from difflab.errors import DifflabError, InputError
-from difflab.explore.page import page, refused
-from difflab.explore.shown import TIMEOUT, filled, row_texts, verdicts
+from difflab.explore.shown import TIMEOUT, filled, page, refused, row_texts, verdicts
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.language import parse

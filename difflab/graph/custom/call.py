@@ -1,4 +1,4 @@
-"""One call of a custom function: runs the user's code and checks what it returns.
+"""One call of a custom function: runs the user's code and checks its result.
 
 The code runs on any kind of argument: arrays, eager tensors, nodes of a graph.
 """
@@ -25,7 +25,7 @@ __all__ = ["Context", "CustomCall", "ForwardResult", "no_rule", "read_only"]
 
 
 class Context:
-    """The argument `ctx`: what `forward` saves for `backward` and `jvp`.
+    """The argument `ctx`, in which `forward` saves values for `backward` and `jvp`.
 
     Any attribute may be set on it, for scalars and settings; arrays are saved by
     `save_for_backward`.
@@ -47,7 +47,7 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `forward` saved, in its order."""
+        """The values that `forward` saved, in order."""
         if self._saved is None:
             raise InputError(
                 f"{self._owner} reads ctx.saved_tensors, and its forward has saved nothing",
@@ -65,7 +65,7 @@ class Context:
 
     @property
     def kept(self) -> tuple[Any, ...]:
-        """What `forward` saved; nothing if it saved nothing."""
+        """The values that `forward` saved, if any."""
         return self._saved or ()
 
     @property
@@ -117,7 +117,7 @@ class CustomCall:
             else arg
             for place, arg in enumerate(args)
         ]
-        found = [arg for arg in args if _is_array(arg)]
+        arrays = [arg for arg in args if _is_array(arg)]
         template = tuple([HOLE if _is_array(arg) else arg for arg in args])
         for place, arg in enumerate(template):
             if any(_is_carrier(leaf) for leaf in flatten(arg)[0]):
@@ -126,7 +126,7 @@ class CustomCall:
                     " tensors",
                     hint="pass each of them to apply() as a separate argument",
                 )
-        return cls(function, template), found
+        return cls(function, template), arrays
 
     @property
     def name(self) -> str:
@@ -207,8 +207,8 @@ class CustomCall:
         reason = no_rule(self.function, "jvp")
         if reason:
             raise UnsupportedError(reason)
-        found = self.function.jvp(context, *self.filled(dots, None))  # type: ignore[attr-defined]
-        return self.tangents(found, outputs)
+        tangents = self.function.jvp(context, *self.filled(dots, None))  # type: ignore[attr-defined]
+        return self.tangents(tangents, outputs)
 
     def tangents(self, found: Any, outputs: Sequence[Shape]) -> list[Any]:
         """Return the tangents of the outputs, checked; None becomes zero."""

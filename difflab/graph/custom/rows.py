@@ -143,12 +143,12 @@ class _Site:
         call = self.call
         bars = unpacked(y_bar, self.outputs, self.single)
         context = self._context(y, args)
-        found: Any = None
+        recorded: Any = None
         if context is not None:
-            found = _attempt(call.function.backward, context, *bars)  # type: ignore[attr-defined]
-        if found is not None:
+            recorded = _attempt(call.function.backward, context, *bars)  # type: ignore[attr-defined]
+        if recorded is not None:
             builder = y_bar.builder
-            parts = call.cotangents(found, self.shapes)
+            parts = call.cotangents(recorded, self.shapes)
             return [None if part is None else _on(builder, part) for part in parts]
         whole = self._called("backward", self._pulled, self.outputs, self.shapes)(*args, *bars)
         return unpacked(whole, self.shapes)
@@ -157,12 +157,12 @@ class _Site:
         """Return the tangent: recorded from `jvp`, or by a node that calls it."""
         call = self.call
         context = self._context(y, args)
-        found: Any = None
+        recorded: Any = None
         if context is not None:
             tangents = call.filled(dots, None)
-            found = _attempt(call.function.jvp, context, *tangents)  # type: ignore[attr-defined]
-        if found is not None:
-            values = call.tangents(found, self.outputs)
+            recorded = _attempt(call.function.jvp, context, *tangents)  # type: ignore[attr-defined]
+        if recorded is not None:
+            values = call.tangents(recorded, self.outputs)
             y_dot: Node = packed([_on(y.builder, value) for value in values], self.single)
             return y_dot
         row = self._called("jvp", self._pushed, self.shapes, self.outputs)
@@ -171,9 +171,9 @@ class _Site:
 
     def _pulled(self, *values: Any) -> Any:
         args, bars = values[: len(self.shapes)], values[len(self.shapes) :]
-        found = self.call.pull(self.call.run(args).context, bars, self.shapes)
+        cotangents = self.call.pull(self.call.run(args).context, bars, self.shapes)
         zeros = [np.zeros(shape) for shape in self.shapes]
-        return packed([z if bar is None else bar for z, bar in zip(zeros, found, strict=True)])
+        return packed([z if bar is None else bar for z, bar in zip(zeros, cotangents, strict=True)])
 
     def _pushed(self, *values: Any) -> Any:
         args, dots = values[: len(self.shapes)], values[len(self.shapes) :]
@@ -200,7 +200,7 @@ _kept = lru_cache(KEPT)(lambda key, call, shapes: _Site(call, shapes))
 
 
 def _attempt(rule: Callable[..., Any], context: Context, *values: Any) -> Any:
-    """Return what a rule records on nodes; None if it needs arrays."""
+    """Return the nodes that a rule records; None if it needs arrays."""
     try:
         return rule(context, *values)
     except Exception:  # the user's code may fail in any way on values that are not numbers
@@ -255,10 +255,10 @@ def _required(recorded: Function | None, name: str) -> Function:
 
 
 def _opened_row(recorded: Function, args: Sequence[Node]) -> Node:
-    """Append what a row computes in primitive operations."""
+    """Append the primitive operations that a custom function consists of."""
     builder = args[0].builder
-    (found,) = inline(recorded, builder, [arg.id for arg in args])
-    return Node(builder, builder.spread(found, recorded.output_shapes[0]))
+    (output,) = inline(recorded, builder, [arg.id for arg in args])
+    return Node(builder, builder.spread(output, recorded.output_shapes[0]))
 
 
 def opened(function: Function) -> Function:
@@ -317,7 +317,7 @@ def unpacked(whole: Node, shapes: Sequence[Shape], single: bool = False) -> list
 
 
 def _on(builder: Builder, value: Any) -> Node:
-    """Return a value as a node; numbers and arrays become constants of their shape."""
+    """Convert a value to a node; numbers and arrays become constants of their shape."""
     if isinstance(value, Node):
         return value
     shape = shape_of(value)

@@ -127,7 +127,7 @@ class _Convolution:
 
 
 class _Folding:
-    """The rule of the rewriting; it keeps what each copy is in terms of a convolution."""
+    """The rewrite rule; it records each copy as a function of a convolution."""
 
     def __init__(self, function: Function) -> None:
         graph = function.graph

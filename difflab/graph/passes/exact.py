@@ -32,7 +32,7 @@ def _simplest(
 
 
 def fold(function: Function) -> Function:
-    """Compute what depends on numbers only, as NumPy computes it.
+    """Fold operations on constants, with NumPy's values.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def common(function: Function) -> Function:
 
 
 def dead(function: Function) -> Function:
-    """Drop what no output needs; inputs stay.
+    """Remove nodes that no output needs; inputs are kept.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fusion groups: elementwise operations that one loop over the numbers can do.
+"""Fusion groups: elementwise operations that one loop over the elements can compute.
 
 Two operations may share a loop when they have the same shape and nothing that needs a whole
 array lies between them. The number of such barriers on the longest path from the inputs is an

@@ -59,5 +59,5 @@ def _axes(builder: Builder, args: tuple[int, ...]) -> Params | None:
     arrays = [arg for arg in args if arg not in builder.constants]
     if not all(builder.primitive(arg) is transpose for arg in arrays):
         return None
-    found = {tuple(sorted(builder.params(arg).items())) for arg in arrays}
-    return found.pop() if len(found) == 1 else None
+    params = {tuple(sorted(builder.params(arg).items())) for arg in arrays}
+    return params.pop() if len(params) == 1 else None

@@ -101,7 +101,7 @@ class _Scaling:
     def written(
         self, builder: Builder, node: int, row: Primitive, args: Args, params: Params
     ) -> int | None:
-        """Rule of `rewrite`: append what gives the value together with its power of two."""
+        """Rule of `rewrite`: append a value without its power of two, which is recorded."""
         if node < self.first:
             return None
         exponent_of = self.exponents.get
@@ -144,7 +144,7 @@ class _Scaling:
         return self.builder.emit(multiply, (self.builder.constant(scale), node))
 
     def _product(self, a: Scaled, b: Scaled) -> Scaled:
-        """Multiply; what is multiplied by a power of two is not, but takes it along."""
+        """Multiply; powers of two are not multiplied but carried along."""
         for (factor, held), (node, exponent) in ((a, b), (b, a)):
             more = self._exponent(factor)
             if more:
@@ -176,5 +176,5 @@ class _Scaling:
 def _divided(value: float, exponent: int) -> float:
     """Return value / 2^exponent, an integer where it is one."""
     with np.errstate(over="ignore"):  # a value that is too large is infinite, as a product is
-        found = float(np.ldexp(float(value), -exponent))
-    return int(found) if isinstance(value, int) and found.is_integer() else found
+        quotient = float(np.ldexp(float(value), -exponent))
+    return int(quotient) if isinstance(value, int) and quotient.is_integer() else quotient

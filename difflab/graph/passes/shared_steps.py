@@ -50,7 +50,7 @@ def steps_once(function: Function) -> Function:
 
 @dataclass(frozen=True)
 class _LoopPart:
-    """What a loop returns, as a part of what a merged loop returns.
+    """The outputs of a loop as a part of the outputs of a merged loop.
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class _LoopPart:
 
 def _candidates(graph: Graph) -> dict[Any, list[int]]:
     """Return the loops of equally many steps with the same arguments."""
-    found: dict[Any, list[int]] = defaultdict(list)
+    candidates: dict[Any, list[int]] = defaultdict(list)
     for node in graph.matching(lambda row: isinstance(row.holds, Loop)).nonzero()[0].tolist():
         loop = _loop(graph, node)
         key = graph.arguments(node), loop.carries, loop.arrays, loop.steps, loop.reverse
-        found[key].append(node)
-    return found
+        candidates[key].append(node)
+    return candidates
 
 
 def _groups(graph: Graph, nodes: Sequence[int]) -> list[list[int]]:

@@ -12,7 +12,7 @@ by structure alone, whatever the origin of the graph:
 - `balance` turns the long sums into trees, for evaluations that change one term at a time.
 """
 
-from difflab.graph.repetition.balance import balanced
+from difflab.graph.repetition.chains import balanced
 from difflab.graph.repetition.classes import element_indices
 from difflab.graph.repetition.flattening import flattened
 from difflab.graph.repetition.roll import LARGE, LEAST_LANES, LEAST_NODES, rolled

@@ -32,7 +32,7 @@ Nodes = NDArray[np.int64]
 
 
 class LaneKind(Enum):
-    """What the lanes of a class are."""
+    """Kinds of the lanes of a class."""
 
     INPUT = auto()
     """Scalar inputs."""
@@ -117,7 +117,7 @@ def _ends(chains: Chains) -> Nodes:
 
 
 def _ranges(starts: Nodes, ends: Nodes) -> Nodes:
-    """Return all numbers from each start to its end, one range after the other."""
+    """Return the concatenation of the ranges from each start to its end."""
     sizes = ends - starts
     offsets = np.cumsum(sizes) - sizes
     ranges: Nodes = np.arange(sizes.sum()) + np.repeat(starts - offsets, sizes)

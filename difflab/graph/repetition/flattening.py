@@ -1,4 +1,4 @@
-"""`flattened`: a function of one vector in place of many inputs."""
+"""`flattened`: a function of one vector instead of many inputs."""
 
 from __future__ import annotations
 

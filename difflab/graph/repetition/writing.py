@@ -102,7 +102,7 @@ class _VectorWriter:
         )
 
     def vector(self, nodes: NDArray[Any]) -> int:
-        """Return numbers of one class, one after the other, as a vector of them.
+        """Return some lanes of one class as a vector.
 
         A single number is repeated as often as needed.
         """
@@ -126,7 +126,7 @@ class _VectorWriter:
         return self.builder.emit(row, args, tuple(sorted(params.items())))
 
     def _vector(self, number: int) -> int:
-        """Return all numbers of a class; vectors of inputs are packed on first use."""
+        """Return all lanes of a class as a vector; inputs are packed on first use."""
         if number not in self.vectors:
             found = self.classes.members[number]
             if found.kind is LaneKind.INPUT:
@@ -179,7 +179,7 @@ class _VectorWriter:
         return self._emit(sum_in_order, parts, places=tuple(keys), length=length)
 
     def _columns(self, keys: Nodes) -> list[Nodes]:
-        """Return the places of each key that occurs."""
+        """Return the positions of each key that occurs."""
         order = np.argsort(keys, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
 
@@ -188,7 +188,7 @@ class _VectorWriter:
         return self._shaped(node, shape) if self._shape(node) else self.builder.spread(node, shape)
 
     def _whole(self, node: int) -> int:
-        """Write a node unchanged; one that joins many numbers, class by class."""
+        """Copy a node; one that joins many scalars is built class by class."""
         graph = self.graph
         row = graph.primitive(node)
         if row is None:
@@ -204,7 +204,7 @@ class _VectorWriter:
         return self._emit(row, [self.number(arg) for arg in args], **params)
 
     def _listed(self, nodes: Nodes) -> int:
-        """Return numbers of any classes, one after the other."""
+        """Return lanes of any classes as a vector."""
         columns = self._columns(self.classes.of[nodes])
         parts = [self._filled(self.vector(nodes[places]), places.shape) for places in columns]
         keys = [_equidistant(places) for places in columns]
@@ -217,7 +217,7 @@ class _VectorWriter:
         return self._emit(take, [joined], axis=-1, places=order, rank=1)
 
     def _scattered(self, nodes: Nodes, keys: Any, shape: tuple[int, ...]) -> int | None:
-        """Return an array of zeros but for some numbers; None where two share a place."""
+        """Return zeros with scalars at some indices; None where two share an index."""
         places = np.array([flat(key, shape) for key in keys])
         order = np.argsort(places)
         places = places[order]
@@ -235,7 +235,7 @@ class _VectorWriter:
 
 
 def _equidistant(places: Nodes) -> tuple[int, int | None, int] | None:
-    """Return start, stop and step of places at equal distances, None for others."""
+    """Return start, stop and step of equidistant indices, None for others."""
     first, last = int(places[0]), int(places[-1])
     if len(places) == 1:
         return (first, first + 1, 1)

@@ -82,7 +82,7 @@ def expressions(function: Function, symbols: Sequence[Any], *, exact: bool = Fal
 
 
 class _Fractions(SympyInterpreter):
-    """Expressions whose finite numbers are all fractions, those of their float64."""
+    """Interpreter whose finite constants are the exact fractions of their float64 values."""
 
     def constant(self, value: Number, name: str | None) -> Any:
         if name or not math.isfinite(value):
@@ -91,7 +91,7 @@ class _Fractions(SympyInterpreter):
 
 
 def _with_fractions(expression: Any) -> Any:
-    """Return an expression with numbers such as 0.5 as fractions, which SymPy can cancel."""
+    """Return an expression with constants such as 0.5 as fractions, which SymPy can cancel."""
     sympy = require("sympy")
     fractions = {
         number: sympy.Rational(*ratio)
@@ -112,7 +112,7 @@ def equal_forms(expression: Any) -> Iterator[Any]:
 
 
 def attempted(expression: Any, ways: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
-    """Yield what each way makes of an expression, but for those that fail."""
+    """Yield the expression rewritten by each of the functions that do not fail."""
     sympy = require("sympy")
     for way in ways:
         try:

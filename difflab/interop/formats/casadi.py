@@ -16,8 +16,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.graph.node import Node
-from difflab.interop.formats.inputs import cleaned_name
-from difflab.interop.formats.verification import Source, verified
+from difflab.interop.formats.readers import ReaderSource, cleaned_name, verified
 from difflab.language.placing import listed
 
 __all__ = ["from_casadi"]
@@ -70,14 +69,14 @@ def from_casadi(f: Any, *, verify: bool = True) -> Function:
             f"from_casadi takes a casadi.Function, not {type(f).__name__}",
             hint='an expression is one by casadi.Function("f", [x], [expression])',
         )
-    read = _Reader(casadi, _of_scalars(f)).function()
+    read = _InstructionReader(casadi, _of_scalars(f)).function()
 
     def call(values: list[Any]) -> list[Any]:
         found = f.call([casadi.DM(value) for value in values])
         pairs = zip(found, read.output_shapes, strict=True)
         return [value.full().reshape(shape) for value, shape in pairs]
 
-    return verified(read, Source("CasADi", call)) if verify else read
+    return verified(read, ReaderSource("CasADi", call)) if verify else read
 
 
 def _of_scalars(f: Any) -> Any:
@@ -95,7 +94,7 @@ def _of_scalars(f: Any) -> Any:
         ) from error
 
 
-class _Reader:
+class _InstructionReader:
     """The values of CasADi's work vector, as nodes."""
 
     def __init__(self, casadi: Any, f: Any) -> None:
@@ -242,6 +241,6 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
 
 @cache
 def _rules() -> Mapping[int, Callable[..., Any]]:
-    """Return the operations by CasADi's numbers."""
+    """Return the operations by CasADi's opcodes."""
     casadi = require("casadi", EXTRA)
     return {getattr(casadi, f"OP_{name}"): compute for name, compute in _OPERATIONS.items()}

@@ -17,10 +17,9 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
-from difflab.interop.formats.inputs import EXACT, built, checked_name
+from difflab.interop.formats.readers import EXACT, ReaderSource, built, checked_name, verified
 from difflab.interop.formats.sympy_functions import Rule, function_rules
 from difflab.interop.formats.sympy_values import MOST_EVALUATED, SympyValues
-from difflab.interop.formats.verification import Source, verified
 from difflab.language.placing import listed
 
 __all__ = ["from_sympy"]
@@ -75,16 +74,16 @@ def from_sympy(expression: Any, *, verify: bool = True) -> Function:
             f"from_sympy takes an expression of SymPy, not {found}",
             hint='text is a function by dl.parse(text), or sympy.sympify("x**2")',
         )
-    reader = _Reader()
+    reader = _ExpressionReader()
     read = built(reader.builder, [reader.node(part) for part in parts])
     if not verify:
         return read
     symbols = [reader.symbols[name] for name in read.inputs]
     values = SympyValues(parts, symbols)
-    return verified(read, Source("SymPy", values, most=MOST_EVALUATED))
+    return verified(read, ReaderSource("SymPy", values, most=MOST_EVALUATED))
 
 
-class _Reader:
+class _ExpressionReader:
     """The nodes of expressions; an expression that occurs twice is read once."""
 
     def __init__(self) -> None:
@@ -167,7 +166,7 @@ def _operands(expression: Any) -> Sequence[Any]:
     return tuple(expression.args)
 
 
-def _number(reader: _Reader, number: Any) -> Any:
+def _number(reader: _ExpressionReader, number: Any) -> Any:
     """Return a constant; a fraction is a division, as one would write it."""
     if number.is_Integer:
         value = int(number)
@@ -191,14 +190,14 @@ def _rounded(number: Any) -> float:
     return value
 
 
-def _imaginary(reader: _Reader, unit: Any) -> Node:
+def _imaginary(reader: _ExpressionReader, unit: Any) -> Node:
     raise InputError(
         "the expression contains the imaginary unit, and difflab computes with real numbers",
         hint="split it by expression.as_real_imag()",
     )
 
 
-def _sum(reader: _Reader, expression: Any, *terms: Node) -> Node:
+def _sum(reader: _ExpressionReader, expression: Any, *terms: Node) -> Node:
     """Return a sum, in which a negated term is subtracted."""
     total = terms[0]
     for term in terms[1:]:
@@ -207,8 +206,8 @@ def _sum(reader: _Reader, expression: Any, *terms: Node) -> Node:
     return total
 
 
-def _negated(reader: _Reader, node: Node) -> Node | None:
-    """Return what a node negates; None if it is no negation and no negative constant."""
+def _negated(reader: _ExpressionReader, node: Node) -> Node | None:
+    """Return the operand of a negation, or the absolute value of a negative constant; else None."""
     builder = reader.builder
     if builder.primitive(node.id) is rows.negative:
         return Node(builder, builder.arguments(node.id)[0])
@@ -219,7 +218,7 @@ def _negated(reader: _Reader, node: Node) -> Node | None:
     return None
 
 
-def _product(reader: _Reader, expression: Any, *factors: Node) -> Node:
+def _product(reader: _ExpressionReader, expression: Any, *factors: Node) -> Node:
     """Return a product as a quotient of products, like SymPy prints it."""
     above: list[Node] = []
     below: list[Node] = []
@@ -244,22 +243,22 @@ def _product(reader: _Reader, expression: Any, *factors: Node) -> Node:
     return rows.negative(product) if negative else product
 
 
-def _parts(reader: _Reader, node: Node) -> tuple[int, ...]:
+def _parts(reader: _ExpressionReader, node: Node) -> tuple[int, ...]:
     return reader.builder.arguments(node.id)
 
 
-def _unless_one(reader: _Reader, node: Node) -> list[Node]:
+def _unless_one(reader: _ExpressionReader, node: Node) -> list[Node]:
     return [] if reader.builder.constants.get(node.id) == (1, None) else [node]
 
 
-def _is_reciprocal(reader: _Reader, node: Node) -> bool:
+def _is_reciprocal(reader: _ExpressionReader, node: Node) -> bool:
     """Whether a node is 1 divided by something."""
     if reader.builder.primitive(node.id) is not rows.divide:
         return False
     return reader.builder.constants.get(_parts(reader, node)[0]) == (1, None)
 
 
-def _power(reader: _Reader, expression: Any, base: Node, exponent: Node) -> Any:
+def _power(reader: _ExpressionReader, expression: Any, base: Node, exponent: Node) -> Any:
     """Return a power; one with a negative constant exponent is a reciprocal."""
     import sympy
 
@@ -278,7 +277,7 @@ def _power(reader: _Reader, expression: Any, base: Node, exponent: Node) -> Any:
     return found if power > 0 else rows.divide(reader.constant(1), found)
 
 
-def _piecewise(reader: _Reader, expression: Any, *pieces: Node) -> Node:
+def _piecewise(reader: _ExpressionReader, expression: Any, *pieces: Node) -> Node:
     """Return nested choices; where no condition holds the value is nan."""
     choices = list(zip(pieces[::2], pieces[1::2], strict=True))
     if expression.args[-1].cond == True:  # noqa: E712 - SymPy's true is no bool
@@ -290,7 +289,7 @@ def _piecewise(reader: _Reader, expression: Any, *pieces: Node) -> Node:
     return found
 
 
-def _heaviside(reader: _Reader, expression: Any, x: Node, middle: Node) -> Any:
+def _heaviside(reader: _ExpressionReader, expression: Any, x: Node, middle: Node) -> Any:
     if expression.args[1] * 2 != 1:
         raise InputError(
             "difflab's heaviside is 1/2 at 0, and SymPy's has another value there",
@@ -299,13 +298,13 @@ def _heaviside(reader: _Reader, expression: Any, x: Node, middle: Node) -> Any:
     return rows.heaviside(x)
 
 
-def _matrix(reader: _Reader, matrix: Any, *entries: Node) -> Any:
+def _matrix(reader: _ExpressionReader, matrix: Any, *entries: Node) -> Any:
     if not entries:
         raise InputError("a matrix of the expression has no elements")
     return arrays.reshape(listed(entries), matrix.shape)
 
 
-def _matrix_symbol(reader: _Reader, symbol: Any) -> Node:
+def _matrix_symbol(reader: _ExpressionReader, symbol: Any) -> Node:
     if not all(size.is_Integer for size in symbol.shape):
         raise InputError(
             f"the shape of the matrix {symbol.name} is not known",
@@ -314,21 +313,21 @@ def _matrix_symbol(reader: _Reader, symbol: Any) -> Node:
     return reader.input(symbol, tuple(map(int, symbol.shape)))
 
 
-def _matrix_element(reader: _Reader, element: Any, matrix: Node) -> Node:
+def _matrix_element(reader: _ExpressionReader, element: Any, matrix: Node) -> Node:
     row, column = element.args[1:]
     if not (row.is_Integer and column.is_Integer):
         raise InputError("an element of a matrix has an index that is no number")
     return matrix[int(row), int(column)]
 
 
-def _matrix_product(reader: _Reader, expression: Any, *factors: Node) -> Node:
+def _matrix_product(reader: _ExpressionReader, expression: Any, *factors: Node) -> Node:
     def times(a: Node, b: Node) -> Any:
         return rows.multiply(a, b) if () in (a.shape, b.shape) else arrays.matmul(a, b)
 
     return reduce(times, factors)
 
 
-def _truth(reader: _Reader, value: Any) -> Any:
+def _truth(reader: _ExpressionReader, value: Any) -> Any:
     numbers = (reader.constant(int(bool(value))), reader.constant(0))
     return rows.not_equal(*numbers)
 
@@ -369,7 +368,7 @@ def _rules() -> Mapping[type, Rule]:
     return found
 
 
-def _named(reader: _Reader, name: str) -> Node:
+def _named(reader: _ExpressionReader, name: str) -> Node:
     """Return the constant ``pi`` or ``e``."""
     value = {"pi": math.pi, "e": math.e}[name]
     return Node(reader.builder, reader.builder.constant(value, name))

@@ -54,7 +54,7 @@ def _folded(function: Callable[..., Node]) -> Rule:
 
 
 def _of(function: Callable[..., Any], *counts: int | None) -> Rule:
-    """Return the rule that applies a function of some numbers of arguments."""
+    """Return the rule that applies a function with one of several numbers of arguments."""
 
     def rule(reader: Any, expression: Any, *values: Node) -> Any:
         if len(values) not in counts:
@@ -130,7 +130,7 @@ _SCIPY: Mapping[str, tuple[Any, ...]] = {"cosm1": (lambda x: -rows.versine(x), 1
 
 
 def _compositions(sympy: Any) -> Iterator[tuple[Any, Mapping[str, tuple[Any, ...]]]]:
-    """Yield modules of SymPy and what is read of them; printers of code make some of these."""
+    """Yield modules of SymPy, some for its code printers, and the rules for their functions."""
     from sympy.codegen import cfunctions, numpy_nodes, scipy_nodes
 
     yield sympy, _SPECIAL

@@ -116,7 +116,7 @@ def _is_compound(factor: Any) -> bool:
 
 
 def _numbers(number: Any, root: Any) -> tuple[list[Any], list[Any]]:
-    """Return the numbers above and below of number·√root, with one root."""
+    """Return the factors of numerator and denominator of number·√root, with one root."""
     sympy = require("sympy")
     above, below = number.as_numer_denom()
     over, under = root.as_numer_denom()

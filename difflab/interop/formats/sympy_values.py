@@ -1,4 +1,4 @@
-"""SymPy's own values of expressions, to compare with what was read of them."""
+"""SymPy's own values of expressions, to compare with the functions read from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIGITS = 30
 
 
 class SympyValues:
-    """Expressions at numbers for their symbols; each is computed once, operands first.
+    """Values of expressions at given symbols; each is computed once, operands first.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class SympyValues:
         self.symbols = symbols
 
     def __call__(self, values: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return an array for each expression, with nan for what is no real number."""
+        """Return an array for each expression, with nan where it is not real."""
         import sympy
 
         known: dict[int, Any] = {}
@@ -93,7 +93,7 @@ def _value(expression: Any, given: Any, known: dict[int, Any], alive: list[Any])
 
 
 def _computed(expression: Any, operands: Sequence[Any]) -> Any:
-    """Return an expression of numbers."""
+    """Evaluate an expression without symbols."""
     import sympy
 
     if not operands or isinstance(expression, sympy.Number | sympy.NumberSymbol | sympy.Tuple):

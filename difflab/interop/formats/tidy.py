@@ -96,7 +96,7 @@ def tidied(function: Function, limit: int = TREE_LIMIT) -> TidyFunction:
         raise UnsupportedError(f"written out it has more than {limit:,} nodes")
     symbols, names = _symbols(function)
     originals = expressions(function, symbols, exact=True)
-    values = _Values(function, names)
+    values = _SymbolicValues(function, names)
     chosen: list[Any] = []
     for element, expression in enumerate(originals):
         same = values.earlier(element)
@@ -121,7 +121,7 @@ def _forms(expression: Any) -> list[Any]:
 
 
 def _symbols(function: Function) -> tuple[list[Any], dict[Any, str]]:
-    """Return a symbol for each input, or an array of them, and what each is called.
+    """Return a symbol, or an array of symbols, for each input, and the names of the symbols.
 
     SymPy sorts the symbols as the formula has the inputs.
     """
@@ -160,7 +160,7 @@ def _order(function: Function) -> list[int]:
 
 
 def _base(graph: Graph, node: int) -> int:
-    """Return the base of a power or what is negated, and any other node itself."""
+    """Return the base of a power, the operand of a negation, and any other node itself."""
     return graph.arguments(node)[0] if graph.primitive(node) in (negative, power) else node
 
 
@@ -181,7 +181,7 @@ def _decimal(number: float) -> float:
     return float(digits) if sum(map(str.isdigit, digits)) <= FRACTION else number
 
 
-class _Values:
+class _SymbolicValues:
     """The values of a function at random points, to many digits."""
 
     def __init__(self, function: Function, names: Mapping[Any, str]) -> None:
@@ -273,7 +273,7 @@ class _Values:
         return self._exact[k]
 
     def _inputs(self, k: int) -> dict[int, Any]:
-        """Return the value of each input node at a point: a number, or an array of numbers."""
+        """Return the value of each input node at a point, a scalar or an array."""
         function, found, start = self.function, {}, 0
         numbers = np.array([self._mpmath.mpf(float(x)) for x in self.points[k]], dtype=object)
         for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):

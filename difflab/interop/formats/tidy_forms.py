@@ -59,7 +59,7 @@ def _without_minus(product: Any) -> Any:
 
 
 def _without_large_numbers(expression: Any) -> tuple[Any, dict[Any, Any]]:
-    """Return an expression with symbols for what SymPy must not multiply out.
+    """Return an expression with symbols for large constants, which SymPy must not multiply out.
 
     Those are 99 as the exponent of a sum, and 0.1, which as a float64 is a fraction with a large
     denominator: exp(0.1*x) would be a power of that order, and common factors of such numbers are
@@ -165,7 +165,7 @@ def _shortest(expression: Any) -> Any:
 
 
 def _cost(form: Any) -> tuple[int, int]:
-    """Return what is least for the form to print.
+    """Return the sort key of a form; the least one is printed.
 
     It counts operations; a power of a sine or cosine that divides once more, since tangents and
     secants stand for those; and a fraction inside a fraction as several.

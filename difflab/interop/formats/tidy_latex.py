@@ -99,7 +99,7 @@ _Printer: Any = object  # for the type checker: SymPy's printer follows as a sec
 
 
 class _PaperForms(_Printer):  # type: ignore[misc]
-    """What SymPy's printer writes in another way, as papers print it."""
+    """SymPy's LaTeX printer with the forms that papers use."""
 
     names: Mapping[Any, str]
     inputs: Sequence[str]

@@ -124,7 +124,7 @@ def apply(
             "only the results of a Dask array can do without a sink",
             hint="name a file: dl.apply(compiled, source, 'out.npy')",
         )
-    from difflab.interop.large.formats.dask_arrays import DaskPoints, lazy_result
+    from difflab.interop.large.formats.arrays import DaskPoints, lazy_result
 
     return lazy_result(compiled, DaskPoints(source, compiled.function.n), chunk)
 

@@ -1,4 +1,4 @@
-"""What an interrupted run leaves to the next: the chunks that are written, and of which points.
+"""State of an interrupted run: the chunks that are written, and a fingerprint of the points.
 
 An unfinished result is a folder beside the sink, whose name has a digest of everything that the
 result depends on but the points. Of these each chunk has a digest of its own, made when it is

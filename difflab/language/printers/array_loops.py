@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from difflab.core.primitive import Primitive, Shape
-from difflab.language.keys import IndexKey
+from difflab.core.primitive import Primitive
+from difflab.graph.ir import Shape
+from difflab.language.placing import IndexKey
 from difflab.primitives import (
     broadcast,
     concatenate,
@@ -34,14 +35,20 @@ from difflab.primitives import (
 )
 from difflab.primitives.movement import indices
 
+if TYPE_CHECKING:
+    from difflab.language.printers.straight import StraightLinePrinter
+
 __all__ = [
     "LOOPED",
     "Move",
     "Product",
+    "elementwise",
     "flat_index",
-    "flat_place",
+    "moved",
     "moves",
+    "ordered_sums",
     "product",
+    "product_of_arrays",
     "terms",
 ]
 
@@ -177,13 +184,13 @@ def _stretched(shape: Shape, own: Shape, stacked: Shape) -> Shape:
 def terms(params: dict[str, Any], shapes: Sequence[Shape]) -> list[Move]:
     """Return the loops that gather the terms of ordered sums, the terms of each sum contiguous."""
     length = params["length"]
-    found = []
+    entries = []
     for argument, (shape, key) in enumerate(zip(shapes, params["places"], strict=True)):
         places = range(*slice(*key).indices(length))
         lead = _strides((*shape[:-1], length))[:-1]
         target = (places.start, (*lead, places.step))
-        found.append(Move(argument, shape, target, (0, _strides(shape))))
-    return found
+        entries.append(Move(argument, shape, target, (0, _strides(shape))))
+    return entries
 
 
 def _diagonal(row: Primitive, shape: Shape, result: Shape) -> Move:
@@ -205,11 +212,11 @@ def _looked_up(row: Primitive, params: dict[str, Any], shape: Shape, result: Sha
 
 def _joined(axis: int, shapes: Sequence[Shape], result: Shape) -> list[Move]:
     """Copy the parts one after the other along an axis."""
-    found, start, strides = [], 0, _strides(result)
+    joined_moves, start, strides = [], 0, _strides(result)
     for argument, shape in enumerate(shapes):
-        found.append(Move(argument, shape, (start, strides), (0, _strides(shape))))
+        joined_moves.append(Move(argument, shape, (start, strides), (0, _strides(shape))))
         start += shape[axis] * strides[axis]
-    return found
+    return joined_moves
 
 
 def _summed(axes: Sequence[int], shape: Shape, result: Shape) -> Move:
@@ -237,20 +244,6 @@ def _chosen(key: IndexKey, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
     return tuple(sizes), (offset, tuple(strides))
 
 
-def flat_place(key: Sequence[int], shape: Shape) -> int:
-    """Return where one element of an array is among all.
-
-    Examples
-    --------
-    >>> flat_place((1, 2), (4, 3))
-    5
-    """
-    place = 0
-    for entry, size in zip(key, shape, strict=True):
-        place = place * size + entry
-    return place
-
-
 def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
     """Return the index as an expression in the counters.
 
@@ -271,3 +264,90 @@ def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
     if offset or not added:
         (removed if offset < 0 else added).append(str(abs(offset)))
     return " - ".join([" + ".join(added), *removed])
+
+
+def elementwise(printer: StraightLinePrinter, node: int, row: Primitive, size: int) -> None:
+    """Write the loop of an operation on each element."""
+    name = printer.result_name(node)
+    printer.add(printer.array(name, size, truths=row.boolean))
+    value = printer.computed_at(node, "i")
+    printer.loops([("i", size)], printer.element(name, "i"), "=", value)
+    printer.names[node] = name
+
+
+def moved(
+    printer: StraightLinePrinter, name: str, move: Move, child: int, *, total: bool = False
+) -> None:
+    """Write the loops that move elements into an array, or add all to a number."""
+    single = len(move.sizes) == 1
+    counters = ["i" if single else f"i{axis}" for axis in range(len(move.sizes))]
+    read = written = counters
+    if move.table is not None:
+        axis, places = move.table
+        table = printer.tabulated([str(number + printer.base) for number in places], places=True)
+        indices = [printer.element(table, c) if k == axis else c for k, c in enumerate(counters)]
+        read, written = (counters, indices) if move.adds else (indices, counters)
+    loops = list(zip(counters, move.sizes, strict=True))
+    target = name if total else printer.at(name, move.target, written)
+    sign = "+=" if move.adds else "="
+    if printer.graph.shape(child):
+        value = printer.at_place(child, printer.place(move.source, read), sign)
+    else:
+        value = printer.expression(child)
+        if move.sizes == (1,):
+            loops, target = [], printer.element(name, move.target[0])
+    printer.loops(loops, target, sign, value)
+
+
+def ordered_sums(
+    printer: StraightLinePrinter,
+    node: int,
+    children: Sequence[int],
+    shapes: Sequence[Shape],
+    shape: Shape,
+) -> None:
+    """Write sums that add their terms in order."""
+    params, count = printer.graph.params(node), math.prod(shape)
+    length = params["length"]
+    if count == 1 and not shape and len(children) == 1 and shapes[0]:  # all terms, in order
+        total = printer.result_name(node)
+        printer.carry(total, printer.number(0.0, None), None)
+        term = printer.at_place(children[0], "i", "+=")
+        printer.loops([("i", length)], total, "+=", term)
+        printer.names[node] = total
+        return
+    name = printer.fresh.numbered("t")
+    printer.filled(terms(params, shapes), children, count * length, name)
+    total = printer.result_name(node)
+    printer.lines.append(printer.indent + printer.array(total, count))
+    if count == 1:
+        term = printer.element(name, "i")
+        printer.loops([("i", length)], printer.element(total, 0), "+=", term)
+    else:
+        loops = [("i0", count), ("i1", length)]
+        term = printer.at(name, (0, (length, 1)), ["i0", "i1"])
+        printer.loops(loops, printer.element(total, "i0"), "+=", term)
+    printer.names[node] = total if shape else printer.element(total, 0)
+
+
+def product_of_arrays(
+    printer: StraightLinePrinter,
+    node: int,
+    children: Sequence[int],
+    shapes: Sequence[Shape],
+    shape: Shape,
+) -> None:
+    """Write a product of matrices or vectors."""
+    loops, name = product(shapes, shape), printer.result_name(node)
+    counters = [f"i{axis}" for axis in range(len(loops.sizes))]
+    if shape:
+        printer.add(printer.array(name, math.prod(shape)))
+    else:
+        printer.carry(name, printer.number(0.0, None), None)
+    left, right = (
+        printer.at(printer.names[child], affine, counters)
+        for child, affine in zip(children, (loops.left, loops.right), strict=True)
+    )
+    target = printer.at(name, loops.target, counters) if shape else name
+    printer.loops(list(zip(counters, loops.sizes, strict=True)), target, "+=", f"{left} * {right}")
+    printer.names[node] = name

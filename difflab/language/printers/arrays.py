@@ -9,10 +9,9 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.language.fourier import TRANSFORMS, written_integers
-from difflab.language.keys import IndexKey
-from difflab.language.printers.forms import ANYTHING, ATOM
+from difflab.language.placing import IndexKey
+from difflab.language.printers.expressions import ANYTHING, ATOM, Part
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part
 from difflab.primitives import (
     argsort,
     broadcast,
@@ -183,11 +182,11 @@ class ArrayForms:
         self, children: Sequence[int], keys: Sequence[IndexKey], size: int
     ) -> list[Part] | None:
         """Return the elements of a mostly filled vector; None for sparse or repeated indices."""
-        found = {key[0]: child for key, child in zip(keys, children, strict=True)}
-        single = all(isinstance(entry, int) for entry in found)
-        if not single or len(found) < len(children) or size > 4 * len(found):
+        child_at = {key[0]: child for key, child in zip(keys, children, strict=True)}
+        single = all(isinstance(entry, int) for entry in child_at)
+        if not single or len(child_at) < len(children) or size > 4 * len(child_at):
             return None
-        return [(found[entry], ANYTHING) if entry in found else "0" for entry in range(size)]
+        return [(child_at[entry], ANYTHING) if entry in child_at else "0" for entry in range(size)]
 
 
 def _counted(axes: Sequence[int], rank: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""The lines of a function of numbers, row by row rather than node by node.
+"""Lines of a function of scalars, printed by primitive rather than node by node.
 
 A function of a million operations has few kinds of them. The texts of all operations of one kind,
 whose operands need the same parentheses, are formatted together, the deepest operations of each
@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.graph.ir import FIRST_ROW
-from difflab.language.printers.forms import ATOM
-from difflab.language.printers.writer import Part
+from difflab.language.printers.expressions import ATOM, Part
 from difflab.primitives import index
 
 if TYPE_CHECKING:
@@ -99,8 +98,8 @@ def _are_scalar(printer: StraightLinePrinter, nodes: Nodes) -> NDArray[np.bool_]
     arrays = np.array([shape != () for shape in graph.shape_table], dtype=np.bool_)
     looped = np.array([row.shape is not None for row in graph.primitives], dtype=np.bool_)
     among = arrays[graph.shape_ids[nodes]] | looped[graph.opcode[nodes] - FIRST_ROW]
-    found: NDArray[np.bool_] = ~among & (np.diff(graph.starts)[nodes] <= _MOST_OPERANDS)
-    return found
+    scalar: NDArray[np.bool_] = ~among & (np.diff(graph.starts)[nodes] <= _MOST_OPERANDS)
+    return scalar
 
 
 def _elements(printer: StraightLinePrinter, nodes: Nodes) -> Nodes:
@@ -110,8 +109,8 @@ def _elements(printer: StraightLinePrinter, nodes: Nodes) -> Nodes:
         return nodes[:0]
     chosen = nodes[graph.opcode[nodes] == FIRST_ROW + graph.primitives.index(index)]
     arrays = [node for node in printer.names if graph.shape(node)]
-    found: Nodes = chosen[np.isin(graph.args[graph.starts[chosen]], arrays)]
-    return found
+    elements: Nodes = chosen[np.isin(graph.args[graph.starts[chosen]], arrays)]
+    return elements
 
 
 def _printed(printer: StraightLinePrinter) -> Nodes:

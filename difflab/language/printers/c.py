@@ -12,7 +12,7 @@ from difflab.graph.ir import Shape
 from difflab.language.printers.array_loops import flat_index
 from difflab.language.printers.braces import BracesPrinter
 from difflab.language.printers.packed import PackedPrinter
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.primitives import TABLE, helpers
 
 __all__ = ["c"]
@@ -90,7 +90,7 @@ class CPrinter(BracesPrinter, PackedPrinter):
         super().__init__(function, name, outer)
         self.declared: list[tuple[int, str, int]] = []
         """The intermediate arrays: index of the declaring line, name and size."""
-        self.tapes: list[Tape] = [] if outer is None else outer.tapes
+        self.tapes: list[TapeVariables] = [] if outer is None else outer.tapes
         self.end: str = "end" if outer is None else outer.end
         if outer is None:
             self.end = self.fresh.fresh("end")
@@ -229,14 +229,14 @@ class CPrinter(BracesPrinter, PackedPrinter):
         self.add(self.array(name, math.prod(shape)))
         return name
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         values, turns, room = (self.fresh.numbered("t") for _ in range(3))
-        found = Tape(values, turns, room, shapes)
-        self.tapes.append(found)
-        self.add(f"long {found.turns} = 0;")
-        return found
+        variables = TapeVariables(values, turns, room, shapes)
+        self.tapes.append(variables)
+        self.add(f"long {variables.turns} = 0;")
+        return variables
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         turns, room, width = tape.turns, tape.room, sum(map(math.prod, tape.shapes))
         grown = self.fresh.numbered("t")
         self.add(f"if ({turns} == {room}) {{")
@@ -260,7 +260,7 @@ class CPrinter(BracesPrinter, PackedPrinter):
                 self.loops([("i", size)], f"{tape.values}[{place}]", "=", f"{name}[i]")
         self.add(f"{turns}++;")
 
-    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         width, names = sum(map(math.prod, tape.shapes)), []
         for start, size in _places(tape.shapes):
             place = flat_index((start, (width,)), [tape.turns])
@@ -274,7 +274,7 @@ class CPrinter(BracesPrinter, PackedPrinter):
 
 
 def _places(shapes: Sequence[Shape]) -> list[tuple[int, int | None]]:
-    """Return where the values of one turn are on a tape, and the sizes of arrays."""
+    """Return the offsets of one iteration's values on a tape, and the sizes of arrays."""
     sizes = [math.prod(shape) for shape in shapes]
     starts = [sum(sizes[:number]) for number in range(len(sizes))]
     return [

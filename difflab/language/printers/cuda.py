@@ -8,7 +8,7 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.c import CPrinter
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 
 __all__ = ["cuda"]
 
@@ -114,7 +114,7 @@ class _Cuda(CPrinter):
             if not text.endswith(";")  # declared by CUDA
         ]
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         raise UnsupportedError(
             "a thread of CUDA has no array that grows, which the derivative of a while loop needs; "
             "use a loop of a fixed number of steps, or another language"

@@ -14,11 +14,10 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph, Params, Shape
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
-from difflab.language.printers.forms import SUM
+from difflab.language.printers.expressions import SUM, Part
 from difflab.language.printers.notation import Definition, Notation
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
-from difflab.language.printers.writer import Part
 
 __all__ = ["fortran"]
 
@@ -139,7 +138,7 @@ def _has_constant_operations(graph: Graph) -> bool:
 def _computed(
     builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
-    """Compute an operation on numbers: compilers refuse those that are undefined, such as 1/0."""
+    """Fold operations on constants: compilers refuse undefined ones, such as 1/0."""
     values = [builder.number(arg) for arg in args]
     if row.shape is not None or row.boolean or params or not values or None in values:
         return None
@@ -171,11 +170,7 @@ class _Fortran(TranslatedPrinter):
         self.allocated: list[str] = []
         """The statements that allocate large arrays."""
 
-    def source(self) -> str:
-        """Return the source of the module."""
-        self.unpack()
-        self.compute()
-        self.pack()
+    def module(self) -> list[str]:
         definitions = "\n".join(self.definitions())
         body = [*self._declarations(), *self.allocated, *self.lines]
         text = "\n".join(body)
@@ -191,22 +186,20 @@ class _Fortran(TranslatedPrinter):
         ]
         spelled = [row_text for form in self.forms.values() for row_text in form.parts]
         words = set(re.findall(r"\w+", " ".join(map(str, spelled)) + definitions))
-        return "\n".join(
-            [
-                f"module {self.name}_module",
-                *self._uses(text + definitions),
-                f"{self.indent}implicit none",
-                f"{self.indent}private",
-                f"{self.indent}public :: {self.name}",
-                *self._interface([each for each in _C_FUNCTIONS if each in words]),
-                "contains",
-                *[wrapped(self.indent + line) for line in inner],
-                "end module",
-            ]
-        )
+        return [
+            f"module {self.name}_module",
+            *self._uses(text + definitions),
+            f"{self.indent}implicit none",
+            f"{self.indent}private",
+            f"{self.indent}public :: {self.name}",
+            *self._interface([each for each in _C_FUNCTIONS if each in words]),
+            "contains",
+            *[wrapped(self.indent + line) for line in inner],
+            "end module",
+        ]
 
     def _uses(self, text: str) -> list[str]:
-        """Return the line that imports what nan and infinities are made of."""
+        """Return the line that imports the intrinsics that create nan and infinities."""
         names = [name for name in ("ieee_quiet_nan", "ieee_positive_inf") if name in text]
         if not names:
             return []
@@ -248,7 +241,7 @@ class _Fortran(TranslatedPrinter):
         return "v" * name.startswith("_") + super().spelled(name).lower()[:50]
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
-        """Return the parts of a node; what begins with a minus needs parentheses in a product."""
+        """Return the parts of a node; a leading minus needs parentheses in a product."""
         parts, level = super().describe(node)
         begins = parts[0]
         negative = isinstance(begins, str) and begins.startswith("-")
@@ -258,9 +251,6 @@ class _Fortran(TranslatedPrinter):
         if size is None:
             return self.scalar(name, f"{array}({start})", None)
         return self.copied(name, f"{array}({start}:{start + size - 1})", size)
-
-    def definition(self, *, truth: bool) -> str:
-        return "%s = %s"
 
     def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:
         kind = "logical" if truths else "double precision"
@@ -305,7 +295,7 @@ class _Fortran(TranslatedPrinter):
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return self.copied(name, f"{array}({size}*{counter}:{size}*{counter} + {size - 1})", size)
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         values, turns, grown = (self.fresh.numbered("t") for _ in range(3))
         width = sum(map(prod, shapes))
         for name in (values, grown):
@@ -313,9 +303,9 @@ class _Fortran(TranslatedPrinter):
         self.declare("integer", turns)
         again = "" if self.outer is None else f"if (allocated({values})) deallocate({values})"
         self.add(*[again] * bool(again), f"allocate({values}({width}, 64))", f"{turns} = 0")
-        return Tape(values, turns, grown, shapes)
+        return TapeVariables(values, turns, grown, shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         values, turns, grown = tape.values, tape.turns, tape.room
         width = sum(map(prod, tape.shapes))
         self.add(
@@ -328,7 +318,7 @@ class _Fortran(TranslatedPrinter):
             f"{values}(:, {turns}) = [{', '.join(names)}]",
         )
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         size = sum(map(prod, tape.shapes))
         copy = self.copied(turn, f"{tape.values}(:, {tape.turns})", size)
         return [f"do {tape.turns} = {tape.turns}, 1, -1", copy]

@@ -10,11 +10,11 @@ from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.braces import BracesPrinter
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.primitives import TABLE, helpers
 from difflab.primitives.javascript import MATH
 
-__all__ = ["Code", "code", "javascript"]
+__all__ = ["JavaScriptCode", "code", "javascript"]
 
 _KEYWORDS = (
     "arguments await break case catch class const continue debugger default delete do else enum "
@@ -61,7 +61,7 @@ def javascript(function: Function, name: str = "f") -> str:
         return [x2 + (x1 >= 0.0 ? 1.0 / x1 : NaN), x1 - cos(x2)];
     }
     """
-    written = Code(_JavaScript(function, name))
+    written = JavaScriptCode(_JavaScript(function, name))
     head = [f"const {{ {', '.join(sorted(written.members))} }} = Math;", ""]
     definitions = [line for text in written.definitions.values() for line in (text, "")]
     result = written.results[0] if len(written.results) == 1 else f"[{', '.join(written.results)}]"
@@ -77,7 +77,7 @@ def javascript(function: Function, name: str = "f") -> str:
     )
 
 
-class Code:
+class JavaScriptCode:
     """A function in parts.
 
     Attributes
@@ -106,7 +106,7 @@ class Code:
         self.members = {word for text in texts for word in _WORD.findall(text)} & MATH
 
 
-def code(function: Function) -> Code:
+def code(function: Function) -> JavaScriptCode:
     """Return the JavaScript of a function in parts.
 
     Examples
@@ -115,7 +115,7 @@ def code(function: Function) -> Code:
     >>> code(dl.parse("x^2 + 1")).results
     ['pow(x, 2.0) + 1.0']
     """
-    return Code(_JavaScript(function, "f"))
+    return JavaScriptCode(_JavaScript(function, "f"))
 
 
 class _JavaScript(BracesPrinter):
@@ -174,15 +174,15 @@ class _JavaScript(BracesPrinter):
     def zeros(self, shape: Shape) -> str:
         return f"Array({math.prod(shape)}).fill(0.0)" if shape else "0.0"
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")
         self.add(f"const {name} = [];")
-        return Tape(name, "", "", shapes)
+        return TapeVariables(name, "", "", shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"{tape.values}.push([{', '.join(names)}]);")
 
-    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         names = [self.fresh.numbered("t") for _ in tape.shapes]
         return f"for (const [{', '.join(names)}] of {tape.values}.reverse()) {{", names
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.forms import ANYTHING
+from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
 __all__ = ["julia"]
@@ -141,33 +141,16 @@ class _Julia(TranslatedPrinter):
     end_branch = "end"
     forever = "true"
 
-    def source(self) -> str:
-        """Return the source of the function and of those that it calls."""
-        self.unpack()
-        self.compute()
-        self.pack()
-        return "\n".join(
-            [
-                *[line for text in self.definitions() for line in (text, "")],
-                f"# {self.contents()}",
-                f"function {self.name}({self.point}::AbstractVector{{Float64}})",
-                f"    {self.result} = zeros({self.view.function.m})",
-                *self.lines,
-                f"    return {self.result}",
-                "end",
-            ]
-        )
-
-    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
-        if size is None:
-            return f"{name} = {array}[{start + 1}]"
-        return f"{name} = {array}[{start + 1}:{start + size}]"
-
-    def definition(self, *, truth: bool) -> str:
-        return "%s = %s"
-
-    def variable(self, name: str, value: str) -> str:
-        return f"{name} = {value}"
+    def module(self) -> list[str]:
+        return [
+            *[line for text in self.definitions() for line in (text, "")],
+            f"# {self.contents()}",
+            f"function {self.name}({self.point}::AbstractVector{{Float64}})",
+            f"    {self.result} = zeros({self.view.function.m})",
+            *self.lines,
+            f"    return {self.result}",
+            "end",
+        ]
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"{name} = zeros({'Bool, ' * truths}{size})"
@@ -181,16 +164,13 @@ class _Julia(TranslatedPrinter):
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"{name} = [{values}]"
 
-    def part(self, name: str, array: str, counter: str, size: int) -> str:
-        return f"{name} = {array}[{size}*{counter} - {size - 1}:{size}*{counter}]"
-
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")
         self.add(f"{name} = Vector{{Float64}}[]")
-        return Tape(name, "", "", shapes)
+        return TapeVariables(name, "", "", shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"push!({tape.values}, [{'; '.join(names)}])")
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         return [f"while !isempty({tape.values})", f"{turn} = pop!({tape.values})"]

@@ -14,18 +14,18 @@ from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.language.printers.arrays import ArrayForms
-from difflab.language.printers.expressions import ExpressionPrinter
-from difflab.language.printers.forms import (
+from difflab.language.printers.expressions import (
     ATOM,
     NEGATIVE,
     POWER,
     PRODUCT,
     SUM,
+    ExpressionPrinter,
+    Part,
     TemplateForm,
     make_form,
 )
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part
 from difflab.primitives import index, multiply, negative, power
 
 __all__ = ["constant_name", "distinct_names", "latex", "latex_name", "number"]
@@ -111,11 +111,11 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     >>> distinct_names(["x_1", "x1"])
     ['x_{1}', '\\mathrm{x1}']
     """
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         written = latex_name(name)
-        found.append(_upright(name) if written in found else written)
-    return found
+        distinct.append(_upright(name) if written in distinct else written)
+    return distinct
 
 
 def number(value: float) -> str:

@@ -9,9 +9,8 @@ from typing import Protocol
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.forms import ANYTHING
+from difflab.language.printers.expressions import ANYTHING, Part
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part
 from difflab.primitives import index, reshape
 
 __all__ = ["LoopForms", "Step", "WrittenLoop"]
@@ -70,10 +69,10 @@ class LoopForms:
 
     def constants(self) -> set[int]:
         """Return the arguments that steps read by name."""
-        found: set[int] = set()
+        used: set[int] = set()
         for node, loop in self.nodes.items():
-            found.update(self.view.children[node][_bound(loop) : len(_forward(loop).body.inputs)])
-        return found - set(self.names)
+            used.update(self.view.children[node][_bound(loop) : len(_forward(loop).body.inputs)])
+        return used - set(self.names)
 
     def describe(self, node: int) -> list[Part] | None:
         """Return the parts of a loop, or of the only output of one; None for other nodes.
@@ -140,7 +139,7 @@ def _forward(loop: WrittenLoop) -> Loop | WhileLoop:
 
 
 def _bound(loop: WrittenLoop) -> int:
-    """Return how many inputs of a step have values of their own at each turn."""
+    """Return how many inputs of a step differ between iterations."""
     if isinstance(loop, Loop):
         return loop.carries + loop.arrays
     return len(_forward(loop).output_shapes)

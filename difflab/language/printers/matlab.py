@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.notation import Definition, Notation
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
 __all__ = ["matlab"]
@@ -204,36 +204,19 @@ class _Matlab(TranslatedPrinter):
     end_branch = "end"
     forever = "true"
 
-    def source(self) -> str:
-        """Return the source of the function and of those that it calls."""
-        self.unpack()
-        self.compute()
-        self.pack()
-        return "\n".join(
-            [
-                f"function {self.result} = {self.name}({self.point})",
-                f"    % {self.contents()}",
-                f"    {self.result} = zeros({self.view.function.m}, 1);",
-                *self.lines,
-                "end",
-                *[line for text in self.definitions() for line in ("", text)],
-            ]
-        )
+    def module(self) -> list[str]:
+        return [
+            f"function {self.result} = {self.name}({self.point})",
+            f"    % {self.contents()}",
+            f"    {self.result} = zeros({self.view.function.m}, 1);",
+            *self.lines,
+            "end",
+            *[line for text in self.definitions() for line in ("", text)],
+        ]
 
     def spelled(self, name: str) -> str:
         """Return a name of a length that MATLAB accepts."""
         return "v" * name.startswith("_") + super().spelled(name)[:50]
-
-    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
-        if size is None:
-            return f"{name} = {array}({start + 1});"
-        return f"{name} = {array}({start + 1}:{start + size});"
-
-    def definition(self, *, truth: bool) -> str:
-        return "%s = %s;"
-
-    def variable(self, name: str, value: str) -> str:
-        return f"{name} = {value};"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         return f"{name} = {'false' if truths else 'zeros'}({size}, 1);"
@@ -247,21 +230,18 @@ class _Matlab(TranslatedPrinter):
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"{name} = [{values.replace(chr(10), f' ...{chr(10)}')}];"
 
-    def part(self, name: str, array: str, counter: str, size: int) -> str:
-        return f"{name} = {array}({size}*{counter} - {size - 1}:{size}*{counter});"
-
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")
         self.add(f"{name} = {{}};")
-        return Tape(name, "", "", shapes)
+        return TapeVariables(name, "", "", shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         kept = "; ".join(
             f"{name}(:)" if shape else name for name, shape in zip(names, tape.shapes, strict=True)
         )
         self.add(f"{tape.values}{{end + 1}} = [{kept}];")
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         counter = self.fresh.numbered("k")
         return [
             f"for {counter} = numel({tape.values}):-1:1",

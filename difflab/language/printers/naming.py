@@ -1,4 +1,4 @@
-"""Which values of a function get a name in straight-line code, and which are written in place.
+"""Choice of the values that get a variable in straight-line code; others are printed inline.
 
 A number that is read once is a part of the expression that reads it; an array that is read once
 is computed in the loop that reads it, so that `sum(sin(x)*x)` is one loop, without memory.
@@ -103,8 +103,8 @@ def _near_arrays(printer: StraightLinePrinter) -> list[int]:
     arrays = np.array([shape != () for shape in graph.shape_table])[graph.shape_ids]
     near = arrays.copy()
     near[np.repeat(np.arange(len(graph)), np.diff(graph.starts))[arrays[graph.args]]] = True
-    found: list[int] = np.flatnonzero(near)[::-1].tolist()
-    return found
+    nodes: list[int] = np.flatnonzero(near)[::-1].tolist()
+    return nodes
 
 
 def _inside(printer: StraightLinePrinter, node: int, row: Primitive, *, fused: bool) -> list[int]:

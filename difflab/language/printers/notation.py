@@ -1,4 +1,4 @@
-"""C expressions and functions of numbers, translated to another language by its notation.
+"""C expressions and scalar functions, translated to another language by its notation.
 
 The rows of the table state how C spells them. Another language has a table of its own, from C99's
 functions to its functions, and states how it writes numbers, conditions and definitions; the
@@ -35,7 +35,7 @@ _LEVELS |= {"negative": _SIGN, "!": _SIGN, ":": _TERNARY, "?": 0, "(": 0}
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A C function of numbers: `values` are its local constants, by name."""
+    """A C function of scalars; `values` are its local constants, by name."""
 
     name: str
     parameters: Sequence[str]
@@ -56,7 +56,7 @@ class _Operand:
 
 @dataclass(frozen=True)
 class Notation:
-    """How a language writes expressions and functions of numbers.
+    """Syntax of expressions and scalar functions in a language.
 
     Attributes
     ----------
@@ -94,12 +94,12 @@ class Notation:
     @cached_property
     def defined(self) -> dict[str, str]:
         """The functions that printed code may contain, its own and those of the table, by name."""
-        found = dict(self.definitions)
+        definitions = dict(self.definitions)
         for text in helpers.C.values():
-            definition = self._translated(text, found)
+            definition = self._translated(text, definitions)
             if definition is not None:
-                found[definition.name] = self.define(definition)
-        return found
+                definitions[definition.name] = self.define(definition)
+        return definitions
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -138,7 +138,7 @@ class Notation:
         return Definition(name, parameters, values, values.pop(""))
 
     def _written(self, text: str, known: Mapping[str, str]) -> str | None:
-        """Return a C expression in this language; None if it calls what that lacks."""
+        """Return a C expression in this language; None if it calls a missing function."""
         return _Translation(self, known).run(text)
 
 

@@ -47,7 +47,7 @@ class PackedPrinter(StraightLinePrinter):
         """Return the line that names `size` elements of an array, or one."""
 
     def contents(self) -> str:
-        """Return what the elements of the two vectors are, for a comment."""
+        """Return the names of the inputs and outputs in both vectors, for a comment."""
         inputs = shortened(self.view.function.inputs) or "nothing"
         outputs = shortened(self.view.function.output_names)
         return f"{self.point}: {inputs}; {self.result}: {outputs}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.straight import StraightLinePrinter
 from difflab.primitives import TABLE, helpers
 
@@ -141,15 +141,15 @@ class _Python(StraightLinePrinter):
     def zeros(self, shape: Shape) -> str:
         return f"[0.0] * {math.prod(shape)}" if shape else "0.0"
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")
         self.add(f"{name} = []")
-        return Tape(name, "", "", shapes)
+        return TapeVariables(name, "", "", shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"{tape.values}.append(({', '.join(names)},))")
 
-    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         names = [self.fresh.numbered("t") for _ in tape.shapes]
         each = f"({', '.join(names)},)" if len(names) == 1 else ", ".join(names)
         return f"for {each} in reversed({tape.values}):", names

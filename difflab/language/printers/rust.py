@@ -7,9 +7,9 @@ from math import prod
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.forms import ANYTHING
+from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
 __all__ = ["rust"]
@@ -149,21 +149,15 @@ class _Rust(TranslatedPrinter):
     end_branch = "}"
     forever = "true"
 
-    def source(self) -> str:
-        """Return the source of the function and of those that it calls."""
-        self.unpack()
-        self.compute()
-        self.pack()
-        return "\n".join(
-            [
-                *[line for text in self.definitions() for line in (text, "")],
-                f"// {self.contents()}",
-                "#[allow(unused_mut, unused_variables)]",
-                f"pub fn {self.name}({self.point}: &[f64], {self.result}: &mut [f64]) {{",
-                *self.lines,
-                "}",
-            ]
-        )
+    def module(self) -> list[str]:
+        return [
+            *[line for text in self.definitions() for line in (text, "")],
+            f"// {self.contents()}",
+            "#[allow(unused_mut, unused_variables)]",
+            f"pub fn {self.name}({self.point}: &[f64], {self.result}: &mut [f64]) {{",
+            *self.lines,
+            "}",
+        ]
 
     def spelled(self, name: str) -> str:
         """Return a name in lower case, as Rust's style has it."""
@@ -202,12 +196,12 @@ class _Rust(TranslatedPrinter):
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return f"let {name} = &{array}[{size}*{counter}..{size}*{counter} + {size}];"
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         name = self.fresh.numbered("t")
         self.add(f"let mut {name}: Vec<[f64; {sum(map(prod, shapes))}]> = Vec::new();")
-        return Tape(name, "", "", shapes)
+        return TapeVariables(name, "", "", shapes)
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         turn, start = self.fresh.numbered("t"), 0
         self.add(f"let mut {turn} = [0.0_f64; {sum(map(prod, tape.shapes))}];")
         for name, shape in zip(names, tape.shapes, strict=True):
@@ -219,5 +213,5 @@ class _Rust(TranslatedPrinter):
             start += size
         self.add(f"{tape.values}.push({turn});")
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         return [f"while let Some({turn}) = {tape.values}.pop() {{"]

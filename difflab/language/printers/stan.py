@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.language.printers.forms import ANYTHING
+from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Definition, Notation
 from difflab.language.printers.translated import TranslatedPrinter
 
@@ -150,11 +150,7 @@ class _Stan(TranslatedPrinter):
     end_loop = "}"
     end_branch = "}"
 
-    def source(self) -> str:
-        """Return a functions block."""
-        self.unpack()
-        self.compute()
-        self.pack()
+    def module(self) -> list[str]:
         m = self.view.function.m
         inner = [
             *"\n".join(self.definitions()).splitlines(),
@@ -165,7 +161,7 @@ class _Stan(TranslatedPrinter):
             f"    return {self.result};",
             "}",
         ]
-        return "\n".join(["functions {", *[self.indent + line for line in inner], "}"])
+        return ["functions {", *[self.indent + line for line in inner], "}"]
 
     def spelled(self, name: str) -> str:
         """Return a name that begins with a letter and does not end in two underscores."""
@@ -185,9 +181,6 @@ class _Stan(TranslatedPrinter):
 
     def definition(self, *, truth: bool) -> str:
         return f"{'int' if truth else 'real'} %s = %s;"
-
-    def variable(self, name: str, value: str) -> str:
-        return f"real {name} = {value};"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
         if truths:

@@ -18,7 +18,7 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["PRINTED", "Tape", "statements"]
+__all__ = ["PRINTED", "TapeVariables", "statements"]
 
 PRINTED = (Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp)
 """What rows hold that is printed as statements."""
@@ -28,8 +28,8 @@ Target = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Tape:
-    """Where a while loop keeps its values: variables for them, for their number and for room."""
+class TapeVariables:
+    """Variables of the tape of a while loop: the values, their count and the capacity."""
 
     values: str
     turns: str
@@ -94,11 +94,11 @@ def _read(control: Any) -> list[bool]:
 
 def _targets(out: str, shapes: Sequence[Shape]) -> list[Target]:
     """Return where each output begins."""
-    found, start = [], 0
+    targets, start = [], 0
     for shape in shapes:
-        found.append((out, start))
+        targets.append((out, start))
         start += math.prod(shape)
-    return found
+    return targets
 
 
 def _filled(
@@ -136,7 +136,7 @@ def _stored(
 def _repeated(
     printer: StraightLinePrinter, loop: Loop | WhileLoop, values: Sequence[str], out: str
 ) -> None:
-    """Write a loop; what it carries has variables of its own."""
+    """Print a loop; its carried values have variables of their own."""
     if isinstance(loop, WhileLoop):
         carried = _while(printer, loop, values, None)
         _results(printer, carried, loop.output_shapes, out)
@@ -158,7 +158,7 @@ def _repeated(
 
 
 def _while(
-    printer: StraightLinePrinter, loop: WhileLoop, values: Sequence[str], tape: Tape | None
+    printer: StraightLinePrinter, loop: WhileLoop, values: Sequence[str], tape: TapeVariables | None
 ) -> list[str]:
     """Write a while loop and return the variables of its last value; a tape keeps the others."""
     shapes = loop.output_shapes

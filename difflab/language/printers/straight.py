@@ -19,21 +19,30 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.names import FreshNames, check_function_name
-from difflab.language.printers.array_loops import LOOPED, Move, flat_index, flat_place, moves
-from difflab.language.printers.array_statements import (
+from difflab.graph.repetition.classes import flat
+from difflab.language.printers.array_loops import (
+    LOOPED,
+    Move,
     elementwise,
+    flat_index,
     moved,
+    moves,
     ordered_sums,
     product_of_arrays,
 )
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.bulk import bulk_lines
-from difflab.language.printers.expressions import ExpressionPrinter
-from difflab.language.printers.forms import ANYTHING, TemplateForm, make_form
+from difflab.language.printers.expressions import (
+    ANYTHING,
+    ExpressionPrinter,
+    Part,
+    TemplateForm,
+    make_form,
+    write,
+)
 from difflab.language.printers.naming import forced_nodes, fused_nodes, is_copy
-from difflab.language.printers.statements import PRINTED, Tape, statements
+from difflab.language.printers.statements import PRINTED, TapeVariables, statements
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part, write
 from difflab.primitives import constant_array, index, matmul, reshape, sum_, sum_in_order
 
 __all__ = ["StraightLinePrinter"]
@@ -111,7 +120,7 @@ class StraightLinePrinter(ExpressionPrinter):
         """Return the line that defines a number, with ``%s`` for its name and its value."""
 
     def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:
-        """Declare numbers, in a language that declares them apart."""
+        """Declare scalars, in a language with separate declarations."""
 
     def scalar(self, name: str, value: str, row: Primitive | None) -> str:
         """Return the line that defines the result of a row."""
@@ -141,9 +150,9 @@ class StraightLinePrinter(ExpressionPrinter):
 
     def block(self, function: Function, names: Sequence[str]) -> Self:
         """Return the printer of a function inside this one, whose inputs have the given names."""
-        found = type(self)(function, self.name, self)
-        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
-        return found
+        printer = type(self)(function, self.name, self)
+        printer.names = dict(zip(printer.view.function.input_nodes, names, strict=True))
+        return printer
 
     @abstractmethod
     def carry(self, name: str, value: str, size: int | None) -> None:
@@ -174,16 +183,16 @@ class StraightLinePrinter(ExpressionPrinter):
         """Return a value of zeros."""
 
     @abstractmethod
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
-        """Write the beginning of a tape that keeps values of these shapes at each turn."""
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
+        """Declare a tape that stores values of these shapes in each iteration."""
 
     @abstractmethod
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         """Write the statements that append the current values to a tape."""
 
     @abstractmethod
-    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
-        """Return the head of a loop over a tape, the last turn first, and the values' names."""
+    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
+        """Return the head of a loop over a tape in reverse order, and the names of its values."""
 
     otherwise: str
     """The head of the other branch."""
@@ -209,7 +218,7 @@ class StraightLinePrinter(ExpressionPrinter):
         return self.expression(node)
 
     def value(self, node: int, text: str) -> str:
-        """Return a number: the text of a node, or what it is as a number if it is a truth value."""
+        """Return the text of a node as a number; truth values are converted."""
         return text
 
     def at(self, name: str, affine: tuple[int, Shape], counters: Sequence[str]) -> str:
@@ -330,7 +339,7 @@ class StraightLinePrinter(ExpressionPrinter):
             product_of_arrays(self, node, children, shapes, shape)
             return
         if row is index and not shape:
-            place = flat_place(self.graph.params(node)["key"], shapes[0])
+            place = flat(self.graph.params(node)["key"], shapes[0])
             self.names[node] = self.element(self.names[children[0]], place)
             return
         loops = moves(row, self.graph.params(node), shapes, shape)
@@ -363,7 +372,7 @@ class StraightLinePrinter(ExpressionPrinter):
         return name
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
-        """Return the parts and the precedence of a node; of a copy, those of what it copies."""
+        """Return the parts and the precedence of a node; for a copy, those of its source."""
         while self.fused[node] and is_copy(self, node):
             (node,) = self.view.children[node]
         return super().describe(node)

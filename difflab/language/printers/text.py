@@ -14,12 +14,17 @@ from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
 from difflab.language.lexer import is_name
 from difflab.language.printers.arrays import ArrayForms, written_number
-from difflab.language.printers.calls import call_results
-from difflab.language.printers.expressions import ExpressionPrinter
-from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
+from difflab.language.printers.expressions import (
+    ANYTHING,
+    ATOM,
+    NEGATIVE,
+    ExpressionPrinter,
+    Part,
+    TemplateForm,
+    make_form,
+)
 from difflab.language.printers.loops import LoopForms, Step, WrittenLoop
-from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part
+from difflab.language.printers.view import PrintedGraph, call_results
 from difflab.language.scope import KEYWORDS
 from difflab.language.scope import RESERVED as VARIABLES_IF_DECLARED
 from difflab.primitives import (
@@ -160,7 +165,7 @@ class _Text(ExpressionPrinter):
         return other
 
     def _warn(self) -> None:
-        """Name the operations that the language cannot spell, and what they consist of."""
+        """Warn about operations that the language lacks, naming those that are printed instead."""
         for row in self.graph.primitives:
             if not isinstance(row.rule, Custom) or isinstance(row.holds, WrittenLoop):
                 continue
@@ -252,9 +257,9 @@ class _Text(ExpressionPrinter):
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]
-        found = self.loops.describe(node)
-        if found is not None:
-            return found, ATOM
+        described = self.loops.describe(node)
+        if described is not None:
+            return described, ATOM
         if row is not None and row.shape is not None and row is not matmul:
             return self.arrays.describe(node), ATOM
         child = self.view.children[node][0] if row is negative else node

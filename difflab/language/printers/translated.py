@@ -10,10 +10,10 @@ from typing import ClassVar
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
-from difflab.language.printers.forms import PRODUCT
+from difflab.language.printers.expressions import PRODUCT
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
-from difflab.language.printers.statements import Tape
+from difflab.language.printers.statements import TapeVariables
 from difflab.primitives import as_number, helpers
 
 __all__ = ["TranslatedPrinter"]
@@ -57,16 +57,38 @@ class TranslatedPrinter(PackedPrinter):
     listing: ClassVar[tuple[str, str]] = ("[", "]")
 
     @abstractmethod
-    def variable(self, name: str, value: str) -> str:
-        """Return the line that creates a number that changes."""
-
-    @abstractmethod
     def copied(self, name: str, value: str, size: int, *, changes: bool = True) -> str:
         """Return the line that creates an array from the elements of another."""
 
     @abstractmethod
+    def module(self) -> list[str]:
+        """Return the lines of the source, around those of the function's statements."""
+
     def source(self) -> str:
-        """Return the source of the function."""
+        """Return the source of the function and of those that it calls."""
+        self.unpack()
+        self.compute()
+        self.pack()
+        return "\n".join(self.module())
+
+    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
+        """Return the line that names a slice, whose end is included, or one element."""
+        first = str(start + self.base)
+        part = first if size is None else f"{first}:{start + size}"
+        return f"{name} = {array}{part.join(self.subscript)}{self.end}"
+
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        """Return the line that names the elements of one step of a loop."""
+        part = f"{size}*{counter} - {size - 1}:{size}*{counter}"
+        return f"{name} = {array}{part.join(self.subscript)}{self.end}"
+
+    def definition(self, *, truth: bool) -> str:
+        """Return the line that defines a scalar."""
+        return f"%s = %s{self.end}"
+
+    def variable(self, name: str, value: str) -> str:
+        """Return the line that creates a scalar that changes."""
+        return self.definition(truth=False) % (name, value)
 
     def definitions(self) -> list[str]:
         """Return the functions that the templates call."""
@@ -84,7 +106,7 @@ class TranslatedPrinter(PackedPrinter):
         return self.notation.literal(value)
 
     def value(self, node: int, text: str) -> str:
-        """Return a number: what a node is, or 1 or 0 for a truth value."""
+        """Return the text of a node as a number, 1 or 0 for a truth value."""
         row = self.view.rows[node]
         if row is None or not row.boolean:
             return text
@@ -95,7 +117,7 @@ class TranslatedPrinter(PackedPrinter):
         return f"{text} {self.notation.unequal} {self.notation.literal(0.0)}"
 
     def condition(self, node: int) -> str:
-        """Return a truth value: what a node is, or whether it is not 0."""
+        """Return the text of a node as a truth value; a number is compared with 0."""
         row, text = self.view.rows[node], self.expression(node)
         return text if row is not None and row.boolean else self.truth(text)
 
@@ -174,19 +196,19 @@ class TranslatedPrinter(PackedPrinter):
         self.add(self.array(name, math.prod(shape)))
         return name
 
-    def tape(self, shapes: Sequence[Shape]) -> Tape:
+    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         """Write the beginning of a tape."""
         raise UnsupportedError(
             f"{self.language} has no array that grows, which the derivative of a while loop needs; "
             "use a loop of a fixed number of steps, or another language"
         )
 
-    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         """Write the statements that append to a tape."""
         raise NotImplementedError
 
-    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
-        """Return the head of a loop over a tape, and the names of its values at a turn."""
+    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
+        """Return the head of a loop over a tape, and the names of its values in an iteration."""
         turn, start = self.fresh.numbered("t"), 0
         names = [self.fresh.numbered("t") for _ in tape.shapes]
         head, *lines = self.turned(tape, turn)
@@ -196,6 +218,6 @@ class TranslatedPrinter(PackedPrinter):
             start += size
         return f"\n{self.indent * 2}".join([head, *lines]), names
 
-    def turned(self, tape: Tape, turn: str) -> list[str]:
-        """Return the head of a loop over a tape, the last turn first, and what names a turn."""
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
+        """Return the head of a loop over a tape in reverse order, and the loop variable."""
         raise NotImplementedError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Sequence, Set
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.calls import TracedCall, call_name
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Params
 from difflab.graph.names import display_names
@@ -20,7 +22,7 @@ from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import broadcast, index, pack, reshape
 
-__all__ = ["PrintedGraph"]
+__all__ = ["PrintedGraph", "call_results"]
 
 
 class _Arguments(Sequence[list[int]]):
@@ -228,3 +230,38 @@ class PrintedGraph:
                 return False
         total = sum(sizes[node] for node in self.outputs)
         return total < limit or total <= 2 * sum(map(bool, self.uses))
+
+
+def call_results(view: PrintedGraph) -> dict[int, str]:
+    """Return the nodes whose values leave the call that computes them, with the names of the calls.
+
+    A call of one operation has no name, nor has a value that is an output and nothing else.
+    """
+    graph = view.graph
+    calls: list[TracedCall | None] = [
+        graph.source.call(span) if uses and not view.leaf(node) else None
+        for node, (span, uses) in enumerate(zip(graph.spans.tolist(), view.uses, strict=True))
+    ]
+    sizes = Counter(call for each in calls if each is not None for call in each.path)
+    around = {call: frozenset(call.path) for call in set(calls) if call is not None}
+    leaving = {
+        argument
+        for node, arguments in enumerate(view.children)
+        if view.uses[node]
+        for argument in arguments
+        if _leaves(calls[argument], calls[node], around)
+    }
+    return {
+        node: call_name(call)
+        for node in sorted(leaving)
+        if (call := calls[node]) is not None and sizes[call] > 1
+    }
+
+
+def _leaves(
+    call: TracedCall | None,
+    user: TracedCall | None,
+    around: Mapping[TracedCall, frozenset[TracedCall]],
+) -> bool:
+    """Whether a value of a call is used outside of it, by an operation of another call or none."""
+    return call is not None and (user is None or call not in around[user])

@@ -105,7 +105,7 @@ def _name(run: str, *, called: bool) -> str:
 
 
 def _grouped(tokens: list[str]) -> Iterator[str]:
-    r"""Yield the tokens, with what a root or a power applies to in braces."""
+    r"""Yield the tokens, with the operand of a root or the exponent of a power in braces."""
     position = 0
     while position < len(tokens):
         token = tokens[position]

@@ -1,4 +1,4 @@
-"""An evaluation trace with a display: what `Function.trace` returns."""
+"""The result of `Function.trace`: an evaluation trace that displays itself."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _REVERSE = (*_texts("adjoint", "contribution"), _VALUE, Column("sum", right=True
 def _steps(
     columns: Sequence[Column], rows: Sequence[tuple[str, ...]], kept: TraceRows[Any]
 ) -> Table:
-    """Return a table of rows, with a note in place of the omitted ones.
+    """Return a table of rows, with a note that counts the omitted ones.
 
     If functions or layers are called, a column names the call of each row.
     """

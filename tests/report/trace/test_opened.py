@@ -11,7 +11,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError
-from difflab.report.trace import opening
+from difflab.report.trace import lines
 from difflab.report.trace.steps import EvaluationTrace
 from difflab.report.trace.text import as_json, as_latex, as_table
 from difflab.report.trace.trace import trace
@@ -148,7 +148,7 @@ def test_what_cannot_be_opened_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     f = dl.parse("iterate(y = x; 3 times; 4*y*(1 - y))")
     with pytest.raises(InputError, match="nothing in the graph that can be opened is called 'gat'"):
         trace(f, {"x": 0.3}, open="gat")
-    monkeypatch.setattr(opening, "LARGEST", 8)
+    monkeypatch.setattr(lines, "LARGEST", 8)
     with pytest.raises(InputError, match="'scan' has too many turns to be opened here"):
         trace(f, {"x": 0.3}, open="scan")
 

@@ -1,4 +1,4 @@
-"""S-expressions: nested lists of atoms, with their places."""
+"""S-expressions: nested lists of atoms with their locations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Expression = Atom | Listed
 
 
 def fail(text: str, at: Expression, message: str, hint: str | None = None) -> NoReturn:
-    """Raise an error that names the place of an expression."""
+    """Raise an error that names the location of an expression."""
     raise ParseError(message, text=text, span=at.span, hint=hint)
 
 

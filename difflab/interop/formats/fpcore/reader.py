@@ -1,4 +1,4 @@
-"""FPCore to functions, with an explicit stack of what is to be computed."""
+"""FPCore to functions, with an explicit stack of pending expressions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from difflab.graph.names import FreshNames, output_names
 from difflab.graph.node import Node
 from difflab.interop.formats.fpcore.lists import Atom, Expression, Listed, fail, read
 from difflab.interop.formats.fpcore.rounding import CONTEXTS, NEUTRAL, fused
-from difflab.interop.formats.inputs import EXACT, cleaned_name
+from difflab.interop.formats.readers import EXACT, cleaned_name
 from difflab.primitives import TABLE
 
 __all__ = ["from_fpcore"]
@@ -92,13 +92,13 @@ def from_fpcore(text: str) -> Function:
         raise InputError("the text holds no FPCore", hint="(FPCore (x) (sqrt x))")
     if len(found) > 1:
         fail(text, found[1], "more than one FPCore", "read them one by one")
-    return _Reader(text).function(found[0])
+    return _CoreReader(text).function(found[0])
 
 
 Work = tuple[Callable[..., None], tuple[Any, ...]]
 
 
-class _Reader:
+class _CoreReader:
     """Computes expressions: a stack of work, and one of the values that it leaves."""
 
     def __init__(self, text: str) -> None:
@@ -152,7 +152,7 @@ class _Reader:
     def _properties(
         self, at: Expression, items: Sequence[Expression]
     ) -> tuple[Mapping[str, Expression], Expression]:
-        """Return pairs of a property and its value, and what follows them."""
+        """Return the properties with their values, and the expressions after them."""
         rest, found = list(items), {}
         while len(rest) > 1 and isinstance(rest[0], Atom) and rest[0].text.startswith(":"):
             found[rest[0].text] = rest[1]
@@ -350,7 +350,7 @@ def _half_away(x: Any) -> Any:
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    """Return what the multiple of y nearest to x leaves, with exact steps."""
+    """Return the IEEE remainder of x by y, with exact steps."""
     size = rows.absolute(y)
     rest = np.fmod(rows.absolute(x), 2 * size)
     once = rest - size

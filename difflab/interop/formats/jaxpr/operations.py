@@ -1,4 +1,4 @@
-"""What JAX's primitives are in NumPy's functions, which compute on arrays and on traced values.
+"""JAX's primitives as NumPy functions, which compute on arrays and on traced values.
 
 A rule is called with the operands and the parameters of the primitive. Shapes are explicit in a
 jaxpr: operands of an elementwise primitive have one shape.
@@ -71,7 +71,7 @@ def _truth(value: Any) -> Any:
 
 
 def _converted(x: Any, new_dtype: Any, kind: str, **_: Any) -> Any:
-    """Convert between truth values, whole numbers and numbers; every number has 64 bits."""
+    """Convert between truth values, integers and floats, all of 64 bits."""
     to = np.dtype(new_dtype).kind
     if not isinstance(x, Node):
         return x.astype(np.float64 if to == "f" else new_dtype)

@@ -1,13 +1,12 @@
-"""What print leaves open: readings that are errors, because another one is as likely."""
+"""Ambiguous notation, which is refused because another reading is as likely."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-from difflab.interop.formats.latex.frames import Frame, Operand
 from difflab.interop.formats.latex.lexer import Token
-from difflab.interop.formats.latex.stack import FrameStack
+from difflab.interop.formats.latex.stack import Frame, FrameStack, Operand
 from difflab.interop.formats.latex.vocabulary import OPERATORS, commands, functions
 
 __all__ = [

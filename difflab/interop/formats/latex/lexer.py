@@ -1,4 +1,4 @@
-"""Tokens of LaTeX's mathematics."""
+"""Tokens of LaTeX's mathematics, and names with subscripts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from difflab.errors import ParseError
-from difflab.interop.formats.latex.vocabulary import BLANKS
+from difflab.interop.formats.latex.vocabulary import BLANKS, FONTS, GREEK
 
-__all__ = ["END", "Lexer", "Token"]
+__all__ = ["END", "Lexer", "Token", "read_subscript"]
 
 END = ""
 _TOKEN = re.compile(
@@ -26,7 +26,7 @@ _RAW = re.compile(r"\s*\{([^{}\\]*(?:\\[ _,][^{}\\]*)*)\}")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: what it is, its text and where it stands."""
+    """A token: its kind, its text and its position."""
 
     kind: str
     text: str
@@ -35,12 +35,12 @@ class Token:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The place in the source."""
+        """The span in the source."""
         return self.start, max(self.end, self.start + 1)
 
 
 class Lexer:
-    r"""Reads one token at a time, because what a token is depends on what is read.
+    r"""Reads one token at a time, because the kind of a token depends on its context.
 
     In LaTeX the argument of ``x^23`` is one digit.
 
@@ -87,3 +87,37 @@ class Lexer:
             )
         self.place = match.end()
         return Token("raw", re.sub(r"\\(.)", r"\1", match[1]), *match.span(1))
+
+
+def read_subscript(lexer: Lexer, base: str) -> str:
+    r"""Consume the subscript of a name, and return the name with it.
+
+    Examples
+    --------
+    >>> [read_subscript(Lexer(text), "x") for text in ("_1", "_{12}", "_{i,j}", r"_{\text{max}}")]
+    ['x1', 'x12', 'x_i_j', 'x_max']
+    """
+    lexer.next()
+    opener = lexer.next(digit=True)
+    words = [""]
+    token = lexer.next() if opener.text == "{" else opener
+    while True:
+        word = token.text.removeprefix("\\")
+        if token.kind in ("number", "letter") or word in GREEK:
+            words[-1] += token.text if token.kind != "command" else word
+        elif word in FONTS:
+            words[-1] += lexer.raw(token).text.strip().replace(" ", "_")
+        elif token.text == ",":
+            words.append("")
+        elif token.text != "}" or opener.text != "{":
+            raise ParseError(
+                "a subscript is a part of a name: letters, digits and commas",
+                text=lexer.text,
+                span=token.span,
+                hint=f"write {base}_{{1}} or {base}_{{\\text{{max}}}}",
+            )
+        if opener.text != "{" or token.text == "}":
+            break
+        token = lexer.next()
+    below = "_".join(filter(None, words))
+    return base + below if below.isdecimal() else f"{base}_{below}".rstrip("_")

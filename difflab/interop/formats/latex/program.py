@@ -7,8 +7,8 @@ from typing import NoReturn
 
 from difflab.errors import InputError
 from difflab.graph.function import Function
-from difflab.interop.formats.latex.frames import Translation, translation
 from difflab.interop.formats.latex.reader import LatexReader
+from difflab.interop.formats.latex.stack import Translation, translation
 from difflab.language import parse
 from difflab.language.scope import RESERVED
 

@@ -1,4 +1,4 @@
-"""Reads LaTeX's mathematics token by token, with an explicit stack of what is open."""
+"""Parser of LaTeX's mathematics, token by token, with an explicit stack of open frames."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from difflab.interop.formats.latex.doubts import (
     check_number,
     check_word,
 )
-from difflab.interop.formats.latex.frames import Frame, FrameKind, Operand, Rope, translation
-from difflab.interop.formats.latex.lexer import Token
-from difflab.interop.formats.latex.names import read_subscript
-from difflab.interop.formats.latex.stack import FrameStack
+from difflab.interop.formats.latex.lexer import Token, read_subscript
+from difflab.interop.formats.latex.stack import (
+    Frame,
+    FrameKind,
+    FrameStack,
+    Operand,
+    Rope,
+    translation,
+)
 from difflab.interop.formats.latex.tables import chosen, listed
 from difflab.interop.formats.latex.vocabulary import (
     ACCENTS,
@@ -397,7 +402,7 @@ class LatexReader(FrameStack):
             self.fail("'&' separates the cells of cases and matrices", token)
 
     def _keep_cell(self, token: Token) -> None:
-        """Move what was read into the last row of the table."""
+        """Move the operands so far into the last row of the table."""
         top = self.top
         cell = Frame(FrameKind.GROUP, token, top.finish, function=top.function)
         cell.items, top.items, top.function = top.items, [], ""

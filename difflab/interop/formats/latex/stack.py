@@ -1,23 +1,168 @@
-"""The stack of what is open in LaTeX: brackets, arguments of commands and functions."""
+"""The stack of open brackets and arguments in LaTeX, and the operands read in each."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection
-from typing import NoReturn
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, NoReturn
 
 from difflab.errors import ParseError
-from difflab.interop.formats.latex.frames import Frame, FrameKind, Operand, Rope, translation
 from difflab.interop.formats.latex.lexer import Lexer, Token
 from difflab.interop.formats.latex.vocabulary import AMBIGUOUS, DELIMITERS, INVERSES, functions
 
-__all__ = ["FrameStack"]
+__all__ = ["Frame", "FrameKind", "FrameStack", "Operand", "Rope", "Translation", "translation"]
+
+Rope = list[Any]
+"""Pieces ``(text, start, end)`` of the translation and where they come from, in nested lists."""
+
+
+@dataclass(slots=True)
+class Operand:
+    """A value that was read.
+
+    Attributes
+    ----------
+    rope : list
+        Its translation.
+    name : str
+        The name, if it is a variable.
+    inner : list or None
+        What stands between its brackets, if it is in brackets.
+    is_call : bool
+        Whether it would be read as the arguments of a function behind the name of one.
+    powered : bool
+        Whether it has an exponent.
+    symbol : str
+        The name, also with an exponent.
+    numbered : bool
+        Whether it is one number in brackets.
+    """
+
+    rope: Rope
+    name: str = ""
+    inner: Rope | None = None
+    is_call: bool = False
+    powered: bool = False
+    symbol: str = ""
+    numbered: bool = False
+
+    @property
+    def literal(self) -> bool:
+        """Whether it is a number as it stands."""
+        only = self.rope[0] if len(self.rope) == 1 else None
+        return isinstance(only, tuple) and only[0][:1] in "0123456789."
+
+
+class FrameKind(Enum):
+    """Kinds of open brackets, commands and environments."""
+
+    STATEMENTS = auto()
+    GROUP = auto()
+    SINGLE = auto()
+    """The argument of a command without braces: one operand."""
+    FUNCTION = auto()
+    """A function whose argument has not begun."""
+    FACTORS = auto()
+    """The argument of a function without brackets: the factors that follow."""
+    TABLE = auto()
+
+
+@dataclass(slots=True)
+class Frame:
+    r"""An open bracket, command or environment: its closing token and its operands so far.
+
+    Attributes
+    ----------
+    kind : FrameKind
+    opener : Token
+    finish : callable
+        What becomes of the frame when it is closed.
+    closer : str
+        The bracket that closes it, behind ``\right`` if `left`.
+    items : list
+        Operands, and operators between them as pieces.
+    commas : int
+    divided : bool
+        Whether the last operator is ``/``.
+    rows : list
+        The cells of a table.
+    """
+
+    kind: FrameKind
+    opener: Token
+    finish: Callable[[Frame], None]
+    closer: str = ""
+    left: bool = False
+    items: list[Operand | tuple[str, int, int]] = field(default_factory=list)
+    commas: int = 0
+    divided: bool = False
+    rows: list[list[Frame]] = field(default_factory=list)
+    function: str = ""
+    power: Rope | None = None
+    base: Rope | None = None
+
+    @property
+    def last(self) -> Operand | None:
+        """The operand that was read last; None behind an operator and at the start."""
+        last = self.items[-1] if self.items else None
+        return last if isinstance(last, Operand) else None
+
+    @property
+    def rope(self) -> Rope:
+        """The translation of the operands so far."""
+        return [item.rope if isinstance(item, Operand) else item for item in self.items]
+
+    @property
+    def only(self) -> Operand | None:
+        """The operand that is all there is."""
+        return self.last if len(self.items) == 1 else None
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A program of difflab's language, and where in the LaTeX each part of it stands."""
+
+    text: str
+    offsets: list[int]
+    spans: list[tuple[int, int]]
+
+    def source(self, span: tuple[int, int]) -> tuple[int, int]:
+        """Map a span of the program to the span in the LaTeX source."""
+        first = max(bisect_right(self.offsets, span[0]) - 1, 0)
+        last = max(bisect_right(self.offsets, max(span[1] - 1, span[0])) - 1, first)
+        covered = self.spans[first : last + 1] or [(0, 1)]
+        start, stop = min(s for s, _ in covered), max(e for _, e in covered)
+        return start, max(stop, start + 1)
+
+
+def translation(rope: Rope) -> Translation:
+    """Join the pieces, in time linear in their number."""
+    texts: list[str] = []
+    offsets: list[int] = []
+    spans: list[tuple[int, int]] = []
+    stack: list[Any] = [rope]
+    length = 0
+    while stack:
+        piece = stack.pop()
+        if isinstance(piece, list):
+            stack.extend(reversed(piece))
+            continue
+        text, start, end = piece
+        texts.append(text)
+        offsets.append(length)
+        spans.append((start, end))
+        length += len(text)
+    return Translation("".join(texts), offsets, spans)
+
 
 _DEFINES = re.compile(r"\s*&?\s*=")
 
 
 class FrameStack:
-    """Appends operands, and opens and closes what they stand in."""
+    """Appends operands, and opens and closes the frames that contain them."""
 
     def __init__(self, text: str, variables: Collection[str] = ()) -> None:
         self.text = text
@@ -28,11 +173,11 @@ class FrameStack:
 
     @property
     def top(self) -> Frame:
-        """What was opened last."""
+        """The innermost frame."""
         return self.frames[-1]
 
     def fail(self, message: str, token: Token, hint: str | None = None) -> NoReturn:
-        """Raise an error that names the place."""
+        """Raise an error that marks the location."""
         raise ParseError(message, text=self.text, span=token.span, hint=hint)
 
     # --- operands -------------------------------------------------------------------------
@@ -134,13 +279,13 @@ class FrameStack:
             self.operand(Operand([("(", *where), frame.rope, (")", *where)]), frame.opener)
 
     def content(self, frame: Frame) -> Rope:
-        """Return what stands between brackets, which must be something."""
+        """Return the content of a pair of brackets, which must not be empty."""
         if not frame.items:
             self.fail("nothing stands between the brackets", frame.opener)
         return frame.rope
 
     def atom(self, frame: Frame) -> Rope:
-        """Return what stands in a frame, in brackets unless it is one number or name."""
+        """Return the content of a frame, in brackets unless it is one number or name."""
         content = self.content(frame)
         while len(content) == 1 and isinstance(content[0], list):
             content = content[0]
@@ -174,7 +319,7 @@ class FrameStack:
         self.frames.append(Frame(FrameKind.FUNCTION, token, lambda frame: None, function=name))
 
     def before_argument(self, token: Token) -> bool:
-        """Read what stands before the argument of a function; return whether `token` did."""
+        """Read an exponent, index or bracket of a call; return whether `token` begins one."""
         call = self.top
         if token.text in ("^", "_"):
             if (call.power if token.text == "^" else call.base) is not None:

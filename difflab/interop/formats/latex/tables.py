@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from difflab.interop.formats.latex.frames import Frame, Rope
+from difflab.interop.formats.latex.stack import Frame, Rope
 
 if TYPE_CHECKING:
     from difflab.interop.formats.latex.stack import FrameStack

@@ -1,4 +1,4 @@
-"""The commands of LaTeX and what they are in difflab's language.
+"""The commands of LaTeX and their translations to difflab's language.
 
 A function's command is found in the column `latex` of its row; the words below are those that no
 row prints.

@@ -1,4 +1,4 @@
-"""Formulas of several of ONNX's operators, for what it lacks, as accurate as one would be."""
+"""Functions that ONNX lacks, as accurate formulas of several of its operators."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from difflab.core.primitive import Shape
 
-__all__ = ["FORMULAS", "Model", "Spelling"]
+__all__ = ["FORMULAS", "Emitter", "Spelling"]
 
 Spelling = Callable[..., str]
 
 
-class Model(Protocol):
-    """What a spelling asks of the model that is written."""
+class Emitter(Protocol):
+    """Interface by which spellings append operators to the model that is written."""
 
     def operator(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Append an operator, and return the name of its result."""
@@ -35,7 +35,7 @@ class Model(Protocol):
 class _Value:
     """A value in a formula: Python's operators append ONNX's."""
 
-    def __init__(self, model: Model, name: str) -> None:
+    def __init__(self, model: Emitter, name: str) -> None:
         self.model = model
         self.name = name
 

@@ -16,7 +16,6 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.graph.node import Node
-from difflab.interop.formats.inputs import cleaned_name
 from difflab.interop.formats.onnx.operators import OPERATORS
 from difflab.interop.formats.onnx.validity import (
     check_model,
@@ -24,7 +23,7 @@ from difflab.interop.formats.onnx.validity import (
     has_float_attributes,
     where,
 )
-from difflab.interop.formats.verification import Source, verified
+from difflab.interop.formats.readers import ReaderSource, cleaned_name, verified
 from difflab.primitives import constant_array
 
 __all__ = ["from_onnx"]
@@ -110,7 +109,7 @@ def _loaded(onnx: Any, model: Any) -> Any:
         raise InputError(f"{str(model)!r} is no model in ONNX's format") from error
 
 
-def _source(onnx: Any, reader: _Model) -> Source:
+def _source(onnx: Any, reader: _Model) -> ReaderSource:
     """Return the evaluation by ONNX's reference evaluator."""
     from onnx.reference import ReferenceEvaluator
 
@@ -127,7 +126,7 @@ def _source(onnx: Any, reader: _Model) -> Source:
         return found
 
     convert = onnx.helper.tensor_dtype_to_np_dtype
-    return Source(
+    return ReaderSource(
         "ONNX's reference evaluator",
         call,
         [convert(reader.elements[name]) for name in names],
@@ -179,7 +178,7 @@ class _Model:
         return Function.build(self.builder, self.inputs, outputs, shown)
 
     def _stored(self, tensor: Any) -> np.ndarray[Any, Any]:
-        """Return the numbers of a stored tensor."""
+        """Return the elements of a stored tensor."""
         try:
             found: np.ndarray[Any, Any] = self.onnx.numpy_helper.to_array(tensor)
         except Exception as error:  # a damaged tensor may have any kind and any number of bytes
@@ -187,7 +186,7 @@ class _Model:
         return found
 
     def value(self, name: str) -> Node:
-        """Return the node of a value; numbers become one when they are used."""
+        """Return the node of a value; arrays become constants on first use."""
         if name not in self.values:
             if name not in self.numbers:
                 raise InputError(f"the model uses {name!r} before it computes it")
@@ -195,7 +194,7 @@ class _Model:
         return self.values[name]
 
     def constant(self, numbers: Any) -> Node:
-        """Return the node of numbers."""
+        """Return the node of a constant array."""
         array = np.asarray(numbers)
         if array.dtype.kind not in _NUMBERS:
             raise InputError(f"the model has numbers of the type {array.dtype}")
@@ -206,7 +205,7 @@ class _Model:
         return Node(self.builder, self.builder.emit(constant_array, (), params))
 
     def static(self, name: str) -> np.ndarray[Any, Any]:
-        """Return numbers that must be known when the model is read, such as axes."""
+        """Return an array that must be static, such as axes."""
         if name not in self.numbers:
             raise InputError(f"the model computes {name!r}, which difflab needs as a number")
         return self.numbers[name]
@@ -263,7 +262,7 @@ class _Model:
 
     @property
     def _numeric(self) -> frozenset[int]:
-        """The element types that are real numbers."""
+        """The element types of real values."""
         helper = self.onnx.helper
         return frozenset(
             kind
@@ -304,7 +303,7 @@ class _Model:
         self.values.update(zip(step.output, results, strict=False))
 
     def _computed_now(self, place: str, step: Any, inputs: Sequence[str]) -> bool:
-        """Compute what depends on no input, such as shapes, by ONNX's own evaluator."""
+        """Evaluate operators that depend on no input, such as shapes, by ONNX's own evaluator."""
         if step.op_type == "Shape":
             sizes = self.value(inputs[0]).shape
             self.numbers[step.output[0]] = np.array(sizes, dtype=np.int64)

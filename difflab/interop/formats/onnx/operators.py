@@ -19,11 +19,11 @@ from difflab.errors import IndexingError, UnsupportedError
 from difflab.graph.node import Node
 from difflab.primitives import TABLE
 
-__all__ = ["OPERATORS", "Model"]
+__all__ = ["OPERATORS", "ReadModel"]
 
 
-class Model(Protocol):
-    """What a rule asks of the model."""
+class ReadModel(Protocol):
+    """Interface of the model that is read, for the rules of its operators."""
 
     opset: int
 
@@ -31,7 +31,7 @@ class Model(Protocol):
         """Return the node of a value."""
 
     def static(self, name: str) -> np.ndarray[Any, Any]:
-        """Return numbers that are known when the model is read."""
+        """Return an array that is static."""
 
     def whole(self, name: str) -> bool:
         """Return whether a value consists of integers."""
@@ -41,7 +41,7 @@ Attributes = Mapping[str, Any]
 _BOOL = 9
 _INTEGERS = frozenset({2, 3, 4, 5, 6, 7, 12, 13})
 """ONNX's numbers of the types that are truth values and integers."""
-Rule = Callable[[Model, Sequence[str], Attributes], Any]
+Rule = Callable[[ReadModel, Sequence[str], Attributes], Any]
 
 
 def _row(compute: Callable[..., Any]) -> Rule:
@@ -55,9 +55,9 @@ def _folded(compute: Callable[..., Any]) -> Rule:
 
 
 def _shaped(compute: Callable[..., Any], **defaults: float) -> Rule:
-    """Return the rule of a function of one input whose attributes are numbers."""
+    """Return the rule of a function of one input with numeric attributes."""
 
-    def rule(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    def rule(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
         settings = {name: given.get(name, value) for name, value in defaults.items()}
         return compute(model.value(inputs[0]), **settings)
 
@@ -80,14 +80,14 @@ def _hard_sigmoid(x: Node, alpha: float, beta: float) -> Any:
     return rows.clip(alpha * x + beta, 0.0, 1.0)
 
 
-def _gelu(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _gelu(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x = model.value(inputs[0])
     if given.get("approximate", b"none") == b"tanh":
         return 0.5 * x * (1 + rows.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
     return 0.5 * x * (1 + rows.erf(x / math.sqrt(2)))
 
 
-def _clip(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _clip(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     """Limit by inputs that may be left out, before opset 11 by attributes."""
     x = model.value(inputs[0])
     low, high = [*inputs[1:], "", ""][:2]
@@ -98,18 +98,18 @@ def _clip(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     return x
 
 
-def _mod(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _mod(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     remainder: Callable[..., Any] = np.fmod if given.get("fmod") else rows.mod
     return remainder(*map(model.value, inputs))
 
 
-def _quotient(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _quotient(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     """Divide; the quotient of integers is rounded towards zero."""
     found = rows.divide(*map(model.value, inputs))
     return np.trunc(found) if all(map(model.whole, inputs)) else found
 
 
-def _cast(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _cast(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     """Convert to truth values and integers; floats keep their 64 bits."""
     x = model.value(inputs[0])
     if given["to"] == _BOOL:
@@ -117,14 +117,14 @@ def _cast(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     return np.trunc(x) if given["to"] in _INTEGERS else x
 
 
-def _inference(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _inference(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     """Return the input; in training elements are dropped at random."""
     if len(inputs) > 2 and inputs[2] and model.static(inputs[2]).any():
         raise UnsupportedError("difflab reads the dropout of inference, not of training")
     return model.value(inputs[0])
 
 
-def _gemm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _gemm(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     a, b = map(model.value, inputs[:2])
     a = arrays.transpose(a) if given.get("transA") else a
     b = arrays.transpose(b) if given.get("transB") else b
@@ -141,7 +141,7 @@ def _scaled(x: Any, factor: float) -> Any:
 # --- shapes -----------------------------------------------------------------------------------
 
 
-def _axes(model: Model, inputs: Sequence[str], given: Attributes) -> list[int] | None:
+def _axes(model: ReadModel, inputs: Sequence[str], given: Attributes) -> list[int] | None:
     """Return axes, an attribute before opset 13 or 18, and an input since."""
     if len(inputs) > 1 and inputs[1]:
         return [int(axis) for axis in model.static(inputs[1])]
@@ -149,25 +149,25 @@ def _axes(model: Model, inputs: Sequence[str], given: Attributes) -> list[int] |
     return None if axes is None else list(axes)
 
 
-def _reshape(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _reshape(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x = model.value(inputs[0])
     sizes = model.static(inputs[1]).tolist() if len(inputs) > 1 else list(given["shape"])
     kept = not given.get("allowzero")
     return arrays.reshape(x, [x.shape[k] if s == 0 and kept else s for k, s in enumerate(sizes)])
 
 
-def _flatten(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _flatten(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x = model.value(inputs[0])
     axis = given.get("axis", 1) % (len(x.shape) + 1)
     return arrays.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
-def _squeeze(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _squeeze(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     axes = _axes(model, inputs, given)
     return arrays.squeeze(model.value(inputs[0]), None if axes is None else tuple(axes))
 
 
-def _unsqueeze(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _unsqueeze(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x, axes = model.value(inputs[0]), _axes(model, inputs, given) or []
     rank = len(x.shape) + len(axes)
     sizes = iter(x.shape)
@@ -175,21 +175,21 @@ def _unsqueeze(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     return arrays.reshape(x, [1 if k in added else next(sizes) for k in range(rank)])
 
 
-def _expand(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _expand(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x = model.value(inputs[0])
     wanted = tuple(model.static(inputs[1]).tolist())
     return arrays.broadcast_to(x, np.broadcast_shapes(x.shape, wanted))
 
 
-def _transpose(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _transpose(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     return arrays.transpose(model.value(inputs[0]), given.get("perm"))
 
 
-def _concat(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _concat(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     return arrays.concatenate([model.value(name) for name in inputs], given["axis"])
 
 
-def _slice(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _slice(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     """Cut along axes, by attributes before opset 10, by inputs since."""
     x = model.value(inputs[0])
     names = ["starts", "ends", "axes", "steps"]
@@ -207,7 +207,7 @@ def _slice(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     return x[tuple(key)]
 
 
-def _split(model: Model, inputs: Sequence[str], given: Attributes) -> list[Any]:
+def _split(model: ReadModel, inputs: Sequence[str], given: Attributes) -> list[Any]:
     x, axis = model.value(inputs[0]), given.get("axis", 0)
     size = x.shape[axis]
     if len(inputs) > 1 and inputs[1]:
@@ -224,7 +224,7 @@ def _split(model: Model, inputs: Sequence[str], given: Attributes) -> list[Any]:
     return [arrays.take(x, list(each), axis) for each in places]
 
 
-def _gather(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _gather(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x, places = model.value(inputs[0]), model.static(inputs[1])
     axis = given.get("axis", 0) % len(x.shape)
     size = x.shape[axis]
@@ -239,7 +239,7 @@ def _gather(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
 
 
 def _reduction(compute: Callable[..., Any]) -> Rule:
-    def rule(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    def rule(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
         x, axes = model.value(inputs[0]), _axes(model, inputs, given)
         if axes is None or not axes:
             if given.get("noop_with_empty_axes"):
@@ -254,7 +254,7 @@ def _reduction(compute: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _argmax(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _argmax(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x, axis = model.value(inputs[0]), given.get("axis", 0)
     if given.get("select_last_index"):
         found = x.shape[axis] - 1 - arrays.argmax(np.flip(x, axis), axis)
@@ -264,7 +264,7 @@ def _argmax(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
 
 
 def _normalized(compute: Callable[..., Any]) -> Rule:
-    def rule(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+    def rule(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
         x = model.value(inputs[0])
         axis = given.get("axis", -1 if model.opset >= 13 else 1)
         if model.opset < 13 and axis % len(x.shape) != len(x.shape) - 1:
@@ -274,13 +274,13 @@ def _normalized(compute: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _cumulated(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _cumulated(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     if given.get("exclusive") or given.get("reverse"):
         raise UnsupportedError("difflab's running sums are neither exclusive nor reversed")
     return arrays.cumsum(model.value(inputs[0]), int(model.static(inputs[1])))
 
 
-def _conv(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _conv(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x, weight, *bias = [model.value(name) for name in inputs if name]
     rank = len(weight.shape) - 2
     pads = list(given.get("pads", [0] * 2 * rank))
@@ -298,7 +298,7 @@ def _conv(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     )
 
 
-def _batch_norm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _batch_norm(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     if given.get("training_mode"):
         raise UnsupportedError("difflab reads the normalization of inference, not of training")
     x, *parts = map(model.value, inputs)
@@ -307,7 +307,7 @@ def _batch_norm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     return (x - mean) / rows.sqrt(variance + given.get("epsilon", 1e-5)) * scale + bias
 
 
-def _layer_norm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _layer_norm(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x, scale = map(model.value, inputs[:2])
     axes = tuple(range(given.get("axis", -1) % len(x.shape), len(x.shape)))
     kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
@@ -317,13 +317,13 @@ def _layer_norm(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
     return found + model.value(inputs[2]) if len(inputs) > 2 and inputs[2] else found
 
 
-def _global_mean(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _global_mean(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x = model.value(inputs[0])
     axes = tuple(range(2, len(x.shape)))
     return arrays.reshape(arrays.mean(x, axes), (*x.shape[:2], *(1,) * len(axes)))
 
 
-def _unchanged(model: Model, inputs: Sequence[str], given: Attributes) -> Any:
+def _unchanged(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     return model.value(inputs[0])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from difflab.core.primitive import Shape
 from difflab.errors import UnsupportedError
-from difflab.interop.formats.onnx.formulas import FORMULAS, Model, Spelling
+from difflab.interop.formats.onnx.formulas import FORMULAS, Emitter, Spelling
 from difflab.primitives.movement import indices
 from difflab.primitives.structure import decoded
 
@@ -34,27 +34,27 @@ def _operator(kind: str, **attributes: Any) -> Spelling:
 # --- shapes ------------------------------------------------------------------------------------
 
 
-def _reshape(model: Model, names: Names, _: Any, out: Shape, **__: Any) -> str:
+def _reshape(model: Emitter, names: Names, _: Any, out: Shape, **__: Any) -> str:
     return model.shaped(names[0], out)
 
 
-def _broadcast(model: Model, names: Names, _: Any, out: Shape, **__: Any) -> str:
+def _broadcast(model: Emitter, names: Names, _: Any, out: Shape, **__: Any) -> str:
     return model.operator("Expand", names[0], model.places(out))
 
 
-def _constant(model: Model, *_: Any, shape: Shape, values: bytes) -> str:
+def _constant(model: Emitter, *_: Any, shape: Shape, values: bytes) -> str:
     return model.array(np.frombuffer(values, dtype=np.float64).reshape(shape))
 
 
-def _transpose(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any) -> str:
+def _transpose(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any) -> str:
     return model.operator("Transpose", names[0], perm=[axis % len(axes) for axis in axes])
 
 
-def _concatenate(model: Model, names: Names, shapes: Any, _: Any, *, axis: int, rank: int) -> str:
+def _concatenate(model: Emitter, names: Names, shapes: Any, _: Any, *, axis: int, rank: int) -> str:
     return model.operator("Concat", *names, axis=axis + rank)
 
 
-def _matmul(model: Model, names: Names, shapes: Any, out: Shape, **_: Any) -> str:
+def _matmul(model: Emitter, names: Names, shapes: Any, out: Shape, **_: Any) -> str:
     """Multiply matrices; a vector is one of them first.
 
     onnxruntime 1.32 gives wrong numbers for the product of a vector and a transposed matrix.
@@ -68,7 +68,7 @@ def _matmul(model: Model, names: Names, shapes: Any, out: Shape, **_: Any) -> st
     return model.shaped(model.operator("MatMul", *opened), out)
 
 
-def _index(model: Model, names: Names, shapes: Any, out: Shape, *, key: Any, rank: int) -> str:
+def _index(model: Emitter, names: Names, shapes: Any, out: Shape, *, key: Any, rank: int) -> str:
     """Cut slices, and drop the axes of integers."""
     (source,) = shapes
     if not source:
@@ -85,18 +85,18 @@ def _index(model: Model, names: Names, shapes: Any, out: Shape, *, key: Any, ran
 
 
 def _take(
-    model: Model, names: Names, shapes: Any, _: Any, *, places: Any, axis: int, rank: int
+    model: Emitter, names: Names, shapes: Any, _: Any, *, places: Any, axis: int, rank: int
 ) -> str:
     return model.operator("Gather", names[0], model.places(indices(places)), axis=axis + rank)
 
 
-def _diagonal(model: Model, names: Names, shapes: Any, out: Shape) -> str:
+def _diagonal(model: Emitter, names: Names, shapes: Any, out: Shape) -> str:
     cells = _cells(shapes[0])
     flat = model.shaped(names[0], (-1,))
     return model.operator("Gather", flat, model.places(np.diagonal(cells, axis1=-2, axis2=-1)))
 
 
-def _pack(model: Model, names: Names, *_: Any, **__: Any) -> str:
+def _pack(model: Emitter, names: Names, *_: Any, **__: Any) -> str:
     return model.operator("Concat", *[model.shaped(name, (-1,)) for name in names], axis=0)
 
 
@@ -105,24 +105,24 @@ def _cells(shape: Shape) -> Any:
     return np.arange(math.prod(shape)).reshape(shape)
 
 
-def _scatter(model: Model, names: Names, shapes: Any, out: Shape, *, keys: Any, **_: Any) -> str:
+def _scatter(model: Emitter, names: Names, shapes: Any, out: Shape, *, keys: Any, **_: Any) -> str:
     cells = _cells(out)
     places = [np.ravel(cells[decoded(key)]) for key in keys]
     return _placed(model, names, np.concatenate(places), out)
 
 
 def _put(
-    model: Model, names: Names, shapes: Any, out: Shape, *, places: Any, axis: int, **_: Any
+    model: Emitter, names: Names, shapes: Any, out: Shape, *, places: Any, axis: int, **_: Any
 ) -> str:
     return _placed(model, names, np.take(_cells(out), indices(places), axis), out)
 
 
-def _diag(model: Model, names: Names, shapes: Any, out: Shape) -> str:
+def _diag(model: Emitter, names: Names, shapes: Any, out: Shape) -> str:
     return _placed(model, names, np.diagonal(_cells(out), axis1=-2, axis2=-1), out)
 
 
-def _placed(model: Model, names: Names, places: Any, shape: Shape) -> str:
-    """Return zeros to which the elements of values are added, each at its place.
+def _placed(model: Emitter, names: Names, places: Any, shape: Shape) -> str:
+    """Return zeros with the elements of values added, each at its index.
 
     Each addend takes one element for every place: the first that belongs there, the second, …
     """
@@ -146,7 +146,7 @@ def _placed(model: Model, names: Names, places: Any, shape: Shape) -> str:
 
 
 def _reduced(kind: str) -> Spelling:
-    def spell(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
+    def spell(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
         return model.operator(
             kind, names[0], model.places([axis % rank for axis in axes]), keepdims=0
         )
@@ -155,7 +155,7 @@ def _reduced(kind: str) -> Spelling:
 
 
 def _normalized(kind: str) -> Spelling:
-    def spell(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
+    def spell(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
         return model.operator(kind, names[0], axis=_single(kind, axes, rank))
 
     return spell
@@ -167,13 +167,13 @@ def _single(what: str, axes: Sequence[int], rank: int) -> int:
     return axes[0] % rank
 
 
-def _argmax(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
+def _argmax(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
     found = model.operator("ArgMax", names[0], axis=_single("ArgMax", axes, rank), keepdims=0)
     return model.operator("Cast", found, to=DOUBLE)
 
 
 def _is_maximum(
-    model: Model, names: Names, shapes: Any, out: Shape, *, axes: Any, rank: int
+    model: Emitter, names: Names, shapes: Any, out: Shape, *, axes: Any, rank: int
 ) -> str:
     """Return where the last of the largest elements is."""
     (x,) = names
@@ -188,7 +188,7 @@ def _is_maximum(
     return model.shaped(found, out) if len(axes) > 1 else found
 
 
-def _running_sum(model: Model, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
+def _running_sum(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
     return model.operator("CumSum", names[0], model.places(_single("CumSum", axes, rank)))
 
 

@@ -1,4 +1,4 @@
-"""What makes a model invalid: names that are defined twice, and nodes unlike their operators.
+"""Checks of a model: names defined twice, and nodes that do not fit their operators.
 
 `onnx.checker` refuses more, such as models that leave the type of an output open.
 """
@@ -23,7 +23,7 @@ _CHECKED = frozenset({"Constant", "Shape", *OPERATORS})
 
 
 def where(position: int, step: Any) -> str:
-    """Return the operator and the place of a node."""
+    """Return the operator and the position of a node."""
     return f"{step.op_type} (node {position + 1}{f', {step.name}' if step.name else ''})"
 
 
@@ -117,7 +117,7 @@ def _check_attributes(place: str, step: Any, schema: Any) -> None:
 
 
 def has_float_attributes(onnx: Any, step: Any, opset: int) -> bool:
-    """Return whether an operator has numbers of float32, stated or by default."""
+    """Return whether an operator has float32 attributes, stated or by default."""
     if step.op_type in (
         "Erf",
         "Gelu",

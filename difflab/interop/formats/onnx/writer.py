@@ -66,7 +66,7 @@ def to_onnx(function: Function, name: str = "f") -> Any:
 
 
 class Writer:
-    """The operators and the stored numbers of a model.
+    """The operators and the stored tensors of a model.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from difflab.core.files import open_regular
 from difflab.core.table import csv_text
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
-from difflab.interop.large.formats.columns import chosen_columns
+from difflab.interop.large.formats.protocol import chosen_columns
 
 __all__ = ["CsvPieces", "CsvPoints"]
 
@@ -87,7 +87,7 @@ class CsvPoints:
         return [cell.strip() for cell in cells]
 
     def _numbers(self, content: bytes, line: int) -> list[float]:
-        """Return the numbers of a line."""
+        """Return the values of a line."""
         cells = self._cells(content, line)
         numbers = []
         for place in self._places:
@@ -129,7 +129,7 @@ def _line_offsets(file: BinaryIO) -> tuple[list[int], int]:
 
 
 class CsvPieces:
-    """A CSV file; numbers are written with all digits that tell them apart."""
+    """A CSV file; values are written with the shortest digits that round-trip."""
 
     def write(self, path: Path, rows: NDArray[np.float64], names: list[str]) -> None:
         """Write lines without a heading."""

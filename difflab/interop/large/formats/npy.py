@@ -48,7 +48,7 @@ class NpyPoints:
                 yield self._part(file, first, room[: stop - first])
 
     def _part(self, file: FileIO, start: int, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return as many rows as there is room for."""
+        """Read rows from `start` on into a buffer and return them."""
         if not self._columns_first:
             self._elements(file, start * self._width, rows.reshape(-1))
             return rows
@@ -58,7 +58,7 @@ class NpyPoints:
         return columns.T
 
     def _elements(self, file: FileIO, first: int, room: NDArray[np.float64]) -> None:
-        """Read as many elements as `room` has; without a copy if they are of its dtype."""
+        """Read elements to fill `room`, without a copy if they have its dtype."""
         raw = room if self._dtype == room.dtype else np.empty(len(room), self._dtype)
         file.seek(self._offset + first * raw.itemsize)
         left = raw.view(np.uint8).data

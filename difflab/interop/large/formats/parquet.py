@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.core.optional import require
 from difflab.errors import InputError, PointError, described
-from difflab.interop.large.formats.columns import chosen_columns
+from difflab.interop.large.formats.protocol import chosen_columns
 
 __all__ = ["ParquetPieces", "ParquetPoints"]
 

@@ -1,9 +1,10 @@
-"""What a format of points or of results provides, and the checks that formats share."""
+"""The interface of formats of points and results, and code that formats share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,8 +15,18 @@ from difflab.core.conversions import host_reals
 from difflab.core.quantities import shape_text
 from difflab.core.wording import counted
 from difflab.errors import PointError
+from difflab.graph.names import shortened
 
-__all__ = ["Points", "ResultLayout", "Results", "check_points", "real_points"]
+__all__ = [
+    "PieceFormat",
+    "PieceResults",
+    "Points",
+    "ResultLayout",
+    "Results",
+    "check_points",
+    "chosen_columns",
+    "real_points",
+]
 
 Array = NDArray[Any]
 
@@ -109,5 +120,71 @@ def check_points(shape: Sequence[int], dtype: np.dtype[Any], n: int, name: str) 
 
 
 def real_points(values: Array) -> NDArray[np.float64]:
-    """Return real numbers as float64, without a copy if they are that already."""
+    """Convert real values to float64, without a copy if they are that already."""
     return host_reals(values, "the array of points", PointError)
+
+
+def chosen_columns(columns: Sequence[str], wanted: Sequence[str], table: str) -> list[int]:
+    """Return the position of each wanted column; a table may have others.
+
+    Raises
+    ------
+    PointError
+        A column is missing, or there are two of its name.
+
+    Examples
+    --------
+    >>> chosen_columns(["t", "y", "x"], ["x", "y"], "points.csv")
+    [2, 1]
+    >>> chosen_columns(["x", "angel"], ["x", "angle"], "points.csv")
+    Traceback (most recent call last):
+        ...
+    difflab.errors.PointError: points.csv has no column 'angle'; did you mean 'angel'?
+    hint: its columns are x, angel; each input needs one
+    """
+    for name in wanted:
+        if name not in columns:
+            near = get_close_matches(name, [other for other in columns if other not in wanted], 1)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            hint = f"its columns are {shortened(columns)}; each input needs one"
+            raise PointError(f"{table} has no column {name!r}{guess}", hint=hint)
+        if columns.count(name) > 1:
+            raise PointError(f"{table} has several columns {name!r}")
+    return [columns.index(name) for name in wanted]
+
+
+class PieceFormat(Protocol):
+    """A format whose files can be joined."""
+
+    def write(self, path: Path, rows: NDArray[np.float64], names: list[str]) -> None:
+        """Write one piece."""
+
+    def join(self, pieces: Iterable[Path], path: Path, names: list[str]) -> None:
+        """Write one file of all pieces."""
+
+
+class PieceResults:
+    """A file per chunk, joined at the end."""
+
+    in_parts = False
+
+    def __init__(self, folder: Path, layout: ResultLayout, form: PieceFormat) -> None:
+        self._folder = folder
+        self._layout = layout
+        self._form = form
+        self._names = list(layout.names)
+
+    def _piece(self, start: int) -> Path:
+        return self._folder / f"piece-{start}"
+
+    def write(self, start: int, parts: Iterable[NDArray[np.float64]]) -> None:
+        """Write rows to a file of their own."""
+        (rows,) = parts
+        self._form.write(self._piece(start), rows, self._names)
+
+    def finish(self) -> Path:
+        """Return the file that joins all pieces."""
+        path = self._folder / "joined"
+        starts = range(0, self._layout.shape[0], self._layout.chunk)
+        self._form.join(map(self._piece, starts), path, self._names)
+        return path

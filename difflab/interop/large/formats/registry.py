@@ -56,7 +56,7 @@ def opened_points(source: Any, function: Function) -> Points:
 
         return ArrayPoints(source, function.n)
     if is_dask_array(source):
-        from difflab.interop.large.formats.dask_arrays import DaskPoints
+        from difflab.interop.large.formats.arrays import DaskPoints
 
         return DaskPoints(source, function.n)
     if not isinstance(source, str | Path):
@@ -101,7 +101,7 @@ def opened_results(ending: str, folder: Path, layout: ResultLayout) -> Results:
         from difflab.interop.large.formats.zarr_store import ZarrResults
 
         return ZarrResults(folder, layout)
-    from difflab.interop.large.formats.pieces import PieceResults
+    from difflab.interop.large.formats.protocol import PieceResults
 
     if ending == ".parquet":
         from difflab.interop.large.formats.parquet import ParquetPieces

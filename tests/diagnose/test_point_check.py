@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.diagnose.domain import check_domain
+from difflab.diagnose.point_check import check_domain
 from difflab.errors import DomainError
 
 

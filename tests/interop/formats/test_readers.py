@@ -13,9 +13,9 @@ import sympy
 import difflab as dl
 from difflab import primitives as rows
 from difflab.errors import GraphMismatchError
+from difflab.interop.formats import readers
 from difflab.interop.formats import sympy as sympy_reader
-from difflab.interop.formats import verification
-from difflab.interop.formats.verification import Source, verified
+from difflab.interop.formats.readers import ReaderSource, verified
 
 X = sympy.Symbol("x")
 
@@ -24,8 +24,8 @@ def of(text: str) -> dl.Function:
     return dl.parse(text)
 
 
-def source(code: Callable[..., Any], **known: Any) -> Source:
-    return Source("the source", lambda values: [np.asarray(code(*values))], **known)
+def source(code: Callable[..., Any], **known: Any) -> ReaderSource:
+    return ReaderSource("the source", lambda values: [np.asarray(code(*values))], **known)
 
 
 def test_a_reading_with_the_values_of_its_source_is_returned() -> None:
@@ -109,7 +109,7 @@ def test_shapes_are_compared() -> None:
     with pytest.raises(GraphMismatchError, match="has the shape"):
         verified(of("x: [2]; x"), source(lambda x: x[:1]))
     with pytest.raises(GraphMismatchError, match="it returns 0 outputs, the reading 1"):
-        verified(of("x: [2]; x"), Source("it", lambda v: []))
+        verified(of("x: [2]; x"), ReaderSource("it", lambda v: []))
 
 
 def test_what_the_source_cannot_compute_is_left_out() -> None:
@@ -117,8 +117,8 @@ def test_what_the_source_cannot_compute_is_left_out() -> None:
         raise NotImplementedError
 
     function = of("x^2")
-    assert verified(function, Source("it", fails)) is function
-    assert verified(function, Source("it", lambda values: [None])) is function
+    assert verified(function, ReaderSource("it", fails)) is function
+    assert verified(function, ReaderSource("it", lambda values: [None])) is function
 
 
 def test_what_is_too_large_is_not_compared_and_this_is_said(
@@ -127,14 +127,14 @@ def test_what_is_too_large_is_not_compared_and_this_is_said(
     wrong = source(lambda x: x + 1)
     with pytest.warns(UserWarning, match="was not compared with the source: it has 4 operations"):
         verified(of("sin(sin(sin(x)))"), source(lambda x: x + 1, most=3))
-    monkeypatch.setattr(verification, "MOST_ELEMENTS", 100)
+    monkeypatch.setattr(readers, "MOST_ELEMENTS", 100)
     with pytest.warns(UserWarning, match=r"on 200 elements; verify=False says that this is known"):
         verified(of("x: [100]; sin(x)"), wrong)
 
 
 def test_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(verification, "SECONDS", 0.0)
+    monkeypatch.setattr(readers, "SECONDS", 0.0)
     verified(of("2*x"), source(lambda x: (calls.append(1), 2 * x)[1]))
     assert len(calls) == 1
 

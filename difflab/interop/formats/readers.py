@@ -1,12 +1,11 @@
-"""A reader's proof of its reading: the graph and its source are evaluated at sampled points.
+"""The common part of the readers: inputs, the function that is built, and its verification.
 
-A difference counts if it exceeds the rounding of the computation in the source's dtype, which is
-measured by random roundings (`difflab.graph.random_rounding`), those of the inputs among them.
-Values that are not finite on both sides are not compared.
+The graph and its source are evaluated at sampled points.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +17,14 @@ from numpy.typing import NDArray
 
 from difflab.core.quantities import exact
 from difflab.core.wording import counted
-from difflab.errors import DifflabError, GraphMismatchError
+from difflab.errors import DifflabError, GraphMismatchError, InputError
+from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
+from difflab.graph.names import natural_order, output_names
+from difflab.graph.node import Node
 from difflab.graph.random_rounding import DRAWS, RandomRounding, told_apart
+from difflab.language.lexer import is_name
 from difflab.primitives import (
     airy,
     bessel,
@@ -33,7 +36,61 @@ from difflab.primitives import (
     zeta_function,
 )
 
-__all__ = ["Source", "verified"]
+__all__ = ["EXACT", "ReaderSource", "built", "checked_name", "cleaned_name", "verified"]
+
+EXACT = 2**53
+"""Integers beyond it are rounded to float64."""
+
+
+def checked_name(name: str, what: str) -> str:
+    """Return a name that difflab's language can write.
+
+    Raises
+    ------
+    InputError
+        It contains anything other than letters, digits and ``_``.
+
+    Examples
+    --------
+    >>> checked_name("x_1", "the symbol")
+    'x_1'
+    """
+    if not is_name(name):
+        raise InputError(
+            f"{what} {name!r} is no name in difflab's language",
+            hint="names contain letters, digits and _, and do not begin with a digit: rename it",
+        )
+    return name
+
+
+def cleaned_name(name: str) -> str:
+    """Return a name with ``_`` for each character that difflab's language does not allow.
+
+    Examples
+    --------
+    >>> cleaned_name("layer.1/bias"), cleaned_name("2nd")
+    ('layer_1_bias', 'x2nd')
+    """
+    cleaned = re.sub(r"\W", "_", name)
+    return f"x{cleaned}" if not cleaned or cleaned[0].isdigit() else cleaned
+
+
+def built(builder: Builder, outputs: Sequence[Node], names: Sequence[str] = ()) -> Function:
+    """Return the function of all inputs of `builder`, in natural order.
+
+    Parameters
+    ----------
+    builder : Builder
+        Holds the inputs and the nodes.
+    outputs : sequence of Node
+        The values to return.
+    names : sequence of str, optional
+        The names of the outputs.
+    """
+    inputs = sorted(builder.names, key=lambda node: natural_order(builder.names[node]))
+    labels = names or output_names([None] * len(outputs), builder.names.values())
+    return Function.build(builder, inputs, [node.id for node in outputs], labels)
+
 
 Array = NDArray[Any]
 
@@ -69,8 +126,8 @@ _SPECIAL = frozenset(
 
 
 @dataclass(frozen=True)
-class Source:
-    """What a function was read from, evaluated by the library that it belongs to.
+class ReaderSource:
+    """The source of a function, evaluated by the library that it comes from.
 
     Attributes
     ----------
@@ -97,14 +154,14 @@ class Source:
     most: int = MOST_OPERATIONS
 
 
-def verified(function: Function, source: Source) -> Function:
+def verified(function: Function, source: ReaderSource) -> Function:
     """Return the function, once it has the values of its source at sampled points.
 
     Parameters
     ----------
     function : Function
         The reading.
-    source : Source
+    source : ReaderSource
         Evaluates what was read.
 
     Raises
@@ -138,7 +195,7 @@ def verified(function: Function, source: Source) -> Function:
     return function
 
 
-def _points(function: Function, source: Source) -> Iterator[list[Array]]:
+def _points(function: Function, source: ReaderSource) -> Iterator[list[Array]]:
     """Yield values of the inputs: positive, of both signs, large, small integers and zeros."""
     draw = np.random.default_rng(0)
     ranges: list[Callable[[Any], Any]] = [
@@ -167,7 +224,7 @@ def _points(function: Function, source: Source) -> Iterator[list[Array]]:
 
 
 def _require_same(
-    function: Function, source: Source, values: list[Array], theirs: Sequence[Any]
+    function: Function, source: ReaderSource, values: list[Array], theirs: Sequence[Any]
 ) -> None:
     """Raise an error if the graph has another value than its source at a point."""
     given = [np.asarray(value, dtype=np.float64) for value in values]
@@ -212,7 +269,7 @@ def _computed(
     ]
 
 
-def _room(function: Function, source: Source, found: Array) -> Any:
+def _room(function: Function, source: ReaderSource, found: Array) -> Any:
     """Return the difference that is allowed in any case."""
     relative = ULPS * source.eps
     if _is_special(function):
@@ -234,7 +291,7 @@ def _near(found: Array, known: Array, room: Any) -> Any:
 
 def _difference(
     function: Function,
-    source: Source,
+    source: ReaderSource,
     values: Sequence[Array],
     output: int,
     found: Array,

@@ -1,0 +1,149 @@
+"""A diagram as text: DOT, the language of Graphviz, and Mermaid, which Markdown displays."""
+
+from __future__ import annotations
+
+import json
+from math import log10
+
+from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, carried
+from difflab.drawing.svg import LIGHT
+from difflab.errors import printable
+
+__all__ = ["dot", "mermaid"]
+
+DOT_SHAPES = {
+    BoxKind.INPUT: 'shape=box, style="rounded,filled"',
+    BoxKind.CONSTANT: 'shape=box, style="dashed,filled"',
+    BoxKind.OPERATION: 'shape=ellipse, style="filled"',
+    BoxKind.MOVE: 'shape=box, style="rounded,filled"',
+    BoxKind.OUTPUT: 'shape=box, style="rounded,filled", peripheries=2',
+    BoxKind.COARSE: 'shape=component, style="filled"',
+    BoxKind.SUMMARY: 'shape=box3d, style="filled"',
+}
+
+
+def dot(picture: Diagram) -> str:
+    r"""Return a diagram as a DOT digraph.
+
+    Parameters
+    ----------
+    picture : Diagram
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(dot(Diagram('say "x"', "", (DiagramBox(BoxKind.INPUT, ("x",)),), ())).splitlines()[1])
+      label="say \"x\"\n";
+    """
+    lines = [
+        "digraph difflab {",
+        f"  label={_quoted(picture.title, picture.subtitle)};",
+        '  labelloc=t; rankdir=LR; fontname="Helvetica"; bgcolor="white";',
+        '  node [fontname="Helvetica", penwidth=1.4];',
+        f'  edge [fontname="Helvetica", fontsize=10, color="{LIGHT["line"]}"];',
+        *picture.lines("n", _dot_node, _dot_edge),
+    ]
+    for number, (heading, part) in enumerate(picture.panels(), 1):
+        lines += [
+            f"  subgraph cluster_{number} {{",
+            f"  label={_quoted(heading, part.subtitle)};",
+            f'  style="dashed,rounded"; color="{LIGHT["coarse line"]}";',
+            *part.lines(f"p{number}n", _dot_node, _dot_edge),
+            "  }",
+        ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(*lines: str) -> str:
+    """Return lines as one DOT string; nothing in them can end it or act as an escape."""
+    escaped = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "\\n".join(escaped) + '"'
+
+
+def _dot_node(name: str, box: DiagramBox) -> str:
+    label = _quoted(*box.lines, *([box.caption] if box.caption else []))
+    fill, stroke = LIGHT[box.kind], LIGHT[f"{box.kind} line"]
+    tip = f", tooltip={_quoted(box.tip)}" if box.tip else ""
+    colors = f'fillcolor="{fill}", color="{stroke}"'
+    return f"  {name} [label={label}, {DOT_SHAPES[box.kind]}, {colors}{tip}];"
+
+
+def _dot_edge(edge: DiagramEdge, source: DiagramBox, stem: str) -> str:
+    label = [line for line in (edge.label, *carried(source)) if line]
+    mark = f"label={_quoted(*label)}, " if label else ""
+    width = 1.0 + 0.5 * log10(max(edge.count, 1))
+    return f"  {stem}{edge.source} -> {stem}{edge.target} [{mark}penwidth={width:.2f}];"
+
+
+MERMAID_SHAPES = {
+    BoxKind.INPUT: '(["{}"])',
+    BoxKind.CONSTANT: '["{}"]',
+    BoxKind.OPERATION: '("{}")',
+    BoxKind.MOVE: '("{}")',
+    BoxKind.OUTPUT: '((("{}")))',
+    BoxKind.COARSE: '[/"{}"/]',
+    BoxKind.SUMMARY: '[["{}"]]',
+}
+
+
+def mermaid(picture: Diagram) -> str:
+    """Return a diagram as a Mermaid flow chart.
+
+    Parameters
+    ----------
+    picture : Diagram
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(mermaid(Diagram("x", "", (DiagramBox(BoxKind.INPUT, ("<x>",)),), ())).splitlines()[4])
+        n0(["#60;x#62;"]):::input
+    """
+    lines = [
+        "---",
+        f"title: {json.dumps(printable(picture.title), ensure_ascii=False)}",
+        "---",
+        "flowchart LR",
+        *picture.lines("n", _mermaid_node, _mermaid_edge),
+    ]
+    panels = picture.panels()
+    for number, (heading, part) in enumerate(panels, 1):
+        lines += [
+            f'    subgraph p{number}["{_escaped(heading)}"]',
+            *part.lines(f"p{number}n", _mermaid_node, _mermaid_edge),
+        ]
+        lines.append("    end")
+    boxes = [box for each in (picture, *(part for _, part in panels)) for box in each.boxes]
+    for kind in sorted({box.kind for box in boxes}):
+        fill, stroke, ink = LIGHT[kind], LIGHT[f"{kind} line"], LIGHT["ink"]
+        dashes = ",stroke-dasharray:4 3" if kind is BoxKind.CONSTANT else ""
+        lines.append(f"    classDef {kind} fill:{fill},stroke:{stroke},color:{ink}{dashes}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Return text with every sign as a character code: Mermaid reads Markdown and HTML."""
+    return "".join(
+        character if character.isalnum() or character == " " or not character.isascii()
+        else f"#{ord(character)};"
+        for character in printable(text)
+    )  # fmt: skip
+
+
+def _mermaid_node(name: str, box: DiagramBox) -> str:
+    lines = [*box.lines, *([box.caption] if box.caption else [])]
+    label = "<br/>".join(_escaped(line) for line in lines)
+    return f"    {name}{MERMAID_SHAPES[box.kind].format(label)}:::{box.kind}"
+
+
+def _mermaid_edge(edge: DiagramEdge, source: DiagramBox, stem: str) -> str:
+    label = [_escaped(line) for line in (edge.label, *carried(source)) if line]
+    mark = f'|"{"<br/>".join(label)}"|' if label else ""
+    arrow = "==>" if edge.count > 1 else "-->"
+    return f"    {stem}{edge.source} {arrow}{mark} {stem}{edge.target}"
