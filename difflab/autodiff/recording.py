@@ -168,11 +168,10 @@ class _Traced:
     neither the graph nor what is derived from it and prepared for calls is made again.
     """
 
-    __slots__ = ("hashed", "inputs", "key", "outputs", "trace")
+    __slots__ = ("hashed", "key", "outputs", "trace")
 
     def __init__(self, trace: TraceBuilder, outputs: Sequence[int]) -> None:
         self.trace: TraceBuilder | None = trace
-        self.inputs = list(trace.names)
         self.outputs = outputs
         self.key = (
             tuple(outputs),
@@ -198,10 +197,15 @@ class _Traced:
     def function(self) -> Function:
         """Return the function; the trace, which holds what the code captured, is dropped."""
         assert self.trace is not None
-        names = [f"y{k + 1}" for k in range(len(self.outputs))]
-        built = Function.build(self.trace, self.inputs, self.outputs, names)
+        built = _built(self.trace, self.outputs)
         self.trace = None
         return built
+
+
+def _built(trace: TraceBuilder, outputs: Sequence[int]) -> Function:
+    return Function.build(
+        trace, list(trace.names), outputs, [f"y{k + 1}" for k in range(len(outputs))]
+    )
 
 
 _known_function = lru_cache(maxsize=256)(_Traced.function)
@@ -266,9 +270,10 @@ def record(
                 aux_leaves[index] = AuxOutput(len(outputs))
                 outputs.append(leaf.id)
                 found.append(leaf.precision)
-    traced = _Traced(trace, outputs)
-    kept = len(trace) <= LARGEST_KEPT
-    function = _known_function(traced) if kept else traced.function()
+    if len(trace) > LARGEST_KEPT:
+        function = _built(trace, outputs)
+    else:
+        function = _known_function(_Traced(trace, outputs))
     captured = list(trace.captured.values())
     in_double = trace.in_double or DOUBLE in (*found, *kinds, *map(precision_of, captured))
     for value in (*(values or ()), *captured):
