@@ -14,7 +14,7 @@ __all__ = ["Stopwatch", "elapsed", "peak_of"]
 WAITED = "/proc/thread-self/schedstat"
 """Linux file with the nanoseconds that this thread has run, and has waited for a processor."""
 
-TOGETHER = 1e-4
+TOGETHER = 2e-5
 """Maximum seconds between reading time and wait; otherwise both are read again."""
 TRIES = 5
 
@@ -51,12 +51,12 @@ class Stopwatch:
             os.close(self._file)
 
     def seconds(self) -> float:
-        """Return the seconds since the start."""
+        """Return the seconds since the start; 0 if the system's two clocks say less."""
         for _ in range(TRIES):
             now, waited, late = perf_counter(), self._waited(), perf_counter()
             if late - now < TOGETHER:
                 break
-        return now - waited - self._start
+        return max(now - waited - self._start, 0.0)
 
     def _waited(self) -> float:
         if self._file < 0:
