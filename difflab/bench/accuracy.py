@@ -287,13 +287,12 @@ _FORMULA_STYLES = {
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the error of every difference formula against its step, slopes and floors marked."""
     canvas = titled_figure(
-        (11.5, 6.2),
+        (10.0, 5.8),
         "error of the derivative against step size",
-        f"{formula_at_point(rows)} · "
-        "marks: the floor, where truncation and rounding errors are equal",
+        f"{formula_at_point(rows)} · marks: the floor, where both errors are equal",
     )
-    lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))
-    chosen = canvas.add_axes((0.845, 0.085, 0.02, 0.785), sharey=lines)
+    lines = canvas.add_axes((0.075, 0.09, 0.5, 0.76))
+    chosen = canvas.add_axes((0.815, 0.09, 0.02, 0.76), sharey=lines)
     low = _lowest(rows)
     _frame(lines, chosen, rows, low)
     _formulas(lines, rows, low)
@@ -342,7 +341,7 @@ def _formulas(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
         slope = "" if found.slope is None else f"slope {found.slope:.2f} · "
         about = f"{slope}floor {error_text(found.error)} at {error_text(found.step)}"
         labels.append(Label(f"{name}\n{about}", h[-1], errors[-1], curve_style.colour))
-    label_ends(axes, labels, gap=12)
+    label_ends(axes, labels)
 
 
 def _own_steps(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
@@ -355,15 +354,7 @@ def _own_steps(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
         curve_style = METHOD_STYLES.get(name, OTHER_STYLE)
         error = float(row["absolute_error"])
         height = max(error, low)
-        axes.plot(
-            0,
-            height,
-            curve_style.marker,
-            color=curve_style.colour,
-            ms=7,
-            mec=INK,
-            mew=0.5,
-            clip_on=False,
-        )
-        labels.append(Label(f"{clean(name)}: {error_text(error)}", 0, height, curve_style.colour))
-    label_ends(axes, labels, gap=9)
+        axes.plot(0, height, "_", color=INK, ms=8, clip_on=False)
+        text = f"{clean(name)}: {error_text(error)}"
+        labels.append(Label(text, 0, height, curve_style.colour, curve_style.marker))
+    label_ends(axes, labels, gap=20)
