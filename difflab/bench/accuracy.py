@@ -6,11 +6,12 @@ p meets a line of slope -1 (Baydin et al. 2018, Figure 3).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy import float64
@@ -28,6 +29,7 @@ from difflab.bench.pictures import (
     formula_at_point,
     picture,
 )
+from difflab.bench.table import table
 from difflab.core.quantities import error as error_text
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
@@ -39,6 +41,7 @@ from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 from difflab.report.canvas import INK, Label, label_ends, titled_figure
 from difflab.report.style import clean
+from difflab.report.terminal import Screen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,6 +57,7 @@ __all__ = [
     "fit",
     "steps",
     "tasks",
+    "text",
 ]
 
 Array = NDArray[float64]
@@ -269,6 +273,27 @@ def _spacing(rows: Sequence[SweepRow]) -> float:
 def _theil_sen(x: Array, y: Array) -> float:
     i, j = np.triu_indices(x.size, 1)
     return float(np.median((y[j] - y[i]) / (x[j] - x[i])))
+
+
+_MOST_ROWS = 60
+
+
+def text(rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
+    """Return the rows as a table; of many rows the most accurate of each formula and method."""
+    best: dict[Any, SweepRow] = {}
+    for row in rows:
+        key = row["expression"], row["point"], row["method"]
+        best[key] = min(best.get(key, row), row, key=_size)
+    if len(rows) <= _MOST_ROWS or len(best) == len(rows):
+        return table(LAYOUT, rows, **screen)
+    shown = table(LAYOUT, list(best.values()), **screen).rstrip("\n")
+    return f"{shown}\n\neach at the step of its smallest error; all {len(rows):,} rows: -o rows.csv"
+
+
+def _size(row: SweepRow) -> float:
+    """Return the error of a row; infinity without one."""
+    error = row["absolute_error"]
+    return math.inf if error is None else float(error)
 
 
 # --- the picture -----------------------------------------------------------------------------
