@@ -151,7 +151,7 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
                 hatch="///" if cell[name].extrapolated else None,
             )
         )  # fmt: skip
-        if len(n_sizes) <= 4:  # else the colours alone name the methods
+        if len(n_sizes) <= 6 and len(m_sizes) <= 3:  # else the colours alone name the methods
             place = corner[0] + 0.5, corner[1] + 0.5
             box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 1.5}
             axes.text(
