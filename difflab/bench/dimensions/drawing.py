@@ -54,14 +54,14 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     varying = [size for size in ("n", "m") if len({row[size] for row in rows}) > 1] or ["n"]
     lines = len(varying)
     canvas = titled_figure(
-        (9.6, 1.5 + 5.4 * lines + 2.9),
+        (9.6, 1.5 + 5.4 * lines + 3.2),
         "cost of a Jacobian against the sizes of the family",
-        f"{shorten(clean(str(rows[0]['family'])), 45)} · dashed, hatched: fitted power law, after "
+        f"{shorten(clean(str(rows[0]['family'])), 45)} · dashed, hatched: extrapolated after "
         "a timeout · cheapest: with preparation",
     )
     inch = 1 / canvas.get_figheight()
     grid = canvas.add_gridspec(
-        2 * lines, 2, left=_LEFT, right=_RIGHT, top=1 - 1.0 * inch, bottom=3.4 * inch,
+        2 * lines, 2, left=_LEFT, right=_RIGHT, top=1 - 1.0 * inch, bottom=3.7 * inch,
         wspace=0.36, hspace=0.45,
     )  # fmt: skip
     for down, size in enumerate(varying):
@@ -69,7 +69,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
             cell = grid[2 * down + across // 2, across % 2]
             _panel(canvas.add_subplot(cell), rows, size, column)
     maps = canvas.add_gridspec(
-        1, 3, left=_LEFT, right=_RIGHT, top=2.5 * inch, bottom=0.6 * inch, wspace=0.24
+        1, 3, left=_LEFT, right=_RIGHT, top=2.8 * inch, bottom=0.6 * inch, wspace=0.24
     )
     for across, calls in enumerate(CALLS):
         _map(canvas.add_subplot(maps[0, across]), costs(rows), calls)
@@ -153,7 +153,7 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
         )  # fmt: skip
         if len(n_sizes) <= 6 and len(m_sizes) <= 3:  # else the colours alone name the methods
             place = corner[0] + 0.5, corner[1] + 0.5
-            box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 1.5}
+            box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 0.5}
             axes.text(
                 *place, shorten(clean(name), 14).replace("-", "-\n"), ha="center", va="center",
                 fontsize=8, rotation=90 if len(n_sizes) > 2 else 0, color="white", bbox=box,
