@@ -6,11 +6,12 @@ p meets a line of slope -1 (Baydin et al. 2018, Figure 3).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy import float64
@@ -28,6 +29,7 @@ from difflab.bench.pictures import (
     formula_at_point,
     picture,
 )
+from difflab.bench.table import table
 from difflab.core.quantities import error as error_text
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
@@ -39,6 +41,7 @@ from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 from difflab.report.canvas import INK, Label, label_ends, titled_figure
 from difflab.report.style import clean
+from difflab.report.terminal import Screen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,6 +57,7 @@ __all__ = [
     "fit",
     "steps",
     "tasks",
+    "text",
 ]
 
 Array = NDArray[float64]
@@ -271,6 +275,27 @@ def _theil_sen(x: Array, y: Array) -> float:
     return float(np.median((y[j] - y[i]) / (x[j] - x[i])))
 
 
+_MOST_ROWS = 60
+
+
+def text(rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
+    """Return the rows as a table; of many rows the most accurate of each formula and method."""
+    best: dict[Any, SweepRow] = {}
+    for row in rows:
+        key = row["expression"], row["point"], row["method"]
+        best[key] = min(best.get(key, row), row, key=_size)
+    if len(rows) <= _MOST_ROWS or len(best) == len(rows):
+        return table(LAYOUT, rows, **screen)
+    shown = table(LAYOUT, list(best.values()), **screen).rstrip("\n")
+    return f"{shown}\n\neach at the step of its smallest error; all {len(rows):,} rows: -o rows.csv"
+
+
+def _size(row: SweepRow) -> float:
+    """Return the error of a row; infinity without one."""
+    error = row["absolute_error"]
+    return math.inf if error is None else float(error)
+
+
 # --- the picture -----------------------------------------------------------------------------
 
 # Drawn first, since the central difference has the same truncation error and covers it.
@@ -287,13 +312,12 @@ _FORMULA_STYLES = {
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the error of every difference formula against its step, slopes and floors marked."""
     canvas = titled_figure(
-        (11.5, 6.2),
+        (10.0, 5.8),
         "error of the derivative against step size",
-        f"{formula_at_point(rows)} · "
-        "marks: the floor, where truncation and rounding errors are equal",
+        f"{formula_at_point(rows)} · marks: the floor, where both errors are equal",
     )
-    lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))
-    chosen = canvas.add_axes((0.845, 0.085, 0.02, 0.785), sharey=lines)
+    lines = canvas.add_axes((0.075, 0.09, 0.5, 0.76))
+    chosen = canvas.add_axes((0.815, 0.09, 0.02, 0.76), sharey=lines)
     low = _lowest(rows)
     _frame(lines, chosen, rows, low)
     _formulas(lines, rows, low)
@@ -342,7 +366,7 @@ def _formulas(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
         slope = "" if found.slope is None else f"slope {found.slope:.2f} · "
         about = f"{slope}floor {error_text(found.error)} at {error_text(found.step)}"
         labels.append(Label(f"{name}\n{about}", h[-1], errors[-1], curve_style.colour))
-    label_ends(axes, labels, gap=12)
+    label_ends(axes, labels)
 
 
 def _own_steps(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
@@ -355,15 +379,7 @@ def _own_steps(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
         curve_style = METHOD_STYLES.get(name, OTHER_STYLE)
         error = float(row["absolute_error"])
         height = max(error, low)
-        axes.plot(
-            0,
-            height,
-            curve_style.marker,
-            color=curve_style.colour,
-            ms=7,
-            mec=INK,
-            mew=0.5,
-            clip_on=False,
-        )
-        labels.append(Label(f"{clean(name)}: {error_text(error)}", 0, height, curve_style.colour))
-    label_ends(axes, labels, gap=9)
+        axes.plot(0, height, "_", color=INK, ms=8, clip_on=False)
+        text = f"{clean(name)}: {error_text(error)}"
+        labels.append(Label(text, 0, height, curve_style.colour, curve_style.marker))
+    label_ends(axes, labels, gap=20)

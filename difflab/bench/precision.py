@@ -233,12 +233,12 @@ def front(points: Mapping[str, tuple[float, float]]) -> list[str]:
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the error that every method reaches against the seconds that it spends."""
     canvas = titled_figure(
-        (12.2, 7.0),
+        (10.0, 6.6),
         "work against precision",
         f"{formula_at_point(rows)} · "
-        "filled: a call · hollow: preparing and one call · stepped: nothing is better in both",
+        "filled: a call · hollow: with preparation · stepped: nothing is better in both",
     )
-    axes = canvas.add_axes((0.07, 0.13, 0.69, 0.75))
+    axes = canvas.add_axes((0.085, 0.14, 0.595, 0.73))
     _points(axes, rows)
     absent = [row for row in rows if row["status"] != "ok"]
     text = "\n".join(shorten(clean(f"{row['method']}: {row['message']}"), 150) for row in absent)
@@ -281,15 +281,13 @@ def _points(axes: Axes, rows: Sequence[SweepRow]) -> None:
     )
     if not answered:
         return
-    edge = axes.get_xlim()[1]
-    labels = [
-        Label(
-            f"{clean(name)}: {error_text(reached[name])} in {seconds(spent[name])}",
-            edge,
-            reached[name],
-            ORANGE if name in formulas else style_of(name).colour,
-        )
-        for name in answered
-    ]
-    axes.set_xlim(axes.get_xlim()[0], edge)
+    left, edge = axes.get_xlim()
+    labels = []
+    for name in sorted(answered, key=lambda name: -spent[name]):  # equal errors: fastest on top
+        look = style_of(name)
+        colour, shape = (ORANGE, "o") if name in formulas else (look.colour, look.marker)
+        text = f"{clean(name)}: {error_text(reached[name])} in {seconds(spent[name])}"
+        labels.append(Label(text, edge, reached[name], colour, shape))
+        axes.plot([spent[name], edge], [reached[name]] * 2, color=colour, lw=0.4, alpha=0.4)
+    axes.set_xlim(left, edge)
     label_ends(axes, labels)

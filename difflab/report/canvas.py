@@ -164,18 +164,22 @@ def inlined(drawing: Figure) -> str:
 
 @dataclass(frozen=True)
 class Label:
-    """The label of a line, placed beside its last point."""
+    """The label of a line, placed beside its last point, with the line's marker if given."""
 
     text: str
     x: float
     y: float
     colour: str
+    marker: str = ""
 
 
-def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
+def label_ends(
+    axes: Axes, labels: Sequence[Label], gap: float = 12.0, fontsize: float = 8.5
+) -> None:
     """Write every label to the right of its point, moved up or down to avoid overlaps.
 
-    The axes' limits and scales must be final, since positions are measured on the canvas.
+    A label that is moved is joined to its point by a thin line. The axes' limits and scales must
+    be final, since positions are measured on the canvas.
 
     Parameters
     ----------
@@ -185,71 +189,70 @@ def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
         One for each line.
     gap : float
         Points between the line's end and its label.
+    fontsize : float
+        Of the labels, in points.
     """
+    from matplotlib.lines import Line2D
+    from matplotlib.transforms import ScaledTranslation
+
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
     dot = figure.dpi / 72
     heights = [float(axes.transData.transform((label.x, label.y))[1]) / dot for label in labels]
-    sizes = [11.5 * (label.text.count("\n") + 1) + 2 for label in labels]
-    ceiling = float(axes.bbox.y1) / dot
-    for label, height, centre in zip(
-        labels, heights, spread(heights, sizes, ceiling=ceiling), strict=True
-    ):
-        beside(
-            axes,
-            label.text,
-            (label.x, label.y),
-            (gap, centre - height),
-            color=label.colour,
-            annotation_clip=False,
-        )
+    sizes = [1.35 * fontsize * (label.text.count("\n") + 1) + 2 for label in labels]
+    bottom, top = float(axes.bbox.y0) / dot, float(axes.bbox.y1) / dot
+    centres = spread(heights, sizes, ceiling=top + fontsize, floor=bottom - 2 * fontsize)
+    joint: dict[str, Any] = {"arrowstyle": "-", "lw": 0.6, "alpha": 0.6, "shrinkA": 0, "shrinkB": 1}
+    for label, height, centre in zip(labels, heights, centres, strict=True):
+        point, shift = (label.x, label.y), centre - height
+        look: dict[str, Any] = {"color": label.colour, "annotation_clip": False}
+        if abs(shift) > 2:
+            line = joint | {"color": label.colour}
+            beside(axes, "", point, (gap - 1, shift), arrowprops=line, **look)
+        offset = gap + 10 if label.marker else gap, shift
+        beside(axes, label.text, point, offset, fontsize=fontsize, **look)
+        if label.marker:
+            move = ScaledTranslation((gap + 4) / 72, shift / 72, figure.dpi_scale_trans)
+            sign = Line2D([label.x], [label.y], marker=label.marker, color=label.colour, ms=6)
+            sign.set(transform=axes.transData + move, clip_on=False)
+            axes.add_artist(sign)
 
 
 def spread(
-    heights: Sequence[float], sizes: Sequence[float], ceiling: float = math.inf
+    heights: Sequence[float],
+    sizes: Sequence[float],
+    ceiling: float = math.inf,
+    floor: float = -math.inf,
 ) -> list[float]:
     """Return centres near `heights`, in their order, of intervals that do not overlap.
 
     Neighbours that would overlap form a group, which is centred at the mean of its heights and
-    kept below `ceiling`.
+    kept below `ceiling` and above `floor`; where both are impossible, above `floor`.
 
     Examples
     --------
     >>> spread([0.0, 1.0, 50.0], [10.0, 10.0, 10.0])
     [-4.5, 5.5, 50.0]
     """
-    order = sorted(range(len(heights)), key=lambda k: heights[k])
+
+    def low(group: Sequence[int]) -> float:
+        middle, size = sum(heights[k] for k in group) / len(group), total(group)
+        return max(min(middle - size / 2, ceiling - size), floor)
+
+    def total(group: Sequence[int]) -> float:
+        return sum(sizes[k] for k in group)
+
     groups: list[list[int]] = []
-    for k in order:
+    for k in sorted(range(len(heights)), key=lambda k: heights[k]):
         groups.append([k])
-        while len(groups) > 1 and _touch(groups[-2], groups[-1], heights, sizes, ceiling):
+        while len(groups) > 1 and low(groups[-2]) + total(groups[-2]) > low(groups[-1]):
             last = groups.pop()
             groups[-1] += last
     centres = [math.nan] * len(heights)
     for group in groups:
-        low = _low(group, heights, sizes, ceiling)
+        start = low(group)
         for k in group:
-            centres[k] = low + sizes[k] / 2
-            low += sizes[k]
+            centres[k] = start + sizes[k] / 2
+            start += sizes[k]
     return centres
-
-
-def _low(
-    group: Sequence[int], heights: Sequence[float], sizes: Sequence[float], ceiling: float
-) -> float:
-    """Return the lower edge of a group centred at the mean of its heights."""
-    middle = sum(heights[k] for k in group) / len(group)
-    size = sum(sizes[k] for k in group)
-    return min(middle - size / 2, ceiling - size)
-
-
-def _touch(
-    below: Sequence[int],
-    above: Sequence[int],
-    heights: Sequence[float],
-    sizes: Sequence[float],
-    ceiling: float,
-) -> bool:
-    top = _low(below, heights, sizes, ceiling) + sum(sizes[k] for k in below)
-    return top > _low(above, heights, sizes, ceiling)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from inspect import unwrap
+from itertools import combinations
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation, Text
 
 from difflab.errors import InputError
 from difflab.lab.sweep import SweepRow
@@ -25,6 +28,7 @@ def check_picture(
     """
     with style():
         figure = unwrap(draw)(rows)
+        check_labels(figure)
         pictures = {kind: saved(figure, kind) for kind in STARTS}
         with pytest.raises(InputError, match="cannot draw a picture as 'gif'"):
             saved(figure, "gif")
@@ -32,6 +36,20 @@ def check_picture(
         assert pictures[kind].startswith(start)
         assert len(pictures[kind]) > 5_000
     assert draw(rows, "svg") == pictures["svg"]
+
+
+def check_labels(figure: Figure) -> None:
+    """Check that no two labels beside points and ends of lines overlap, as they are rendered."""
+    figure.draw_without_rendering()
+    # An annotation's own extent includes the line that joins it to its point.
+    boxes = {
+        label: Text.get_window_extent(label)
+        for label in figure.findobj(Annotation)
+        if label.get_text()
+    }
+    for one, other in combinations(boxes, 2):
+        overlapping = boxes[one].overlaps(boxes[other])
+        assert not overlapping, f"{one.get_text()!r} covers {other.get_text()!r}"
 
 
 def texts(picture: bytes) -> str:

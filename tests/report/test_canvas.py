@@ -5,8 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 
-from difflab.report.canvas import spread
+from difflab.report.canvas import Label, label_ends, spread, style
+from tests.bench.picture_checks import check_labels
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,27 @@ def test_labels_never_overlap_and_keep_their_order(
     edges = [(centres[k] - rooms[k] / 2, centres[k] + rooms[k] / 2) for k in order]
     assert all(low[1] <= high[0] + 1e-9 for low, high in pairwise(edges))
     assert edges[-1][1] <= ceiling + 1e-9
+
+
+def test_labels_stay_above_the_floor_and_what_does_not_fit_grows_upwards() -> None:
+    assert spread([0.0, 1.0], [4.0, 4.0], ceiling=20.0, floor=-2.0) == [0.0, 4.0]
+    assert spread([5.0, 5.0, 5.0], [4.0, 4.0, 4.0], ceiling=10.0, floor=0.0) == [2.0, 6.0, 10.0]
+
+
+def test_labels_at_equal_ends_do_not_overlap_and_are_joined_to_them() -> None:
+    with style():
+        figure = Figure(figsize=(6.0, 4.0))
+        axes = figure.add_subplot(xlim=(0, 1), ylim=(0, 1))
+        ends = [(0.0, "\n"), (0.01, ""), (0.5, ""), (1.0, ""), (1.0, "\n\n"), (1.0, "")]
+        labels = [
+            Label(f"the name{more} of {k}", 1.0, y, "black", "o" * (k % 2))
+            for k, (y, more) in enumerate(ends)
+        ]
+        label_ends(axes, labels)
+        check_labels(figure)
+    # The third is at its end, and the highest nearly.
+    joined = [label for label in figure.findobj(Annotation) if label.arrow_patch is not None]
+    assert len(joined) == 4
+    # A label's marker stands beside it and does not change the data's limits.
+    assert len(axes.findobj(Line2D, include_self=False)) >= 3
+    assert axes.dataLim.height < 0

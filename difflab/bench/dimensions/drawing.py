@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from difflab.bench.dimensions.fits import PowerLaw
@@ -29,7 +30,7 @@ _FIGURES = {
     "peak_bytes": "memory of a call",
     "prepare_seconds": "time of preparing",
 }
-_LEFT, _RIGHT = 0.06, 0.85
+_LEFT, _RIGHT = 0.085, 0.75
 
 
 def exponent_text(law: PowerLaw) -> str:
@@ -53,21 +54,22 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     varying = [size for size in ("n", "m") if len({row[size] for row in rows}) > 1] or ["n"]
     lines = len(varying)
     canvas = titled_figure(
-        (15.0, 1.6 + 3.5 * lines + 3.4),
+        (9.6, 1.5 + 5.4 * lines + 3.2),
         "cost of a Jacobian against the sizes of the family",
-        f"{shorten(clean(str(rows[0]['family'])), 110)} · dashed and hatched: extrapolated "
-        "by the fitted power law, where the method timed out",
+        f"{shorten(clean(str(rows[0]['family'])), 45)} · dashed, hatched: extrapolated after "
+        "a timeout · cheapest: with preparation",
     )
     inch = 1 / canvas.get_figheight()
     grid = canvas.add_gridspec(
-        lines, 4, left=_LEFT, right=_RIGHT, top=1 - 1.0 * inch, bottom=4.1 * inch,
-        wspace=0.33, hspace=0.3,
+        2 * lines, 2, left=_LEFT, right=_RIGHT, top=1 - 1.0 * inch, bottom=3.7 * inch,
+        wspace=0.36, hspace=0.45,
     )  # fmt: skip
     for down, size in enumerate(varying):
         for across, column in enumerate(_FIGURES):
-            _panel(canvas.add_subplot(grid[down, across]), rows, size, column)
+            cell = grid[2 * down + across // 2, across % 2]
+            _panel(canvas.add_subplot(cell), rows, size, column)
     maps = canvas.add_gridspec(
-        1, 3, left=_LEFT, right=_RIGHT, top=3.1 * inch, bottom=0.65 * inch, wspace=0.2
+        1, 3, left=_LEFT, right=_RIGHT, top=2.8 * inch, bottom=0.6 * inch, wspace=0.24
     )
     for across, calls in enumerate(CALLS):
         _map(canvas.add_subplot(maps[0, across]), costs(rows), calls)
@@ -136,7 +138,7 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
     axes.set_xlabel("n")
     axes.set_ylabel("m")
     times = "1 call" if calls == 1 else f"{calls:,} calls"
-    axes.set_title(f"cheapest for {times}, preparation included", loc="left", fontsize=9.5)
+    axes.set_title(f"cheapest, {times}", loc="left", fontsize=9)
     for (n, m), cell in found.items():
         corner = n_sizes.index(n), m_sizes.index(m)
         if not cell:
@@ -149,13 +151,12 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
                 hatch="///" if cell[name].extrapolated else None,
             )
         )  # fmt: skip
-        if len(n_sizes) <= 8:
+        if len(n_sizes) <= 6 and len(m_sizes) <= 3:  # else the colours alone name the methods
             place = corner[0] + 0.5, corner[1] + 0.5
-            box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 1.5}
+            box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 0.5}
             axes.text(
-                *place, shorten(clean(name), 14), ha="center", va="center",
-                fontsize=min(7.0, 30 / len(n_sizes)),
-                color="white", bbox=box,
+                *place, shorten(clean(name), 14).replace("-", "-\n"), ha="center", va="center",
+                fontsize=8, rotation=90 if len(n_sizes) > 2 else 0, color="white", bbox=box,
             )  # fmt: skip
 
 
@@ -170,11 +171,11 @@ def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:
         law = fitted.get(name)
         about = "" if law is None else f"call ~ {exponent_text(law)}".replace("\n", " ·\n")
         if not any(row["status"] == "ok" for row in own):
-            about = shorten(clean(f"{own[0]['status']}: {own[0]['message']}"), 38)
+            about = fill(shorten(clean(f"{own[0]['status']}: {own[0]['message']}"), 56), 30)
         y = top - k * step
         canvas.text(_RIGHT + 0.012, y, "■", color=look.colour, fontsize=10, va="top")
-        canvas.text(_RIGHT + 0.026, y, clean(name), color=INK, fontsize=9, va="top")
+        canvas.text(_RIGHT + 0.036, y, clean(name), color=INK, fontsize=9, va="top")
         canvas.text(
-            _RIGHT + 0.026, y - 0.17 / canvas.get_figheight(), about,
-            color=FAINT, fontsize=6.8, va="top", parse_math=False,
+            _RIGHT + 0.036, y - 0.17 / canvas.get_figheight(), about,
+            color=FAINT, fontsize=8.5, va="top", parse_math=False,
         )  # fmt: skip

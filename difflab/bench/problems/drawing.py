@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from statistics import median
+from textwrap import fill
 from typing import TYPE_CHECKING, Unpack
 
-from difflab.bench.pictures import METHOD_STYLES, picture, style_of
+from difflab.bench.pictures import picture, style_of
 from difflab.bench.problems.profiles import CALLS, RIGHT, Profiles, share
 from difflab.core.quantities import error, percent
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
-from difflab.report.canvas import Label, label_ends, ticks, titled_figure
+from difflab.report.canvas import FAINT, Label, label_ends, ticks, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import Screen
 from difflab.report.terminal import draw as rendered
@@ -28,6 +29,16 @@ __all__ = ["draw", "page", "text"]
 
 _MOST = 1e5  # the largest ratio that is drawn
 _LEAST_ULPS, _MOST_ULPS = 0.1, 1e16
+_READING = f"""\
+above: the share of the problems on which a method is right
+and costs at most x times as much as the cheapest right
+method (Dolan, Moré 2002); further up and left is better
+
+left: the share of the problems whose largest error
+is at most x ULP
+
+in colour: the best method of each family, the one with
+the largest area under its profile of {CALLS:,} derivatives"""
 _NOTE = f"""\
 right: agrees, or takes a convention at a kink; ULP: of the worst element, over all problems with
 an answer; fastest: share of all problems on which the method is right and the cheapest, within 2×:
@@ -87,44 +98,73 @@ def _by_method(rows: Sequence[SweepRow]) -> dict[str, list[SweepRow]]:
 
 @picture
 def draw(rows: Sequence[SweepRow]) -> Figure:
-    """Draw performance profiles of one and of many derivatives, and the accuracy profile."""
+    """Draw performance profiles of one and of many derivatives, and the accuracy profile.
+
+    The best method of every family has a colour, the others are grey.
+    """
     profiles = Profiles.of(rows)
+    strong = _best_of_families(rows, profiles.often)
     canvas = titled_figure(
-        (14.0, 5.6),
+        (9.6, 7.4),
         "share of the problems that a method solves",
-        f"{shorten(_heading(rows), 130)} · left and middle: within a factor of the cheapest "
-        "right method (Dolan, Moré 2002)",
+        shorten(_heading(rows), 105),
     )
-    panels = canvas.subplots(1, 3, sharey=True)
-    canvas.subplots_adjust(left=0.04, right=0.925, bottom=0.1, top=0.8, wspace=0.36)
+    grid = canvas.subplots(2, 2, sharey=True)
+    canvas.subplots_adjust(left=0.06, right=0.82, bottom=0.08, top=0.87, wspace=0.75, hspace=0.32)
+    panels = grid.ravel().tolist()
     titles = ("one derivative, prepared and called", f"{CALLS:,} derivatives")
     both = zip(panels[:2], titles, (profiles.once, profiles.often), strict=True)
     for axes, title, curves in both:
-        _panel(axes, curves, 1.0, _MOST)
+        _panel(axes, curves, strong, 1.0, _MOST)
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel("cost over the cheapest right method")
         ticks(axes.xaxis, {10.0**k: f"{10**k}×" if k < 3 else f"$10^{k}$×" for k in range(6)})
-    _panel(panels[2], profiles.ulps, _LEAST_ULPS, _MOST_ULPS)
+    _panel(panels[2], profiles.ulps, strong, _LEAST_ULPS, _MOST_ULPS)
     panels[2].set_title("error of the worst element", loc="left", fontsize=10)
     panels[2].set_xlabel("ULP")
     ticks(panels[2].xaxis, {10.0**k: f"$10^{{{k}}}$" if k else "1" for k in range(0, 17, 4)})
+    panels[3].set_axis_off()
+    panels[3].text(0.0, 1.0, _READING, transform=panels[3].transAxes, va="top", linespacing=1.5)
     return canvas
 
 
-def _panel(axes: Axes, curves: Mapping[str, Sequence[float]], low: float, high: float) -> None:
+def _best_of_families(rows: Sequence[SweepRow], curves: Mapping[str, Sequence[float]]) -> set[str]:
+    """Return the method of every family with the largest area under its profile."""
+    best: dict[str, tuple[float, str]] = {}
+    for method, family in {str(row["method"]): str(row["family"]) for row in rows}.items():
+        best[family] = max(best.get(family, (-1.0, "")), (_area(curves[method], _MOST), method))
+    return {method for _, method in best.values()}
+
+
+def _panel(
+    axes: Axes, curves: Mapping[str, Sequence[float]], strong: set[str], low: float, high: float
+) -> None:
     from matplotlib.ticker import PercentFormatter
 
     axes.set(xscale="log", xlim=(low, high), ylim=(0, 1.02))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.tick_params(labelleft=True)
     axes.grid(visible=True)
     labels = []
-    for method, values in curves.items():
-        look = style_of(method)
-        dashes = look.dashes if method in METHOD_STYLES else "--"
-        x, y = _steps(values, low, high)
-        axes.plot(x, y, dashes, color=look.colour, lw=look.width, drawstyle="steps-post")
-        labels.append(Label(clean(method), high, y[-1], look.colour))
-    label_ends(axes, labels)
+    ends: dict[float, list[str]] = {}  # of the grey lines
+    for method in sorted(curves, key=lambda name: _area(curves[name], high)):
+        look, (x, y) = style_of(method), _steps(curves[method], low, high)
+        if method in strong:
+            axes.plot(x, y, color=look.colour, lw=2.2, drawstyle="steps-post", zorder=3)
+            labels.append(Label(clean(method), high, y[-1], look.colour))
+        else:
+            axes.plot(x, y, color=FAINT, lw=0.7, drawstyle="steps-post")
+            ends.setdefault(y[-1], []).insert(0, clean(method))
+    others = [
+        Label(fill(", ".join(names), 24, break_on_hyphens=False), high, end, FAINT)
+        for end, names in ends.items()
+    ]
+    label_ends(axes, [*others, *labels], fontsize=8)  # of equal ends the last is the highest
+
+
+def _area(values: Sequence[float], high: float) -> float:
+    """Return the area under a profile, up to a factor."""
+    return sum(math.log(high / max(value, 1e-3)) for value in values if value <= high)
 
 
 def _steps(values: Sequence[float], low: float, high: float) -> tuple[list[float], list[float]]:

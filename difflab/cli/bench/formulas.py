@@ -13,6 +13,7 @@ from difflab.cli.bench.running import (
     QuickOption,
     RowTimeoutOption,
     run,
+    wide,
 )
 from difflab.cli.functions import Subject, code_digest, load_function
 from difflab.cli.options import PointOption, TimeoutOption, parse_names
@@ -57,7 +58,7 @@ def accuracy(
 
     case = accuracy_case(expression, at)
     tasks = module.tasks(case, module.steps(2 if quick else 8))
-    run("accuracy", module, tasks, to)
+    run("accuracy", module, tasks, to, wide(module.text))
 
 
 def precision(

@@ -20,7 +20,7 @@ __all__ = ["along", "map_over", "pair", "units_of"]
 
 Array = NDArray[np.float64]
 
-EXACT = 0.05
+EXACT = 1e-3
 """The position of an error of zero on the logarithmic axis."""
 HIGHEST = 1e20
 """The position of an error that is infinite, or larger."""
@@ -32,22 +32,25 @@ FILLED = 6
 """The mean number of points of a cell, so that few are empty."""
 
 
-def along(axes: Axes, x: Array, judged: MethodJudged, logarithmic: bool) -> None:
-    """Draw the error in ULP against one input; wrong points are crosses."""
+def along(axes: Axes, x: Array, judged: MethodJudged) -> None:
+    """Draw the error in ULP against one input, in its scale; wrong points are crosses."""
     wrong = judged.verdicts == len(VERDICTS) - 1
-    height = np.clip(np.where(np.isnan(judged.ulps), np.inf, judged.ulps), EXACT, HIGHEST)
+    ulps = np.where(np.isnan(judged.ulps), np.inf, judged.ulps)
+    height = np.clip(ulps, EXACT, HIGHEST)
     inked = np.maximum(colours(judged) * 0.85, 0.0)
     for chosen, shape, size in ((~wrong, ".", 5.0), (wrong, "x", 16.0)):
         looks: dict[str, Any] = {"s": size, "marker": shape, "lw": 0.8, "rasterized": True}
         axes.scatter(x[chosen], height[chosen], c=inked[chosen], **looks)
     axes.set(yscale="log", ylim=(EXACT / 3, HIGHEST * 5))
-    if logarithmic:
-        axes.set_xscale("log")
-    else:
-        axes.locator_params(axis="x", nbins=6)
     axes.axhline(1.0, color=INK, lw=0.5, alpha=0.5)
-    axes.set_yticks([1, 1e4, 1e8, 1e12, 1e16], ["1", "$10^4$", "$10^8$", "$10^{12}$", "$10^{16}$"])
+    powers = {10.0**k: f"$10^{{{k}}}$" for k in (5, 10, 15)}
+    heights = {EXACT: "0", 1.0: "1", **powers, HIGHEST: r"$\geq 10^{20}$"}
+    axes.set_yticks([*heights], [*heights.values()])
     axes.minorticks_off()
+    beyond = int((ulps >= HIGHEST).sum())
+    if beyond:
+        text = f"{beyond:,} of {len(x):,} points at $10^{{20}}$ ULP or more, or infinite"
+        axes.text(0.99, 0.86, text, transform=axes.transAxes, ha="right", va="top", fontsize=8)
 
 
 def map_over(axes: Axes, units: Array, extent: Sequence[float], judged: MethodJudged) -> None:

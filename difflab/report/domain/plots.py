@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.core.quantities import error, significant
-from difflab.lab.domain.judging import VERDICTS
+from difflab.lab.domain.judging import VERDICTS, MethodJudged
 from difflab.lab.domain.record import UNANSWERED, DomainComparison, DomainRow
-from difflab.report.canvas import FAINT, INK, captions, inlined, saved, style
+from difflab.report.canvas import FAINT, INK, captions, inlined, saved, style, titled
 from difflab.report.domain.panels import along, map_over, pair, units_of
 from difflab.report.domain.shades import HUES
 from difflab.report.domain.view import domain_text
@@ -66,18 +66,18 @@ def figure(result: DomainComparison) -> Figure:
     dimensions = len(result.box.moving)
     answered = [k for k, row in enumerate(result.methods) if row.shares]
     size = 1 if dimensions > 2 else max(len(answered), 1)
-    columns = min(size, 2 if dimensions == 1 else 4)
+    columns = min(size, 2 if dimensions == 1 else 3)
     rows = math.ceil(size / columns)
-    head, foot = 1.2, 0.75
+    head, foot = 1.2, 0.95
     each = {1: 1.7, 2: 2.6}.get(dimensions, 8.4)
-    canvas = Figure(figsize=(10.5, head + foot + rows * each))
+    canvas = Figure(figsize=(9.0, head + foot + rows * each))
     tall = canvas.get_figheight()
     _head(canvas, result)
-    space: dict[str, Any] = {"left": 0.075, "right": 0.985, "top": 1 - (head + 0.22) / tall}
+    space: dict[str, Any] = {"left": 0.085, "right": 0.975, "top": 1 - (head + 0.22) / tall}
     space |= {
         "bottom": (foot + 0.12) / tall,
-        "hspace": 0.62 if dimensions == 1 else 0.4,
-        "wspace": 0.3,
+        "hspace": 0.66 if dimensions == 1 else 0.42,
+        "wspace": 0.33,
     }
     if answered and dimensions > 2:
         _pairs(canvas, result, _worst(result, answered), space)
@@ -106,9 +106,7 @@ def _severity(row: DomainRow) -> tuple[int, float]:
 
 def _head(canvas: Figure, result: DomainComparison) -> None:
     """Write the formula, with the operation marked at which the worst method loses its digits."""
-    lines = [(0.12, "Verdicts and errors over a domain", 13.0, INK, "bold")]
-    lines.append((0.40, shorten(f"over {domain_text(result)}", 120), 9.5, FAINT, "normal"))
-    captions(canvas, lines)
+    titled(canvas, "verdicts and errors over a domain", shorten(f"over {domain_text(result)}", 105))
     rows = [row for row in result.methods if row.worst is not None and row.worst.node is not None]
     row = max(rows, key=_severity, default=None)
     text = result.expression.text
@@ -124,7 +122,7 @@ def _head(canvas: Figure, result: DomainComparison) -> None:
     _typed(canvas, 1 - 0.70 / inch, shown, INK)
     if node is not None and row is not None:
         said = f"{clean(row.name)} loses its digits in {clean(node.call)}"
-        captions(canvas, [(0.94, shorten(said, 130), 9.0, INK, "normal")])
+        captions(canvas, [(0.94, shorten(said, 110), 9.0, INK, "normal")])
 
 
 def _typed(canvas: Figure, height: float, text: str, colour: str, alpha: float = 1.0) -> None:
@@ -146,21 +144,31 @@ def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
     row, judged, places = result.methods[k], result.judged[k], result.box.moving.tolist()
     names = _names(result)
     if len(places) == 1:
-        along(axes, result.points[:, places[0]], judged, bool(result.box.logarithmic[places[0]]))
-        axes.set_ylabel("ULP", fontsize=8)
+        _along(axes, result, places[0], judged)
+        axes.set_ylabel("error in ULP", fontsize=8)
     else:
         map_over(axes, units_of(result.box, result.points, places), _extent(result, places), judged)
-        axes.set_ylabel(names[1], fontsize=8, labelpad=1)
+        axes.set_ylabel(names[1], fontsize=9, labelpad=1)
         _scaled(axes.yaxis, result, places[1])
         _scaled(axes.xaxis, result, places[0])
         _cross(axes, result, row, places)
-    axes.set_xlabel(names[0], fontsize=8, labelpad=1)
-    axes.tick_params(labelsize=7.5)
+    axes.set_xlabel(names[0], fontsize=9, labelpad=1)
+    axes.tick_params(labelsize=8)
     largest = "" if row.ulps is None else f"{error(row.ulps[99])} ULP"
     axes.set_title(shorten(clean(row.name), 20), loc="left", fontsize=9.5, fontweight="bold")
     axes.set_title(largest, loc="right", fontsize=8, color=FAINT)
     for label in (axes.xaxis.label, axes.yaxis.label, axes.title):
         label.set_parse_math(False)
+
+
+def _along(axes: Axes, result: DomainComparison, place: int, judged: MethodJudged) -> None:
+    """Draw the error of one method along one input."""
+    logarithmic = result.box.logarithmic[place]
+    x = units_of(result.box, result.points, [place])[:, 0]
+    along(axes, x if logarithmic else result.points[:, place], judged)
+    if logarithmic:
+        axes.set_xlim(-0.03, 1.03)
+    _scaled(axes.xaxis, result, place)
 
 
 def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, Any]) -> None:
@@ -172,11 +180,11 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
     for i, down in enumerate(places):
         for j, across in enumerate(places):
             axes = grid[i, j]
-            axes.tick_params(labelsize=7)
+            axes.tick_params(labelsize=8)
             if j > i:
                 axes.set_visible(False)
             elif i == j:
-                along(axes, result.points[:, down], judged, bool(result.box.logarithmic[down]))
+                _along(axes, result, down, judged)
                 axes.set_title(f"error along {names[i]}", fontsize=8, loc="left", parse_math=False)
             else:
                 pair(axes, units[:, [j, i]], _extent(result, [across, down]), judged)
@@ -214,14 +222,21 @@ def _extent(result: DomainComparison, places: Sequence[int]) -> list[float]:
 
 
 def _scaled(axis: Any, result: DomainComparison, place: int) -> None:
-    """Label an axis of a map in the units of the input."""
-    box = result.box
-    if box.logarithmic[place]:
-        low, high = box.low[place], box.high[place]
-        steps = np.linspace(0.0, 1.0, 3)
-        sign = -1.0 if low < 0 else 1.0
-        values = sign * np.exp((1 - steps) * math.log(abs(low)) + steps * math.log(abs(high)))
-        axis.set_ticks(steps, [significant(float(value), 2) for value in values])
+    """Label an axis in the units of the input."""
+    low, high = float(result.box.low[place]), float(result.box.high[place])
+    if not result.box.logarithmic[place]:
+        # As many digits as tell the ends of a narrow interval apart.
+        ratio = max(abs(low), abs(high)) / (high / 2 - low / 2)
+        digits = min(5 + math.ceil(math.log10(ratio)), 17)
+        axis.get_major_locator().set_params(nbins=5)
+        axis.set_major_formatter(lambda value, _: significant(value, digits))
+        return
+    first, last = math.log10(abs(low)), math.log10(abs(high))
+    powers = np.arange(math.ceil(min(first, last)), math.floor(max(first, last)) + 1.0)
+    step = next(k for k in (1, 2, 3, 5, 10, 20, 50, 100, 200) if 5 * k >= len(powers))
+    powers = powers[powers % step == 0] if len(powers) > 2 else np.linspace(first, last, 3)
+    names = [significant(math.copysign(10.0**power, low), 3) for power in powers]
+    axis.set_ticks((powers - first) / (last - first), names)
 
 
 def _cross(axes: Axes, result: DomainComparison, row: DomainRow, places: Sequence[int]) -> None:
@@ -253,5 +268,5 @@ def _legend(canvas: Figure, result: DomainComparison) -> None:
     canvas.legend(handles=handles, loc="lower left", ncols=len(handles), frameon=False, fontsize=9)
     said = "shade: from 1 ULP (pale) to all digits lost (full)"
     if len(result.box.moving) <= 2:
-        said += "; figures: at 99 % of the points"
-    canvas.text(0.985, 0.2 / canvas.get_figheight(), said, ha="right", fontsize=9, color=FAINT)
+        said += "; figures above panels: not exceeded at 99 % of the points"
+    canvas.text(0.012, 0.38 / canvas.get_figheight(), said, fontsize=9, color=FAINT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difflab.core.quantities import ABSENT, error, exact, percent, seconds
+from difflab.core.quantities import ABSENT, error, exact, percent, seconds, significant
 from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import counted
 from difflab.lab.domain.record import LEVELS, UNANSWERED, DomainComparison, DomainRow, WorstPoint
@@ -41,13 +41,19 @@ def view(result: DomainComparison) -> Summary:
 def domain_text(result: DomainComparison) -> str:
     """Return the domain in one line: the intervals, then the inputs that do not vary."""
     parts = [
-        f"{clean(name)} = {exact(each.low)} … {exact(each.high)}"
+        f"{clean(name)} = {_end(each.low)} … {_end(each.high)}"
         + (" (log)" if each.scale == "log" else "")
         for name, each in result.box.ranges.items()
     ]
     if result.box.fixed:
         parts.append(point_text(result.box.fixed))
     return ", ".join(parts)
+
+
+def _end(value: float) -> str:
+    """Return an end of an interval, with all its digits; a large power of ten as such."""
+    short = significant(value)
+    return short if float(short) == value else exact(value)
 
 
 def _facts(result: DomainComparison) -> list[tuple[str, str]]:

@@ -124,7 +124,7 @@ def test_the_picture_in_every_format():
 def test_the_picture_names_methods_laws_and_extrapolation():
     shown = texts(draw(picture_rows(), "svg"))
     assert "n^1.00 [1.00, 1.00]" in shown
-    assert "cheapest for 1,000 calls" in shown
+    assert "cheapest, 1,000 calls" in shown
     assert "hatched: extrapolated" in shown
 
 

@@ -153,6 +153,19 @@ def test_without_o_the_table_is_printed_and_nothing_is_written(difflab, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+def test_many_rows_are_summarised_by_formula_and_method(difflab, tmp_path, one_method):
+    result = difflab(*SQUARE)
+    difflab(*SQUARE, "-o", "rows.csv")
+    rows = rows_of(tmp_path / "rows.csv")
+    assert f"all {len(rows)} rows: -o rows.csv" in result.out
+    names = {row["method"] for row in rows}
+    lines = [line for line in result.out.splitlines() if line.startswith(tuple(names))]
+    assert len(lines) == len(names) < 10
+    errors = [float(row["absolute_error"]) for row in rows if row["method"] == "forward difference"]
+    (line,) = [line for line in lines if line.startswith("forward difference")]
+    assert float(line.split()[-2]) == pytest.approx(min(errors), rel=0.05)
+
+
 def test_rows_in_csv_are_gone_on_from(difflab, tmp_path, one_method):
     difflab(*SQUARE, "-o", "a.csv")
     before = (tmp_path / "a.csv").read_bytes()

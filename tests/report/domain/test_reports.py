@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv as csv_reader
 import io
+import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -16,8 +17,9 @@ from difflab.lab.domain.compare import compare_domain
 from difflab.lab.domain.judging import VERDICTS
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.record import Expression, Variable
+from difflab.report.canvas import style
 from difflab.report.domain import data, formats
-from difflab.report.domain.plots import picture
+from difflab.report.domain.plots import figure, picture
 from difflab.report.domain.result import DomainResult
 from difflab.report.domain.shades import HUES, colours
 from tests.bench.picture_checks import STARTS, texts
@@ -131,3 +133,42 @@ def test_the_pages_policy_shows_the_maps(two: DomainComparison) -> None:
     assert "data:image/png" in text
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', text)
     assert "img-src data:" in policy.split("; ")
+
+
+def test_errors_beyond_the_axis_are_counted_and_ends_are_written_as_on_the_ticks() -> None:
+    # exp overflows above 709.78; the derivative's difference of infinities is NaN.
+    over = {"x": (700, 1e9)}
+    found = compare_domain("(exp(x)-1-x)/x^2", over, points=16, methods=["reverse"])
+    drawn = texts(picture(found, "svg"))
+    beyond = int((~(found.judged[0].ulps < 1e20)).sum())
+    assert beyond == len(found.points)
+    assert f"{beyond} of {len(found.points)} points at" in drawn
+    assert "over x = 700 … 1e9" in drawn
+    assert "1000000000" not in drawn
+    assert {"2.5e8", "5e8", "1e9"} <= set(drawn.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log", "expected"),
+    [
+        (1e-300, 1e300, True, {1e-200: "1e-200", 1.0: "1", 1e200: "1e200"}),
+        (-1e6, -1e-2, True, {-1e6: "-1e6", -1e4: "-1e4", -1.0: "-1", -0.01: "-0.01"}),
+        (2.0, 8.0, True, {2.0: "2", 4.0: "4", 8.0: "8"}),
+        (1.0, 1.0 + 2e-9, False, {1.0: "1", 1.000000001: "1.000000001"}),
+    ],
+)
+def test_ticks_name_the_values_where_they_stand(
+    low: float, high: float, log: bool, expected: dict[float, str]
+) -> None:
+    scale = {"x": "log"} if log else {}
+    found = compare_domain("x", {"x": (low, high)}, points=8, scale=scale, methods=["reverse"])
+    with style():
+        axes = figure(found).axes[0]
+        labels = dict(zip(axes.get_xticks(), axes.xaxis.get_ticklabels(), strict=True))
+        axes.get_figure().draw_without_rendering()
+    shown = {label.get_text(): float(tick) for tick, label in labels.items()}
+    assert len(shown) == len(labels)  # no two ticks have the same name
+    for value, text in expected.items():
+        ends = math.log(abs(low)), math.log(abs(high))
+        place = (math.log(abs(value)) - ends[0]) / (ends[1] - ends[0]) if log else value
+        assert shown[text] == pytest.approx(place, rel=1e-12, abs=1e-12)
