@@ -28,7 +28,7 @@ def test_every_signature_has_an_option_with_its_default(name: str) -> None:
         assert (name in found) == (name in known)
         if name in known:
             assert found[name].default == default
-    assert re.search(rf"^    {name} : ", difflab.compare.__doc__ or "", re.M)
+    assert re.search(rf"^{name} : ", inspect.getdoc(difflab.compare) or "", re.M)
 
 
 def test_the_overloads_take_the_declarations() -> None:
