@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+import numpy as np
+
 from difflab.autodiff.functions.series import (
     coefficients,
     derivatives_along,
@@ -13,6 +15,7 @@ from difflab.autodiff.functions.series import (
 from difflab.autodiff.lifting import AnyCallable, Call, call_at, vectors
 from difflab.errors import InputError
 from difflab.graph.function import Function
+from difflab.graph.pytree import flatten
 
 __all__ = ["jet", "taylor"]
 
@@ -122,15 +125,15 @@ def taylor(fun: AnyCallable, x: Any = None, order: int = 1, direction: Any = Non
     if x is None and isinstance(fun, Function):
         every = range(len(fun.inputs)), range(len(fun.outputs))
         return coefficients(fun, *every, order, unit=fun.input_shapes == ((),))
-    call = call_at(fun, (x,), "taylor")
-    along: list[Any] = []
-    if direction is not None:
-        along = vectors((direction,), call.arguments, call.shapes(), "the direction of taylor")
-    elif call.shapes() != [()]:
+    if direction is None and [np.shape(leaf) for leaf in flatten(x)[0]] != [()]:
         raise InputError(
             "taylor needs a direction where x is no number",
             hint="taylor(fun, x, order, direction) with a direction of the shape of x",
         )
+    call = call_at(fun, (x,), "taylor")
+    along: list[Any] = []
+    if direction is not None:
+        along = vectors((direction,), call.arguments, call.shapes(), "the direction of taylor")
     terms = call.derived(coefficients, call.outputs, order, unit=not along)
     return call.returned(terms, call.run.result, call.run.precisions, along)
 
