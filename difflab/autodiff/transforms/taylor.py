@@ -125,7 +125,10 @@ def taylor(fun: AnyCallable, x: Any = None, order: int = 1, direction: Any = Non
     if x is None and isinstance(fun, Function):
         every = range(len(fun.inputs)), range(len(fun.outputs))
         return coefficients(fun, *every, order, unit=fun.input_shapes == ((),))
-    if direction is None and [np.shape(leaf) for leaf in flatten(x)[0]] != [()]:
+    leaves = flatten(x)[0]
+    if not leaves:
+        raise InputError("taylor of code needs x", hint="taylor(fun, x, order, direction)")
+    if direction is None and [np.shape(leaf) for leaf in leaves] != [()]:
         raise InputError(
             "taylor needs a direction where x is no number",
             hint="taylor(fun, x, order, direction) with a direction of the shape of x",
