@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -117,29 +117,33 @@ class AuxOutput:
 
 
 class Contents:
-    """A function that compares by its graph's contents and source locations."""
+    """A function, or a trace that is not yet one, that compares by contents and source locations.
+
+    Most calls of a derivative record what an earlier call recorded. They take its function, so that
+    neither the graph nor what is derived from it and prepared for calls is made again.
+    """
 
     __slots__ = ("function", "hashed", "key")
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Any) -> None:
         graph = function.graph
         columns = (
             graph.opcode,
             graph.starts,
             graph.args,
-            graph.param_ids,
-            graph.shape_ids,
             graph.spans,
         )
         self.function = function
         self.key = (
             tuple([column.tobytes() for column in columns]),
-            graph.primitives,
-            graph.param_table,
-            graph.shape_table,
+            _ids(graph.param_ids),
+            _ids(graph.shape_ids),
+            tuple(graph.primitives),
+            tuple(graph.param_table),
+            tuple(graph.shape_table),
             graph.source.keys,
             # repr distinguishes 0.0 from -0.0 and 1 from 1.0.
-            tuple([(node, repr(entry)) for node, entry in graph.constants.items()]),
+            repr(graph.constants),
             function.input_nodes,
             function.outputs,
         )
@@ -152,6 +156,11 @@ class Contents:
         return isinstance(other, Contents) and self.key == other.key
 
 
+def _ids(column: Any) -> Any:
+    """Return a column of ids, or of a builder its entries that are not 0, as a part of a key."""
+    return tuple(column.items()) if isinstance(column, dict) else column.tobytes()
+
+
 def _contents(function: Function) -> Contents:
     """Return the contents of a function, read once."""
     cache = function.derived_cache
@@ -161,54 +170,24 @@ def _contents(function: Function) -> Contents:
     return found
 
 
-class _Traced:
-    """A finished trace that compares by its contents, as `Contents` does, before it is a graph.
+class _Trace(NamedTuple):
+    """A finished trace: the columns of a function before the graph is made."""
 
-    Most calls of a derivative record what an earlier call recorded. They take its function, so that
-    neither the graph nor what is derived from it and prepared for calls is made again.
-    """
-
-    __slots__ = ("hashed", "key", "outputs", "trace")
-
-    def __init__(self, trace: TraceBuilder, outputs: Sequence[int]) -> None:
-        self.trace: TraceBuilder | None = trace
-        self.outputs = outputs
-        self.key = (
-            tuple(outputs),
-            tuple(trace.names),
-            *[c.tobytes() for c in (trace.opcode, trace.starts, trace.args, trace.spans)],
-            tuple(trace.param_ids.items()),
-            tuple(trace.shape_ids.items()),
-            tuple(trace.primitives),
-            tuple(trace.param_table),
-            tuple(trace.shape_table),
-            trace.source.keys,
-            # repr distinguishes 0.0 from -0.0 and 1 from 1.0.
-            repr(trace.constants),
-        )
-        self.hashed = hash(self.key)
-
-    def __hash__(self) -> int:
-        return self.hashed
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Traced) and self.key == other.key
+    graph: TraceBuilder
+    input_nodes: tuple[int, ...]
+    outputs: tuple[int, ...]
 
     def function(self) -> Function:
-        """Return the function; the trace, which holds what the code captured, is dropped."""
-        assert self.trace is not None
-        built = _built(self.trace, self.outputs)
-        self.trace = None
-        return built
+        """Return the function."""
+        names = [f"y{k + 1}" for k in range(len(self.outputs))]
+        return Function.build(self.graph, self.input_nodes, self.outputs, names)
 
 
-def _built(trace: TraceBuilder, outputs: Sequence[int]) -> Function:
-    return Function.build(
-        trace, list(trace.names), outputs, [f"y{k + 1}" for k in range(len(outputs))]
-    )
-
-
-_known_function = lru_cache(maxsize=256)(_Traced.function)
+@lru_cache(maxsize=256)
+def _known_function(contents: Contents) -> Function:
+    """Return the function of a trace, which holds what the code captured and is dropped."""
+    contents.function = contents.function.function()
+    return contents.function
 
 
 @lru_cache(maxsize=256)
@@ -270,10 +249,9 @@ def record(
                 aux_leaves[index] = AuxOutput(len(outputs))
                 outputs.append(leaf.id)
                 found.append(leaf.precision)
-    if len(trace) > LARGEST_KEPT:
-        function = _built(trace, outputs)
-    else:
-        function = _known_function(_Traced(trace, outputs))
+    whole = _Trace(trace, tuple(trace.names), tuple(outputs))
+    kept = len(trace) <= LARGEST_KEPT
+    function = _known_function(Contents(whole)) if kept else whole.function()
     captured = list(trace.captured.values())
     in_double = trace.in_double or DOUBLE in (*found, *kinds, *map(precision_of, captured))
     for value in (*(values or ()), *captured):
