@@ -110,17 +110,16 @@ class Recomputed:
     Attributes
     ----------
     rerun : callable
-        ``(producer, differentiable) -> edges``: the step that computes each output, None if
-        nothing flows; `differentiable` is set if the sweep itself is recorded.
+        ``producer -> edges``: the step that computes each output, None if nothing flows.
     """
 
-    rerun: Callable[[TapeStep, bool], Sequence[Edge]]
+    rerun: Callable[[TapeStep], Sequence[Edge]]
 
     def __call__(
         self, producer: TapeStep, cotangents: OutputCotangents, calculator: Calculator
     ) -> Contributions:
         """Record the part, and pass the cotangents of its outputs on to it."""
-        edges = self.rerun(producer, calculator.kernels is None)
+        edges = self.rerun(producer)
         return [
             (edges[index], bar, mask)
             for index, (bar, mask, _) in cotangents.items()

@@ -17,7 +17,7 @@ from difflab.errors import TapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["checkpoint", "unrecorded"]
+__all__ = ["checkpoint", "checkpointed"]
 
 SAME = 1e-6
 """Largest relative difference between the checksums of a result in the two runs."""
@@ -83,18 +83,24 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     (tensor([0.43879128, 0.27015115]), tensor(1.95818717))
     """
     require_callable(function, "checkpoint")
+    return checkpointed("checkpoint", function, args, kwargs)
+
+
+def checkpointed(what: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Return ``function(*args, **kwargs)`` as `checkpoint` does; `what` is named in errors."""
     leaves, structure = flatten((args, kwargs))
     if is_traced(leaves):
         return traced_checkpoint(function, leaves, structure)
-    if not MODE.enabled or MODE.watch is not None:  # detect_anomaly needs every operation
+    if MODE.whole or not MODE.enabled:
         return function(*args, **kwargs)
     indices = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     inputs: list[Tensor] = [leaves[index] for index in indices]
     edges, data = [t._step for t in inputs], [t._data for t in inputs]
     call = _CheckpointedCall(function, structure, list(map(_unchanging, leaves)), indices)
     own_args, own = call.arguments(data, edges)
-    result, saw_grad = unrecorded(lambda: function(*own_args[0], **own_args[1]))
-    if is_traced(flatten(result)[0]):  # the function reads traced values
+    result, saw_grad = _unrecorded(lambda: function(*own_args[0], **own_args[1]))
+    found, tree = flatten(result)
+    if is_traced(found):  # the function reads traced values
         return traced_checkpoint(function, leaves, structure)
     passed = {}
     for given, tensor, edge in zip(inputs, own, edges, strict=True):
@@ -109,17 +115,16 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             tensor._step = None  # a result, if it is returned
         else:
             passed[id(tensor)] = given
-    found, tree = flatten(result)
-    result = unflatten(tree, [passed.get(id(leaf), leaf) for leaf in found])
+    found = [passed.get(id(leaf), leaf) for leaf in found]
     if not saw_grad and all(edge is None for edge in edges):
-        return result
+        return unflatten(tree, found)
     for tensor in inputs:
-        require_recordable(tensor, "checkpoint")
+        require_recordable(tensor, what)
     producer = make_multi_output_step("checkpoint", edges, data, Recomputed(call.rerun))
-    return call.returned(producer, result)
+    return unflatten(tree, call.returned(producer, found))
 
 
-def unrecorded(run: Callable[[], Any]) -> tuple[Any, bool]:
+def _unrecorded(run: Callable[[], Any]) -> tuple[Any, bool]:
     """Return the result of `run` unrecorded, and whether it used a tensor that requires grad."""
     before, MODE.saw_grad, MODE.trial = (MODE.saw_grad, MODE.trial), False, True
     try:
@@ -170,9 +175,8 @@ class _CheckpointedCall:
         self.indices = indices
         self.wanted: list[tuple[int, _Checksums]] = []
 
-    def returned(self, producer: TapeStep, result: Any) -> Any:
-        """Return the result with the tensors computed inside replaced by output tensors."""
-        leaves, structure = flatten(result)
+    def returned(self, producer: TapeStep, leaves: list[Any]) -> list[Any]:
+        """Return the result's leaves with the tensors computed inside replaced by outputs."""
         outputs: dict[int, Tensor] = {}
         for position, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor) or leaf._step is not None or leaf.dtype.kind != "f":
@@ -181,7 +185,7 @@ class _CheckpointedCall:
                 index = len(self.wanted)
                 outputs[id(leaf)] = make_output(Tensor, producer, index, leaf._data)
                 self.wanted.append((position, _Checksums.of(leaf._data)))
-        return unflatten(structure, [outputs.get(id(leaf), leaf) for leaf in leaves])
+        return [outputs.get(id(leaf), leaf) for leaf in leaves]
 
     def arguments(
         self, data: Sequence[Any], edges: Sequence[Edge]
@@ -193,11 +197,18 @@ class _CheckpointedCall:
             leaves[index] = tensor
         return unflatten(self.structure, leaves), own
 
-    def rerun(self, producer: TapeStep, differentiable: bool) -> list[Edge]:
-        """Run the function recorded, and return the steps of its outputs."""
+    def rerun(self, producer: TapeStep) -> list[Edge]:
+        """Run the function recorded, and return the steps of its outputs.
+
+        Checkpoints inside it save no memory if the sweep is recorded, and so the second run.
+        """
         (args, kwargs), _ = self.arguments(producer.slots, producer.edges or ())
-        with enable_grad():
-            results, _ = flatten(self.function(*args, **kwargs))
+        before, MODE.recorded_again = MODE.recorded_again, MODE.enabled
+        try:
+            with enable_grad():
+                results, _ = flatten(self.function(*args, **kwargs))
+        finally:
+            MODE.recorded_again = before
         found: list[Edge] = []
         for position, sums in self.wanted:
             result = results[position] if position < len(results) else None

@@ -21,8 +21,15 @@ class _Mode(threading.local):
     """Whether something that requires grad was used while nothing was recorded."""
     trial = False
     """Whether a checkpoint runs its function unrecorded, to be run again."""
+    recorded_again: bool = False
+    """Whether the second run of a checkpoint stays on the tape, for derivatives of the gradient."""
     watch: Any = None
     """The `Watch` of the innermost `detect_anomaly`, which notes the recorded operations."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether checkpoints record every operation: to be examined, or differentiated again."""
+        return self.watch is not None or self.recorded_again
 
 
 MODE = _Mode()
