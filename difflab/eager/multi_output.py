@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.eager.recording.plan import BackwardPlan
+from difflab.eager.recording.plan import REMEMBERED, BackwardPlan
 from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.backward import SPREAD, Contributions, Narrow
@@ -99,8 +99,12 @@ def make_output(
     data: Any,
 ) -> Any:
     """Return the tensor of one output of a multi-output step, with an output step."""
-    plan = BackwardPlan(_row(_OutputRule, producer.name), 0, {"index": index}, (), (), data.dtype)
-    return kind(data, TapeStep(plan, (producer,)))
+    return kind(data, TapeStep(_output_plan(producer.name, index, data.dtype), (producer,)))
+
+
+@lru_cache(REMEMBERED)
+def _output_plan(name: str, index: int, dtype: np.dtype[Any]) -> BackwardPlan:
+    return BackwardPlan(_row(_OutputRule, name), 0, {"index": index}, (), (), dtype)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, 
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
-__all__ = ["OPEN_TRACES", "Builder"]
+__all__ = ["OPEN_TRACES", "Builder", "KernelBuilder"]
 
 Span = tuple[int, int]
 
@@ -451,3 +451,21 @@ class Builder:
             if opcode >= FIRST_ROW:
                 params = self.param_table[param_ids[node]]
                 self.index[_key(opcode, tuple(args), params)] = node
+
+
+class KernelBuilder(Builder):
+    """A builder of calls of kernels, which broadcast and convert their operands themselves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commutes = False
+
+    def _aligned(
+        self, primitive: Primitive, args: tuple[int, ...], span: Span | None
+    ) -> tuple[int, tuple[int, ...]]:
+        return self._shape_id(np.broadcast_shapes(*self._shapes(args))), args
+
+    def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
+        return args
+
+    _as_truths = _as_numbers

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params
 
-__all__ = ["ArrayInterpreter", "Fold", "Interpreter", "fold", "fold_all"]
+__all__ = ["ArrayInterpreter", "Fold", "Interpreter", "KernelInterpreter", "fold", "fold_all"]
 
 
 class Interpreter(Protocol):
@@ -49,6 +49,18 @@ class ArrayInterpreter:
     def constant(self, value: Number, name: str | None) -> Any:
         """Return the nearest float64."""
         return np.float64(value)
+
+
+class KernelInterpreter(ArrayInterpreter):
+    """Interpreter whose values have no batch axes, and take part in the dtypes of the results."""
+
+    def bound(self, primitive: Primitive, params: Params) -> Callable[..., Any]:
+        """Return the kernel for static parameters."""
+        return primitive.unbatched_computer(self.xp, params)
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return a number of Python, which has no dtype."""
+        return float(value)
 
 
 _Row = tuple[int, tuple[int, Sequence[int]]]
@@ -118,27 +130,48 @@ class Fold:
         >>> step([0.0])[0].item()
         1.0
         """
+        names: dict[str, Any] = {}
+        source = "\n    ".join(
+            [
+                "def step(values):",
+                f"[{', '.join(f'v{node}' for node in inputs)}] = values",
+                *self.statements(names),
+                f"return [{', '.join(f'v{node}' for node in self._wanted)}]",
+            ]
+        )
+        exec(compile(source, "<difflab.graph>", "exec"), names)  # noqa: S102 - numbers of nodes only
+        step: Callable[[Sequence[Any]], list[Any]] = names["step"]
+        return step
+
+    def statements(self, names: dict[str, Any]) -> list[str]:
+        """Return the statements that compute the variable ``v3`` of node 3 from those of inputs.
+
+        Constants and operations become globals of the code, in `names`.
+        """
         values, rows = self._prepared
         scalar = self._graph.scalars().tolist()
-        names = {f"v{node}": values[node] for node in self._graph.constants}
-        lines = [f"[{', '.join(f'v{node}' for node in inputs)}] = values"]
+        names |= {f"v{node}": values[node] for node in self._graph.constants}
+        lines = []
         for node, (opcode, args) in rows:
             if opcode == INPUT:
                 continue
             name = f"o{opcode}_{self._param_ids[node]}"
             if name not in names:
-                operation, params = self._operations[opcode - FIRST_ROW], self._param_ids[node]
-                names[name] = partial(operation, **self._params[params]) if params else operation
+                names[name] = self._bound(opcode - FIRST_ROW, self._param_ids[node])
             ended = {arg for arg in args if self._dying[arg] == node and not scalar[arg]}
             freed = "".join(
                 f"; v{arg} = None" for arg in sorted(ended - self._graph.constants.keys())
             )
             lines.append(f"v{node} = {name}({', '.join(f'v{arg}' for arg in args)}){freed}")
-        lines.append(f"return [{', '.join(f'v{node}' for node in self._wanted)}]")
-        source = "\n    ".join(["def step(values):", *lines])
-        exec(compile(source, "<difflab.graph>", "exec"), names)  # noqa: S102 - numbers of nodes only
-        step: Callable[[Sequence[Any]], list[Any]] = names["step"]
-        return step
+        return lines
+
+    def _bound(self, row: int, params: int) -> Callable[..., Any]:
+        """Return an operation with its parameters."""
+        if isinstance(self._interpreter, KernelInterpreter):
+            graph = self._graph
+            return self._interpreter.bound(graph.primitives[row], graph.param_table[params])
+        operation = self._operations[row]
+        return partial(operation, **self._params[params]) if params else operation
 
     @cached_property
     def _prepared(self) -> tuple[list[Any], list[_Row]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,7 @@ def is_container(value: Any) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def _is_users_dataclass(kind: type) -> bool:
     """Whether instances are trees; difflab's own dataclasses, such as `Function`, are values.
 
@@ -118,7 +120,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     >>> leaves, str(structure)
     ([2.0, 1.0], "{'a': [*], 'b': (*, None)}")
     """
-    if type(tree) in PLAIN:
+    if not is_container(tree):
         return [tree], LEAF
     leaves: list[Any] = []
     tokens: list[Token] = []

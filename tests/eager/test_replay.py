@@ -12,7 +12,7 @@ import pytest
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.plan import BackwardPlan
-from difflab.eager.sweep import replay, trace
+from difflab.eager.sweep import pulled, replay
 from difflab.eager.tensors import tensor as tensors
 from difflab.errors import TapeError
 from difflab.primitives import negative
@@ -242,7 +242,7 @@ def test_gradients_have_memory_of_their_own() -> None:
 
 
 def test_large_and_long_tapes_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "LARGEST", 10)
+    monkeypatch.setattr(replay, "LARGEST", 10)
     monkeypatch.setattr(replay, "LONGEST", 5)
     for _ in range(4):
         x = dl.tensor(np.ones(100), requires_grad=True)
@@ -312,7 +312,7 @@ def test_the_sign_of_a_plain_zero_is_kept() -> None:
 
 def test_a_replay_repeats_the_calls_of_the_traced_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong kernel in the traced sweep stays in the replays: they derive nothing again."""
-    emit = trace.KernelRecorder.emit
+    emit = pulled.GraphCalculator.emit
 
     def drifting(self: Any, primitive: Any, args: Any, params: Any = ()) -> Any:
         return emit(self, negative if primitive.name == "cos" else primitive, args)
@@ -325,7 +325,7 @@ def test_a_replay_repeats_the_calls_of_the_traced_sweep(monkeypatch: pytest.Monk
 
     assert slope() == np.cos(0.5)
     with monkeypatch.context() as patched:
-        patched.setattr(trace.KernelRecorder, "emit", drifting)
+        patched.setattr(pulled.GraphCalculator, "emit", drifting)
         assert slope() == -0.5
     assert slope() == -0.5
 

@@ -36,16 +36,16 @@ _around: ContextVar[int] = ContextVar("checkpoints that are being traced", defau
 
 
 def traced_checkpoint(
-    function: Callable[..., Any], leaves: Sequence[Any], structure: Structure
+    function: Callable[[Any], Any], leaves: Sequence[Any], structure: Structure
 ) -> Any:
-    """Return ``function(*args, **kwargs)``, as one node of the trace.
+    """Return ``function(tree)``, as one node of the trace.
 
     Parameters
     ----------
     function : callable
         Its results are a tree; what is traced in it depends on the node.
     leaves, structure : list, Structure
-        The pair ``(args, kwargs)``, flattened.
+        The tree, flattened.
 
     Raises
     ------
@@ -59,8 +59,7 @@ def traced_checkpoint(
         filled = list(leaves)
         for place, node in zip(places, nodes, strict=True):
             filled[place] = node
-        args, kwargs = unflatten(structure, filled)
-        returned.append(flatten(function(*args, **kwargs)))
+        returned.append(flatten(function(unflatten(structure, filled))))
         return [leaf for leaf in returned[0][0] if isinstance(leaf, Node)]
 
     nodes = [leaves[place] for place in places]

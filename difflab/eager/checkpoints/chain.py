@@ -10,7 +10,7 @@ from typing import Any, Literal
 from difflab.autodiff.control.checkpoints import MOST_NESTED
 from difflab.autodiff.control.rows import is_traced
 from difflab.core.wording import counted
-from difflab.eager.checkpoints.checkpoint import checkpoint, checkpointed
+from difflab.eager.checkpoints.checkpoint import checkpointed
 from difflab.eager.checkpoints.revolve import kept_states, repetitions
 from difflab.eager.recording.mode import MODE
 from difflab.errors import InputError, TapeError
@@ -132,7 +132,7 @@ def _run_segments(step: Callable[[int, Any], Any], steps: int, state: Any) -> An
     """Run segments of √l steps; only the last is recorded in the forward run."""
     size = isqrt(steps - 1) + 1
     for start in range(0, steps - size, size):
-        state = checkpoint(partial(_run_loop, step, start, start + size), state)
+        state = checkpointed(partial(_run_loop, step, start, start + size), state, "checkpoint")
     done = (steps - 1) // size * size
     return _run_loop(step, done, steps, state)
 
@@ -151,6 +151,6 @@ def _reversible(
     for place in (*kept_states(start, end, free), end - 1):
         if place > here:
             part = partial(_reversible, step, here, place, free)
-            state = checkpointed("checkpoint_chain", part, (state,), {})
+            state = checkpointed(part, state, "checkpoint_chain")
         here, free = place, free - 1
     return step(end - 1, state)

@@ -11,7 +11,7 @@ from difflab.autodiff.control.checkpoints import traced_checkpoint
 from difflab.autodiff.control.rows import is_traced
 from difflab.eager.multi_output import Edge, Recomputed, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, enable_grad, no_grad
-from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable, storage_of
+from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import TapeError
 from difflab.graph.checks import require_callable
@@ -83,38 +83,39 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     (tensor([0.43879128, 0.27015115]), tensor(1.95818717))
     """
     require_callable(function, "checkpoint")
-    return checkpointed("checkpoint", function, args, kwargs)
+    run = lambda tree: function(*tree[0], **tree[1])  # noqa: E731
+    return checkpointed(run, (args, kwargs), "checkpoint")
 
 
-def checkpointed(what: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Return ``function(*args, **kwargs)`` as `checkpoint` does; `what` is named in errors."""
-    leaves, structure = flatten((args, kwargs))
+def checkpointed(function: Callable[[Any], Any], tree: Any, what: str) -> Any:
+    """Return ``function(tree)`` as `checkpoint` does; errors name `what`."""
+    leaves, structure = flatten(tree)
     if is_traced(leaves):
         return traced_checkpoint(function, leaves, structure)
     if MODE.whole or not MODE.enabled:
-        return function(*args, **kwargs)
+        return function(tree)
     indices = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     inputs: list[Tensor] = [leaves[index] for index in indices]
     edges, data = [t._step for t in inputs], [t._data for t in inputs]
     call = _CheckpointedCall(function, structure, list(map(_unchanging, leaves)), indices)
-    own_args, own = call.arguments(data, edges)
-    result, saw_grad = _unrecorded(lambda: function(*own_args[0], **own_args[1]))
+    argument, own = call.argument(data, edges)
+    result, saw_grad = _unrecorded(lambda: function(argument))
     found, tree = flatten(result)
     if is_traced(found):  # the function reads traced values
         return traced_checkpoint(function, leaves, structure)
     passed = {}
     for given, tensor, edge in zip(inputs, own, edges, strict=True):
-        storage = storage_of(tensor)
-        if storage.changes and isinstance(edge, Accumulation):
+        storage = tensor._storage
+        if storage is None or not storage.changes:
+            passed[id(tensor)] = given
+        elif not isinstance(edge, Accumulation):
+            tensor._step = None  # a result, if it is returned
+        else:
             raise TapeError(
                 "the checkpointed function changes a leaf that requires grad, by"
                 f" {storage.last_change()}",
                 hint="return a new value instead: t = t + 1",
             )
-        if storage.changes:
-            tensor._step = None  # a result, if it is returned
-        else:
-            passed[id(tensor)] = given
     found = [passed.get(id(leaf), leaf) for leaf in found]
     if not saw_grad and all(edge is None for edge in edges):
         return unflatten(tree, found)
@@ -148,6 +149,8 @@ class _Checksums(NamedTuple):
 
     @classmethod
     def of(cls, data: Any) -> _Checksums:
+        if not data.shape:
+            return cls((), float(data), abs(float(data)))
         with np.errstate(all="ignore"):
             return cls(data.shape, float(data.sum()), float(abs(data).sum()))
 
@@ -160,11 +163,11 @@ class _Checksums(NamedTuple):
 
 
 class _CheckpointedCall:
-    """A function that is run twice, and the leaves of its arguments."""
+    """A function that is run twice, and the leaves of its argument."""
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[[Any], Any],
         structure: Structure,
         leaves: list[Any],
         indices: list[int],
@@ -187,10 +190,8 @@ class _CheckpointedCall:
                 self.wanted.append((position, _Checksums.of(leaf._data)))
         return [outputs.get(id(leaf), leaf) for leaf in leaves]
 
-    def arguments(
-        self, data: Sequence[Any], edges: Sequence[Edge]
-    ) -> tuple[tuple[Any, Any], list[Tensor]]:
-        """Return arguments for one run, which it may change, and the tensors among them."""
+    def argument(self, data: Sequence[Any], edges: Sequence[Edge]) -> tuple[Any, list[Tensor]]:
+        """Return the argument of one run, which may change it, and the tensors in it."""
         leaves = list(map(_unchanging, self.leaves))
         own = [Tensor(value, edge) for value, edge in zip(data, edges, strict=True)]
         for index, tensor in zip(self.indices, own, strict=True):
@@ -202,11 +203,11 @@ class _CheckpointedCall:
 
         Checkpoints inside it save no memory if the sweep is recorded, and so the second run.
         """
-        (args, kwargs), _ = self.arguments(producer.slots, producer.edges or ())
+        argument, _ = self.argument(producer.slots, producer.edges or ())
         before, MODE.recorded_again = MODE.recorded_again, MODE.enabled
         try:
             with enable_grad():
-                results, _ = flatten(self.function(*args, **kwargs))
+                results, _ = flatten(self.function(argument))
         finally:
             MODE.recorded_again = before
         found: list[Edge] = []

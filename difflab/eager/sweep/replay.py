@@ -16,13 +16,15 @@ import numpy as np
 from difflab.core.devices import module_of
 from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.backward import pull_back
+from difflab.eager.sweep.pulled import GraphCalculator
 from difflab.eager.sweep.script import SweepFunction, sweep_function
-from difflab.eager.sweep.trace import KernelRecorder
 
 __all__ = ["replayed"]
 
 LONGEST = 1000
 """Most steps of a tape whose sweep is recorded; longer tapes rarely recur."""
+LARGEST = 1 << 17
+"""Most elements of a recorded sweep's values: a replay frees few of them before it ends."""
 REMEMBERED = 256
 
 
@@ -64,28 +66,22 @@ def replayed(root: TapeStep, seed: Any, *, keep: bool) -> list[tuple[Accumulatio
             RECORDED_SWEEPS.clear()
         RECORDED_SWEEPS[key] = ONCE
     elif recorded == ONCE:
-        return _quiet().run(_recorded, tape, seed, key, keep)
-    elif callable(recorded):
+        recorded = RECORDED_SWEEPS[key] = _pull_back_of(tape, seed, xp)
+    if callable(recorded):
         RECORDED_SWEEPS[root.plan, xp] = recorded
         return _quiet().run(recorded, root, seed, keep)
     return None
 
 
-def _recorded(tape: WalkedTape, seed: Any, key: Any, keep: bool) -> list[tuple[Accumulation, Any]]:
-    """Return the result of `pull_back`, and record its sweep unless it computes too much."""
-    root, xp = tape.steps[0], key[1]
-    recorder = KernelRecorder(tape.steps, seed, xp)
-    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, show=_no_hooks))
+def _pull_back_of(tape: WalkedTape, seed: Any, xp: Any) -> SweepFunction | int:
+    """Return the pull-back of tapes of this structure; `NEVER` if it computes too much."""
+    on = GraphCalculator(tape.steps, seed, xp)
+    found = dict(pull_back(tape.steps[0], on.seed, keep=True, calculator=on, show=_no_hooks))
+    if on.computed_elements() > LARGEST:
+        return NEVER
     # A leaf may be on the tape by an index alone, which has no derivative.
     leaves = {leaf: found[leaf] for leaf in tape.leaves if leaf in found}
-    RECORDED_SWEEPS[key] = NEVER
-    if recorder.complete and len(leaves) == len(tape.leaves):
-        sweep = sweep_function(tape.steps, leaves, recorder)
-        RECORDED_SWEEPS[key] = RECORDED_SWEEPS[root.plan, xp] = sweep
-    if not keep:
-        for step in tape.steps:
-            step.free()
-    return [(leaf, bar.value) for leaf, bar in leaves.items()]
+    return sweep_function(tape.steps, leaves, on) if len(leaves) == len(tape.leaves) else NEVER
 
 
 class _Quiet(threading.local):

@@ -1,16 +1,18 @@
-"""A recorded sweep as straight-line Python: checks the tape's structure, computes its gradients.
+"""A pull-back as straight-line Python: it checks a tape's structure and computes its gradients.
 
-One generated function does both, without collecting, looking up or looping over steps. Its source
+The generated function checks without collecting, looking up or looping over steps. Its source
 consists of fixed text and numbered names; the objects that the names stand for are its globals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from difflab.eager.recording.tape import Accumulation, TapeStep
-from difflab.eager.sweep.trace import KernelRecorder, RecordedArray
+from difflab.eager.sweep.pulled import GraphCalculator, GraphValue
+from difflab.graph.evaluate import Fold, KernelInterpreter
+from difflab.graph.function import Function
 
 __all__ = ["SweepFunction", "sweep_function"]
 
@@ -19,7 +21,9 @@ SweepFunction = Callable[[TapeStep, Any, bool], "list[tuple[Accumulation, Any]] 
 
 
 def sweep_function(
-    steps: Sequence[TapeStep], leaves: dict[Accumulation, RecordedArray], recorder: KernelRecorder
+    steps: Sequence[TapeStep],
+    leaves: Mapping[Accumulation, GraphValue],
+    calculator: GraphCalculator,
 ) -> SweepFunction:
     """Return the sweep over tapes with the structure of a given tape.
 
@@ -27,20 +31,30 @@ def sweep_function(
     ----------
     steps : sequence
         The steps of the tape, the root first, in the order of the sweep.
-    leaves : dict
+    leaves : mapping
         Its leaves in the order in which the steps reach them, with their cotangents.
-    recorder : KernelRecorder
-        The kernel calls of the sweep over the tape.
+    calculator : GraphCalculator
+        The graph of the cotangents.
     """
     scope: dict[str, Any] = {"Accumulation": Accumulation}
-    results = [bar.name for bar in leaves.values()]
-    lines = [
-        "def sweep(s0, seed, keep):",
-        *_checks(steps, list(leaves), scope),
-        *_computation(recorder, results, scope),
+    bars = [bar.node for bar in leaves.values()]
+    inputs = list(calculator.builder.names)
+    pull = Function.build(calculator.builder, inputs, bars, ["bar"] * len(bars))
+    scope["d"] = [None, *calculator.sources[1:]]
+    reads = {*pull.graph.args.tolist(), *pull.outputs}
+    lines = ["def sweep(s0, seed, keep):", *_checks(steps, list(leaves), scope)]
+    for k, (node, source) in enumerate(zip(pull.input_nodes, calculator.sources, strict=True)):
+        if node in reads:
+            kept = isinstance(source, tuple)
+            where = "s{}.slots[{}]".format(*source) if kept else f"d[{k}]" if k else "seed"
+            lines.append(f" v{node} = {where}")
+    fold = Fold(pull.graph, pull.outputs, KernelInterpreter(calculator.xp))
+    results = [f"(a{leaf}, v{node})" for leaf, node in enumerate(pull.outputs)]
+    lines += [
+        *(f" {line}" for line in fold.statements(scope)),
         " if not keep:",
         *(f"  s{index}.edges = None; s{index}.slots = ()" for index in range(len(steps))),
-        f" return [{', '.join(f'(a{leaf}, {name})' for leaf, name in enumerate(results))}]",
+        f" return [{', '.join(results)}]",
     ]
     code = compile("\n".join(lines), "<difflab.backward>", "exec", dont_inherit=True)
     exec(code, scope)  # noqa: S102 - the source holds only numbers of steps and slots
@@ -86,24 +100,3 @@ def _checks(
         every = ", ".join(names[leaf] for leaf in leaves)
         lines.append(f" if len({{{every}}}) < {len(leaves)}: return")
     return lines
-
-
-def _computation(
-    recorder: KernelRecorder, results: Sequence[str], scope: dict[str, Any]
-) -> list[str]:
-    """Return the statements that read kept values and repeat the calls that `results` need."""
-    scope.update(recorder.constants)
-    needed = set(results)
-    lines: list[str] = []
-    for (row, params, operands), result in reversed(recorder.calls.items()):
-        if result.name in needed:
-            needed.update(operands)
-            kernel = f"k{result.name}"
-            scope[kernel] = row.unbatched_computer(recorder.xp, params)
-            lines.append(f" {result.name} = {kernel}({', '.join(operands)})")
-    lines += [
-        f" {name} = s{index}.slots[{slot}]"
-        for name, (index, slot) in recorder.reads.items()
-        if name in needed
-    ]
-    return lines[::-1]
