@@ -186,8 +186,9 @@ class _Trace(NamedTuple):
 @lru_cache(maxsize=256)
 def _known_function(contents: Contents) -> Function:
     """Return the function of a trace, which holds what the code captured and is dropped."""
-    contents.function = contents.function.function()
-    return contents.function
+    function: Function = contents.function.function()
+    contents.function = function
+    return function
 
 
 @lru_cache(maxsize=256)

@@ -77,7 +77,7 @@ def is_container(value: Any) -> bool:
         value is None
         or isinstance(value, tuple | list)
         or kind in _DICTS
-        or _is_users_dataclass(kind)
+        or _is_users_dataclass(kind)  # type: ignore[arg-type]  # types are hashable
     )
 
 

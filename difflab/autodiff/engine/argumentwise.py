@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from difflab.autodiff.engine.masked import Masked, both, resolved
+from difflab.autodiff.engine.recipe import recorded_rule
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.core.primitive import ByArgument, Transpose
 from difflab.graph.builder import Builder
@@ -107,12 +108,10 @@ def recorded_tangent(
     entry: Callable[..., Any], position: int, params: Params, shapes: ArgumentShapes, shape: Shape
 ) -> Function:
     """Record a tangent map as a function of t, y and the arguments."""
-    builder = Builder()
-    names = ("t", "y", *(f"a{k}" for k in range(len(shapes))))
-    sizes = (shapes[position], shape, *shapes)
-    inputs = [builder.input(name, size) for name, size in zip(names, sizes, strict=True)]
-    y_dot = spread(entry(*(Node(builder, node) for node in inputs), **dict(params)), shape)
-    return Function.build(builder, inputs, [y_dot.id], ["y_dot"])
+    more = dict(params)
+    return recorded_rule(
+        lambda *slots: spread(entry(*slots, **more), shape), (shapes[position], shape, *shapes)
+    )
 
 
 @lru_cache(REMEMBERED)

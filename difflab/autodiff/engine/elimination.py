@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.engine.masked import Masked, accumulate, both
+from difflab.autodiff.engine.recipe import template
 from difflab.autodiff.engine.sweep import Sweep
-from difflab.autodiff.engine.template import template
 from difflab.core.primitive import Elementwise, Select
 from difflab.graph.builder import Builder
 from difflab.graph.ir import FIRST_ROW

@@ -18,9 +18,9 @@ from typing import Any
 from difflab.autodiff.engine.argumentwise import anywhere, recorded_tangent
 from difflab.autodiff.engine.forward import moved_mask, selected_tangent
 from difflab.autodiff.engine.masked import Masked, either, resolved
+from difflab.autodiff.engine.recipe import template
 from difflab.autodiff.engine.series import Series, is_direct, varies
 from difflab.autodiff.engine.sweep import Sweep, spread
-from difflab.autodiff.engine.template import template
 from difflab.core.primitive import (
     ByArgument,
     Custom,
@@ -316,7 +316,7 @@ class _SeriesExpansion:
             found = template(entry, len(args))
             constants = (self._constant(self.builder.constant(*pair)) for pair in found.constants)
             slots = [dot, series, *args, *constants]
-            for primitive, positions in found.steps:
+            for primitive, positions, _ in found.steps:
                 slots.append(self.applied(primitive, (), [slots[k] for k in positions]))
             return slots[found.result]
         shapes = tuple(map(self._shape, args))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff.engine.masked import Masked
-from difflab.autodiff.engine.template import template
+from difflab.autodiff.engine.recipe import template
 from difflab.core.primitive import ByArgument, Custom, LinearMap, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, INPUT, Number
@@ -88,11 +88,11 @@ class Zeros:
         slots = [part.value, y, *args]
         numbers = [*map(self.builder.number, slots), *(value for value, _ in found.constants)]
         if self._value(part.mask) is None:
-            known = [numbers[slot] for slot in found.taken]
+            known = [numbers[slot] for slot in found.reads]
             finite = all(number is not None and math.isfinite(number) for number in known)
         else:
-            finite = all(self._finite[slots[slot]] for slot in found.taken)
-        for row, operands in found.steps:
+            finite = all(self._finite[slots[slot]] for slot in found.reads)
+        for row, operands, _ in found.steps:
             finite = finite and _is_finite(row, [numbers[operand] for operand in operands])
             numbers.append(None)
         return Masked(value, part.mask, part.clean and (finite or value == part.value))

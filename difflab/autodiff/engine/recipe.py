@@ -1,0 +1,178 @@
+"""A derivative rule recorded once: run on values, or appended for every node that applies the row.
+
+Calling a rule's map for each of a million nodes would take most of the time. A map is called
+once, on placeholder inputs, and its operations are stored as steps over numbered slots: t, y,
+the arguments, then the map's constants and results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from difflab.core.devices import in_library_of
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW, Graph, Number, Params, Shape
+from difflab.graph.node import Node
+from difflab.primitives import broadcast
+
+__all__ = ["Recipe", "recipe_of", "recorded_rule", "template"]
+
+RecipeStep = tuple[Primitive, tuple[int, ...], Params]
+Bound = tuple[Callable[..., Any], int, int]
+
+
+class Recipe:
+    """A sequence of row calls over slots: t, y and the arguments, constants, then their results.
+
+    Attributes
+    ----------
+    constants : list
+        Values and names.
+    numbers : list of float
+        The constants as values are computed with.
+    steps : list
+        Rows, the slots of their operands, and their parameters.
+    reads : frozenset of int
+        The slots, t and constants aside, that the result depends on.
+    """
+
+    __slots__ = ("bound", "constants", "inputs", "numbers", "reads", "result", "steps")
+
+    def __init__(
+        self,
+        inputs: int,
+        constants: list[tuple[Number, str | None]],
+        steps: list[RecipeStep],
+        result: int,
+    ) -> None:
+        self.inputs = inputs
+        self.constants = constants
+        # NumPy is faster with a float than with an integer, and gives the same result.
+        self.numbers = [float(value) for value, _ in constants]
+        self.steps = steps
+        self.result = result
+        first = inputs + len(constants)
+        needed = {result}
+        for number in range(len(steps) - 1, -1, -1):
+            if first + number in needed:
+                needed.update(steps[number][1])
+        self.reads = frozenset(slot for slot in needed if 0 < slot < inputs)
+        self.bound: dict[ModuleType | None, list[Any]] = {}
+
+    @property
+    def passes(self) -> bool:
+        """Whether the result is the cotangent t, unchanged."""
+        return self.result == 0
+
+    def on(self, xp: ModuleType | None) -> list[Bound]:
+        """Return the steps with the kernels of an array module; for None, with the rows."""
+        found = self.bound.get(xp)
+        if found is None:
+            found = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
+        return found
+
+    def run(self, slots: list[Any], xp: ModuleType | None) -> Any:
+        """Return the result; `slots` are the inputs."""
+        work = slots + self.numbers
+        append = work.append
+        for function, first, second in self.bound.get(xp) or self.on(xp):
+            if second >= 0:
+                append(function(work[first], work[second]))
+            else:
+                append(function(work[first]) if first >= 0 else function(work))
+        return work[self.result]
+
+    def stamp(self, builder: Builder, t: int, y: int, args: list[int]) -> int:
+        """Append the steps for the cotangent or tangent `t` of node `y`; return the result."""
+        slots = [t, y, *args, *(builder.constant(*pair) for pair in self.constants)]
+        for row, operands, params in self.steps:
+            slots.append(builder.emit(row, [slots[operand] for operand in operands], params))
+        return slots[self.result]
+
+
+def _bound(
+    xp: ModuleType | None, row: Primitive, operands: tuple[int, ...], params: Params
+) -> Bound:
+    """Return a function and its operand slots: two, one and -1, or -1 twice for all."""
+    function = partial(row, **dict(params)) if xp is None else row.unbatched_computer(xp, params)
+    if len(operands) == 2:
+        return function, operands[0], operands[1]
+    if len(operands) == 1:
+        return function, operands[0], -1
+    if not operands and xp is None:  # a constant array
+        return lambda work: in_library_of(work[0], function()), -1, -1
+    return lambda work: function(*[work[operand] for operand in operands]), -1, -1
+
+
+@cache
+def template(rule_map: Callable[..., Any], arity: int) -> Recipe:
+    """Return the recipe of a map ``(t, y, *args) -> t · ∂y/∂arg``, to be appended to graphs."""
+    return recipe_of(recorded_rule(rule_map, ((),) * (arity + 2)))
+
+
+def recorded_rule(
+    rule_map: Callable[..., Node],
+    shapes: Sequence[Shape],
+    known: Mapping[int, float] | None = None,
+    *,
+    simplify: bool = False,
+) -> Function:
+    """Record a map ``(t, y, *args)`` on values of these shapes as a function.
+
+    With `known`, the numbers in some slots, it is simplified, but a factor 0 stays: 0 * inf is nan.
+    """
+    known = known or {}
+    builder = Builder(simplify=simplify or bool(known))
+    builder.annihilates = not known
+    names = ["t", "y", *(f"a{position}" for position in range(len(shapes) - 2))]
+    inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
+    slots = [
+        Node(builder, builder.constant(known[slot]) if slot in known else node)
+        for slot, node in enumerate(inputs)
+    ]
+    return Function.build(builder, inputs, [rule_map(*slots).id], ["bar"])
+
+
+def recipe_of(function: Function, output: int = 0) -> Recipe:
+    """Return an output of a recorded function as a recipe over the function's inputs."""
+    graph = function.graph
+    result = function.outputs[output]
+    arguments = {node: _narrowest(graph, node) for node in range(len(graph))}
+    alive = {result}
+    for node in range(len(graph) - 1, -1, -1):
+        if node in alive:
+            alive.update(arguments[node])
+    slot_of = {node: slot for slot, node in enumerate(function.input_nodes)}
+    constants = [node for node in graph.constants if node in alive]
+    for node in constants:
+        slot_of[node] = len(slot_of)
+    steps: list[RecipeStep] = []
+    for node, (opcode, _) in enumerate(graph.rows()):
+        if opcode >= FIRST_ROW and node in alive:
+            operands = tuple([slot_of[arg] for arg in arguments[node]])
+            slot_of[node] = len(slot_of)
+            params = graph.param_table[graph.param_ids[node]]
+            steps.append((graph.primitives[opcode - FIRST_ROW], operands, params))
+    pairs = [graph.constants[node] for node in constants]
+    return Recipe(len(function.input_nodes), pairs, steps, slot_of[result])
+
+
+def _narrowest(graph: Graph, node: int) -> tuple[int, ...]:
+    """Return the arguments of a node; if its kernel broadcasts, their values before `broadcast`."""
+    arguments = list(graph.arguments(node))
+    row = graph.primitive(node)
+    if row is None or row.shape is not None:
+        return tuple(arguments)
+    for index, arg in enumerate(arguments):
+        if graph.primitive(arg) is broadcast:
+            arguments[index] = graph.arguments(arg)[0]
+            if np.broadcast_shapes(*map(graph.shape, arguments)) != graph.shape(node):
+                arguments[index] = arg
+    return tuple(arguments)
