@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,13 @@ import numpy as np
 from difflab.core.devices import module_of, on_host
 from difflab.core.quantities import shape_text
 from difflab.core.table import Column, Table
-from difflab.eager.recording.mode import MODE
+from difflab.eager.recording.mode import no_grad
 from difflab.eager.recording.tape import Accumulation, TapeStep, history
-from difflab.eager.sweep.backward import pull_back
+from difflab.eager.sweep.backward import Route, pull_back
 from difflab.eager.sweep.values import Calculator
 from difflab.errors import TapeError
+from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
-from difflab.graph.source import NOWHERE, SourceMap
 
 if TYPE_CHECKING:
     from difflab.drawing import Drawing
@@ -121,31 +120,19 @@ class Tape:
     @cached_property
     def gradients(self) -> dict[Edge, Any]:
         """The cotangents of this tensor's sum, before any hooks change them; nothing is freed."""
-        found: dict[Edge, Any] = {}
-
-        def show(step: TapeStep, bar: Any) -> Any:
-            found[step] = bar
-            return bar
-
-        # The sweep shows the cotangents of the steps with hooks.
-        shown = [step for step in self.steps if "pull_back" not in step.plan.params]
-        hooks = [step.hooks for step in shown]
-        enabled, MODE.enabled = MODE.enabled, False
-        try:
-            for step in shown:
-                step.hooks = {0: lambda bar: bar}
-            found |= self._swept(show)
-        finally:
-            MODE.enabled = enabled
-            for step, own in zip(shown, hooks, strict=True):
-                step.hooks = own
-        return found
-
-    def _swept(self, show: Callable[[TapeStep, Any], Any]) -> dict[Edge, Any]:
-        xp = module_of(self.data)
-        seed = xp.ones(self.data.shape, dtype=self.data.dtype)
-        with np.errstate(all="ignore"):
-            found = pull_back(self.root, seed, keep=True, calculator=Calculator(xp), show=show)
+        # The cotangents of a step with several outputs are those of its output steps.
+        shown = {step for step in self.steps if "pull_back" not in step.plan.params}
+        xp, data = module_of(self.data), self.data
+        seed, route = xp.ones(data.shape, dtype=data.dtype), Route(shown, set(), set())
+        with np.errstate(all="ignore"), no_grad():
+            found = pull_back(
+                self.root,
+                seed,
+                keep=True,
+                calculator=Calculator(xp),
+                show=lambda step, bar: bar,
+                route=route,
+            )
         return dict(found)
 
     def draw(self, *, values: bool = True) -> Drawing:
@@ -176,49 +163,18 @@ class Tape:
 
     def _pictured(self) -> tuple[Function, dict[Edge, int]]:
         """Return the tape as a graph to be drawn, and its nodes; unknown operands are constants."""
-        opcode: list[int] = [INPUT] * len(self.leaves)
-        args: list[list[int]] = [[] for _ in self.leaves]
-        constants: dict[int, Any] = {}
-        rows = list(dict.fromkeys(step.plan.row for step in self.steps))
-        code = {row: FIRST_ROW + position for position, row in enumerate(rows)}
-        nodes: dict[Edge, int] = {leaf: node for node, leaf in enumerate(self.leaves)}
-        params = [()] + [tuple(step.plan.params.items()) for step in self.steps]
-        param_ids = [0] * len(self.leaves)
-        for position, step in enumerate(self.steps, 1):
-            operands = []
-            for place, edge in enumerate(step.edges or ()):
-                if edge is None:
-                    constants[len(opcode)] = _constant(step, place)
-                    operands.append(len(opcode))
-                    opcode.append(CONSTANT)
-                    args.append([])
-                    param_ids.append(0)
-                else:
-                    operands.append(nodes[edge])
-            nodes[step] = len(opcode)
-            opcode.append(code[step.plan.row])
-            args.append(operands)
-            param_ids.append(position)
-        starts = np.cumsum([0, *map(len, args)])
-        names = {nodes[leaf]: self.names[leaf] for leaf in self.leaves}
-        labels = {nodes[step]: self.names[step] for step in self.steps}
-        graph = Graph(
-            np.array(opcode, dtype=np.int16),
-            starts,
-            np.array([arg for each in args for arg in each], dtype=np.int32),
-            np.array(param_ids, dtype=np.int32),
-            np.zeros(len(opcode), dtype=np.int32),
-            np.full(len(opcode), NOWHERE, dtype=np.int64),
-            tuple(rows),
-            tuple(params),
-            (self.data.shape,),
-            constants,
-            names,
-            SourceMap(),
-            labels,
-        )
-        outputs = (nodes[self.root],)
-        return Function(graph, tuple(range(len(self.leaves))), outputs, ("y",)), nodes
+        builder = Builder()
+        nodes: dict[Edge, int] = {leaf: builder.input(self.names[leaf]) for leaf in self.leaves}
+        for step in self.steps:
+            operands = [
+                builder.constant(*_constant(step, place)) if edge is None else nodes[edge]
+                for place, edge in enumerate(step.edges or ())
+            ]
+            params = tuple(step.plan.params.items())
+            nodes[step] = builder.append(step.plan.row, operands, params)
+            builder.labels[nodes[step]] = self.names[step]
+        inputs = list(builder.names)
+        return Function.build(builder, inputs, [nodes[self.root]], ["y"]), nodes
 
     def table(self) -> str:
         """Return the leaves and the operations as text, with their values and gradients."""

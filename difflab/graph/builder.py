@@ -239,6 +239,12 @@ class Builder:
                 self.reducible[node] = 1
         return node
 
+    def append(self, primitive: Primitive, args: Sequence[int], params: Params = ()) -> int:
+        """Append an operation as it is, also if it exists, on values of unknown shapes."""
+        node = self._append(self._opcode(primitive), tuple(args), 0, None)
+        self.param_ids[node] = self._param_id(params)
+        return node
+
     def emit_simplified(
         self, primitive: Primitive, args: Sequence[int], params: Params = ()
     ) -> int:
