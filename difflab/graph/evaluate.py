@@ -143,10 +143,11 @@ class Fold:
         step: Callable[[Sequence[Any]], list[Any]] = names["step"]
         return step
 
-    def statements(self, names: dict[str, Any]) -> list[str]:
+    def statements(self, names: dict[str, Any], *, frees: bool = True) -> list[str]:
         """Return the statements that compute the variable ``v3`` of node 3 from those of inputs.
 
-        Constants and operations become globals of the code, in `names`.
+        Constants and operations become globals of the code, in `names`. Without `frees` arrays are
+        kept until the end.
         """
         values, rows = self._prepared
         scalar = self._graph.scalars().tolist()
@@ -158,7 +159,7 @@ class Fold:
             name = f"o{opcode}_{self._param_ids[node]}"
             if name not in names:
                 names[name] = self._bound(opcode - FIRST_ROW, self._param_ids[node])
-            ended = {arg for arg in args if self._dying[arg] == node and not scalar[arg]}
+            ended = {arg for arg in args if frees and self._dying[arg] == node and not scalar[arg]}
             freed = "".join(
                 f"; v{arg} = None" for arg in sorted(ended - self._graph.constants.keys())
             )

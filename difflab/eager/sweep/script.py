@@ -12,7 +12,6 @@ from typing import Any
 from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.pulled import GraphCalculator, GraphValue
 from difflab.graph.evaluate import Fold, KernelInterpreter
-from difflab.graph.function import Function
 
 __all__ = ["SweepFunction", "sweep_function"]
 
@@ -37,21 +36,19 @@ def sweep_function(
         The graph of the cotangents.
     """
     scope: dict[str, Any] = {"Accumulation": Accumulation}
-    bars = [bar.node for bar in leaves.values()]
-    inputs = list(calculator.builder.names)
-    pull = Function.build(calculator.builder, inputs, bars, ["bar"] * len(bars))
+    graph, bars = calculator.builder.graph().pruned([bar.node for bar in leaves.values()])
     scope["d"] = [None, *calculator.sources[1:]]
-    reads = {*pull.graph.args.tolist(), *pull.outputs}
+    reads = {*graph.args.tolist(), *bars}
     lines = ["def sweep(s0, seed, keep):", *_checks(steps, list(leaves), scope)]
-    for k, (node, source) in enumerate(zip(pull.input_nodes, calculator.sources, strict=True)):
+    for k, (node, source) in enumerate(zip(graph.names, calculator.sources, strict=True)):
         if node in reads:
             kept = isinstance(source, tuple)
             where = "s{}.slots[{}]".format(*source) if kept else f"d[{k}]" if k else "seed"
             lines.append(f" v{node} = {where}")
-    fold = Fold(pull.graph, pull.outputs, KernelInterpreter(calculator.xp))
-    results = [f"(a{leaf}, v{node})" for leaf, node in enumerate(pull.outputs)]
+    fold = Fold(graph, bars, KernelInterpreter(calculator.xp))
+    results = [f"(a{leaf}, v{node})" for leaf, node in enumerate(bars)]
     lines += [
-        *(f" {line}" for line in fold.statements(scope)),
+        *(f" {line}" for line in fold.statements(scope, frees=False)),
         " if not keep:",
         *(f"  s{index}.edges = None; s{index}.slots = ()" for index in range(len(steps))),
         f" return [{', '.join(results)}]",
