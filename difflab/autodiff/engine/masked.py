@@ -10,13 +10,13 @@ Values are those of a `DerivativeWriter`: nodes for a graph's `Builder`, arrays 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import add, logical_and, logical_or, scatter, where
+from difflab.primitives import add, logical_and, logical_or, multiply, not_equal, scatter, where
 
-__all__ = ["DerivativeWriter", "Masked", "accumulate", "both", "either", "resolved"]
+__all__ = ["DerivativeWriter", "Masked", "accumulate", "both", "either", "moved", "resolved"]
 
 V = Any
 """A node's number in a graph, or a value."""
@@ -61,6 +61,19 @@ def resolved(writer: DerivativeWriter, part: Masked) -> V:
     if part.mask is None or part.clean:
         return part.value
     return writer.emit(where, (part.mask, part.value, writer.constant(0)))
+
+
+def moved(writer: DerivativeWriter, part: Masked, move: Callable[[V], V], *, final: bool) -> Masked:
+    """Apply a linear map that may mix elements to a derivative, and to its mask unless it is final.
+
+    What the mask excludes is made zero before; the mask of the result is where any element that
+    counts goes.
+    """
+    value = move(resolved(writer, part))
+    if part.mask is None or final:
+        return Masked(value)
+    counts = move(writer.emit(multiply, (part.mask, writer.constant(1))))
+    return Masked(value, writer.emit(not_equal, (counts, writer.constant(0))), clean=True)
 
 
 def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:

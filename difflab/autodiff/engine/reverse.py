@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.engine.argumentwise import pulled
 from difflab.autodiff.engine.custom import pulled_all
-from difflab.autodiff.engine.masked import Masked, accumulate, both, resolved
+from difflab.autodiff.engine.masked import Masked, accumulate, both, moved, resolved
 from difflab.autodiff.engine.sweep import Sweep, filled, spread
 from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select, Shapes
 from difflab.graph.ir import FIRST_ROW, INPUT
@@ -148,22 +148,16 @@ def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
 
 
 def _transposed(sweep: Sweep, number: int, position: int, shapes: Shapes, y_bar: Masked) -> Masked:
-    """Send a cotangent through the transpose of a linear primitive, which may mix its numbers.
-
-    What the mask excludes is therefore made zero before; the mask of what comes out is where
-    any number that counts went in.
-    """
+    """Send a cotangent through the transpose of a linear primitive."""
     rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
     assert isinstance(rule, LinearMap)
     transpose, params = rule.transpose, sweep.graph.params(number)
     shape = sweep.graph.shape(number)
 
-    def moved(bar: Node) -> Node:
-        transposed: Node = transpose(spread(bar, shape), position, shapes, **params)
-        return transposed
+    def move(bar: int) -> int:
+        transposed: Node = transpose(spread(sweep.node(bar), shape), position, shapes, **params)
+        return transposed.id
 
-    bar = moved(sweep.node(resolved(sweep.builder, y_bar))).id
     arg = sweep.all_args[sweep.starts[number] + position]
-    if y_bar.mask is None or (sweep.resolves and sweep.opcode[arg] == INPUT):
-        return Masked(bar)
-    return Masked(bar, (moved(sweep.node(y_bar.mask) * 1) != 0).id, clean=True)
+    final = sweep.resolves and sweep.opcode[arg] == INPUT
+    return moved(sweep.builder, y_bar, move, final=final)

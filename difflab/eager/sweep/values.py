@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.engine.masked import Masked, accumulate
+from difflab.autodiff.engine.masked import Masked, accumulate, moved
 from difflab.core.devices import module_of
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.rows import cast, reached, widened
 from difflab.eager.recording.tape import TapeStep
 from difflab.graph.ir import Shape
-from difflab.primitives import add, broadcast, multiply, not_equal, scatter, where
+from difflab.primitives import add, broadcast, scatter, where
 
 __all__ = ["Calculator", "Scattered", "TensorCalculator"]
 
@@ -178,10 +178,9 @@ class Calculator:
         self, value: Any, mask: Any, move: Callable[[Any], Any], *, final: bool
     ) -> tuple[Any, Any]:
         """Apply a linear map of arrays to a cotangent, and to its mask unless it is `final`."""
-        bar = move(self.masked(value, mask))
-        if mask is None or final:
-            return bar, None
-        return bar, self.emit(not_equal, (move(self.emit(multiply, (mask, 1.0))), 0))
+        part = Masked(self.masked(value, mask), mask, clean=True)
+        found, live, _ = moved(self, part, move, final=final)
+        return found, live
 
     def unbroadcast(self, value: Any, mask: Any, shape: Shape, *, final: bool) -> tuple[Any, Any]:
         """Sum a cotangent over the axes along which an operand of `shape` was repeated."""
