@@ -9,6 +9,7 @@ import pytest
 
 import difflab as dl
 from difflab.eager.checkpoints.revolve import forward_steps
+from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import InputError, TapeError
 from difflab.testing import check_gradient
@@ -548,3 +549,36 @@ def test_a_checkpoint_of_a_tensor_that_reads_a_traced_value_keeps_its_gradient()
     dl.grad(product)(x, y).backward()
     np.testing.assert_allclose(x.grad.numpy(), -np.sin(0.3) * np.sin(0.7), rtol=1e-14)
     np.testing.assert_allclose(y.grad.numpy(), np.cos(0.3) * np.cos(0.7), rtol=1e-14)
+
+
+def test_a_chain_notices_a_step_that_is_another_one_when_it_is_run_again():
+    draw = np.random.default_rng(1)
+    y = dl.checkpoint_chain(lambda k, x: np.sin(x) * draw.normal(), leaf(0.4), 9, snapshots=2)
+    with pytest.raises(TapeError, match="different result when it was run again"):
+        y.backward()
+
+
+def test_second_derivatives_run_checkpoints_inside_others_once_more():
+    runs = []
+
+    def inner(x):
+        runs.append("inner")
+        return np.sin(x)
+
+    def outer(x):
+        runs.append("outer")
+        return np.exp(dl.checkpoint(inner, x))
+
+    x = leaf(0.7)
+    y = dl.checkpoint(outer, x)
+    y.backward(create_graph=True)
+    assert runs == ["outer", "inner", "outer", "inner"]
+    slope, x.grad = x.grad, None
+    slope.backward()
+    # y'' = exp(sin x) (cos² x - sin x), by hand.
+    assert x.grad.item() == pytest.approx(np.exp(np.sin(0.7)) * (np.cos(0.7) ** 2 - np.sin(0.7)))
+    y = dl.checkpoint(outer, leaf(0.7))
+    assert not MODE.recorded_again
+    runs.clear()
+    y.backward()
+    assert runs == ["outer", "inner", "inner"]  # memory is saved again

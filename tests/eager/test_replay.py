@@ -13,6 +13,7 @@ import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.plan import BackwardPlan
 from difflab.eager.sweep import pulled, replay
+from difflab.eager.sweep.backward import pull_back
 from difflab.eager.tensors import tensor as tensors
 from difflab.errors import TapeError
 from difflab.primitives import negative
@@ -347,6 +348,33 @@ def test_types_are_part_of_the_structure() -> None:
             x = dl.tensor([1.0, 2.0], requires_grad=True, dtype=kind)
             np.sum(x * np.array([3.0, 4.0])).backward()
             assert x.grad.dtype == kind
+
+
+def test_numbers_of_a_rule_take_part_in_the_dtype_of_a_replay() -> None:
+    """A number is no float64: it would widen float32, and round otherwise."""
+    values = np.linspace(0.1, 1.7, 7, dtype=np.float32)
+    runs = []
+    for _ in range(3):
+        x = dl.tensor(values, requires_grad=True)
+        np.sum(np.log10(x) * np.exp2(x)).backward()
+        runs.append(x.grad.numpy())
+        assert x.grad.dtype == np.float32
+    assert np.array_equal(runs[0], runs[2])
+
+
+def test_the_pull_back_of_a_tape_has_no_broadcasts_that_kernels_make() -> None:
+    x, b = dl.tensor(np.ones((2, 3)), requires_grad=True), dl.tensor(np.ones(3), requires_grad=True)
+    root = np.sum((x + b) * b).grad_fn
+    tape = replay._walk(root)
+    seed = np.float64(1.0)
+    on = pulled.GraphCalculator(tape.steps, seed, np)
+    show = lambda step, bar: bar  # noqa: E731
+    found = dict(pull_back(root, on.seed, keep=True, calculator=on, show=show))
+    rows = [on.builder.primitive(node) for node in range(len(on.builder))]
+    # The seed is repeated over (2, 3) once: it is a cotangent itself, but no factor of a product.
+    assert [row.name for row in rows if row is not None].count("broadcast") == 1
+    shapes = {on.builder.shape(bar.node) for bar in found.values()}
+    assert shapes == {(2, 3), (3,)}
 
 
 @pytest.mark.parametrize("name", ["cholesky", "cofactor", "det", "inv", "logdet"])
