@@ -493,3 +493,29 @@ def test_a_call_leaves_nothing_to_the_garbage_collector() -> None:
     finally:
         if enabled:
             gc.enable()
+
+
+def test_recordings_of_one_line_are_told_apart_by_their_arguments() -> None:
+    """The operations and the lines are the same; what they are applied to is not."""
+    chosen = 0
+    slope = dl.grad(lambda x, y: np.sin((x, y)[chosen]) * y, argnums=(0, 1))
+    found = []
+    for chosen in (0, 1, 0):  # noqa: B007  # read by the function
+        found += [slope(0.3, 0.7)]
+    s, c = np.sin(0.3), np.cos(0.3)
+    other = [0.0, np.cos(0.7) * 0.7 + np.sin(0.7)]
+    for one, wanted in zip(found, ([c * 0.7, s], other, [c * 0.7, s]), strict=True):
+        assert one == pytest.approx(wanted, rel=1e-14)
+
+
+def test_recordings_of_one_line_are_told_apart_by_their_parameters() -> None:
+    axis = 0
+
+    def product(x):
+        return np.sum(np.sum(x, axis=0) * np.sum(x * x, axis=1) * np.sum(x * x * x, axis=axis))
+
+    x = np.array([[0.3, 0.7], [1.1, -0.4]])
+    steps = 1e-30j * np.eye(4).reshape(4, 2, 2)  # complex steps of NumPy's own values
+    for axis in (0, 1, 0):  # noqa: B007  # read by the function
+        wanted = np.array([product(x + step).imag / 1e-30 for step in steps]).reshape(2, 2)
+        np.testing.assert_allclose(dl.grad(product)(x), wanted, rtol=1e-13)

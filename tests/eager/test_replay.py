@@ -371,8 +371,11 @@ def test_the_pull_back_of_a_tape_has_no_broadcasts_that_kernels_make() -> None:
     show = lambda step, bar: bar  # noqa: E731
     found = dict(pull_back(root, on.seed, keep=True, calculator=on, show=show))
     rows = [on.builder.primitive(node) for node in range(len(on.builder))]
-    # The seed is repeated over (2, 3) once: it is a cotangent itself, but no factor of a product.
+    # The seed is repeated over (2, 3); the product with x + b, of that shape, repeats it itself.
     assert [row.name for row in rows if row is not None].count("broadcast") == 1
+    products = [node for node, row in enumerate(rows) if row is not None and row.name == "multiply"]
+    seeds = {on.builder.shape(on.builder.arguments(node)[0]) for node in products}
+    assert seeds == {(2, 3), (1, 1)}
     shapes = {on.builder.shape(bar.node) for bar in found.values()}
     assert shapes == {(2, 3), (3,)}
 
