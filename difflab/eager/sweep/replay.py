@@ -1,7 +1,7 @@
-"""Recorded sweeps, for tapes that are built the same way again and again, as in a training loop.
+"""Pull-backs of tapes that are built the same way again and again, as in a training loop.
 
-At the second `backward` over tapes of one structure, the kernel calls of the reverse sweep are
-recorded; from then on they are repeated, without the decisions of the sweep.
+At the second `backward` over tapes of one structure, the reverse sweep is run on the nodes of a
+graph; from then on the code of this graph is run, without the decisions of the sweep.
 """
 
 from __future__ import annotations
@@ -141,5 +141,5 @@ def _walk(root: TapeStep) -> WalkedTape | None:
 
 
 def _no_hooks(step: TapeStep, bar: Any) -> Any:
-    """Return the cotangent: a recorded sweep has no hooks and no retained gradients."""
+    """Return the cotangent: no step has hooks or a retained gradient."""
     return bar
