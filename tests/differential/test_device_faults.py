@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from difflab.eager.recording import plan, rows
+from difflab.autodiff.engine import recipe
+from difflab.eager.recording import rows
 from difflab.errors import DifflabError
 from difflab.graph import interpreters
 from tests.differential.devices import FAMILY
@@ -16,7 +17,7 @@ from tests.differential.search import drawn
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
     [
-        (plan, "in_library_of", lambda value, array: array),
+        (recipe, "in_library_of", lambda value, array: array),
         (interpreters, "_home", lambda carriers: None),
         (rows, "sent_to", lambda home, array: array),
     ],
