@@ -6,13 +6,15 @@ import weakref
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import count as counter
-from typing import Any
-
-from numpy import float64
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from difflab.core.worker import Worker
-from difflab.methods.protocol import Estimate, Problem, Size
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+    from difflab.methods.protocol import Estimate, Problem, Size
 
 __all__ = ["MethodProcess", "PreparedFacts", "ProcessDerivative"]
 
