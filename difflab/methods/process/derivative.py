@@ -110,6 +110,11 @@ class ProcessDerivative:
         seconds: float = self._ask("elapsed", x, repeats)
         return seconds
 
+    def form(self, x: NDArray[float64]) -> str:
+        """Return the call that is timed, as its users write it; empty for the usual one."""
+        form: str = self._ask("form", x)
+        return form
+
     def peak_bytes(self, x: NDArray[float64]) -> int:
         """Return the bytes that one call allocates at its peak."""
         peak: int = self._ask("peak", x)
