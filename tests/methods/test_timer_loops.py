@@ -79,7 +79,6 @@ def test_tuples_of_results_are_written_to_tuples() -> None:
     [
         ("casadi", "Function.buffer()"),
         ("jax", "jit(f)(x) under enable_x64"),
-        ("heyoka", "cfunc(x, outputs=result)"),
     ],
 )
 def test_peers_are_called_by_their_fastest_call(name: str, form: str) -> None:
