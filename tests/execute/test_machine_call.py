@@ -11,6 +11,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -141,6 +143,12 @@ POSITIONAL: dict[str, Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "a batch": lambda: ((np.array([2.0, 3.0]), 5.0), {}),
     "lists": lambda: (([2.0, 3.0], [5.0, 6.0]), {}),
     "a subclass": lambda: ((Real(2.0), 5.0), {}),
+    "decimals": lambda: ((Decimal("2.5"), 5.0), {}),
+    "fractions": lambda: ((Fraction(5, 2), 5.0), {}),
+    "long doubles": lambda: ((np.longdouble(2.5), 5.0), {}),
+    "halves": lambda: ((np.float16(2.5), 5.0), {}),
+    "a masked number": lambda: ((np.ma.masked, 5.0), {}),
+    "a masked array": lambda: ((np.ma.array(2.0), 5.0), {}),
     "complex": lambda: ((2j, 5.0), {}),
     "text": lambda: (("2.0", 5.0), {}),
     "None": lambda: ((2.0, None), {}),
@@ -315,6 +323,36 @@ def test_results_in_given_memory(target: str) -> None:
     slope = compile(dl.gradient(dl.parse(SEED)), target, packed=True)
     assert slope(point, out=point) is point  # the memory of the argument itself
     np.testing.assert_allclose(point, SLOPE, rtol=1e-15)
+
+
+@pytest.mark.parametrize("target", ["native", "auto", "python", "numpy"])
+def test_memory_for_results_that_inputs_share(target: str) -> None:
+    # The arguments are read before a result is written.
+    gradient = compile(dl.gradient(dl.parse(SEED)), target, packed=True)
+    whole = np.array([2.0, 5.0, 0.0])
+    assert gradient(whole[:2], out=whole[:2]).base is whole
+    np.testing.assert_array_equal(whole, [*SLOPE, 0.0])
+    whole[:2] = 2.0, 5.0
+    gradient(whole[:2], out=whole[1:])
+    np.testing.assert_array_equal(whole, [2.0, *SLOPE])
+    n = 30  # read where it is, not copied
+    x = np.linspace(0.1, 1.0, n + 1)
+    vectors = dl.gradient(dl.parse(f"x: [{n}]\nsum(sin(x)*exp(x))"))
+    fast = compile(vectors, "auto" if target == "python" else target, packed=True)
+    expected = np.cos(x[:n]) * np.exp(x[:n]) + np.sin(x[:n]) * np.exp(x[:n])
+    fast(x[:n], out=x[1:])
+    np.testing.assert_allclose(x[1:], expected, rtol=1e-14)
+
+
+@machine
+def test_memory_of_subclasses_of_arrays() -> None:
+    fast = seed(packed=True)
+    out = np.zeros(()).view(Array), np.zeros(2).view(Array)
+    calls = passed_on(fast)
+    found = fast(np.array([2.0, 5.0]), out=out)
+    assert found is out
+    assert calls
+    np.testing.assert_array_equal(out[1], SLOPE)
 
 
 def test_an_input_named_out_is_an_input() -> None:
