@@ -42,8 +42,9 @@ def _difflab(case: Case) -> Ready:
     if case.points > 1:
         batch = dl.compile(fast.function, "native")
         columns = [np.ascontiguousarray(column) for column in x.T]
-        call = LoopCall("fast(x1, x2)", lambda: batch(*columns))
-        return Ready(call, lambda: np.column_stack(call()))
+        result = batch(*columns)
+        call = LoopCall("fast(x1, x2, out=result)", lambda: batch(*columns, out=result))
+        return Ready(call, lambda: np.column_stack(result))
     loop = into_memory(fast, x) or LoopCall("fast(x)", lambda: fast(x))
     return Ready(loop, lambda: _flat(loop()))
 

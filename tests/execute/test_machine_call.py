@@ -355,6 +355,54 @@ def test_memory_of_subclasses_of_arrays() -> None:
     np.testing.assert_array_equal(out[1], SLOPE)
 
 
+@pytest.mark.parametrize("target", ["native", "auto", "numpy"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("n", [5, 20_000])
+def test_batches_in_the_memory_of_an_earlier_call(n: int, packed: bool, target: str) -> None:
+    fast = compile(dl.value_and_gradient(dl.parse(SEED)), target, packed=packed)
+    draw = np.random.default_rng(n)
+    points, others = draw.uniform(0.5, 3.0, (2, n, 2))
+    given = [[x] if packed else list(np.ascontiguousarray(x.T)) for x in (points, others)]
+    value, gradient = out = fast(*given[0])
+    expected = bits(fast(*given[1]))
+    assert fast(*given[1], out=out) is out
+    assert bits((value, gradient)) == expected
+    rows = np.empty(n), np.empty((n, 2))  # in C's order
+    fast(*given[1], out=rows)
+    assert bits(rows) == expected
+
+
+@machine
+def test_batches_are_written_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = seed()
+    x, y = np.random.default_rng(1).uniform(0.5, 3.0, (2, 20_000))
+    out = fast(x, y)
+
+    def copied(*_: Any) -> Any:
+        raise AssertionError("the results were copied")
+
+    monkeypatch.setattr("difflab.execute.compiled.written", copied)
+    fast(y, x, out=out)
+    assert bits(out) == bits(fast(y, x))
+    for memory in (
+        (out[0], np.empty((20_000, 2))),  # rows
+        (x, out[1]),  # an input
+        (out[1][:, 0], out[1]),  # another result
+        (out[0][::2], out[1]),
+    ):
+        with pytest.raises(AssertionError, match="copied"):
+            fast(x, y, out=memory)
+
+
+@pytest.mark.parametrize("target", ["native", "numpy"])
+def test_batches_in_memory_that_inputs_share(target: str) -> None:
+    fast = compile(dl.gradient(dl.parse(SEED)), target)
+    memory = np.random.default_rng(2).uniform(0.5, 3.0, (3, 20_000))
+    x, y = memory[:2].copy()
+    fast(memory[0], memory[1], out=memory[1:].T)
+    assert bits(memory[1:].T) == bits(fast(x, y))
+
+
 def test_an_input_named_out_is_an_input() -> None:
     for target in ("native", "python", "numpy"):
         fast = compile(dl.parse("2*out"), target)
