@@ -65,9 +65,9 @@ def tables(
 def _forms(rows: Sequence[SweepRow], name: str) -> list[Part]:
     """Return which call was timed of each contender that has a faster one than the usual."""
     found = dict.fromkeys(
-        f"{clean(str(row[name]))} is called by {clean(str(row['call_form']))}"
+        f"{clean(str(row[name]))} is called by {clean(str(row.get('call_form')))}"
         for row in rows
-        if row["call_form"]
+        if row.get("call_form")
     )
     return ["\n".join(found)] if found else []
 
