@@ -53,6 +53,11 @@ BENCHMARKS = {
             "Calls of jit, scans, forward mode and checkpointed memory beside JAX and PyTorch.",
             "benchmarks.graphs.bench",
         ),
+        Benchmark(
+            "points",
+            "Scalar code at one point, by the fastest call of difflab, CasADi and heyoka.",
+            "benchmarks.points.bench",
+        ),
     )
 }
 """The benchmarks that are sweeps; ``gpu`` is one measurement."""
@@ -181,7 +186,7 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "adbench": adbench,
     "gradbench": gradbench,
     "graders": graders,
-    "graphs": standard_command(BENCHMARKS["graphs"]),
+    **{name: standard_command(BENCHMARKS[name]) for name in ("graphs", "points")},
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, help=BENCHMARKS[_name].summary)(writes(_command))

@@ -52,6 +52,7 @@ LAYOUT = provenance.layout(
         "operations": int,
         "prepare_seconds": float,
         "call_seconds": float,
+        "call_form": str,
     },
     key=("inputs", "outputs", "method"),
 )

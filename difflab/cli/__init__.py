@@ -1,7 +1,7 @@
 """The command ``difflab``: arguments, output and exit codes, without mathematics.
 
 Importing this package loads nothing else: `main` loads typer and the commands, and a command
-loads its dependencies when it runs.
+loads its dependencies when it runs. Only SymPy's process starts before.
 """
 
 from __future__ import annotations
@@ -38,8 +38,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     atexit.register(gc.freeze)
     _occupy_streams()
     with _quiet_interrupt():
+        _begin(sys.argv[1:] if arguments is None else arguments)
         from difflab.cli.app import run
     sys.exit(run(arguments))
+
+
+def _begin(arguments: Sequence[str]) -> None:
+    """Start SymPy's process if a comparison is asked for, before this process loads its modules.
+
+    SymPy takes longest to load. A comparison of other methods starts what it needs itself.
+    """
+    asked = [text.partition("=")[0] for text in arguments]
+    if asked[:1] == ["compare"] and {"-h", "--help", "--methods"}.isdisjoint(asked):
+        from difflab.methods.registry import begin
+
+        begin()
 
 
 @contextmanager

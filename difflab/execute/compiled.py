@@ -80,9 +80,11 @@ def compile(
     Compiled
         A callable with the signature of `f`. At one point scalars are Python floats. For a
         batch the arrays have the shapes that `f` returns, stored with the batch axis
-        contiguous: ``gradient[:, 0]`` is contiguous. The keyword ``out`` takes C-contiguous
-        arrays of the results' shapes and dtypes, in the structure that the call returns, writes
-        the results there and returns them, unless an input is called ``out``.
+        contiguous: ``gradient[:, 0]`` is contiguous. The keyword ``out`` takes arrays of the
+        results' shapes and dtypes, C-contiguous or stored as results are, in the structure that
+        the call returns, writes the results there and returns them, unless an input is called
+        ``out``. Results of an earlier call are such arrays; machine code writes a batch to those
+        without a copy.
 
     Raises
     ------
@@ -251,6 +253,9 @@ class Compiled(PointCalls):
         if kwargs and "out" in kwargs and "out" not in self.function.inputs:
             named = dict(kwargs)
             out = named.pop("out")
+            batch = None if named or out is None else common_shape(args, self.dtype)
+            if batch is not None and len(args) == self._numbers and self._filled(args, batch, out):
+                return out
             results = self(*args, **named)
             return results if out is None else written(results, out)
         plain = len(args) == self._numbers and not kwargs
@@ -344,6 +349,11 @@ class PackedCompiled(Compiled):
     def general(self, points: Any, out: Any = None) -> Any:
         """Return the outputs at packed points of any dtype or sequence type."""
         if out is not None:
+            plain = type(points) is np.ndarray and points.ndim == 2 and points.dtype == FLOAT
+            if plain and points.shape[1] == self.function.n:
+                parts = self._schedule.function.split(points)
+                if self._filled(parts, points.shape[:1], out):
+                    return out
             return written(self(points), out)
         if self._on_device([points], ["points"]):
             return self._packed_on_device(points)

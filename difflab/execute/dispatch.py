@@ -220,6 +220,20 @@ class TargetDispatch(VectorcallBase):
         results = self._numpy(values, batch, whole)
         return [plain_number(result) for result in results] if batch == () else results
 
+    def _filled(self, values: Sequence[Any], batch: Shape, out: Any) -> bool:
+        """Compute a batch in given arrays, if machine code can write to them; whether it has."""
+        if self.dtype != FLOAT or len(batch) != 1 or self.function.structure is not None:
+            return False
+        arrays = out if type(out) is tuple else (out,)
+        outputs = len(self.function.outputs)
+        if len(arrays) != outputs or (type(out) is tuple) is (outputs == 1):
+            return False
+        if self._choice.device or self._choice.exact is not None:
+            return False
+        if self._chosen(batch[0]) != "native" or self._native is None:
+            return False
+        return self._native.filled(values, batch, arrays)
+
     def rows(self, points: NDArray[np.float64], whole: int, out: NDArray[np.float64]) -> None:
         """Write the outputs at some of the points of a batch of `whole` points to rows.
 

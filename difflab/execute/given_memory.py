@@ -21,8 +21,8 @@ def written(results: Any, out: Any) -> Any:
     Raises
     ------
     InputError
-        The arrays have another structure, or one of them has another shape or dtype, is not
-        contiguous in C's order, or is read-only.
+        The arrays have another structure, or one of them has another shape or dtype, is read-only,
+        or is contiguous neither in C's order nor as the result is.
     UnsupportedError
         The results are no numbers: the function was called with tensors, nodes of a graph, or
         arrays of another library.
@@ -89,7 +89,7 @@ def _check(array: Any, value: np.ndarray[Any, Any], name: str) -> None:
         raise InputError(
             f"{name} has the dtype {array.dtype.str}, and the result {value.dtype.str}", hint=hint
         )
-    if not array.flags.c_contiguous:
+    if not array.flags.c_contiguous and array.strides != value.strides:
         raise InputError(f"{name} is not contiguous in C's order", hint=hint)
     if not array.flags.writeable:
         raise InputError(f"{name} is read-only", hint=hint)

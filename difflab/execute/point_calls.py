@@ -84,6 +84,28 @@ class PointCalls(TargetDispatch):
         else:
             self._install(code(self))
 
+    def go_over(self) -> int | None:
+        """Let machine code take the calls at one point now, if it would after more calls.
+
+        Returns
+        -------
+        int or None
+            The number of calls after which it would; None if it never does.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> dl.compile(dl.parse("x*sin(y)"), target="python").go_over() is None
+        True
+        """
+        if self.dtype != FLOAT or layouts() is None:
+            return None
+        own = self._computes_by_machine_code
+        calls = FEWEST_CALLS if own else self._pays_off
+        if calls and "_machine_call" not in vars(self):
+            self._install(self._own_code() if own else self._same_code())
+        return calls if "_machine_call" in vars(self) else None
+
     @property
     def _pays_off(self) -> int:
         """The number of calls of Python code after which it is replaced; 0 if it is not."""

@@ -447,6 +447,7 @@ def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> di
                 row,
                 message=cost.noted(row.message),
                 call_seconds=cost.seconds,
+                call_form=cost.form,
                 samples=cost.samples,
                 peak_bytes=cost.peak_bytes,
             )

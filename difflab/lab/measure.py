@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
@@ -24,7 +24,7 @@ from difflab.lab.sampling import BUDGET, QUICK, TimeSampler, spread
 from difflab.lab.sweep import Cell
 from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem
-from difflab.methods.timer import Stopwatch, elapsed, peak_of
+from difflab.methods.timer import LoopCall, Stopwatch, elapsed, in_loop, peak_of
 
 __all__ = [
     "FIRST_CALL",
@@ -71,11 +71,14 @@ class CallCost:
         The peak memory that one call allocates; None if it was not measured.
     first : bool
         Whether the only sample is the first call, since another one would take too long.
+    form : str
+        The call that was timed, as its users write it; empty for the usual one.
     """
 
     samples: tuple[float, ...]
     peak_bytes: int | None
     first: bool = False
+    form: str = ""
 
     def noted(self, message: object = "") -> str:
         """Return the message of a row, and `FIRST_CALL` if that has to be said of the time."""
@@ -90,6 +93,7 @@ class CallCost:
         """Return the columns of a benchmark's row, whose message was `message`."""
         return {
             "call_seconds": self.seconds,
+            "call_form": self.form,
             "message": self.noted(message),
             "repetitions": len(self.samples),
             "spread": spread(self.samples),
@@ -127,6 +131,8 @@ def prepare(
 class MethodCall:
     """A prepared derivative at a point, and the remaining time of its method.
 
+    What is timed is its fastest call, that of a loop (`difflab.methods.timer.in_loop`).
+
     Attributes
     ----------
     prepared : Prepared
@@ -144,6 +150,18 @@ class MethodCall:
     deadline: Deadline = field(default_factory=lambda: Deadline(math.inf))
     first: float | None = None
 
+    @cached_property
+    def _loop(self) -> LoopCall:
+        return in_loop(self.prepared, self.x)
+
+    @property
+    def form(self) -> str:
+        """The call that is timed, as its users write it; empty for the usual one."""
+        if isinstance(self.prepared, SelfMeasured):
+            form = getattr(self.prepared, "form", None)
+            return "" if form is None else str(form(self.x))
+        return self._loop.form
+
     @property
     def is_long(self) -> bool:
         """Whether another measurement would exceed the deadline."""
@@ -154,7 +172,7 @@ class MethodCall:
         with self.deadline:
             if isinstance(self.prepared, SelfMeasured):
                 return self.prepared.elapsed(self.x, repeats)
-            return elapsed(partial(self.prepared, self.x), repeats)
+            return elapsed(self._loop, repeats)
 
     def peak_bytes(self) -> int:
         """Return the memory that one call takes at its peak."""
@@ -295,7 +313,7 @@ def _cost(call: MethodCall, sampler: TimeSampler, budget: float) -> CallCost | B
     if min(sampler.samples) > budget / 4:
         return _known(call, sampler)
     try:
-        return CallCost(tuple(sampler.samples), call.peak_bytes())
+        return CallCost(tuple(sampler.samples), call.peak_bytes(), form=call.form)
     except MethodTimeout:
         return _known(call, sampler)
     except (Exception, SystemExit) as error:

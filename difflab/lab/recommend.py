@@ -194,8 +194,10 @@ def _reasons(row: MethodRow) -> list[str]:
     elif row.function_evaluations:
         reasons.append(f"{counted(row.function_evaluations, 'evaluation')} of the function")
     if row.prepare_seconds is not None and row.call_seconds is not None:
+        form = f" by {row.call_form}" if row.call_form else ""
         reasons.append(
-            f"prepared in {seconds(row.prepare_seconds)} and called in {seconds(row.call_seconds)}"
+            f"prepared in {seconds(row.prepare_seconds)} and called in "
+            f"{seconds(row.call_seconds)}{form}"
         )
     return reasons or ["the referee confirms it"]
 

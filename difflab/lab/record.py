@@ -1,4 +1,4 @@
-"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/3``."""
+"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/4``."""
 
 from __future__ import annotations
 
@@ -118,6 +118,7 @@ class MethodRow:
     function_evaluations: Annotated[int | None, kinds.COUNT("evaluations of a call")] = None
     prepare_seconds: Annotated[float | None, kinds.SECONDS("of preparing once", "prepare")] = None
     call_seconds: Annotated[float | None, kinds.SECONDS("of the fastest call", "call")] = None
+    call_form: Annotated[str, kinds.TEXT("the call that was timed, if not the usual", since=4)] = ""
     peak_bytes: Annotated[int | None, kinds.BYTES("peak memory of a call")] = None
     samples: tuple[float, ...] = ()
     prepare_samples: tuple[float, ...] = ()

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 from difflab.core.devices import on_host
 from difflab.errors import InputError, MethodTimeout, UnsupportedError, described
+from difflab.graph.pytree import flatten, unflatten
 from difflab.methods.deadline import PATIENCE
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
+from difflab.methods.timer import LoopCall
 
 if TYPE_CHECKING:
+    from difflab.execute import Compiled
     from difflab.graph.function import Function
 
-__all__ = ["FORWARD", "REVERSE", "Automatic", "AutomaticDerivative"]
+__all__ = ["FORWARD", "REVERSE", "Automatic", "AutomaticDerivative", "into_memory"]
 
 Mode = Literal["forward", "reverse"]
 
@@ -104,9 +107,29 @@ class AutomaticDerivative:
             return Estimate(on_host(self.fast(cupy.asarray(x))), None, 0)
         return Estimate(self.fast(x), None, 0)
 
+    def in_loop(self, x: NDArray[float64]) -> LoopCall:
+        """Return the fastest call at `x`: into given memory, where machine code takes it."""
+        found = None if self.on_gpu else into_memory(self.fast, x)
+        return found or LoopCall("", lambda: self(x))
+
     def batch(self, points: NDArray[float64]) -> Estimate:
         """Return the derivatives at the points ``(N, n)``."""
         return self(points)
+
+
+def into_memory(fast: Compiled, x: NDArray[float64]) -> LoopCall | None:
+    """Return the call of a packed compiled function at `x` that writes to given memory.
+
+    None if Python code computes it, which is slower so. Machine code takes the calls at once here,
+    and otherwise after as many as the form of the call states.
+    """
+    calls = fast.go_over()
+    if calls is None:
+        return None
+    values, structure = flatten(fast(x))
+    result = unflatten(structure, [np.array(value) for value in values])
+    form = "fast(x, out=result)" + f", machine code after {calls:,} calls" * (calls > 0)
+    return LoopCall(form, lambda: fast(x, out=result))
 
 
 def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
     from difflab.graph.function import Function
     from difflab.methods.deadline import Deadline
 
@@ -124,6 +123,8 @@ def stacked(estimates: Sequence[Estimate]) -> Estimate:
     >>> stacked([Estimate(np.eye(2), None, 3), Estimate(np.eye(2), None, 4)]).value.shape
     (2, 2, 2)
     """
+    import numpy as np  # here: processes of methods start before NumPy is imported
+
     errors = [found.error for found in estimates if found.error is not None]
     return Estimate(
         np.stack([found.value for found in estimates]),

@@ -34,6 +34,7 @@ __all__ = [
     "Broken",
     "Description",
     "apart",
+    "begin",
     "describe",
     "entry_point",
     "find",
@@ -93,6 +94,18 @@ def apart(method: Method) -> Method:
     if not mine or hasattr(method, "start"):
         return method
     return _remote(method.name, here=method)
+
+
+def begin() -> None:
+    """Start SymPy's process without importing any other method, or NumPy.
+
+    Examples
+    --------
+    >>> begin()
+    """
+    symbolic = import_module(_OWN["symbolic"][0]).SYMBOLIC
+    if symbolic.missing() is None:
+        symbolic.start()
 
 
 def runs_here(method: Method) -> bool:

@@ -6,10 +6,13 @@ import gc
 import os
 import tracemalloc
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import repeat
 from time import perf_counter
+from typing import Any
 
-__all__ = ["Stopwatch", "elapsed", "peak_of"]
+__all__ = ["LoopCall", "Stopwatch", "elapsed", "in_loop", "peak_of"]
 
 WAITED = "/proc/thread-self/schedstat"
 """Linux file with the nanoseconds that this thread has run, and has waited for a processor."""
@@ -17,6 +20,50 @@ WAITED = "/proc/thread-self/schedstat"
 TOGETHER = 2e-5
 """Maximum seconds between reading time and wait; otherwise both are read again."""
 TRIES = 5
+
+
+@dataclass(frozen=True)
+class LoopCall:
+    """A call at one point as a loop contains it that calls a million times, for timing.
+
+    Attributes
+    ----------
+    form : str
+        The call as its users write it, such as ``fast(x, out=result)``; empty for the usual one.
+    run : callable
+        The call without arguments.
+    around : callable
+        Returns the context of the whole loop, such as the precision of a package.
+
+    Examples
+    --------
+    >>> LoopCall("abs(x)", lambda: abs(-2.0))()
+    2.0
+    """
+
+    form: str
+    run: Callable[[], Any]
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+    def __call__(self) -> Any:
+        """Return what the call returns."""
+        with self.around():
+            return self.run()
+
+
+def in_loop(prepared: Any, x: Any) -> LoopCall:
+    """Return the fastest call of a prepared derivative at a point.
+
+    That is its method `in_loop`, if it has one, else the derivative itself, called at the point.
+
+    Examples
+    --------
+    >>> in_loop(abs, -2.0)()
+    2.0
+    """
+    own = getattr(prepared, "in_loop", None)
+    found: LoopCall = LoopCall("", lambda: prepared(x)) if own is None else own(x)
+    return found
 
 
 class Stopwatch:
@@ -68,10 +115,11 @@ def elapsed(call: Callable[[], object], repeats: int) -> float:
     """Return the seconds that `repeats` calls take, with garbage collection disabled."""
     collecting = gc.isenabled()
     gc.disable()
+    run, around = (call.run, call.around) if isinstance(call, LoopCall) else (call, nullcontext)
     try:
-        with Stopwatch() as watch:
+        with around(), Stopwatch() as watch:
             for _ in repeat(None, repeats):
-                call()
+                run()
             return watch.seconds()
     finally:
         if collecting:

@@ -137,6 +137,32 @@ def test_starting_loads_nothing_heavy(process):
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "begun"),
+    [
+        (["compare"], [[]]),
+        (["compare", "--help"], []),
+        (["compare", "x", "--methods=reverse"], []),
+        (["--version"], []),
+    ],
+)
+def test_sympys_process_starts_before_a_comparison_is_loaded(arguments, begun):
+    code = (
+        "import sys\n"
+        "from difflab import cli\n"
+        "from difflab.methods.symbolic.method import Symbolic\n"
+        "begun = []\n"
+        "loaded = {'numpy', 'typer', 'sympy', 'difflab.lab.compare'}\n"
+        "Symbolic.start = lambda self: begun.append(sorted(loaded & set(sys.modules)))\n"
+        "try:\n"
+        f"    cli.main({arguments!r})\n"
+        "except SystemExit:\n"
+        "    print(begun)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines()[-1] == str(begun)
+
+
 def test_the_process_itself(process):
     result = process("--version")
     assert result.code == 0

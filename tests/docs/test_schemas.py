@@ -101,7 +101,7 @@ def plain(part: Any, definitions: Any) -> Any:
     return found
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_the_declarations_give_the_schema_of_each_version(version: int, reference: Any) -> None:
     wanted = reference(f"comparison-{version}.schema")
     definitions = wanted.pop("$defs")

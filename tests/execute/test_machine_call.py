@@ -11,6 +11,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -141,6 +143,12 @@ POSITIONAL: dict[str, Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "a batch": lambda: ((np.array([2.0, 3.0]), 5.0), {}),
     "lists": lambda: (([2.0, 3.0], [5.0, 6.0]), {}),
     "a subclass": lambda: ((Real(2.0), 5.0), {}),
+    "decimals": lambda: ((Decimal("2.5"), 5.0), {}),
+    "fractions": lambda: ((Fraction(5, 2), 5.0), {}),
+    "long doubles": lambda: ((np.longdouble(2.5), 5.0), {}),
+    "halves": lambda: ((np.float16(2.5), 5.0), {}),
+    "a masked number": lambda: ((np.ma.masked, 5.0), {}),
+    "a masked array": lambda: ((np.ma.array(2.0), 5.0), {}),
     "complex": lambda: ((2j, 5.0), {}),
     "text": lambda: (("2.0", 5.0), {}),
     "None": lambda: ((2.0, None), {}),
@@ -315,6 +323,84 @@ def test_results_in_given_memory(target: str) -> None:
     slope = compile(dl.gradient(dl.parse(SEED)), target, packed=True)
     assert slope(point, out=point) is point  # the memory of the argument itself
     np.testing.assert_allclose(point, SLOPE, rtol=1e-15)
+
+
+@pytest.mark.parametrize("target", ["native", "auto", "python", "numpy"])
+def test_memory_for_results_that_inputs_share(target: str) -> None:
+    # The arguments are read before a result is written.
+    gradient = compile(dl.gradient(dl.parse(SEED)), target, packed=True)
+    whole = np.array([2.0, 5.0, 0.0])
+    assert gradient(whole[:2], out=whole[:2]).base is whole
+    np.testing.assert_array_equal(whole, [*SLOPE, 0.0])
+    whole[:2] = 2.0, 5.0
+    gradient(whole[:2], out=whole[1:])
+    np.testing.assert_array_equal(whole, [2.0, *SLOPE])
+    n = 30  # read where it is, not copied
+    x = np.linspace(0.1, 1.0, n + 1)
+    vectors = dl.gradient(dl.parse(f"x: [{n}]\nsum(sin(x)*exp(x))"))
+    fast = compile(vectors, "auto" if target == "python" else target, packed=True)
+    expected = np.cos(x[:n]) * np.exp(x[:n]) + np.sin(x[:n]) * np.exp(x[:n])
+    fast(x[:n], out=x[1:])
+    np.testing.assert_allclose(x[1:], expected, rtol=1e-14)
+
+
+@machine
+def test_memory_of_subclasses_of_arrays() -> None:
+    fast = seed(packed=True)
+    out = np.zeros(()).view(Array), np.zeros(2).view(Array)
+    calls = passed_on(fast)
+    found = fast(np.array([2.0, 5.0]), out=out)
+    assert found is out
+    assert calls
+    np.testing.assert_array_equal(out[1], SLOPE)
+
+
+@pytest.mark.parametrize("target", ["native", "auto", "numpy"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("n", [5, 20_000])
+def test_batches_in_the_memory_of_an_earlier_call(n: int, packed: bool, target: str) -> None:
+    fast = compile(dl.value_and_gradient(dl.parse(SEED)), target, packed=packed)
+    draw = np.random.default_rng(n)
+    points, others = draw.uniform(0.5, 3.0, (2, n, 2))
+    given = [[x] if packed else list(np.ascontiguousarray(x.T)) for x in (points, others)]
+    value, gradient = out = fast(*given[0])
+    expected = bits(fast(*given[1]))
+    assert fast(*given[1], out=out) is out
+    assert bits((value, gradient)) == expected
+    rows = np.empty(n), np.empty((n, 2))  # in C's order
+    fast(*given[1], out=rows)
+    assert bits(rows) == expected
+
+
+@machine
+def test_batches_are_written_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = seed()
+    x, y = np.random.default_rng(1).uniform(0.5, 3.0, (2, 20_000))
+    out = fast(x, y)
+
+    def copied(*_: Any) -> Any:
+        raise AssertionError("the results were copied")
+
+    monkeypatch.setattr("difflab.execute.compiled.written", copied)
+    fast(y, x, out=out)
+    assert bits(out) == bits(fast(y, x))
+    for memory in (
+        (out[0], np.empty((20_000, 2))),  # rows
+        (x, out[1]),  # an input
+        (out[1][:, 0], out[1]),  # another result
+        (out[0][::2], out[1]),
+    ):
+        with pytest.raises(AssertionError, match="copied"):
+            fast(x, y, out=memory)
+
+
+@pytest.mark.parametrize("target", ["native", "numpy"])
+def test_batches_in_memory_that_inputs_share(target: str) -> None:
+    fast = compile(dl.gradient(dl.parse(SEED)), target)
+    memory = np.random.default_rng(2).uniform(0.5, 3.0, (3, 20_000))
+    x, y = memory[:2].copy()
+    fast(memory[0], memory[1], out=memory[1:].T)
+    assert bits(memory[1:].T) == bits(fast(x, y))
 
 
 def test_an_input_named_out_is_an_input() -> None:

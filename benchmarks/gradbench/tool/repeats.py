@@ -12,6 +12,7 @@ from typing import Any
 
 import difflab as dl
 from difflab.core.optional import installed
+from difflab.execute import background
 
 __all__ = ["FASTEST", "FunctionsByName", "Prepared", "compiled", "repeated"]
 
@@ -30,11 +31,18 @@ class Prepared:
         The timed call, without arguments. It computes everything each time.
     output : callable
         From the result of `evaluate` to values of JSON; not timed, as in GradBench's own tools.
+    rehearsals : int
+        How often it is evaluated before, as a part of preparing. The only evaluation of a short
+        function would otherwise measure cold caches, and code that is not yet machine code.
     """
 
     evaluate: Callable[[], Any]
     output: Callable[[Any], Any]
+    rehearsals: int = 0
 
+
+_WARM = 32
+"""Evaluations after which caches hold what an evaluation reads."""
 
 FunctionsByName = Mapping[str, Callable[[Any], Prepared]]
 """The functions of an eval: each prepares one for an input."""
@@ -45,6 +53,7 @@ def compiled(
     *arguments: Any,
     output: Callable[[Any], Any],
     target: str = FASTEST,
+    rehearsals: int = 0,
 ) -> Prepared:
     """Trace a function at its arguments and compile it, on one thread.
 
@@ -58,6 +67,8 @@ def compiled(
         From its result to values of JSON.
     target : str
         The target of `difflab.compile`.
+    rehearsals : int
+        As in `Prepared`.
 
     Examples
     --------
@@ -67,7 +78,7 @@ def compiled(
     6.0
     """
     fast = dl.compile(dl.trace(f, *arguments), target, threads=1)
-    return Prepared(partial(fast, *arguments), output)
+    return Prepared(partial(fast, *arguments), output, rehearsals)
 
 
 def repeated(prepare: Callable[[Any], Prepared], question: Any) -> dict[str, Any]:
@@ -99,18 +110,35 @@ def repeated(prepare: Callable[[Any], Prepared], question: Any) -> dict[str, Any
     least, seconds = limits.get("min_runs", 1), limits.get("min_seconds", 0)
     start = perf_counter_ns()
     prepared = prepare(question)
-    timings = [_timing("prepare", perf_counter_ns() - start)]
+    for _ in range(prepared.rehearsals):
+        prepared.evaluate()
+    background.finish()  # machine code is made beside the calls
     gc.collect()
-    total = 0
-    for runs in count(1):
-        start = perf_counter_ns()
-        result = prepared.evaluate()
-        elapsed = perf_counter_ns() - start
-        timings.append(_timing("evaluate", elapsed))
-        total += elapsed
-        if runs >= least and total >= seconds * 1e9:
-            break
+    preparing = perf_counter_ns() - start
+    warming = _WARM if prepared.rehearsals else 0
+    result, times = _evaluated(prepared.evaluate, warming, least, seconds)
+    timings = [_timing("prepare", preparing + sum(times[:warming]))]
+    timings += [_timing("evaluate", elapsed) for elapsed in times[warming:]]
     return {"output": prepared.output(result), "timings": timings}
+
+
+def _evaluated(
+    evaluate: Callable[[], Any], warming: int, least: int, seconds: float
+) -> tuple[Any, list[int]]:
+    """Return the last result and the nanoseconds of each evaluation.
+
+    After some for `warming`, there are as many as it takes to reach both limits.
+    """
+    clock, times, total = perf_counter_ns, list[int](), 0
+    for runs in count(1 - warming):
+        start = clock()
+        result = evaluate()
+        elapsed = clock() - start
+        times.append(elapsed)
+        total += elapsed if runs > 0 else 0
+        if runs >= least and total >= seconds * 1e9:
+            return result, times
+    raise AssertionError
 
 
 def _timing(name: str, nanoseconds: int) -> dict[str, Any]:

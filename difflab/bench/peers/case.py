@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,7 @@ from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab.environment import environment
 from difflab.methods.peers.peer import CallAdapter, Peer
+from difflab.methods.timer import LoopCall
 from difflab.referee.referee import Referee, Reference
 
 __all__ = ["SEED_OF_BATCHES", "Own", "PeerCase"]
@@ -59,6 +61,7 @@ class Own(Peer):
         """Return the compiled value and gradient."""
         from difflab.autodiff import value_and_gradient
         from difflab.execute import compile
+        from difflab.methods.automatic import into_memory
 
         if points is not None and self.target == "python":
             raise UnsupportedError("the target 'python' is for one point")
@@ -72,7 +75,15 @@ class Own(Peer):
             value, slope = result
             return np.asarray(value), np.asarray(slope)
 
-        return CallAdapter(fast, taken, given)
+        if points is not None or self.target not in ("auto", "native"):
+            return CallAdapter(fast, taken, given)
+
+        def loop(arguments: Sequence[Any]) -> LoopCall:
+            packed = compile(fast.function, self.target, packed=True)
+            point = np.concatenate([np.ravel(part) for part in arguments])
+            return into_memory(packed, point) or LoopCall("", partial(fast, *arguments))
+
+        return CallAdapter(fast, taken, given, faster=loop)
 
 
 @dataclass
@@ -92,9 +103,7 @@ class PeerCase:
     x: Array
     text: str
     point: str
-    _own: dict[int, tuple[CallAdapter, Sequence[Any], tuple[Array, Array]]] = field(
-        default_factory=dict
-    )
+    _own: dict[int, tuple[LoopCall, tuple[Array, Array]]] = field(default_factory=dict)
     _referee: Reference | None = None
 
     def __post_init__(self) -> None:
@@ -119,12 +128,13 @@ class PeerCase:
         batch[outside] = self.x
         return batch
 
-    def own(self, points: int) -> tuple[CallAdapter, Sequence[Any], tuple[Array, Array]]:
-        """Return difflab's adapter, its arguments and its answer, made once for each size."""
+    def own(self, points: int) -> tuple[LoopCall, tuple[Array, Array]]:
+        """Return difflab's call and its answer, made once for each size."""
         if points not in self._own:
             adapter = Own("difflab").adapter(self.function, None if points == 1 else points)
             arguments = adapter.arguments(self.at(points))
-            self._own[points] = (adapter, arguments, adapter.result(adapter.call(*arguments)))
+            answer = adapter.first(arguments)
+            self._own[points] = adapter.loop(arguments), answer
         return self._own[points]
 
     def reference(self) -> Reference:

@@ -59,7 +59,17 @@ def tables(
     for points in sizes(rows):
         chosen = [row for row in rows if row["points"] == points]
         parts += [Cell(points_text(points), "label"), grid(chosen)]
-    return [*parts, *_reasons(rows, name)]
+    return [*parts, *_forms(rows, name), *_reasons(rows, name)]
+
+
+def _forms(rows: Sequence[SweepRow], name: str) -> list[Part]:
+    """Return which call was timed of each contender that has a faster one than the usual."""
+    found = dict.fromkeys(
+        f"{clean(str(row[name]))} is called by {clean(str(row.get('call_form')))}"
+        for row in rows
+        if row.get("call_form")
+    )
+    return ["\n".join(found)] if found else []
 
 
 def _reasons(rows: Sequence[SweepRow], name: str) -> list[Part]:

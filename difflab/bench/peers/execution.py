@@ -42,6 +42,7 @@ LAYOUT = provenance.layout(
         "ulps": float,
         "prepare_seconds": float,
         "call_seconds": float,
+        "call_form": str,
         "baseline": str,
         "baseline_prepare_seconds": float,
         "baseline_seconds": float,

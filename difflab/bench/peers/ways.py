@@ -160,6 +160,8 @@ def _adapted(
 class _EagerJax(Jax):
     """JAX's transforms without ``jit``: every operation is dispatched by itself."""
 
+    form = ""
+
     def compiled(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return `call`."""
         return call

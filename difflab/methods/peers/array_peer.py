@@ -93,11 +93,11 @@ class ArrayPeer(Peer):
         return flat
 
     def adapted(
-        self, function: Function, points: int | None, call: Callable[..., Any]
+        self, function: Function, points: int | None, call: Callable[..., Any], **how: Any
     ) -> CallAdapter:
         """Return the adapter of a `call` that returns the value and a gradient per input.
 
-        A gradient of None is zero.
+        A gradient of None is zero. `how` are further attributes of the adapter.
         """
         batch = () if points is None else (points,)
 
@@ -111,7 +111,7 @@ class ArrayPeer(Peer):
             ]
             return self.array(value), np.concatenate(flat, axis=-1)
 
-        return CallAdapter(call, lambda x: self.converted(function.split(x)), result)
+        return CallAdapter(call, lambda x: self.converted(function.split(x)), result, **how)
 
 
 def by_rows(pullback: Callable[[Array, Array], Any], rows: int) -> Callable[[Array], Array]:

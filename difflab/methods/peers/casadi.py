@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from difflab.graph.ir import Number
 from difflab.methods.expressions import boxed, expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.spelling import REAL, RenamedModule
+from difflab.methods.timer import LoopCall
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -64,27 +65,26 @@ class Casadi(Peer):
             matrix = casadi.jacobian(outputs, x)
         # CasADi stores matrices by columns, without structural zeros.
         compiled = casadi.Function("derivative", [x], [casadi.densify(matrix.T)])
-        results = np.zeros(matrix.shape)
-        point = np.zeros(x.numel())
-        buffer: Any
-        buffer, run = compiled.buffer()
-        buffer.set_arg(0, point.data)
-        buffer.set_res(0, results.reshape(-1).data)
+        point, results = np.zeros(x.numel()), np.zeros(matrix.shape)
+        run = _bound(compiled, point, [results])
 
         def call(at: Array) -> Array:
             point[:] = at
             run()
             return results.copy()
 
-        # The buffer holds addresses: the arrays behind them must live as long as `call`.
-        call.__dict__["kept"] = (buffer, compiled)
+        def loop(at: Array) -> LoopCall:
+            point[:] = at
+            return LoopCall(_BUFFER, run)
+
+        call.__dict__["loop"] = loop
         return call
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient as one CasADi Function, mapped over a batch.
 
         Its buffer reads the point in place and overwrites the last result: unlike the adapters of
-        the other peers, a call splits no arguments and allocates no arrays.
+        most other peers, a call splits no arguments and allocates no arrays.
         """
         import casadi
 
@@ -93,22 +93,31 @@ class Casadi(Peer):
         both = casadi.Function("both", [x], [casadi.densify(outputs), slope])
         compiled = both if points is None else both.map(points)
         batch = () if points is None else (points,)
+        point = np.zeros((*batch, function.n))
         values, slopes = np.zeros(batch), np.zeros((*batch, function.n))
-        buffer: Any
-        buffer, run = compiled.buffer()
-        buffer.set_res(0, values.reshape(-1).data)
-        buffer.set_res(1, slopes.reshape(-1).data)
-
-        def call(_: Any) -> Any:
-            run()
-            return values, slopes, buffer, compiled
+        run = _bound(compiled, point, [values, slopes])
 
         def arguments(at: Array) -> list[Any]:
-            packed = np.array(at).reshape(-1)
-            buffer.set_arg(0, packed.data)
-            return [packed]
+            point[:] = at
+            return []
 
-        return CallAdapter(call, arguments, lambda result: (result[0].copy(), result[1].copy()))
+        return CallAdapter(run, arguments, lambda _: (values.copy(), slopes.copy()), _BUFFER)
+
+
+_BUFFER = "Function.buffer()"
+
+
+def _bound(compiled: Any, point: Array, results: Sequence[Array]) -> Callable[[], None]:
+    """Return the call of a CasADi Function on these arrays, through its buffer."""
+    buffer: Any
+    buffer, run = compiled.buffer()
+    buffer.set_arg(0, point.reshape(-1).data)
+    for number, result in enumerate(results):
+        buffer.set_res(number, result.reshape(-1).data)
+    # The buffer holds addresses: what is behind them must live as long as the call.
+    vars(run)["kept"] = buffer, compiled, point, results
+    trigger: Callable[[], None] = run
+    return trigger
 
 
 def _expressions(function: Function) -> tuple[Any, Any]:

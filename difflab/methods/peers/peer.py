@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from difflab.core.optional import absence, conflict, fault, load, repair
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
 from difflab.methods.deadline import PATIENCE
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
+from difflab.methods.timer import LoopCall
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -39,11 +41,31 @@ class CallAdapter:
     result : callable
         Converts what `call` returns to value ``()`` or ``(N,)`` and gradient, shaped as the
         points.
+    form : str
+        The call as its users write it; empty for the usual one.
+    around : callable
+        Returns the context of a loop of calls; the first call has it too.
+    faster : callable or None
+        From the arguments to a call of a loop that is faster than the first ones, if there is one.
     """
 
     call: Callable[..., Any]
     arguments: Callable[[Array], Sequence[Any]]
     result: Callable[[Any], tuple[Array, Array]]
+    form: str = ""
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    faster: Callable[[Sequence[Any]], LoopCall] | None = None
+
+    def first(self, arguments: Sequence[Any]) -> tuple[Array, Array]:
+        """Return value and gradient by the first call."""
+        with self.around():
+            return self.result(self.call(*arguments))
+
+    def loop(self, arguments: Sequence[Any]) -> LoopCall:
+        """Return the call of a loop."""
+        if self.faster is not None:
+            return self.faster(arguments)
+        return LoopCall(self.form, partial(self.call, *arguments), self.around)
 
 
 class Peer:
@@ -249,6 +271,11 @@ class PeerDerivative:
         self._peer = peer
         self._call = call
         self._shape = shape
+
+    def in_loop(self, x: Array) -> LoopCall:
+        """Return the package's fastest call at `x`: the attribute `loop` of the call, if any."""
+        loop: Callable[[Array], LoopCall] | None = getattr(self._call, "loop", None)
+        return LoopCall("", partial(self._call, x)) if loop is None else loop(x)
 
     def __call__(self, x: Array) -> Estimate:
         """Return the derivative at `x`."""

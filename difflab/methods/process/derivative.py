@@ -6,13 +6,15 @@ import weakref
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import count as counter
-from typing import Any
-
-from numpy import float64
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from difflab.core.worker import Worker
-from difflab.methods.protocol import Estimate, Problem, Size
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+    from difflab.methods.protocol import Estimate, Problem, Size
 
 __all__ = ["MethodProcess", "PreparedFacts", "ProcessDerivative"]
 
@@ -107,6 +109,11 @@ class ProcessDerivative:
         """Return the seconds that `repeats` calls at `x` take in the process."""
         seconds: float = self._ask("elapsed", x, repeats)
         return seconds
+
+    def form(self, x: NDArray[float64]) -> str:
+        """Return the call that is timed, as its users write it; empty for the usual one."""
+        form: str = self._ask("form", x)
+        return form
 
     def peak_bytes(self, x: NDArray[float64]) -> int:
         """Return the bytes that one call allocates at its peak."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from difflab.core.worker import Handlers
 from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.protocol import Estimate, Problem, stacked
-from difflab.methods.timer import elapsed, peak_of
+from difflab.methods.timer import LoopCall, elapsed, in_loop, peak_of
 
 __all__ = ["DerivativeSession"]
 
@@ -23,10 +23,11 @@ class DerivativeSession(ABC):
 
     def __init__(self) -> None:
         self._derivatives: dict[int, Any] = {}
+        self._loops: dict[int, tuple[NDArray[float64], LoopCall]] = {}
 
     def handlers(self) -> Handlers:
         """Return the handlers of the requests of `ProcessDerivative`."""
-        requests = ("prepare", "value", "batch", "elapsed", "peak")
+        requests = ("prepare", "value", "batch", "elapsed", "form", "peak")
         return {request: getattr(self, request) for request in requests}
 
     def prepare(
@@ -35,6 +36,7 @@ class DerivativeSession(ABC):
         """Prepare a derivative and keep it as `number`; drop `forgotten` ones; return its facts."""
         for other in forgotten:
             self._derivatives.pop(other, None)
+            self._loops.pop(other, None)
         self._derivatives[number], facts = self.prepared(problem)
         return facts
 
@@ -54,7 +56,12 @@ class DerivativeSession(ABC):
     def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
         """Return the seconds that `repeats` calls take in this process, excluding communication."""
         with np.errstate(all="ignore"):
-            return elapsed(self.call(number, x), repeats)
+            return elapsed(self.loop(number, x), repeats)
+
+    def form(self, number: int, x: NDArray[float64]) -> str:
+        """Return the call that is timed, as its users write it; empty for the usual one."""
+        with np.errstate(all="ignore"):
+            return self.loop(number, x).form
 
     def peak(self, number: int, x: NDArray[float64]) -> int:
         """Return the bytes that one call allocates at its peak."""
@@ -66,3 +73,11 @@ class DerivativeSession(ABC):
         derivative = self._derivatives[number]
         x.flags.writeable = False
         return lambda: derivative(x)
+
+    def loop(self, number: int, x: NDArray[float64]) -> LoopCall:
+        """Return the call that is timed, made once for each derivative and point."""
+        known = self._loops.get(number)
+        if known is None or not np.array_equal(known[0], x, equal_nan=True):
+            x.flags.writeable = False
+            known = self._loops[number] = x, in_loop(self._derivatives[number], x)
+        return known[1]

@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.gradbench.tool.hello import FUNCTIONS
 from benchmarks.gradbench.tool.protocol import EVALS, functions
+from benchmarks.gradbench.tool.repeats import Prepared, repeated
+from difflab.execute import background
 
 
 def answers(lines: Sequence[Any], *options: str) -> tuple[list[Any], int, str]:
@@ -146,3 +149,31 @@ def test_equal_minors_are_shared_on_request_only() -> None:
         found, code, _ = answers(messages, *options)
         assert code == 0
         assert [response["output"] for response in found] == [21.0, cofactors]
+
+
+def test_rehearsals_are_a_part_of_preparing() -> None:
+    evaluations: list[int] = []
+
+    def evaluate() -> int:
+        evaluations.append(len(evaluations))
+        return len(evaluations)
+
+    found = repeated(lambda _: Prepared(evaluate, float, rehearsals=7), 3.0)
+    assert [timing["name"] for timing in found["timings"]] == ["prepare", "evaluate"]
+    assert len(evaluations) > 7
+    assert found["output"] == len(evaluations)  # that of the evaluation which is timed, the last
+    limits = {"min_runs": 4, "min_seconds": 0}
+    found = repeated(lambda _: Prepared(evaluate, float, rehearsals=7), limits)
+    assert [timing["name"] for timing in found["timings"]] == ["prepare", *["evaluate"] * 4]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_hello_is_rehearsed_until_machine_code_takes_its_calls(name: str) -> None:
+    pytest.importorskip("llvmlite")
+    prepared = FUNCTIONS[name](3.0)
+    for _ in range(prepared.rehearsals):
+        prepared.evaluate()
+    background.finish()
+    call = getattr(prepared.evaluate, "func")  # noqa: B009 - of functools.partial
+    assert "_machine_call" in vars(call)
+    assert prepared.output(prepared.evaluate()) == {"square": 9.0, "double": 6.0}[name]

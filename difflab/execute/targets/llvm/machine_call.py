@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.execute.lower.ops import FLOAT
-from difflab.execute.targets.llvm.entry import ARGUMENT, CALL, RESULT, entry
+from difflab.execute.targets.llvm.entry import entry
+from difflab.execute.targets.llvm.entry_code import ARGUMENT, CALL, RESULT
 from difflab.execute.targets.llvm.python_objects import (
     VectorcallBase,
     enable_vectorcall,
@@ -66,7 +67,7 @@ class PointCode:
     owners : tuple
         What owns the code and the memory.
     fault : int
-        The address of a word that is not 0 after a run that failed; 0 if no run fails.
+        The address of a word that is not 0 after a run that failed; 0 if no run fails, or raises.
     """
 
     run: int
@@ -102,7 +103,6 @@ class MachineCall:
         memory: bool,
     ) -> None:
         self._owners: list[Any] = [code, group]
-        self._nothing = self._words([0])
         arguments = (
             [self._packed(code.inputs)] if packed else list(map(self._argument, code.inputs))
         )
@@ -112,7 +112,7 @@ class MachineCall:
         self._values.update(zip(("x", "y", "v"), code.starts, strict=True))
         self._values.update(
             run=code.run,
-            fault=code.fault or self._nothing,
+            fault=code.fault,
             release=int(code.operations >= LONG),
             argument_count=len(arguments),
             arguments=self._words([word for record in arguments for word in record]),

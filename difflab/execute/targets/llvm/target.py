@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -243,6 +243,30 @@ class NativeTarget:
             batch_first(store, shape, batch)
             for store, shape in zip(stores, self.shapes, strict=True)
         ]
+
+    def filled(self, values: Sequence[Any], batch: Shape, arrays: Sequence[Any]) -> bool:
+        """Compute a batch in given arrays, as they are returned; whether they can be written to.
+
+        An array that shares memory with another or with an input is not written to.
+        """
+        (points,) = batch
+        stores: list[Array] = []
+        for array, shape, dtype in zip(arrays, self.shapes, self.dtypes, strict=True):
+            if type(array) is not np.ndarray or array.dtype != dtype or len(shape) > 1:
+                return False
+            store = array.T if shape else array[None]
+            whole = store.flags.carray and array.shape == batch + shape
+            if not whole or any(map(partial(np.may_share_memory, store), [*values, *stores])):
+                return False
+            stores.append(store)
+        if points <= self.short_batch_points or self.few(points):
+            return False
+        rows = [
+            point_by_point(value, shape, batch)
+            for value, shape in zip(values, self.input_shapes, strict=True)
+        ]
+        self._fill(rows, stores, points)
+        return True
 
     def few(self, points: int) -> bool:
         """Return whether a batch is so short that its points are computed one by one."""

@@ -1,0 +1,1 @@
+"""Derivatives of scalar code at one point and at a million, beside CasADi and heyoka."""

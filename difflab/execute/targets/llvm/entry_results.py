@@ -1,0 +1,148 @@
+"""The LLVM IR that writes the results of a call to given memory, or makes new objects of them.
+
+A part of `entry_code`, which says how fields and loops are written.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FILL", "RETURN", "WRITE"]
+
+WRITE = """
+; The array for a result in given memory: the memory itself, or an item of it.
+define internal ptr @target(ptr %call, ptr %out, i64 %k) {
+  ${several = call.tuple i64}
+  %single = icmp eq i64 %several, 0
+  br i1 %single, label %alone, label %item
+alone:
+  ret ptr %out
+item:
+  %items = getelementptr i8, ptr %out, i64 {items}
+  %place = getelementptr ptr, ptr %items, i64 %k
+  %found = load ptr, ptr %place
+  ret ptr %found
+}
+
+; Whether results can be written to given memory; writes them if asked.
+define internal i1 @write(ptr %call, ptr %out, i1 %asked) {
+  ${count = call.result_count i64}
+  ${records = call.results ptr}
+  ${several = call.tuple i64}
+  %single = icmp eq i64 %several, 0
+  br i1 %single, label %start, label %grouped
+grouped:
+  ${type = out.type ptr}
+  ${tuple_type = call.tuple_type ptr}
+  %exact = icmp eq ptr %type, %tuple_type
+  br i1 %exact, label %counted, label %no
+counted:
+  ${size = out.size i64}
+  %complete = icmp eq i64 %size, %count
+  br i1 %complete, label %start, label %no
+start:
+  br label %next
+  ${each {RESULT}: start written yes}
+  %object = call ptr @target(ptr %call, ptr %out, i64 %k)
+  %data = call ptr @elements(ptr %call, ptr %object, ptr %record, i32 {WRITABLE})
+  %unknown = icmp eq ptr %data, null
+  br i1 %unknown, label %no, label %fits
+fits:
+  br i1 %asked, label %copy, label %written
+copy:
+  ${source = record.source ptr}
+  ${bytes = record.bytes i64}
+  call void @copy(ptr %data, ptr %source, i64 %bytes)
+  br label %written
+written:
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+"""
+
+FILL = """
+; Writes the results to given memory that has been checked, and that no code has had the lock since.
+define internal void @fill(ptr %call, ptr %out) {
+  ${count = call.result_count i64}
+  ${records = call.results ptr}
+  br label %next
+  ${each {RESULT}: 0 each end}
+  %object = call ptr @target(ptr %call, ptr %out, i64 %k)
+  ${data = object.data ptr}
+  ${source = record.source ptr}
+  ${bytes = record.bytes i64}
+  call void @copy(ptr %data, ptr %source, i64 %bytes)
+  br label %next
+end:
+  ret void
+}
+"""
+
+RETURN = """
+; A new float or array with a result; null, with an exception, if there is no memory.
+define internal ptr @made(ptr %call, ptr %record) {
+  ${rank = record.rank i64}
+  ${source = record.source ptr}
+  %scalar = icmp eq i64 %rank, 0
+  br i1 %scalar, label %float, label %array
+float:
+  %value = load double, ptr %source
+  %number = call ptr @PyFloat_FromDouble(double %value)
+  ret ptr %number
+array:
+  ${new_array = call.new_array ptr}
+  ${array_type = call.array_type ptr}
+  ${shape = record.shape ptr}
+  %rank32 = trunc i64 %rank to i32
+  %object = call ptr %new_array(ptr %array_type, i32 %rank32, ptr %shape,
+    i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)
+  %failed = icmp eq ptr %object, null
+  br i1 %failed, label %end, label %fill
+fill:
+  ${data = object.data ptr}
+  ${bytes = record.bytes i64}
+  call void @copy(ptr %data, ptr %source, i64 %bytes)
+  br label %end
+end:
+  ret ptr %object
+}
+
+; All results as the call returns them; null with an exception if that failed.
+define internal ptr @returned(ptr %call) {
+  ${records = call.results ptr}
+  ${count = call.result_count i64}
+  ${several = call.tuple i64}
+  %single = icmp eq i64 %several, 0
+  br i1 %single, label %one, label %many
+one:
+  %only = call ptr @made(ptr %call, ptr %records)
+  ret ptr %only
+many:
+  %tuple = call ptr @PyTuple_New(i64 %count)
+  %failed = icmp eq ptr %tuple, null
+  br i1 %failed, label %none, label %next
+  ${each {RESULT}: many set full}
+  %item = call ptr @made(ptr %call, ptr %record)
+  %lost = icmp eq ptr %item, null
+  br i1 %lost, label %drop, label %set
+set:
+  %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %k, ptr %item)
+  br label %next
+drop:
+  call void @Py_DecRef(ptr %tuple)
+  br label %none
+full:
+  ${group = call.group ptr}
+  %plain = icmp eq ptr %group, null
+  br i1 %plain, label %asis, label %grouped
+asis:
+  ret ptr %tuple
+grouped:
+  %built = call ptr @PyObject_CallOneArg(ptr %group, ptr %tuple)
+  call void @Py_DecRef(ptr %tuple)
+  ret ptr %built
+none:
+  ret ptr null
+}
+"""
