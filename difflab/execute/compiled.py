@@ -141,10 +141,8 @@ def compile(
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads must be a positive integer, not {threads!r}")
     real = check_dtype("compile", dtype)
-    vectors = repeated(f, target)
+    vectors = repeated(f, target, real)
     require_flag(packed, "packed", "compile")
-    if packed and vectors is not f and len(f.inputs) >= MANY_INPUTS:
-        vectors = rolled(flattened(vectors), least=0)
     schedule = Schedule.of(vectors)
     program: ScalarProgram | None = None
     arrays = ""
@@ -154,6 +152,8 @@ def compile(
         arrays = error.args[0] if vectors is f else _repetition(f, schedule)
         if target == "python" and sum_in_order in vectors.graph.primitives:
             program = unrolled(schedule, MOST_SCALAR_OPERATIONS)  # scalar before it was rolled
+        elif packed and len(f.inputs) >= MANY_INPUTS:
+            schedule = Schedule.of(rolled(flattened(vectors), least=0))
     if target == "python" and program is None:
         raise UnsupportedError(
             f"the target 'python' computes with scalars, and {arrays}: use target 'numpy'"

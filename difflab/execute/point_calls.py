@@ -135,11 +135,13 @@ class PointCalls(TargetDispatch):
         python = self._python
         same = None if python is None else same_bits(python.program, python.input_shapes)
         native = same or self._native
-        if native is None:
-            raise UnsupportedError(
-                f"the function has no machine code with an address: {self._choice.reason}"
-            )
-        return ExportedCode(native)
+        if native is not None:
+            return ExportedCode.of_scalars(native)
+        if self._choice.point is not None:
+            return ExportedCode.of_arrays(self._schedule.function, self._choice.point)
+        raise UnsupportedError(
+            f"the function has no machine code with an address: {self._choice.reason}"
+        )
 
     @property
     def address(self) -> int:
