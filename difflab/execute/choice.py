@@ -82,14 +82,8 @@ WORTH_COMPILING_ARRAYS = 400_000
 
 LOOKED_UP = frozenset((index, put, scatter, sum_in_order, take))
 """The rows that read or write parts of arrays, and the sum of them in a given order."""
-MOVED = LOOKED_UP | {
-    broadcast,
-    concatenate,
-    constant_array,
-    pack,
-    reshape,
-    transpose,
-}
+COPIED = frozenset((broadcast, concatenate, constant_array, pack, reshape, transpose))
+"""The other rows that change no number."""
 RUNNING = frozenset(getattr(cumulative, name) for name in cumulative.__all__)
 """The rows that accumulate along an axis."""
 
@@ -299,7 +293,9 @@ def _looks_up(schedule: Schedule) -> bool:
     elementwise = {row for row in rows if row.shape is None and row.holds is None}
     sizes = [math.prod(schedule.shape(s.node)) for s in schedule.steps if s.row in elementwise]
     moved = rows - elementwise
-    return bool(moved & LOOKED_UP) and moved <= LOOKED_UP | COPIED and sum(sizes) >= MANY_OPERATIONS
+    if not moved & LOOKED_UP or not moved <= LOOKED_UP | COPIED:
+        return False
+    return sum(sizes) >= MANY_OPERATIONS
 
 
 def _transforms(schedule: Schedule) -> bool:

@@ -13,7 +13,6 @@ import numpy as np
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm import engine
-from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.expansion import routine_layout
 from difflab.execute.targets.llvm.arrays.failures import FAULT
 from difflab.execute.targets.llvm.arrays.module import Module
@@ -131,19 +130,14 @@ class ExportedCode:
         return cls(text, writer.symbols, native.operations, *shapes)
 
     @classmethod
-    def of_arrays(cls, function: Function, point: NativeArrays) -> ExportedCode:
-        """Return the code of a function of arrays, whose machine code at one point is `point`.
+    def of_arrays(cls, function: Function) -> ExportedCode:
+        """Return the code of a function of arrays, whose machine code does not call Python.
 
         Raises
         ------
         UnsupportedError
-            A result is a truth value, the code calls Python, or it needs more memory than a stack
-            has.
+            The code needs more memory than a stack has.
         """
-        if not point.callable_by_code:
-            raise UnsupportedError(
-                "machine code with an address has float64 results only, and calls no Python"
-            )
         module = Module(routine_layout(function), host())
         text = module.batch_text()
         _require_stack(module.layout.room, module.operations)
