@@ -13,7 +13,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
-from difflab.execute.targets.llvm.libraries import available, fault, llvm
+from difflab.execute.targets.llvm.libraries import available, fault, llvm, works
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.control import Checkpoint
 from difflab.graph.function import Function
@@ -205,7 +205,7 @@ def choose(
         return Choice("exact: as requested", exact=ExactTarget(schedule.function))
     if target == "native":
         llvm()
-    if program is None and not single and available() and _looks_up(schedule):
+    if program is None and not single and available() and _looks_up(schedule) and works():
         point, _ = _point(schedule, soon=True)
         if point is not None:
             why = "as requested" if target == "native" else "it reads and writes parts of arrays"

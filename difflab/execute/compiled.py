@@ -100,11 +100,11 @@ def compile(
     Values equal those of the Function within 4 ULP for every primitive, nan and inf included.
     Matrix products and sums may add their n terms in a different order, which changes a sum by
     at most n·2⁻⁵² times the sum of its terms' magnitudes. The target ``"native"``
-    calls glibc's vector functions, whose own error is up to 4 ULP: for batches, and at one point,
-    from 20,000 operations on, for independent calls of one function. If a function has no machine
-    code, NumPy computes it and ``reason`` says so. Machine code is cached in
-    ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables the
-    cache.
+    calls glibc's vector functions, whose own error is up to 4 ULP: for batches, and at one point
+    where 2,000 scalar operations or more repeat, or 20,000 hold independent calls of one function.
+    If a function has no machine code, NumPy computes it and ``reason`` says so. Machine code is
+    cached in ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables
+    the cache.
 
     At one point ``"auto"`` begins with Python code, and goes over to machine code of the same bits
     after a number of calls that pay for compiling it, where there is such code; it is compiled in
