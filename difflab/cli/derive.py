@@ -208,9 +208,9 @@ def _written(derived: Function, form: DerivativeFormat, name: str) -> str:
     elif form in _HOMES:
         text = write(derived, name)
     else:
-        from difflab.graph.repetition import LARGE, rolled
+        from difflab.graph.repetition import rolled
 
-        text = write(rolled(derived, LARGE), name)
+        text = write(rolled(derived), name)
     return text.rstrip("\n") + "\n"
 
 

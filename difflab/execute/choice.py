@@ -13,12 +13,30 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
-from difflab.execute.targets.llvm.libraries import available, fault, llvm
+from difflab.execute.targets.llvm.libraries import available, fault, llvm, works
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.control import Checkpoint
 from difflab.graph.function import Function
-from difflab.graph.repetition import LARGE, rolled
-from difflab.primitives import cumulative, fft, irfft, matmul, rfft, solve
+from difflab.graph.repetition import rolled
+from difflab.primitives import (
+    broadcast,
+    concatenate,
+    constant_array,
+    cumulative,
+    fft,
+    index,
+    irfft,
+    matmul,
+    pack,
+    put,
+    reshape,
+    rfft,
+    scatter,
+    solve,
+    sum_in_order,
+    take,
+    transpose,
+)
 
 # Functions of numbers need neither arrays in machine code nor ball arithmetic.
 if TYPE_CHECKING:
@@ -43,8 +61,6 @@ MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python does, and a call is ten times faster."""
 MOST_ROLLED = 1_000_000
 """Operations up to which those that repeat are compiled as loops, which takes 50 µs for each."""
-LONG_VECTORS = 1_000
-"""Average vector length from which NumPy is as fast as machine code."""
 WORTH_COMPILING = 360
 """Scalar operations per call above which LLVM compilation pays off after about 100 calls.
 
@@ -64,6 +80,10 @@ LONG_TRANSFORMS = 4_000
 WORTH_COMPILING_ARRAYS = 400_000
 """The same for array operations, where NumPy makes few calls."""
 
+LOOKED_UP = frozenset((index, put, scatter, sum_in_order, take))
+"""The rows that read or write parts of arrays, and the sum of them in a given order."""
+COPIED = frozenset((broadcast, concatenate, constant_array, pack, reshape, transpose))
+"""The other rows that change no number."""
 RUNNING = frozenset(getattr(cumulative, name) for name in cumulative.__all__)
 """The rows that accumulate along an axis."""
 
@@ -122,18 +142,16 @@ class Choice:
         return "python" if points <= self.python_to else "numpy"
 
 
-def repeated(function: Function, target: str) -> Function:
-    """Return a function with repeated scalar operations as vectors, where that is faster.
+def repeated(function: Function, target: str, dtype: np.dtype[Any]) -> Function:
+    """Return a function with repeated scalar operations as vectors, where a target has them.
 
-    Scalar machine code is faster than NumPy on short vectors, but compiling many operations
-    takes seconds.
+    Machine code of few loops is made sooner than that of many scalar operations, and computes
+    several lanes at a time; loops compute in float64 only.
     """
-    if target not in ("auto", "numpy", "cupy"):
+    if target in ("python", "exact"):
         return function
-    found = rolled(function)
-    compiled = target == "auto" and len(function.graph) < LARGE and available()
-    short = len(function.graph) < LONG_VECTORS * len(found.graph)
-    return function if compiled and short else found
+    few = len(function.graph) < UNROLLED_NATIVE and target in ("auto", "native")
+    return function if few and dtype != FLOAT and available() else rolled(function)
 
 
 def choose(
@@ -187,6 +205,11 @@ def choose(
         return Choice("exact: as requested", exact=ExactTarget(schedule.function))
     if target == "native":
         llvm()
+    if program is None and not single and available() and _looks_up(schedule) and works():
+        point, _ = _point(schedule, soon=True)
+        if point is not None:
+            why = "as requested" if target == "native" else "it reads and writes parts of arrays"
+            return _looping(f"native: {why}", schedule, point, None, threads)
     most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO
     native, why_not = _native(schedule, program, most, threads, dtype)
     if single:
@@ -261,6 +284,20 @@ def _accumulates(schedule: Schedule) -> bool:
     return sum(sizes) >= LONG_RECURRENCES and rows.isdisjoint((matmul, solve))
 
 
+def _looks_up(schedule: Schedule) -> bool:
+    """Whether elementwise operations on parts of arrays are all, as where scalars repeat.
+
+    NumPy copies the parts that machine code reads where they lie; it leaves no work to BLAS.
+    """
+    rows = {step.row for step in schedule.steps}
+    elementwise = {row for row in rows if row.shape is None and row.holds is None}
+    sizes = [math.prod(schedule.shape(s.node)) for s in schedule.steps if s.row in elementwise]
+    moved = rows - elementwise
+    if not moved & LOOKED_UP or not moved <= LOOKED_UP | COPIED:
+        return False
+    return sum(sizes) >= MANY_OPERATIONS
+
+
 def _transforms(schedule: Schedule) -> bool:
     """Whether passes beside long Fourier transforms take most of the time, and not BLAS."""
     rows = {step.row for step in schedule.steps}
@@ -269,12 +306,12 @@ def _transforms(schedule: Schedule) -> bool:
     return sum(sizes) >= LONG_TRANSFORMS and rows.isdisjoint((matmul, solve))
 
 
-def _point(schedule: Schedule) -> tuple[NativeArrays | None, str]:
+def _point(schedule: Schedule, *, soon: bool = False) -> tuple[NativeArrays | None, str]:
     """Return one point of a function of arrays as machine code, or None and the reason."""
     from difflab.execute.targets.llvm.arrays import NativeArrays
 
     try:
-        return NativeArrays(schedule), ""
+        return NativeArrays(schedule, soon=soon), ""
     except UnsupportedError as error:
         return None, str(error)
 

@@ -102,11 +102,11 @@ def compile(
     Values equal those of the Function within 4 ULP for every primitive, nan and inf included.
     Matrix products and sums may add their n terms in a different order, which changes a sum by
     at most n·2⁻⁵² times the sum of its terms' magnitudes. The target ``"native"``
-    calls glibc's vector functions, whose own error is up to 4 ULP: for batches, and at one point,
-    from 20,000 operations on, for independent calls of one function. If a function has no machine
-    code, NumPy computes it and ``reason`` says so. Machine code is cached in
-    ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables the
-    cache.
+    calls glibc's vector functions, whose own error is up to 4 ULP: for batches, and at one point
+    where 2,000 scalar operations or more repeat, or 20,000 hold independent calls of one function.
+    If a function has no machine code, NumPy computes it and ``reason`` says so. Machine code is
+    cached in ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables
+    the cache.
 
     At one point ``"auto"`` begins with Python code, and goes over to machine code of the same bits
     after a number of calls that pay for compiling it, where there is such code; it is compiled in
@@ -143,10 +143,8 @@ def compile(
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads must be a positive integer, not {threads!r}")
     real = check_dtype("compile", dtype)
-    vectors = repeated(f, target)
+    vectors = repeated(f, target, real)
     require_flag(packed, "packed", "compile")
-    if packed and vectors is not f and len(f.inputs) >= MANY_INPUTS:
-        vectors = rolled(flattened(vectors), least=0)
     schedule = Schedule.of(vectors)
     program: ScalarProgram | None = None
     arrays = ""
@@ -156,6 +154,8 @@ def compile(
         arrays = error.args[0] if vectors is f else _repetition(f, schedule)
         if target == "python" and sum_in_order in vectors.graph.primitives:
             program = unrolled(schedule, MOST_SCALAR_OPERATIONS)  # scalar before it was rolled
+        elif packed and len(f.inputs) >= MANY_INPUTS:
+            schedule = Schedule.of(rolled(flattened(vectors), least=0))
     if target == "python" and program is None:
         raise UnsupportedError(
             f"the target 'python' computes with scalars, and {arrays}: use target 'numpy'"

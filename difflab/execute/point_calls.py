@@ -156,12 +156,14 @@ class PointCalls(TargetDispatch):
 
         python = self._python
         same = None if python is None else same_bits(python.program, python.input_shapes)
+        if self._choice.point is not None and self._choice.point.callable_by_code:
+            return ExportedCode.of_arrays(self._schedule.function)
         native = same or self._native
-        if native is None:
-            raise UnsupportedError(
-                f"the function has no machine code with an address: {self._choice.reason}"
-            )
-        return ExportedCode(native)
+        if native is not None:
+            return ExportedCode.of_scalars(native)
+        raise UnsupportedError(
+            f"the function has no machine code with an address: {self._choice.reason}"
+        )
 
     @property
     def address(self) -> int:

@@ -20,7 +20,7 @@ from difflab.execute.compiled import Compiled, compile
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.repetition import LARGE, rolled
+from difflab.graph.repetition import rolled
 from difflab.graph.values import check_shape
 
 __all__ = ["CompiledOperation", "aligned_shape", "operation", "wrapped"]
@@ -88,7 +88,7 @@ class CompiledOperation:
         if not self.sources:
             return self.base
         derive = cotangents_of if self.transposed else tangents_of
-        return derive(rolled(self.base, LARGE), self.sources)
+        return derive(rolled(self.base), self.sources)
 
     @cached_property
     def _call(self) -> Compiled:

@@ -22,7 +22,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
-from difflab.graph.repetition import LARGE, rolled
+from difflab.graph.repetition import rolled
 from difflab.graph.rewrite import rewrite
 from difflab.graph.rewritten import selected
 from difflab.primitives import scatter
@@ -46,7 +46,7 @@ Positions = tuple[int, ...]
 
 def gradients(function: Function, sources: Positions) -> Function:
     """Return all outputs, then the cotangents of `sources` for output 0 with cotangent 1."""
-    function = rolled(function, LARGE)
+    function = rolled(function)
     sweep = Sweep(function)
     output, starts, names = function.outputs[0], *_ends(function, sources)
     seed = spread(sweep.constant(1), function.output_shapes[0])

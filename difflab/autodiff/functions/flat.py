@@ -18,7 +18,7 @@ from difflab.core.machine import require_memory
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.repetition import LARGE, rolled
+from difflab.graph.repetition import rolled
 from difflab.primitives import reshape
 
 __all__ = [
@@ -49,7 +49,7 @@ def _repeating(function: Function, mode: SweepMode) -> Function:
     check_mode(mode)
     if mode != "reverse":
         return function
-    return replace(rolled(function, LARGE), arguments=function.arguments)
+    return replace(rolled(function), arguments=function.arguments)
 
 
 def value_and_gradient(function: Function, mode: SweepMode) -> Function:

@@ -15,7 +15,7 @@ from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
-from difflab.graph.repetition import LARGE, rolled
+from difflab.graph.repetition import rolled
 
 __all__ = ["hvp", "jvp", "linearize", "vjp"]
 
@@ -178,7 +178,7 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     (8.0, 12.0, 120.0)
     """
     if isinstance(fun, Function) and not primals and fun.inputs:
-        return replace(tangents_of(rolled(fun, LARGE)), structure=fun.structure)
+        return replace(tangents_of(rolled(fun)), structure=fun.structure)
     call = call_at(fun, primals, "linearize", has_aux)
     outputs, apply = _prepared(call, pushed)
     run, shapes = call.run, call.shapes()
@@ -254,7 +254,7 @@ def _alone(fun: AnyCallable, what: str) -> Function:
 def _by_everything(function: Function, transform: Callable[..., Function]) -> Function:
     """Return a product by all inputs and outputs, on vectors of repeated terms."""
     every = tuple(range(len(function.inputs))), tuple(range(len(function.outputs)))
-    return transform(rolled(function, LARGE), *every)
+    return transform(rolled(function), *every)
 
 
 def _prepared(

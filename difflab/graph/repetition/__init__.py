@@ -15,10 +15,9 @@ by structure alone, whatever the origin of the graph:
 from difflab.graph.repetition.chains import balanced
 from difflab.graph.repetition.classes import element_indices
 from difflab.graph.repetition.flattening import flattened
-from difflab.graph.repetition.roll import LARGE, LEAST_LANES, LEAST_NODES, rolled
+from difflab.graph.repetition.roll import LEAST_LANES, LEAST_NODES, rolled
 
 __all__ = [
-    "LARGE",
     "LEAST_LANES",
     "LEAST_NODES",
     "balanced",

@@ -8,14 +8,11 @@ from difflab.graph.repetition.chains import chains
 from difflab.graph.repetition.classes import classes
 from difflab.graph.repetition.writing import write
 
-__all__ = ["LARGE", "LEAST_LANES", "LEAST_NODES", "rolled"]
+__all__ = ["LEAST_LANES", "LEAST_NODES", "rolled"]
 
 LEAST_NODES = 2000
-"""The fewest nodes for which repetition is searched: smaller graphs are fast enough."""
-
-LARGE = 50_000
-"""Nodes from which a function is differentiated on vectors. Below that its derivative is made
-quickly of numbers, which can be written as code."""
+"""The fewest nodes for which repetition is searched: smaller graphs are fast enough, and are
+differentiated and written as formulas of numbers."""
 
 LEAST_LANES = 16
 """Operations that one operation on vectors must replace on average."""

@@ -34,13 +34,21 @@ class CompiledModule:
         self.run: Callable[[int, int, int, int], None] = _RUN(self.address)
 
 
-def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> CompiledModule:
+def load(
+    text: str, symbols: Sequence[str], host: Host, operations: int, *, soon: bool = False
+) -> CompiledModule:
     """Return a compiled module with a function ``run``; the arguments are those of `linked`."""
-    return CompiledModule(linked(text, symbols, host, operations))
+    return CompiledModule(linked(text, symbols, host, operations, soon=soon))
 
 
 def linked(
-    text: str, symbols: Sequence[str], host: Host, operations: int, *, inlined: bool = False
+    text: str,
+    symbols: Sequence[str],
+    host: Host,
+    operations: int,
+    *,
+    inlined: bool = False,
+    soon: bool = False,
 ) -> Any:
     """Return the engine of a compiled module, which owns its code, from the cache if possible.
 
@@ -56,17 +64,28 @@ def linked(
         The number of operations: large modules are compiled without optimisation.
     inlined : bool
         Whether functions of the module are inlined and its instructions simplified before.
+    soon : bool
+        Whether it is compiled without optimisation, in a fourth of the time and with the same
+        results, unless the cache has optimised code.
     """
     from difflab import __version__
 
     binding = llvm()
     level = 2 if operations <= WELL else 0
-    versions = __version__, import_module("llvmlite").__version__
-    key = store.key(text, host.cpu, host.features, f"{level}{' inlined' * inlined}", *versions)
+
+    def stored(level: int) -> tuple[str, bytes | None]:
+        versions = __version__, import_module("llvmlite").__version__
+        how = f"{level}{' inlined' * inlined}"
+        key = store.key(text, host.cpu, host.features, how, *versions)
+        return key, store.read(key)
+
+    key, code = stored(level)
+    if code is None and soon and level:
+        level = 0
+        key, code = stored(level)
     machine = binding.Target.from_default_triple().create_target_machine(
         cpu=host.cpu, features=host.features, opt=level, codemodel="jitdefault", jit=True
     )
-    code = store.read(key)
     if code is None:
         module = binding.parse_assembly(text)
         module.verify()

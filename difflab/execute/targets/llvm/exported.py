@@ -8,10 +8,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm.arrays.expansion import routine_layout
+from difflab.execute.targets.llvm.arrays.failures import FAULT
+from difflab.execute.targets.llvm.arrays.module import Module
+from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.target import NativeTarget
+from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
 __all__ = ["ExportedCode", "header"]
@@ -26,6 +33,23 @@ define void @point(ptr noalias %x, ptr noalias %y) #0 {{
   call void @run(ptr %x, ptr %y, ptr %v, i64 1)
   ret void
 }}
+"""
+# A run reads the addresses of its inputs and outputs, and then steps between points, of which
+# there is one.
+_POINT_OF_ARRAYS = """
+define void @point(ptr noalias %x, ptr noalias %y) #0 {{
+  %table = alloca i64, i64 {words}, align 64
+  call void @llvm.memset.p0.i64(ptr %table, i8 0, i64 {words_bytes}, i1 false)
+  %v = alloca double, i64 {memory}, align 64
+{starts}  %constants = inttoptr i64 {constants} to ptr
+  call void @run(ptr %table, ptr %constants, ptr %v, i64 1)
+  ret void
+}}
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
+_START = """  %from{place} = getelementptr double, ptr {base}, i64 {number}
+  %word{place} = getelementptr ptr, ptr %table, i64 {place}
+  store ptr %from{place}, ptr %word{place}, align 8
 """
 _SCALAR = """
 define double @integrand(i32 %n, ptr %x, ptr %data) #0 {{
@@ -54,42 +78,98 @@ class ExportedCode:
 
     Parameters
     ----------
-    native : NativeTarget
-        The program in float64.
+    text : str
+        LLVM IR with the function ``run``, and ``point`` that calls it.
+    symbols : sequence of str
+        The library functions that it calls.
+    operations : int
+        The number of operations.
+    input_shapes, output_shapes : sequence of tuple
+        The shapes of the inputs and outputs.
+    kept : object, optional
+        What the code reads.
 
     Attributes
     ----------
     address : int
         The address of ``void point(const double *x, double *y)``.
-
-    Raises
-    ------
-    UnsupportedError
-        A result is a truth value, or the code needs more memory than a stack has.
     """
 
-    def __init__(self, native: NativeTarget) -> None:
+    def __init__(
+        self,
+        text: str,
+        symbols: Sequence[str],
+        operations: int,
+        input_shapes: Sequence[Shape],
+        output_shapes: Sequence[Shape],
+        kept: Any = None,
+    ) -> None:
+        self.scalar = [tuple(shape) for shape in output_shapes] == [()]
+        if self.scalar:
+            text += _SCALAR.format(inputs=sum(map(math.prod, input_shapes)))
+        found = engine.linked(text, symbols, host(), operations)
+        _KEPT.append((found, kept))
+        self._find = found.get_function_address
+        self.address: int = self._find("point")
+
+    @classmethod
+    def of_scalars(cls, native: NativeTarget) -> ExportedCode:
+        """Return the code of a program of scalars.
+
+        Raises
+        ------
+        UnsupportedError
+            A result is a truth value, or the code needs more memory than a stack has.
+        """
         if native.real != FLOAT or bool in native.kinds:
             raise UnsupportedError("machine code with an address has float64 results only")
         writer = native.writer(1)
-        if writer.memory > MEMORY:
-            raise UnsupportedError(
-                f"the function has {native.operations:,} operations, too many for machine code"
-                " with an address"
-            )
-        self.scalar = [tuple(shape) for shape in native.shapes] == [()]
-        inputs = sum(map(math.prod, native.input_shapes))
+        _require_stack(writer.memory, native.operations)
         text = writer.text() + _POINT.format(memory=max(writer.memory, 1))
-        if self.scalar:
-            text += _SCALAR.format(inputs=inputs)
-        found = engine.linked(text, writer.symbols, native.machine, native.operations)
-        _KEPT.append(found)
-        self._find = found.get_function_address
-        self.address: int = self._find("point")
+        shapes = native.input_shapes, native.shapes
+        return cls(text, writer.symbols, native.operations, *shapes)
+
+    @classmethod
+    def of_arrays(cls, function: Function) -> ExportedCode:
+        """Return the code of a function of arrays, whose machine code does not call Python.
+
+        Raises
+        ------
+        UnsupportedError
+            The code needs more memory than a stack has.
+        """
+        module = Module(routine_layout(function), host())
+        text = module.batch_text()
+        _require_stack(module.layout.room, module.operations)
+        constants = np.array([*module.constants, 0.0])
+        shapes = *function.input_shapes, *function.output_shapes
+        words = 2 * len(shapes) + FAULT
+        starts, number = [], 0
+        for place, shape in enumerate(shapes):
+            number = 0 if place == len(function.input_shapes) else number
+            base = "%x" if place < len(function.input_shapes) else "%y"
+            starts.append(_START.format(place=place, base=base, number=number))
+            number += math.prod(shape)
+        text += _POINT_OF_ARRAYS.format(
+            words=words,
+            words_bytes=FLOAT.itemsize * words,
+            memory=module.layout.room + 1,
+            starts="".join(starts),
+            constants=constants.ctypes.data,
+        )
+        given = function.input_shapes, function.output_shapes
+        return cls(text, module.functions.symbols, module.operations, *given, kept=constants)
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
         """Return one of the module's functions for `ctypes`."""
         return ctypes.CFUNCTYPE(result, *arguments)(self._find(name))
+
+
+def _require_stack(memory: int, operations: int) -> None:
+    if memory > MEMORY:
+        raise UnsupportedError(
+            f"the function has {operations:,} operations, too many for machine code with an address"
+        )
 
 
 def header(

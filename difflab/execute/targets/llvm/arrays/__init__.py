@@ -49,6 +49,8 @@ class NativeArrays(PointTarget):
     ----------
     schedule : Schedule
         What is computed.
+    soon : bool
+        Whether code that is ready sooner computes until `point_code` is called.
 
     Raises
     ------
@@ -64,7 +66,7 @@ class NativeArrays(PointTarget):
     [0.46211715726, 0.46211715726]
     """
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, *, soon: bool = False) -> None:
         function = schedule.function
         super().__init__(function.input_shapes, len(function.outputs))
         self.layout = arranged(instructions(schedule))
@@ -75,9 +77,14 @@ class NativeArrays(PointTarget):
         self.output_shapes = function.output_shapes
         self.text = self.module.text()
         self.constants = np.array([*self.module.constants, 0.0])
-        self.entry_point = engine.load(
-            self.text, self.module.functions.symbols, host(), self.module.operations
-        )
+        self._unoptimised = soon and self.callable_by_code
+        self.entry_point = self._compiled()
+
+    def _compiled(self) -> engine.CompiledModule:
+        """Return the code, compiled or from the cache."""
+        module = self.module
+        symbols, soon = module.functions.symbols, self._unoptimised
+        return engine.load(self.text, symbols, host(), module.operations, soon=soon)
 
     @classmethod
     def rolled(cls, schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
@@ -134,6 +141,10 @@ class NativeArrays(PointTarget):
         program, layout = self.program, self.layout
         if not self.callable_by_code:
             return None
+        if self._unoptimised:
+            self._unoptimised = False
+            self._first = self.entry_point  # which another thread may run
+            self.entry_point = self._compiled()
         space = _NativeWorkspace(self)
         results = [result for result in space.results if result is not None]
         if len(results) < len(space.results) or not all(r.flags.c_contiguous for r in results):

@@ -337,6 +337,8 @@ class _Expansion:
             self._placed(op, dict(params)["keys"], gaps=True)
         elif row.name == "pack":
             self._packed(op)
+        elif row.name == "sum_in_order":
+            self._in_order(op, **dict(params))
         elif row.name in RECURRENCES:
             refs = (self._made(op.number, op.shape, op.dtype), *(self.refs[n][0] for n in op.reads))
             self.result.add(recurrence(row.name, op.shape, dict(params)["axes"][0], refs))
@@ -346,6 +348,18 @@ class _Expansion:
             self._control(op, row.name, row.holds)
         else:
             raise UnsupportedError(f"'{row.name}' has no machine code for arrays")
+
+    def _in_order(self, op: Op, places: Sequence[tuple[int, int, int]], length: int) -> None:
+        """Put the terms in their order, and keep the last of their running sums."""
+        shape = (*op.shape, length)
+        terms = self._made(self.lowering.unused(), shape, FLOAT)
+        for number, (start, stop, step) in zip(op.reads, places, strict=True):
+            count = len(range(start, stop, step))
+            target = Ref(terms.root, start, (*terms.strides[:-1], step))
+            part = (*op.shape, count)
+            self._emit(COPY, part, target, [self._spread(number, part)])
+        out = self._made(op.number, op.shape, op.dtype)
+        self._emit("cumsum", shape, out._replace(strides=(*out.strides, 0)), [terms])
 
     def _control(self, op: Op, name: str, control: Control) -> None:
         """Call functions; the memory that they need lies behind the results."""

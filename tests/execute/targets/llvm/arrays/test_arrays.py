@@ -315,3 +315,19 @@ def test_reshaped_arrays_of_nothing() -> None:
     empty = np.empty((0, 3))
     gradient = dl.gradient(dl.trace(lambda x: np.sum(np.sin(x)), empty))
     assert dl.compile(gradient, target="native")(empty).shape == (0,)
+
+
+@pytest.mark.parametrize("shape", [(1500,), (3, 700)])
+def test_a_sum_in_order_is_a_chain_of_additions(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(2, *shape)) * 10.0 ** rng.integers(-9, 9, (2, *shape))
+    declared = list(shape)
+    text = f"x: {declared}; y: {declared}; sum_in_order(x*x at [::2], -y*y at [1::2])"
+    fast = dl.compile(dl.parse(text), "native")
+    terms = np.stack([x * x, -y * y], axis=-1).reshape(*shape[:-1], -1)
+    expected = terms[..., 0]
+    for k in range(1, terms.shape[-1]):
+        expected = expected + terms[..., k]
+    assert fast.reason == "native: as requested"
+    np.testing.assert_array_equal(fast(x, y), expected)
+    np.testing.assert_array_equal(fast(np.stack([x, y]), y)[0], expected)
