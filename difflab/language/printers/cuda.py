@@ -89,7 +89,7 @@ class _Cuda(CPrinter):
             [
                 "#include <math.h>",
                 "",
-                *[line for text in self.definitions() for line in (text, "")],
+                *[line for text in self.definitions().values() for line in (text, "")],
                 f"// {self.contents()}",
                 f"__host__ __device__ void {self.name}"
                 f"(const double *{self.point}, double *{self.result})",
@@ -106,13 +106,13 @@ class _Cuda(CPrinter):
             ]
         )
 
-    def definitions(self) -> list[str]:
+    def definitions(self) -> dict[str, str]:
         """Return the functions that the templates call, for both sides."""
-        return [
-            text.replace("static double", "__host__ __device__ static double")
-            for text in super().definitions()
+        return {
+            name: text.replace("static double", "__host__ __device__ static double")
+            for name, text in super().definitions().items()
             if not text.endswith(";")  # declared by CUDA
-        ]
+        }
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         raise UnsupportedError(

@@ -18,10 +18,13 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["PRINTED", "TapeVariables", "statements"]
+__all__ = ["PRINTED", "TapeVariables", "on_numbers", "statements"]
 
 PRINTED = (Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp)
 """What rows hold that is printed as statements."""
+
+RESULT = "value"
+"""The name of what a branch computes."""
 
 Target = tuple[str, int]
 """An array, and where in it an output begins."""
@@ -68,6 +71,27 @@ def statements(printer: StraightLinePrinter, control: Any, values: Sequence[str]
         _swept(printer, control, values, out)
     else:
         _repeated(printer, control, values, out)
+
+
+def on_numbers(
+    printer: StraightLinePrinter, control: Branches | WhileLoop, values: Sequence[str]
+) -> list[str]:
+    """Write a branch or a loop over numbers, and return the variables of its outputs."""
+    if isinstance(control, WhileLoop):
+        return _while(printer, control, values, None, named=True)
+    names = [printer.fresh.fresh(RESULT) for _ in control.output_shapes]
+    for name in names:
+        printer.assigned_later(name)
+    heads = printer.when_true(values[0]), printer.otherwise
+    for head, function in zip(heads, control.functions, strict=True):
+        block = printer.block(function, values[1:])
+        block.compute()
+        for name, node in zip(names, block.view.outputs, strict=True):
+            block.add(block.assignment(name, "=", block.expression(node)))
+        printer.add(head)
+        printer.add(*block.lines, indent=printer.indent)
+    printer.close(branch=True)
+    return names
 
 
 def _read(control: Any) -> list[bool]:
@@ -158,11 +182,20 @@ def _repeated(
 
 
 def _while(
-    printer: StraightLinePrinter, loop: WhileLoop, values: Sequence[str], tape: TapeVariables | None
+    printer: StraightLinePrinter,
+    loop: WhileLoop,
+    values: Sequence[str],
+    tape: TapeVariables | None,
+    *,
+    named: bool = False,
 ) -> list[str]:
-    """Write a while loop and return the variables of its last value; a tape keeps the others."""
+    """Write a while loop and return the variables of its last value; a tape keeps the others.
+
+    They have the names of the inputs of the step if `named`.
+    """
     shapes = loop.output_shapes
-    carried = _variables(printer, shapes, values)
+    names = loop.body.inputs if named else ()
+    carried = _variables(printer, shapes, values, names)
     names = [*carried, *values[len(shapes) :]]
     test = printer.block(loop.test, names)
     test.compute()
@@ -197,10 +230,14 @@ def _swept(
 
 
 def _variables(
-    printer: StraightLinePrinter, shapes: Sequence[Shape], values: Sequence[str]
+    printer: StraightLinePrinter,
+    shapes: Sequence[Shape],
+    values: Sequence[str],
+    names: Sequence[str] = (),
 ) -> list[str]:
     """Write variables with their first values, and return their names."""
-    carried = [printer.fresh.numbered("t") for _ in shapes]
+    carried = [printer.fresh.fresh(printer.spelled(name)) for name in names[: len(shapes)]]
+    carried = carried or [printer.fresh.numbered("t") for _ in shapes]
     for name, value, shape in zip(carried, values, shapes, strict=False):
         printer.carry(name, value, math.prod(shape) if shape else None)
     return carried
