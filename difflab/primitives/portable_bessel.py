@@ -148,7 +148,7 @@ def besselj(xp: Any, n: Any, x: Any) -> Any:
     """Return J of a real order."""
 
     def whole(n: Any, x: Any) -> Any:
-        flipped = xp.where((x < 0) == (n < 0), 1.0, _alternating(xp, n))
+        flipped = xp.where(((x < 0) & (n < 0)) | ((x >= 0) & (n >= 0)), 1.0, _alternating(xp, n))
         return flipped * _besselj_right(xp, xp.abs(n), xp.abs(x))
 
     def below(n: Any, x: Any) -> Any:

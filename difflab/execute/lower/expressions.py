@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.ops import NumpyProgram
+from difflab.execute.lower.ops import NumpyProgram, Op
 from difflab.execute.lower.scalar import EXACT, form_over
 
 __all__ = ["LIBRARY", "expression_form"]
@@ -69,4 +69,12 @@ def expression_form(row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | No
         return None
     if any(kind == "truth" and place not in row.truths for place, kind in enumerate(kinds)):
         return None  # Python computes with whole numbers then
-    return form_over(_KNOWN, row, kinds)
+    form = form_over(_KNOWN, row, kinds)
+    if form is None or not all(form.truths.issuperset(op.reads) for op in form.ops if _joins(op)):
+        return None  # Python gives one of the numbers
+    return form
+
+
+def _joins(op: Op) -> bool:
+    """Whether an operation joins truth values."""
+    return op.name in ("logical_and", "logical_or")

@@ -93,7 +93,7 @@ NAMES: dict[str, Any] = {
 
 @cache
 def _of_portable(row: Primitive) -> Primitive:
-    return replace(row, kernel=row.portable, _computers={})
+    return replace(row, kernel=row.portable or row.kernel, _computers={})
 
 
 _FEW = 12
@@ -102,7 +102,7 @@ _FEW = 12
 
 def form_over(known: Container[str], row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | None:
     """Return a row's kernel, or a short portable one, over known universal functions; else None."""
-    for each in (row, *([_of_portable(row)] if row.portable else [])):
+    for each in (row, _of_portable(row)):
         form = kernel_form(each, kinds)
         few = each is row or (form is not None and len(form.ops) <= _FEW)
         if form is not None and few and all(op.name in known for op in form.ops):
@@ -158,16 +158,19 @@ def _written(form: NumpyProgram, arity: int) -> tuple[list[str], str]:
             uses[read] = uses.get(read, 0) + template.count(f"{{{place}}}")
     texts = {index: f"{{{index}}}" for index in range(arity)}
     texts |= {number: _literal(value.item()) for number, value in form.known.items()}
-    lines = []
+    lines, sums = [], set[int]()
     for op in form.ops:
-        text = _TEMPLATES[op.name].format(*(texts[read] for read in op.reads))
+        template = _TEMPLATES[op.name]
+        enclosed = template.endswith(")")  # a call or a choice
+        operands = [texts[r] if enclosed or r not in sums else f"({texts[r]})" for r in op.reads]
+        text = template.format(*operands)
         if uses.get(op.number, 0) > 1:
             lines.append(f"    t{op.number} = {text}")
             texts[op.number] = f"t{op.number}"
         else:
-            closed = text.endswith(")") and _TEMPLATES[op.name].endswith(")")
-            last = op.number == form.outputs[0]
-            texts[op.number] = text if closed or last else f"({text})"
+            texts[op.number] = text
+            if not enclosed:
+                sums.add(op.number)
     return lines, texts[form.outputs[0]]
 
 

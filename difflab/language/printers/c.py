@@ -12,7 +12,7 @@ from difflab.language.printers.braces import BracesPrinter
 from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
-from difflab.language.printers.statements import TapeVariables
+from difflab.language.printers.statements import TapeVariables, in_sequence
 from difflab.primitives.c99 import C99
 
 __all__ = ["c"]
@@ -70,7 +70,7 @@ def c(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        C99's math.h lacks a function, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -213,8 +213,8 @@ class CPrinter(BracesPrinter, PackedPrinter):
         return name
 
     def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
-        following = changes
-        if len(changes) > 1:
+        following = changes if len(changes) < 2 else in_sequence(changes)
+        if following is None:
             following = [(name, self._copied(value, size), size) for name, value, size in changes]
         for name, after, size in following:
             if size is None:

@@ -41,8 +41,9 @@ def cuda(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``; a thread has no memory for the
-        intermediate arrays, or none that grows, which the derivative of a `while_loop` needs.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order; a
+        thread has no memory for the intermediate arrays, or none that grows, which the derivative
+        of a `while_loop` needs.
 
     Examples
     --------

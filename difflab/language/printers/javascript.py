@@ -83,7 +83,7 @@ def javascript(function: Function, name: str = "f") -> str:
     const { cos } = Math;
     <BLANKLINE>
     function f(x1, x2) {
-        return [x2 + (x1 >= 0.0 ? 1.0 / x1 : NaN), x1 - cos(x2)];
+        return [x2 + (x1 < 0.0 ? NaN : 1.0 / x1), x1 - cos(x2)];
     }
     """
     written = JavaScriptCode(_JavaScript(function, name))

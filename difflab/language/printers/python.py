@@ -69,7 +69,7 @@ def python(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        Python's `math` lacks a function, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def python(function: Function, name: str = "f") -> str:
     <BLANKLINE>
     <BLANKLINE>
     def f(x1, x2):
-        return [x2 + (1.0 / x1 if x1 >= 0.0 else nan), x1 - cos(x2)]
+        return [x2 + (nan if x1 < 0.0 else 1.0 / x1), x1 - cos(x2)]
     """
     return _Python(function, name).source()
 

@@ -128,7 +128,7 @@ def recorded(row: Primitive) -> Function | None:
     --------
     >>> from difflab.primitives import relu, sin
     >>> str(recorded(relu)), recorded(sin)
-    ('max(x, 0)', None)
+    ('max(x, 0.0)', None)
     """
     kernel = row.portable or row.kernel
     if not callable(kernel):
@@ -150,7 +150,8 @@ def recorded(row: Primitive) -> Function | None:
 @cache
 def _of_order(row: Primitive, orders: tuple[float, ...]) -> Primitive:
     """Return a row whose first arguments are these numbers."""
-    kernel, rest = row.portable or row.kernel, (row.arity or 0) - len(orders)
+    kernel: Any = row.portable or row.kernel
+    rest = (row.arity or 0) - len(orders)
     names = "x" if rest == 1 else "ab"
     parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_ONLY) for each in names]
 
@@ -174,7 +175,8 @@ def of_constant_orders(
     builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
     """Return the function of one order, where that is a constant."""
-    orders = [builder.number(arg) for arg in args[: row.orders]]
-    if not orders or None in orders:
+    known = [builder.number(arg) for arg in args[: row.orders]]
+    orders = tuple([float(order) for order in known if order is not None])
+    if not orders or len(orders) < row.orders:
         return None
-    return builder.emit(_of_order(row, tuple(map(float, orders))), args[row.orders :])
+    return builder.emit(_of_order(row, orders), args[row.orders :])

@@ -101,7 +101,7 @@ def rust(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def rust(function: Function, name: str = "f") -> str:
     pub fn f(x: &[f64], y: &mut [f64]) {
         let x1 = x[0];
         let x2 = x[1];
-        y[0] = x2 + (if x1 >= 0.0 { 1.0 / x1 } else { f64::NAN });
+        y[0] = x2 + (if x1 < 0.0 { f64::NAN } else { 1.0 / x1 });
         y[1] = x1;
     }
     """

@@ -94,8 +94,8 @@ def stan(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``; or there is no array that
-        grows, which the derivative of a `while_loop` needs.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order; or
+        there is no array that grows, which the derivative of a `while_loop` needs.
 
     Examples
     --------

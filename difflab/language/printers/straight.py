@@ -52,7 +52,7 @@ from difflab.primitives import as_number, constant_array, index, matmul, reshape
 
 __all__ = ["StraightLinePrinter"]
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _LONGEST = 30
 """Maximum number of nodes in one expression."""
 EMPTY = ""
@@ -109,6 +109,8 @@ class StraightLinePrinter(ExpressionPrinter):
         self.helpers: Helpers = (helpers or Helpers()) if outer is None else outer.helpers
         self.numbers: dict[int, list[str]] = {}
         """The outputs of loops and branches over numbers, by node."""
+        self.targets: dict[int, list[str]] = {}
+        """The variables that branches over numbers assign, by node."""
         used = np.array(self.view.uses, dtype=np.bool_)
         printed = np.bincount(self.graph.opcode[used], minlength=FIRST_ROW).tolist()
         for row, count in zip_longest(self.graph.primitives, printed[FIRST_ROW:]):
@@ -395,13 +397,24 @@ class StraightLinePrinter(ExpressionPrinter):
         name = self.filled(loops, children, math.prod(shape), self.result_name(node))
         self.names[node] = name if shape else self.element(name, 0)
 
+    def last_branch(self) -> int | None:
+        """Return the branch over numbers whose value is the only output, if it is one."""
+        (output, *others) = self.view.outputs
+        row, below = self.view.rows[output], self.view.children[output]
+        if others or row is not index or self.view.uses[output] != 1:
+            return None
+        inner = self.view.rows[below[0]]
+        if inner is None or self.view.uses[below[0]] != 1:
+            return None
+        return below[0] if isinstance(inner.holds, Branches) else None
+
     def _controlled(self, node: int, row: Primitive, children: Sequence[int]) -> bool:
         """Write a branch or a loop of numbers, or name its output; whether the node is one."""
         if row.name == CONTROL:
             values = [self.expression(child) for child in children]
             if isinstance(row.holds, Branches):
                 values[0] = self.condition(children[0])
-            self.numbers[node] = on_numbers(self, row.holds, values)
+            self.numbers[node] = on_numbers(self, row.holds, values, self.targets.get(node))
             return True
         if children and children[0] in self.numbers:
             self.names[node] = self.numbers[children[0]][self.graph.params(node)["key"][0]]

@@ -11,7 +11,7 @@ from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
 from difflab.language.printers.expressions import PRODUCT
 from difflab.language.printers.packed import PackedPrinter
-from difflab.language.printers.statements import TapeVariables
+from difflab.language.printers.statements import TapeVariables, in_sequence
 from difflab.primitives import as_number
 
 __all__ = ["TranslatedPrinter"]
@@ -158,8 +158,10 @@ class TranslatedPrinter(PackedPrinter):
 
     def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
         """Write the assignments as if at once."""
+        ordered = changes if len(changes) < 2 else in_sequence(changes)
+        changes = ordered or changes
         values = [value for _, value, _ in changes]
-        if len(changes) > 1:
+        if ordered is None:
             values = [self.fresh.numbered("t") for _ in changes]
             for name, (_, value, size) in zip(values, changes, strict=True):
                 if size is None:
