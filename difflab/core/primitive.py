@@ -19,7 +19,6 @@ from typing import Any
 
 from difflab.core.apply import apply
 from difflab.core.devices import with_scalars
-from difflab.core.javascript import from_c
 from difflab.core.special_functions import special_functions
 
 __all__ = [
@@ -221,19 +220,10 @@ class Primitive:
     flint : str, callable or None
         The name of a function of `difflab.balls`, or ``(elementary, *args)``, which computes with
         Taylor expansions of balls; by default the same as `mpmath`.
-    c, python : str
-        Templates over ``{0}``, ``{1}``, …, which call functions of C99 and `math` and those
-        that rows define; empty where there is no function. By default `c` calls `name`, and
-        `python` is the same as `c`.
-    c_function, python_function : str
-        The definition of a function of printed code that C99 or `math` lacks.
-    javascript, javascript_function : str
-        The same over the members of `Math`; by default the translations of `c` and `c_function`.
-    of_order : callable or None
-        ``of_order(*orders)`` returns the function of the last argument that printed code has
-        instead where all others are these numbers, on nodes; None if there is none.
-    inexact : bool
-        Whether C99 and `math` err by more than 4 ULP; then target ``python`` calls the kernel.
+    portable : callable or None
+        The kernel ``(xp, *args)`` on real numbers, over universal functions of C99 and other rows,
+        branches ``xp.cond`` and loops ``xp.while_loop``, where `kernel` calls a library or is a
+        name: code in a language without the function defines what it records.
     latex : str
         The template in LaTeX; by default an upright name with the arguments.
     glyph : str
@@ -296,14 +286,7 @@ class Primitive:
     sympy: str | Callable[..., Any] | None = DEFAULT
     mpmath: str | Callable[..., Any] | None = DEFAULT
     flint: str | Callable[..., Any] | None = DEFAULT
-    c: str = DEFAULT
-    c_function: str = ""
-    python: str = DEFAULT
-    python_function: str = ""
-    javascript: str = DEFAULT
-    javascript_function: str = DEFAULT
-    of_order: Callable[..., Map | None] | None = None
-    inexact: bool = False
+    portable: Callable[..., Any] | None = None
     latex: str = DEFAULT
     glyph: str = DEFAULT
     notation: str = DEFAULT
@@ -341,10 +324,6 @@ class Primitive:
         self._default("sympy", name if of_numbers else None)
         self._default("mpmath", self.sympy)
         self._default("flint", self.mpmath)
-        self._default("c", f"{name}({operands})" if self.shape is None else "")
-        self._default("python", self.c)
-        self._default("javascript", from_c(self.c))
-        self._default("javascript_function", from_c(self.c_function))
         self._default("latex", upright if of_numbers else "")
         self._default("glyph", self.names[0] if self.names else name)
         sign = f"{{0}} {self.glyph} {{1}}" if self.infix and self.arity == 2 else self.glyph
@@ -360,6 +339,11 @@ class Primitive:
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
+
+    @property
+    def orders(self) -> int:
+        """The number of first arguments that are orders: they have one sample."""
+        return sum(low == high for low, high in self.samples)
 
     def computer(self, xp: ModuleType) -> Callable[..., Any]:
         """Return the kernel on the array module `xp`, as a function of the arguments."""

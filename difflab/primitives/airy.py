@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import portable_bessel
 from difflab.primitives.special_kernels import special_function
 
 __all__ = ["airyai", "airyaiprime", "airybi", "airybiprime"]
@@ -55,9 +56,8 @@ airyai: Primitive = Primitive(
     name="airyai",
     reserved=False,
     kernel=_airy(0),
+    portable=portable_bessel.airy(second=False, prime=False),
     rule=elementwise(lambda t, y, x: t * airyaiprime(x)),
-    c="",
-    javascript="airy({0}, false, false)",
     latex="\\operatorname{{Ai}}\\left({0}\\right)",
     glyph="Ai",
     notation="airyai",
@@ -68,11 +68,10 @@ airyaiprime: Primitive = Primitive(
     name="airyaiprime",
     reserved=False,
     kernel=_airy(1),
+    portable=portable_bessel.airy(second=False, prime=True),
     rule=elementwise(lambda t, y, x: t * (x * airyai(x))),
     mpmath=lambda mp, x: mp.airyai(x, derivative=1),
     flint="airyaiprime",
-    c="",
-    javascript="airy({0}, false, true)",
     latex="\\operatorname{{Ai}}'\\left({0}\\right)",
     glyph="Ai′",
     notation="airyaiprime",
@@ -83,9 +82,8 @@ airybi: Primitive = Primitive(
     name="airybi",
     reserved=False,
     kernel=_airy(2),
+    portable=portable_bessel.airy(second=True, prime=False),
     rule=elementwise(lambda t, y, x: t * airybiprime(x)),
-    c="",
-    javascript="airy({0}, true, false)",
     latex="\\operatorname{{Bi}}\\left({0}\\right)",
     glyph="Bi",
     notation="airybi",
@@ -96,11 +94,10 @@ airybiprime: Primitive = Primitive(
     name="airybiprime",
     reserved=False,
     kernel=_airy(3),
+    portable=portable_bessel.airy(second=True, prime=True),
     rule=elementwise(lambda t, y, x: t * (x * airybi(x))),
     mpmath=lambda mp, x: mp.airybi(x, derivative=1),
     flint="airybiprime",
-    c="",
-    javascript="airy({0}, true, true)",
     latex="\\operatorname{{Bi}}'\\left({0}\\right)",
     glyph="Bi′",
     notation="airybiprime",

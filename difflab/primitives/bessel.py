@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
-from difflab.primitives.printed_orders import besseli_of_order, besselk_of_order, posix_bessel
+from difflab.primitives import portable_bessel
+from difflab.primitives.portable import by_numbers
+from difflab.primitives.portable_orders import besseli_of_order, besselk_of_order
 from difflab.primitives.special_kernels import special_function
 
 __all__ = ["besseli", "besselj", "besselk", "bessely"]
@@ -128,14 +130,10 @@ besselj: Primitive = Primitive(
     reserved=False,
     kernel=_besselj,
     ufunc="jv",
+    portable=portable_bessel.besselj,
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besselj(n - 1, x) - besselj(n + 1, x)))
     ),
-    c="",
-    javascript="besselj({0}, {1})",
-    c_function="double jn(int n, double x);",  # of POSIX, which strict C99 does not declare
-    javascript_function="",
-    of_order=posix_bessel("jn", "besselj", _besselj),
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     whole_orders_analytic=True,
     latex="J_{{{0}}}\\left({1}\\right)",
@@ -148,14 +146,10 @@ bessely: Primitive = Primitive(
     reserved=False,
     kernel=_bessely,
     ufunc="yv",
+    portable=portable_bessel.bessely,
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (bessely(n - 1, x) - bessely(n + 1, x)))
     ),
-    c="",
-    javascript="bessely({0}, {1})",
-    c_function="double yn(int n, double x);",  # of POSIX, which strict C99 does not declare
-    javascript_function="",
-    of_order=posix_bessel("yn", "bessely", _bessely),
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="Y_{{{0}}}\\left({1}\\right)",
     glyph="Y",
@@ -168,12 +162,10 @@ besseli: Primitive = Primitive(
     reserved=False,
     kernel=_growing("iv", 1.0, _end_of_i),
     ufunc="iv",
+    portable=by_numbers(besseli_of_order, portable_bessel.besseli),
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besseli(n - 1, x) + besseli(n + 1, x)))
     ),
-    c="",
-    javascript="besseli({0}, {1})",
-    of_order=besseli_of_order,
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="I_{{{0}}}\\left({1}\\right)",
     glyph="I",
@@ -185,12 +177,10 @@ besselk: Primitive = Primitive(
     reserved=False,
     kernel=_besselk,
     ufunc="kv",
+    portable=by_numbers(besselk_of_order, portable_bessel.besselk),
     rule=elementwise(
         _refused, lambda t, y, n, x: -(t * (0.5 * (besselk(n - 1, x) + besselk(n + 1, x))))
     ),
-    c="",
-    javascript="besselk({0}, {1})",
-    of_order=besselk_of_order,
     analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
     latex="K_{{{0}}}\\left({1}\\right)",
     glyph="K",

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import portable_gamma
 from difflab.primitives.densities import (
     MOST,
     STIRLING,
@@ -94,14 +95,13 @@ beta: Primitive = Primitive(
     reserved=False,
     kernel=_beta,
     ufunc="beta",
+    portable=portable_gamma.beta,
     rule=elementwise(
         lambda t, y, a, b: t * (y * polygamma_difference(0, a, b)),
         lambda t, y, a, b: t * (y * polygamma_difference(0, b, a)),
     ),
     mpmath=lambda mp, a, b: mp.beta(a, b) if a > 0 and b > 0 else mp.nan,
     flint="beta",
-    c="",
-    javascript="beta({0}, {1})",
     latex="\\operatorname{{B}}\\left({0}, {1}\\right)",
     glyph="B",
     notation="beta",
@@ -115,6 +115,7 @@ betaln: Primitive = Primitive(
     reserved=False,
     kernel=_betaln,
     ufunc="betaln",
+    portable=portable_gamma.betaln,
     rule=elementwise(
         lambda t, y, a, b: t * polygamma_difference(0, a, b),
         lambda t, y, a, b: t * polygamma_difference(0, b, a),
@@ -124,8 +125,6 @@ betaln: Primitive = Primitive(
         mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b) if a > 0 and b > 0 else mp.nan
     ),
     flint="betaln",
-    c="",
-    javascript="betaln({0}, {1})",
     latex="\\ln\\operatorname{{B}}\\left({0}, {1}\\right)",
     glyph="ln B",
     notation="betaln",
@@ -139,14 +138,13 @@ betainc: Primitive = Primitive(
     reserved=False,
     kernel=_betainc,
     ufunc="betainc",
+    portable=portable_gamma.betainc,
     rule=elementwise(_refused, _refused, lambda t, y, a, b, x: t * betainc_derivative(1, a, b, x)),
     sympy=lambda sympy, a, b, x: sympy.betainc_regularized(a, b, 0, x),
     mpmath=lambda mp, a, b, x: (
         mp.betainc(a, b, 0, x, regularized=True) if a > 0 and b > 0 and 0 <= x <= 1 else mp.nan
     ),
     flint="betainc",
-    c="",
-    javascript="betainc({0}, {1}, {2})",
     latex="I_{{{2}}}\\left({0}, {1}\\right)",
     glyph="I",
     notation="betainc",
@@ -158,6 +156,7 @@ polygamma_difference: Primitive = Primitive(
     name="polygamma_difference",
     reserved=False,
     kernel=by_orders(_difference, lambda n: 0 <= n <= MOST, count=1),
+    portable=portable_gamma.polygamma_difference,
     rule=elementwise(
         None,
         lambda t, y, n, a, b: t * polygamma_difference(n + 1, a, b),
@@ -166,8 +165,6 @@ polygamma_difference: Primitive = Primitive(
     sympy=lambda sympy, n, a, b: sympy.polygamma(n, a) - sympy.polygamma(n, a + b),
     mpmath=lambda mp, n, a, b: mp.polygamma(int(n), a) - mp.polygamma(int(n), a + b),
     flint=lambda fl, n, a, b: fl.polygamma(n, a) - fl.polygamma(n, a + b),
-    c="",
-    javascript="polygamma_difference({0}, {1}, {2})",
     latex="\\left(\\psi^{{({0})}}\\left({1}\\right)"
     " - \\psi^{{({0})}}\\left({1} + {2}\\right)\\right)",
     glyph="Δψ⁽ⁿ⁾",

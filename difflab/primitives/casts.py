@@ -71,21 +71,6 @@ float32: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t),
     sympy=None,
     mpmath=_refused,
-    c="float32({0})",
-    c_function="""\
-static double float32(double x)
-{
-    return (float)x;
-}""",
-    python_function="""\
-def float32(x):
-    if not abs(x) < 2.0**128:
-        return x if x != x else copysign(inf, x)
-    exponent = max(frexp(x)[1], -125) - 24
-    y = copysign(ldexp(round(ldexp(x, -exponent)), exponent), x)
-    return y if abs(y) < 2.0**128 else copysign(inf, x)""",
-    javascript="fround({0})",
-    javascript_function="",
     latex="\\operatorname{{float32}}\\left({0}\\right)",
     samples=((0.3, 2.7),),
     convention="derivative 1",

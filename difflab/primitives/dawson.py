@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import portable_normal
 from difflab.primitives.special_kernels import by_orders, horner, special_function
 
 __all__ = ["dawsn", "dawsn_derivative"]
@@ -108,12 +109,11 @@ dawsn: Primitive = Primitive(
     reserved=False,
     kernel=lambda xp, x: _derivative(xp, 0, x),
     ufunc="dawsn",
+    portable=lambda xp, x: portable_normal.dawsn_derivative(xp, 0.0, x),
     rule=elementwise(lambda t, y, x: t * dawsn_derivative(1, x)),
     sympy=lambda sympy, x: sympy.sqrt(sympy.pi) / 2 * sympy.exp(-(x**2)) * sympy.erfi(x),
     mpmath=lambda mp, x: _in_mpmath(mp, 0, x),
     flint="dawsn",
-    c="",
-    javascript="dawsn_derivative(0.0, {0})",
     latex="F\\left({0}\\right)",
     glyph="dawsn",
     samples=((0.1, 0.8),),
@@ -123,12 +123,11 @@ dawsn_derivative: Primitive = Primitive(
     name="dawsn_derivative",
     reserved=False,
     kernel=by_orders(_derivative, lambda n: 0 <= n <= MOST),
+    portable=portable_normal.dawsn_derivative,
     rule=elementwise(None, lambda t, y, n, x: t * dawsn_derivative(n + 1, x)),
     sympy=_in_sympy,
     mpmath=_in_mpmath,
     flint="dawsn_derivative",
-    c="",
-    javascript="dawsn_derivative({0}, {1})",
     latex="F^{{({0})}}\\left({1}\\right)",
     glyph="F⁽ⁿ⁾",
     notation="dawsn_derivative",

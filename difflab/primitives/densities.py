@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -20,6 +19,8 @@ import numpy as np
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
+from difflab.primitives import portable_gamma
+from difflab.primitives.portable import by_numbers
 from difflab.primitives.special_kernels import by_orders, special_function
 
 __all__ = ["betainc_derivative", "gammainc_derivative"]
@@ -254,13 +255,11 @@ gammainc_derivative: Primitive = Primitive(
     name="gammainc_derivative",
     reserved=False,
     kernel=_gamma_kernel,
+    portable=by_numbers(_gamma_kernel, portable_gamma.gammainc_derivative),
     rule=elementwise(None, _no_gamma, lambda t, y, n, a, x: t * gammainc_derivative(n + 1, a, x)),
     sympy=_gamma_form,
     mpmath=lambda mp, n, a, x: _gamma_form(mp, n, a, x) if a > 0 and x >= 0 else mp.nan,
     flint="gammainc_derivative",
-    c="",
-    javascript="gammainc_derivative({0}, {1}, {2})",
-    of_order=lambda n, a: partial(_gamma_kernel, np, n, a),
     latex="P^{{({0})}}\\left({1}, {2}\\right)",
     glyph="P⁽ⁿ⁾",
     notation="gammainc_derivative",
@@ -272,6 +271,7 @@ betainc_derivative: Primitive = Primitive(
     name="betainc_derivative",
     reserved=False,
     kernel=_beta_kernel,
+    portable=by_numbers(_beta_kernel, portable_gamma.betainc_derivative),
     rule=elementwise(
         None,
         _no_beta,
@@ -283,9 +283,6 @@ betainc_derivative: Primitive = Primitive(
         _beta_form(mp, n, a, b, x) if a > 0 and b > 0 and 0 <= x <= 1 else mp.nan
     ),
     flint="betainc_derivative",
-    c="",
-    javascript="betainc_derivative({0}, {1}, {2}, {3})",
-    of_order=lambda n, a, b: partial(_beta_kernel, np, n, a, b),
     latex="I^{{({0})}}_{{{3}}}\\left({1}, {2}\\right)",
     glyph="I⁽ⁿ⁾",
     notation="betainc_derivative",

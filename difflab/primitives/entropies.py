@@ -28,6 +28,7 @@ def _both_zero(x: Any, z: Any) -> Any:
 
 xlogy: Primitive = Primitive(
     name="xlogy",
+    portable=lambda xp, x, y: xp.where((x == 0) & (y == y), 0.0, x * xp.log(y)),
     reserved=False,
     kernel="special.xlogy",
     rule=elementwise(
@@ -37,8 +38,6 @@ xlogy: Primitive = Primitive(
     sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(z), True)),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log(z),
     flint="xlogy",
-    c="({0} == 0.0 && {1} == {1} ? 0.0 : {0} * log({1}))",
-    python="(0.0 if {0} == 0.0 and {1} == {1} else {0} * log({1}))",
     latex="{0} \\ln\\left({1}\\right)",
     samples=(POSITIVE, (0.2, 4.0)),
     defined="y > 0, or x = 0",
@@ -46,6 +45,7 @@ xlogy: Primitive = Primitive(
 )
 xlog1py: Primitive = Primitive(
     name="xlog1py",
+    portable=lambda xp, x, y: xp.where((x == 0) & (y == y), 0.0, x * xp.log1p(y)),
     reserved=False,
     kernel="special.xlog1py",
     rule=elementwise(
@@ -55,8 +55,6 @@ xlog1py: Primitive = Primitive(
     sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(1 + z), True)),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log1p(z),
     flint="xlog1py",
-    c="({0} == 0.0 && {1} == {1} ? 0.0 : {0} * log1p({1}))",
-    python="(0.0 if {0} == 0.0 and {1} == {1} else {0} * log1p({1}))",
     latex="{0} \\ln\\left(1 + {1}\\right)",
     samples=(POSITIVE, (-0.7, 3.0)),
     defined="y > -1, or x = 0",
@@ -64,14 +62,15 @@ xlog1py: Primitive = Primitive(
 )
 entr: Primitive = Primitive(
     name="entr",
+    portable=lambda xp, x: xp.where(
+        x > 0, -x * xp.log(x), xp.where(x == 0, 0.0, xp.where(x < 0, -xp.inf, x))
+    ),
     reserved=False,
     kernel="special.entr",
     rule=elementwise(lambda t, y, x: -(t * (log(x) + 1))),
     sympy=lambda sympy, x: sympy.Piecewise((0, sympy.Eq(x, 0)), (-x * sympy.log(x), True)),
     mpmath=lambda mp, x: mp.mpf(0) if x == 0 else -x * mp.log(x),
     flint="entr",
-    c="({0} > 0.0 ? -{0} * log({0}) : {0} == 0.0 ? 0.0 : {0} < 0.0 ? -INFINITY : {0})",
-    python="(-{0} * log({0}) if {0} > 0.0 else -inf if {0} < 0.0 else abs({0}))",
     latex="-{0} \\ln\\left({0}\\right)",
     samples=(POSITIVE,),
     defined="x > 0",
@@ -79,19 +78,14 @@ entr: Primitive = Primitive(
 )
 logit: Primitive = Primitive(
     name="logit",
+    portable=lambda xp, x: xp.where(
+        (x < 0.3) | (x > 0.65), xp.log(x / (1.0 - x)), xp.log1p((2.0 * x - 1.0) / (1.0 - x))
+    ),
     reserved=False,
     kernel="special.logit",
     rule=elementwise(lambda t, y, x: t * dlogit(x)),
     sympy=lambda sympy, x: sympy.log(x / (1 - x)),
     mpmath=lambda mp, x: mp.log(x / (1 - x)),
-    c_function="""\
-static double logit(double x)
-{
-    return x < 0.3 || x > 0.65 ? log(x / (1.0 - x)) : log1p((2.0 * x - 1.0) / (1.0 - x));
-}""",
-    python_function="""\
-def logit(x):
-    return log(x / (1.0 - x)) if x < 0.3 or x > 0.65 else log1p((2.0 * x - 1.0) / (1.0 - x))""",
     latex="\\ln\\frac{{{0}}}{{1 - {0}}}",
     samples=((0.1, 0.45),),
     defined="0 < x < 1",
@@ -101,8 +95,6 @@ dlogit: Primitive = Primitive(
     name="dlogit",
     kernel=_dlogit,
     rule=elementwise(lambda t, y, x: t * (y * (y * (2 * x - 1)))),
-    c="({0} < 0.0 || {0} > 1.0 ? NAN : 1.0 / ({0} * (1.0 - {0})))",
-    python="(nan if {0} < 0.0 or {0} > 1.0 else 1.0 / ({0} * (1.0 - {0})))",
     samples=((0.1, 0.45),),
     expansion=lambda x: 1 / (x * (1 - x)),
     analytic=False,

@@ -36,10 +36,6 @@ exp2: Primitive = Primitive(
     mpmath=lambda mp, x: mp.mpf(2) ** x,
     flint=lambda fl, x: fl.power(2, x),
     latex="2^{{{0}}}",
-    javascript_function="""\
-function exp2(x) {
-    return 2.0 ** x;
-}""",
     samples=(REAL,),
 )
 expm1: Primitive = Primitive(
@@ -64,8 +60,6 @@ dlog: Primitive = Primitive(
     name="dlog",
     kernel=kernels.log_derivative,
     rule=elementwise(lambda t, y, x: -(t * (y * y))),
-    c="({0} >= 0.0 ? 1.0 / {0} : NAN)",
-    python="(1.0 / {0} if {0} >= 0.0 else nan)",
     glyph="1/x",
     taylor=reciprocal,
     samples=(POSITIVE,),
@@ -108,24 +102,17 @@ log1mexp: Primitive = Primitive(
     sympy=lambda sympy, x: sympy.log(1 - sympy.exp(x)),
     mpmath=lambda mp, x: mp.log(-mp.expm1(x)) if x > -1 else mp.log1p(-mp.exp(x)),
     flint=lambda fl, x: fl.log(-fl.expm1(x)),
-    c="({0} > -0.6931471805599453 ? log(-expm1({0})) : log1p(-exp({0})))",
-    python="(log(-expm1({0})) if {0} > -0.6931471805599453 else log1p(-exp({0})))",
     latex="\\ln\\left(1 - e^{{{0}}}\\right)",
     samples=((-3.0, -0.2),),
     defined="x < 0",
 )
 dlog1mexp: Primitive = Primitive(
     name="dlog1mexp",
+    portable=lambda xp, x: xp.where(
+        x < 0, xp.exp(x) / xp.expm1(x), xp.where(x == 0, -xp.inf, xp.nan)
+    ),
     kernel=kernels.log1mexp_derivative,
     rule=elementwise(lambda t, y, x: t * (y * (1 - y))),
-    python_function="""\
-def dlog1mexp(x):
-    return exp(x) / expm1(x) if x < 0.0 else -inf if x == 0.0 else nan""",
-    c_function="""\
-static double dlog1mexp(double x)
-{
-    return x < 0.0 ? exp(x) / expm1(x) : x == 0.0 ? -INFINITY : NAN;
-}""",
     samples=((-3.0, -0.2),),
     defined="x < 0",
     expansion=lambda x: -1 / expm1(-x),

@@ -11,10 +11,11 @@ from types import ModuleType
 from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import portable_gamma
 from difflab.primitives.densities import gammainc_derivative, refused
 from difflab.primitives.exponential import exp
-from difflab.primitives.printed_integrals import E1, E1_PYTHON, EI, EI_PYTHON
-from difflab.primitives.printed_orders import incomplete_gamma
+from difflab.primitives.portable import by_numbers
+from difflab.primitives.portable_orders import incomplete_gamma
 from difflab.primitives.special_kernels import special_function
 
 __all__ = ["de1", "dei", "e1", "ei", "gammainc", "gammaincc"]
@@ -41,12 +42,10 @@ e1: Primitive = Primitive(
     names=("e1", "exp1"),
     reserved=False,
     kernel="special.exp1",
+    portable=portable_gamma.e1,
     rule=elementwise(lambda t, y, x: t * de1(x)),
     sympy=lambda library, x: library.expint(1, x),
     mpmath="e1",
-    c_function=E1,
-    python_function=E1_PYTHON,
-    inexact=True,
     latex="E_1\\left({0}\\right)",
     glyph="E₁",
     samples=((0.4, 4.0),),
@@ -56,8 +55,6 @@ de1: Primitive = Primitive(
     name="de1",
     kernel=_de1,
     rule=elementwise(lambda t, y, x: -(t * (y + y / x))),
-    c="({0} < 0.0 ? NAN : -exp(-{0}) / {0})",
-    python="(nan if {0} < 0.0 else -exp(-{0}) / {0})",
     samples=((0.4, 4.0),),
     expansion=lambda x: -(exp(-x) / x),
 )
@@ -66,12 +63,10 @@ ei: Primitive = Primitive(
     names=("ei", "expi"),
     reserved=False,
     kernel="special.expi",
+    portable=portable_gamma.ei,
     rule=elementwise(lambda t, y, x: t * dei(x)),
     sympy="Ei",
     mpmath="ei",
-    c_function=EI,
-    python_function=EI_PYTHON,
-    inexact=True,
     latex="\\operatorname{{Ei}}\\left({0}\\right)",
     glyph="Ei",
     samples=((0.6, 3.0),),
@@ -83,7 +78,6 @@ dei: Primitive = Primitive(
     name="dei",
     kernel=lambda xp, x: xp.exp(x) / x,
     rule=elementwise(lambda t, y, x: t * (y * ((x - 1) / x))),
-    c="(exp({0}) / {0})",
     samples=((0.6, 3.0),),
     expansion=lambda x: exp(x) / x,
 )
@@ -92,13 +86,11 @@ gammainc: Primitive = Primitive(
     reserved=False,
     kernel=_of_positive("gammainc"),
     ufunc="gammainc",
+    portable=by_numbers(incomplete_gamma(upper=False), portable_gamma.gammainc),
     rule=elementwise(_refused, lambda t, y, a, x: t * gammainc_derivative(1, a, x)),
     sympy=lambda library, a, x: library.lowergamma(a, x) / library.gamma(a),
     mpmath=lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True) if a > 0 and x >= 0 else mp.nan,
     flint="gammainc",
-    c="",
-    javascript="gammainc({0}, {1})",
-    of_order=incomplete_gamma(upper=False),
     latex="P\\left({0}, {1}\\right)",
     glyph="P",
     notation="gammainc",
@@ -111,15 +103,13 @@ gammaincc: Primitive = Primitive(
     reserved=False,
     kernel=_of_positive("gammaincc"),
     ufunc="gammaincc",
+    portable=by_numbers(incomplete_gamma(upper=True), portable_gamma.gammaincc),
     rule=elementwise(_refused, lambda t, y, a, x: -(t * gammainc_derivative(1, a, x))),
     sympy=lambda library, a, x: library.uppergamma(a, x) / library.gamma(a),
     mpmath=lambda mp, a, x: (
         mp.gammainc(a, x, mp.inf, regularized=True) if a > 0 and x >= 0 else mp.nan
     ),
     flint="gammaincc",
-    c="",
-    javascript="gammaincc({0}, {1})",
-    of_order=incomplete_gamma(upper=True),
     latex="Q\\left({0}, {1}\\right)",
     glyph="Q",
     notation="gammaincc",

@@ -8,18 +8,11 @@ from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import portable_normal
 from difflab.primitives.exponential import exp
-from difflab.primitives.printed_inverses import (
-    ERFINV,
-    ERFINV_PYTHON,
-    lambertw_c,
-    lambertw_python,
-)
 from difflab.primitives.special import derf
-from difflab.primitives.special_kernels import special_function
+from difflab.primitives.special_kernels import exp_square, special_function
 
 __all__ = ["derfcinv", "derfinv", "dlambertw", "erfcinv", "erfinv", "lambertw"]
 
@@ -111,9 +104,8 @@ erfinv: Primitive = Primitive(
     name="erfinv",
     reserved=False,
     kernel="special.erfinv",
+    portable=portable_normal.erfinv,
     rule=elementwise(lambda t, y, x: t * derfinv(x)),
-    c_function=ERFINV,
-    python_function=ERFINV_PYTHON,
     latex="\\operatorname{{erf}}^{{-1}}\\left({0}\\right)",
     samples=((-0.8, 0.8),),
     defined="-1 < x < 1",
@@ -124,16 +116,6 @@ derfinv: Primitive = Primitive(
     name="derfinv",
     kernel=_reciprocal_slope("erfinv"),
     rule=elementwise(lambda t, y, x: t * (2 * (erfinv(x) * (y * y)))),
-    c_function=f"""\
-static double derfinv(double x)
-{{
-    const double y = erfinv(x);
-    return {RECIPROCAL!r} * exp(y * y);
-}}""",
-    python_function=f"""\
-def derfinv(x):
-    y = erfinv(x)
-    return {RECIPROCAL!r} * exp(y * y)""",
     samples=((-0.8, 0.8),),
     expansion=lambda x: 1 / derf(erfinv(x)),
     analytic=False,
@@ -142,12 +124,11 @@ erfcinv: Primitive = Primitive(
     name="erfcinv",
     reserved=False,
     kernel="special.erfcinv",
+    portable=portable_normal.erfcinv,
     rule=elementwise(lambda t, y, x: -(t * derfcinv(x))),
     sympy=lambda library, x: library.erfinv(1 - x),
     mpmath=lambda mp, x: mp.erfinv(1 - x),
     flint="erfcinv",
-    c="",
-    javascript="erfcinv({0})",
     latex="\\operatorname{{erfc}}^{{-1}}\\left({0}\\right)",
     samples=((0.2, 1.8),),
     defined="0 < x < 2",
@@ -156,9 +137,8 @@ erfcinv: Primitive = Primitive(
 derfcinv: Primitive = Primitive(
     name="derfcinv",
     kernel=_reciprocal_slope("erfcinv"),
+    portable=lambda xp, x: RECIPROCAL * exp_square(xp, erfcinv(x), 1.0),
     rule=elementwise(lambda t, y, x: -(t * (2 * (erfcinv(x) * (y * y))))),
-    c="",
-    javascript="derfcinv({0})",
     samples=((0.2, 1.8),),
     expansion=lambda x: 1 / derf(erfcinv(x)),
     analytic=False,
@@ -171,8 +151,6 @@ lambertw: Primitive = Primitive(
     sympy="LambertW",
     mpmath=lambda mp, x: mp.lambertw(x) if x >= -mp.exp(-1) else mp.nan,
     flint="lambertw",
-    c_function=lambertw_c(BRANCH, REST, NEAR, SERIES),
-    python_function=lambertw_python(BRANCH, REST, NEAR, SERIES),
     latex="W\\left({0}\\right)",
     glyph="W",
     notation="lambertw",
@@ -184,8 +162,6 @@ dlambertw: Primitive = Primitive(
     name="dlambertw",
     kernel=_dlambertw,
     rule=elementwise(lambda t, y, x: -(t * (y * (y * (1 + y * exp(lambertw(x))))))),
-    c="",
-    of_order=lambda: lambda x: _slope_of_w(np, x, lambertw(x)),
     samples=((-0.2, 4.0),),
     expansion=lambda x: 1 / (x + exp(lambertw(x))),
 )

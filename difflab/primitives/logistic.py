@@ -21,30 +21,13 @@ sigmoid: Primitive = Primitive(
     flint="sigmoid",
     latex="\\sigma\\left({0}\\right)",
     glyph="σ",
-    python_function="""\
-def sigmoid(x):
-    decay = exp(x if x < 0.0 else -x)
-    return (decay if x < 0.0 else 1.0) / (1.0 + decay)""",
-    c_function="""\
-static double sigmoid(double x)
-{
-    const double decay = exp(x < 0.0 ? x : -x);
-    return (x < 0.0 ? decay : 1.0) / (1.0 + decay);
-}""",
     samples=(REAL,),
 )
 dsigmoid: Primitive = Primitive(
     name="dsigmoid",
     kernel=kernels.sigmoid_derivative,
+    portable=lambda xp, x: sigmoid(x) * sigmoid(-x),
     rule=elementwise(lambda t, y, x: -(t * (y * tanh_of_half(x)))),  # tanh(x/2) = σ(x) − σ(−x)
-    python_function="""\
-def dsigmoid(x):
-    return sigmoid(x) * sigmoid(-x)""",
-    c_function="""\
-static double dsigmoid(double x)
-{
-    return sigmoid(x) * sigmoid(-x);
-}""",
     samples=(REAL,),
     expansion=lambda x: sigmoid(x) * sigmoid(-x),
 )
@@ -53,7 +36,6 @@ tanh_of_half: Primitive = Primitive(
     name="tanh_of_half",
     kernel=lambda xp, x: xp.tanh(0.5 * x),
     rule=elementwise(lambda t, y, x: t * (2 * dsigmoid(x))),
-    c="tanh(0.5 * ({0}))",
     samples=(REAL,),
     expansion=lambda x: tanh(0.5 * x),
 )
@@ -65,19 +47,14 @@ softplus: Primitive = Primitive(
     mpmath=lambda mp, x: mp.log1p(mp.exp(x)),
     flint="softplus",
     latex="\\ln\\left(1 + e^{{{0}}}\\right)",
-    python_function="""\
-def softplus(x):
-    return (x if x > 0.0 else 0.0) + log1p(exp(-x if x > 0.0 else x))""",
-    c_function="""\
-static double softplus(double x)
-{
-    return (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
-}""",
     samples=(REAL,),
 )
 # What the logarithm of a sum of exponentials becomes when it is stabilised.
 logaddexp: Primitive = Primitive(
     name="logaddexp",
+    portable=lambda xp, a, b: (
+        xp.where(a > b, a, b) + xp.log1p(xp.exp(-xp.abs(xp.where(a == b, 0.0, a - b))))
+    ),
     kernel=kernels.logaddexp,
     rule=elementwise(
         lambda t, y, a, b: t * sigmoid(a - b),
@@ -86,13 +63,7 @@ logaddexp: Primitive = Primitive(
     sympy=lambda sympy, a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
     mpmath=lambda mp, a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b)) if a != b else 1),
     flint="logaddexp",
-    python="(max({0}, {1}) + log1p(exp(-fabs({0} - ({1})))) if {0} != {1} else {0} + log(2.0))",
     latex="\\ln\\left(e^{{{0}}} + e^{{{1}}}\\right)",
-    c_function="""\
-static double logaddexp(double a, double b)
-{
-    return a == b ? a + 0.6931471805599453 : (a > b ? a : b) + log1p(exp(-fabs(a - b)));
-}""",
     samples=(POSITIVE, REAL),  # positive: at its zeros rounding the operands loses every digit
     commutative=True,
 )

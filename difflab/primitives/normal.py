@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
-from functools import cache, partial
+from functools import cache
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import portable_normal
 from difflab.primitives.exponential import exp
 from difflab.primitives.scaled_erfc import MOST, erfcx_moments
 from difflab.primitives.special import SLOPE, derf
@@ -156,9 +155,8 @@ erfi: Primitive = Primitive(
     reserved=False,
     kernel=_erfi,
     ufunc="erfi",
+    portable=portable_normal.erfi,
     rule=elementwise(lambda t, y, x: t * derfi(x)),
-    c="",
-    javascript="erfi({0})",
     samples=((-2.5, 2.5),),
     analytic=False,
 )
@@ -168,8 +166,6 @@ derfi: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * (y * (2 * x))),
     sympy=lambda library, x: 2 * library.exp(x**2) / library.sqrt(library.pi),
     flint="derfi",
-    c="",
-    javascript="derfi({0})",
     samples=((-2.5, 2.5),),
     expansion=lambda x: SLOPE * exp(x * x),
     analytic=False,
@@ -182,8 +178,6 @@ ndtr: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * dndtr(x)),
     sympy=lambda sympy, x: sympy.erfc(-x / sympy.sqrt(2)) / 2,
     mpmath=lambda mp, x: mp.erfc(-x / mp.sqrt(mp.mpf(2))) / 2,
-    c="",
-    javascript="ndtr({0})",
     latex="\\Phi\\left({0}\\right)",
     glyph="Φ",
     notation="ndtr",
@@ -197,8 +191,6 @@ dndtr: Primitive = Primitive(
     sympy=lambda sympy, x: sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi),
     mpmath=lambda mp, x: mp.exp(-(x * x) / 2) / mp.sqrt(2 * mp.pi),
     flint="dndtr",
-    c="",
-    javascript="dndtr({0})",
     samples=((-3.0, 3.0),),
     expansion=lambda x: (0.5 * ROOT) * derf(ROOT * x),
     analytic=False,
@@ -207,12 +199,11 @@ ndtri: Primitive = Primitive(
     name="ndtri",
     reserved=False,
     kernel="special.ndtri",
+    portable=lambda xp, x: -math.sqrt(2) * xp.special.erfcinv(2.0 * x),
     rule=elementwise(lambda t, y, x: t * dndtri(x)),
     sympy=lambda sympy, x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1),
     mpmath=lambda mp, x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
     flint="ndtri",
-    c="",
-    javascript="ndtri({0})",
     latex="\\Phi^{{-1}}\\left({0}\\right)",
     glyph="Φ⁻¹",
     notation="ndtri",
@@ -224,8 +215,6 @@ dndtri: Primitive = Primitive(
     name="dndtri",
     kernel=lambda xp, x: exp_square(xp, special_function(xp, "ndtri")(x), 0.5) / SCALE,
     rule=elementwise(lambda t, y, x: t * (ndtri(x) * (y * y))),
-    c="",
-    javascript="dndtri({0})",
     samples=((0.1, 0.9),),
     expansion=lambda x: 1 / dndtr(ndtri(x)),
     analytic=False,
@@ -241,8 +230,6 @@ log_ndtr: Primitive = Primitive(
         mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2) if x > 0 else mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
     ),
     flint="log_ndtr",
-    c="",
-    javascript="log_ndtr({0})",
     latex="\\ln\\Phi\\left({0}\\right)",
     glyph="ln Φ",
     notation="log_ndtr",
@@ -257,8 +244,6 @@ log_ndtr_derivative: Primitive = Primitive(
     sympy=lambda sympy, n, x: _ratio_derivative(sympy, int(n), x),
     mpmath=lambda mp, n, x: _ratio_derivative(mp, int(n), x),
     flint="log_ndtr_derivative",
-    c="",
-    of_order=lambda n: partial(_slope_kernel, np, n),
     latex="\\left(\\ln\\Phi\\right)^{{({0})}}\\left({1}\\right)",
     glyph="(ln Φ)⁽ⁿ⁾",
     notation="log_ndtr_derivative",

@@ -53,7 +53,6 @@ def _comparison(
         sympy=lambda sympy, a, b: getattr(sympy, relation)(a, b),
         mpmath=lambda mp, a, b: compare(a, b),
         flint=name,
-        c=f"{{0}} {infix} {{1}}",
         latex=f"{{0}} {latex or glyph} {{1}}",
         glyph=glyph,
         samples=(REAL, REAL),
@@ -78,8 +77,6 @@ logical_and: Primitive = Primitive(
     sympy="And",
     mpmath=lambda mp, a, b: bool(a) and bool(b),
     flint="logical_and",
-    c="{0} && {1}",
-    python="{0} and {1}",
     latex="{0} \\wedge {1}",
     glyph="∧",
     notation="{0} and {1}",
@@ -96,8 +93,6 @@ logical_or: Primitive = Primitive(
     sympy="Or",
     mpmath=lambda mp, a, b: bool(a) or bool(b),
     flint="logical_or",
-    c="{0} || {1}",
-    python="{0} or {1}",
     latex="{0} \\vee {1}",
     glyph="∨",
     notation="{0} or {1}",
@@ -114,8 +109,6 @@ logical_not: Primitive = Primitive(
     sympy="Not",
     mpmath=lambda mp, a: not a,
     flint="logical_not",
-    c="!{0}",
-    python="not {0}",
     latex="\\neg {0}",
     glyph="¬",
     notation="not {0}",
@@ -131,8 +124,6 @@ as_number: Primitive = Primitive(
     sympy=lambda sympy, c: sympy.Piecewise((1, c), (0, True)),
     mpmath=lambda mp, c: mp.mpf(1 if c else 0),
     flint="as_number",
-    c="({0} ? 1.0 : 0.0)",
-    python="(1.0 if {0} else 0.0)",
     latex="\\left[{0}\\right]",
     glyph="0/1",
     notation="[{0}]",
@@ -148,8 +139,6 @@ where: Primitive = Primitive(
     sympy=lambda sympy, c, a, b: sympy.Piecewise((a, c), (b, True)),
     mpmath=lambda mp, c, a, b: a if c else b,
     flint="where",
-    c="({0} ? {1} : {2})",
-    python="({1} if {0} else {2})",
     latex="\\begin{{cases}} {1} & {0} \\\\ {2} & \\text{{otherwise}} \\end{{cases}}",
     roles=("if", "then", "else"),
     zero_slope="the other branch is selected",
@@ -172,19 +161,14 @@ def _largest(a: Any, b: Any) -> Any:
 
 minimum: Primitive = Primitive(
     name="minimum",
+    portable=lambda xp, a, b: xp.where((a < b) | (a != a), a, b),
     rule=select(lambda a, b: a < b, lambda a, b: logical_not(a < b)),
     names=("min", "minimum"),
     sympy="Min",
     mpmath=lambda mp, a, b: _least(a, b),
     flint="minimum",
-    python="({0} if {0} < {1} or {0} != {0} else {1})",
     latex="\\min\\left({0}, {1}\\right)",
     zero_slope="{other} is selected",
-    c_function="""\
-static double minimum(double a, double b)
-{
-    return a < b || a != a ? a : b;
-}""",
     samples=(REAL, REAL),
     kinks=lambda a, b: a - b,
     convention="at a tie the derivative of the last argument",
@@ -192,19 +176,14 @@ static double minimum(double a, double b)
 )
 maximum: Primitive = Primitive(
     name="maximum",
+    portable=lambda xp, a, b: xp.where((a > b) | (a != a), a, b),
     rule=select(lambda a, b: a > b, lambda a, b: logical_not(a > b)),
     names=("max", "maximum"),
     sympy="Max",
     mpmath=lambda mp, a, b: _largest(a, b),
     flint="maximum",
-    python="({0} if {0} > {1} or {0} != {0} else {1})",
     latex="\\max\\left({0}, {1}\\right)",
     zero_slope="{other} is selected",
-    c_function="""\
-static double maximum(double a, double b)
-{
-    return a > b || a != a ? a : b;
-}""",
     samples=(REAL, REAL),
     kinks=lambda a, b: a - b,
     convention="at a tie the derivative of the last argument",
@@ -217,8 +196,6 @@ relu: Primitive = Primitive(
     sympy=lambda sympy, x: sympy.Max(x, 0),
     mpmath=lambda mp, x: mp.mpf(0) if x <= 0 else x,
     flint="relu",
-    c="({0} <= 0.0 ? 0.0 : {0})",
-    python="({0} if {0} > 0.0 or {0} != {0} else 0.0)",
     latex="\\max\\left({0}, 0\\right)",
     zero_slope="{0} ≤ 0",
     samples=(REAL,),
@@ -239,6 +216,7 @@ def _is_low(x: Any, low: Any, high: Any) -> Any:
 
 clip: Primitive = Primitive(
     name="clip",
+    portable=lambda xp, x, low, high: xp.minimum(xp.maximum(x, low), high),
     rule=select(
         _is_inside,
         _is_low,
@@ -248,14 +226,8 @@ clip: Primitive = Primitive(
     sympy=lambda sympy, x, low, high: sympy.Min(sympy.Max(x, low), high),
     mpmath=lambda mp, x, low, high: _least(_largest(x, low), high),
     flint="clip",
-    c="minimum(maximum({0}, {1}), {2})",
-    python="clip({0}, {1}, {2})",
     roles=("x", "low", "high"),
     zero_slope="a bound is selected",
-    python_function="""\
-def clip(x, low, high):
-    y = x if x > low or x != x else low
-    return y if y < high or y != y else high""",
     samples=((1.1, 1.9), (0.2, 0.9), (2.1, 2.9)),
     kinks=lambda x, low, high: (x - low) * (x - high),
     convention="derivative 1 at the bounds",
@@ -269,7 +241,6 @@ absolute: Primitive = Primitive(
     names=("abs", "absolute"),
     sympy="Abs",
     mpmath="fabs",
-    c="fabs({0})",
     latex="\\left|{0}\\right|",
     glyph="|x|",
     notation="|{0}|",
@@ -280,9 +251,8 @@ absolute: Primitive = Primitive(
 )
 sign: Primitive = Primitive(
     name="sign",
+    portable=lambda xp, x: xp.where(x > 0, 1.0, xp.where(x < 0, -1.0, x)),
     rule=elementwise(None),
-    c="({0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0})",
-    python="({0} if {0} != {0} or {0} == 0.0 else 1.0 if {0} > 0.0 else -1.0)",
     samples=(REAL,),
     kinks=lambda x: x,
     convention="derivative 0",
@@ -300,9 +270,6 @@ def _step(
         rule=elementwise(None),
         sympy=sympy,
         mpmath=mpmath,
-        c=f"{kernel}({{0}})",
-        python=f"copysign(float({name}({{0}})), {{0}})",
-        javascript_function=ROUNDING if kernel == "rint" else "",
         latex=latex,
         glyph=glyph,
         notation=name,
@@ -311,14 +278,6 @@ def _step(
         convention="derivative 0, also at the jumps",
         analytic=False,
     )
-
-
-ROUNDING = """\
-function rint(x) {
-    const near = round(x);
-    return near - x == 0.5 && near % 2.0 != 0.0 ? near - 1.0 : near;
-}"""
-"""JavaScript rounds halves up; NumPy and C to even."""
 
 
 def _from_integer(x: Any) -> Any:
@@ -332,28 +291,27 @@ ROUNDED = "\\operatorname{{round}}\\left({0}\\right)"
 floor = _step("floor", "floor", "floor", "floor", "⌊x⌋", LOWER, 0.0)
 ceil = _step("ceil", "ceil", "ceiling", "ceil", "⌈x⌉", UPPER, 0.0)
 round_ = _step("round", "rint", None, "nint", "round", ROUNDED, 0.5)
+fmod: Primitive = Primitive(name="fmod", rule=elementwise(None, None))
+"""C's remainder, of the dividend's sign; printed code alone computes it."""
+
+
+def _mod(xp: Any, a: Any, b: Any) -> Any:
+    """Return C's remainder, shifted to the divisor's sign."""
+    rest = fmod(a, b)
+    other = ((rest < 0) & (b > 0)) | ((rest > 0) & (b < 0))
+    return xp.where(rest == 0, xp.where(b < 0, -0.0, 0.0), xp.where(other, rest + b, rest))
+
+
 mod: Primitive = Primitive(
     name="mod",
+    portable=_mod,
     ufunc="remainder",
     rule=elementwise(lambda t, y, a, b: t, lambda t, y, a, b: -(t * round_((a - y) / b))),
     sympy="Mod",
     mpmath=lambda mp, a, b: a - b * mp.floor(a / b),
     flint="mod",
-    c="modulo({0}, {1})",
-    python="{0} % {1}",
     latex="{0} \\bmod {1}",
     notation="{0} mod {1}",
-    c_function="""\
-static double modulo(double a, double b)
-{
-    const double rest = fmod(a, b);
-    return rest == 0.0 ? copysign(0.0, b) : (rest < 0.0) != (b < 0.0) ? rest + b : rest;
-}""",
-    javascript_function="""\
-function modulo(a, b) {
-    const rest = a % b;
-    return rest == 0.0 ? (b < 0.0 ? -0.0 : 0.0) : (rest < 0.0) != (b < 0.0) ? rest + b : rest;
-}""",
     samples=((2.2, 2.8), (0.9, 1.05)),
     defined="a divisor other than 0",
     kinks=lambda a, b: _from_integer(a / b),
@@ -362,13 +320,12 @@ function modulo(a, b) {
 )
 heaviside: Primitive = Primitive(
     name="heaviside",
+    portable=lambda xp, x: xp.where(x == 0, 0.5, xp.where(x > 0, 1.0, xp.where(x < 0, 0.0, x))),
     kernel=kernels.heaviside,
     rule=elementwise(None),
     sympy="Heaviside",
     mpmath=lambda mp, x: x if x != x else mp.mpf(0 if x < 0 else 1 if x > 0 else 0.5),
     flint="heaviside",
-    c="({0} == 0.0 ? 0.5 : {0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0})",
-    python="({0} if {0} != {0} else 0.5 if {0} == 0.0 else 1.0 if {0} > 0.0 else 0.0)",
     latex="\\operatorname{{H}}\\left({0}\\right)",
     samples=(REAL,),
     kinks=lambda x: x,

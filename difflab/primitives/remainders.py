@@ -17,7 +17,6 @@ The one of the cosine has the sign that makes it 1/k! at 0, as the others but th
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import comb, factorial, inf, perm
 from types import ModuleType
 from typing import Any
@@ -221,12 +220,10 @@ def _row(
     row: Primitive = Primitive(
         name=name,
         kernel=kernel,
-        of_order=lambda k, j: partial(kernel, np, k, j),
         rule=elementwise(None, None, lambda t, y, k, j, x: t * row(k, j + 1, x)),
         sympy=lambda sympy, k, j, x: form(sympy, int(k), int(j), x, sympy.hyper),
         mpmath=lambda mp, k, j, x: form(mp, int(k), int(j), x, mp.hyper),
         flint=name,
-        c="",
         samples=((2.0, 2.0), (1.0, 1.0), samples),
         defined=defined,
         analytic=False,

@@ -8,13 +8,14 @@ row ``(n, x)`` does not, and its derivative is that of n + 1.
 from __future__ import annotations
 
 import math
-from functools import cache, partial
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import portable_normal
 from difflab.primitives.special import SLOPE
 from difflab.primitives.special_kernels import by_orders, exp_square, special_function
 
@@ -105,11 +106,10 @@ erfcx: Primitive = Primitive(
     name="erfcx",
     reserved=False,
     kernel="special.erfcx",
+    portable=portable_normal.erfcx,
     rule=elementwise(lambda t, y, x: t * erfcx_derivative(1, x)),
     sympy=lambda sympy, x: sympy.exp(x**2) * sympy.erfc(x),
     mpmath=lambda mp, x: mp.exp(x * x) * mp.erfc(x),
-    c="",
-    javascript="erfcx({0})",
     samples=((-2.0, 2.0),),
     analytic=False,
 )
@@ -121,8 +121,6 @@ erfcx_derivative: Primitive = Primitive(
     sympy=lambda sympy, n, x: _exact(sympy, int(n), x),
     mpmath=lambda mp, n, x: _exact(mp, int(n), x),
     flint="erfcx_derivative",
-    c="",
-    of_order=lambda n: partial(_kernel, np, n),
     latex="\\operatorname{{erfcx}}^{{({0})}}\\left({1}\\right)",
     glyph="erfcx⁽ⁿ⁾",
     notation="erfcx_derivative",

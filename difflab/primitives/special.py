@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
-from difflab.primitives import javascript, kernels
+from difflab.primitives import kernels, portable_gamma, portable_normal
 from difflab.primitives.exponential import exp
-from difflab.primitives.printed_integrals import DIGAMMA, DIGAMMA_PYTHON
 
 __all__ = ["derf", "digamma", "erf", "erfc", "gamma", "loggamma", "polygamma"]
 
@@ -30,7 +29,7 @@ def _polygamma(mp: Any, k: Any, x: Any) -> Any:
 erf: Primitive = Primitive(
     name="erf",
     kernel="special.erf",
-    javascript_function=javascript.ERF,
+    portable=portable_normal.erf,
     rule=elementwise(lambda t, y, x: t * derf(x)),
     samples=(REAL,),
 )
@@ -40,71 +39,61 @@ derf: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * (y * (-2 * x))),
     sympy=lambda library, x: 2 * library.exp(-(x**2)) / library.sqrt(library.pi),
     flint="derf",
-    c=f"({SLOPE!r} * exp(-({{0}} * {{0}})))",
     samples=(REAL,),
     expansion=lambda x: SLOPE * exp(-(x * x)),
 )
 erfc: Primitive = Primitive(
     name="erfc",
     kernel="special.erfc",
-    javascript_function=javascript.ERFC,
+    portable=portable_normal.erfc,
     rule=elementwise(lambda t, y, x: -(t * derf(x))),
-    inexact=True,
     samples=(REAL,),
 )
 gamma: Primitive = Primitive(
     name="gamma",
     kernel="special.gamma",
-    javascript_function=javascript.TGAMMA,
+    portable=portable_gamma.gamma,
     rule=elementwise(lambda t, y, x: t * (y * digamma(x))),
-    c="tgamma({0})",
-    python="gamma({0})",
     latex="\\Gamma\\left({0}\\right)",
     glyph="Γ",
-    inexact=True,
     samples=(POSITIVE,),
     defined="x not 0, -1, -2, …",
 )
 loggamma: Primitive = Primitive(
     name="loggamma",
     kernel=kernels.loggamma,
-    javascript_function=javascript.LGAMMA,
+    portable=portable_gamma.loggamma,
     rule=elementwise(lambda t, y, x: t * digamma(x)),
     names=("loggamma", "lgamma"),
     mpmath=lambda mp, x: mp.log(abs(mp.gamma(x))) if x < 0 else mp.loggamma(x),
     flint="loggamma",
-    c="lgamma({0})",
     latex="\\ln\\Gamma\\left({0}\\right)",
     ufunc="gammaln",
     glyph="ln Γ",
-    inexact=True,
     samples=(POSITIVE,),
     defined="x not 0, -1, -2, …",
 )
 digamma: Primitive = Primitive(
     name="digamma",
     kernel="special.digamma",
+    portable=portable_gamma.digamma,
     rule=elementwise(lambda t, y, x: t * polygamma(1, x)),
     latex="\\psi\\left({0}\\right)",
     ufunc="psi",
     glyph="ψ",
-    c_function=DIGAMMA,
-    python_function=DIGAMMA_PYTHON,
-    inexact=True,
     samples=(POSITIVE,),
     defined="x not 0, -1, -2, …",
 )
 polygamma: Primitive = Primitive(
     name="polygamma",
     kernel=kernels.polygamma,
+    portable=portable_gamma.polygamma,
     rule=elementwise(None, lambda t, y, k, x: t * polygamma(k + 1, x)),
     mpmath=_polygamma,
     flint="polygamma",
     latex="\\psi^{{({0})}}\\left({1}\\right)",
     glyph="ψ⁽ⁿ⁾",
     notation="polygamma",
-    c="",
-    javascript="polygamma({0}, {1})",
     samples=((1.0, 1.0), POSITIVE),
     defined="an order 0, 1, 2, … and x not 0, -1, -2, …",
     analytic=False,

@@ -96,9 +96,7 @@ sech: Primitive = Primitive(
     name="sech",
     kernel=kernels.sech,
     rule=elementwise(lambda t, y, x: -(t * (y * tanh(x)))),
-    c="(1.0 / cosh({0}))",
     # Above this cosh overflows, where Python raises.
-    python="(0.0 if fabs({0}) > 710.4758600739439 else 1.0 / cosh({0}))",
     samples=(REAL,),
 )
 logcosh: Primitive = Primitive(
@@ -108,10 +106,6 @@ logcosh: Primitive = Primitive(
     sympy=lambda sympy, x: sympy.log(sympy.cosh(x)),
     mpmath=lambda mp, x: mp.log1p(2 * mp.sinh(x / 2) ** 2),
     flint="logcosh",
-    c="(fabs({0}) < 1.0 ? log1p(2.0 * sinh(0.5 * ({0})) * sinh(0.5 * ({0})))"
-    " : fabs({0}) + log1p(exp(-2.0 * fabs({0}))) - 0.6931471805599453)",
-    python="(log1p(2.0 * sinh(0.5 * ({0})) ** 2) if fabs({0}) < 1.0"
-    " else fabs({0}) + log1p(exp(-2.0 * fabs({0}))) - 0.6931471805599453)",
     latex="\\ln\\cosh\\left({0}\\right)",
     samples=(REAL,),
 )
@@ -121,8 +115,6 @@ versine: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * sin(x)),
     sympy=lambda sympy, x: 1 - sympy.cos(x),
     mpmath=lambda mp, x: 2 * mp.sin(x / 2) ** 2,
-    c="(2.0 * sin(0.5 * ({0})) * sin(0.5 * ({0})))",
-    python="(2.0 * sin(0.5 * ({0})) ** 2)",
     latex="\\operatorname{{versin}}\\left({0}\\right)",
     samples=(REAL,),
 )
@@ -143,7 +135,6 @@ dasin: Primitive = Primitive(
     name="dasin",
     kernel=kernels.asin_derivative,
     rule=elementwise(lambda t, y, x: t * (x * y * y * y)),
-    c="(1.0 / sqrt((1.0 - {0}) * (1.0 + {0})))",
     glyph="asin′",
     samples=(UNIT,),
     expansion=lambda x: 1 / sqrt(1 - x * x),
@@ -153,7 +144,6 @@ dacosh: Primitive = Primitive(
     kernel=kernels.acosh_derivative,
     # As a sum of fractions, whose derivatives at x = 1 are infinities of one sign.
     rule=elementwise(lambda t, y, x: -0.5 * (t * y * (1 / (x - 1) + 1 / (x + 1)))),
-    c="(1.0 / (sqrt({0} - 1.0) * sqrt({0} + 1.0)))",
     glyph="acosh′",
     samples=((1.3, 4.0),),
     expansion=lambda x: 1 / (sqrt(x - 1) * sqrt(x + 1)),
@@ -162,16 +152,6 @@ datanh: Primitive = Primitive(
     name="datanh",
     kernel=kernels.atanh_derivative,
     rule=elementwise(lambda t, y, x: t * (2 * (x * (y * y)))),
-    c_function="""\
-static double datanh(double x)
-{
-    const double square = (1.0 - x) * (1.0 + x);
-    return square >= 0.0 ? 1.0 / square : NAN;
-}""",
-    python_function="""\
-def datanh(x):
-    square = (1.0 - x) * (1.0 + x)
-    return 1.0 / square if square >= 0.0 else nan""",
     samples=(UNIT,),
     defined="-1 < x < 1",
     expansion=lambda x: 1 / ((1 - x) * (1 + x)),
@@ -183,7 +163,6 @@ datan2: Primitive = Primitive(
         lambda t, r, x, y: t * (datan2(y, x) * datan2(y, x) - r * r),
         lambda t, r, x, y: -(t * (2 * (r * datan2(y, x)))),
     ),
-    c="({0} / hypot({0}, {1}) / hypot({0}, {1}))",
     glyph="atan2′",
     samples=(REAL, (0.2, 3.0)),
     expansion=lambda x, y: x / (x * x + y * y),

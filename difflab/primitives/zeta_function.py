@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
+from difflab.primitives import portable_gamma
 from difflab.primitives.special_kernels import special_function
 
 __all__ = ["zeta"]
@@ -32,11 +33,10 @@ zeta: Primitive = Primitive(
     reserved=False,
     kernel=_zeta,
     ufunc="_zeta",  # the name of scipy.special.zeta's universal function
+    portable=portable_gamma.zeta,
     rule=elementwise(_refused, lambda t, y, s, q: -(t * (s * zeta(s + 1, q)))),
     mpmath=lambda mp, s, q: mp.zeta(s, q) if s > 1 and q > 0 else mp.nan,
     flint="zeta",
-    c="",
-    javascript="zeta({0}, {1})",
     latex="\\zeta\\left({0}, {1}\\right)",
     glyph="ζ",
     notation="zeta",

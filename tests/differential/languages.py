@@ -23,6 +23,7 @@ from tests.differential.printed import case_of, run_printed, there
 from tests.differential.scalar import Array, assert_near
 from tests.differential.search import Family
 from tests.support.languages import JAVASCRIPT, LANGUAGES, LIBRARIES, C
+from tests.support.special_rows import FARTHER
 
 MOST = 30
 """Programs in one file; Hypothesis draws no more choices than these take."""
@@ -35,10 +36,10 @@ WEIGHTED = [*3 * ["C"], *EVERY]
 OWN_FORMULAS = {"JAX"}
 """Languages whose functions lose digits at extreme points, and which have no subnormal numbers."""
 TINY = np.finfo(float).tiny
-ONLY_IN_JAVASCRIPT = frozenset(row for row in TABLE.values() if row.javascript and not row.c)
-INACCURATE = {"JavaScript": ONLY_IN_JAVASCRIPT}
-"""Rows whose function has fewer digits somewhere: those that JavaScript alone spells are held in
-the boxes of their own tests."""
+DEFINED = frozenset(TABLE[name] for name in FARTHER)
+INACCURATE = {language.name: DEFINED for language in (C, JAVASCRIPT, *LANGUAGES)}
+"""Rows whose function has fewer digits somewhere: special functions that printed code defines are
+held in the boxes of their own tests."""
 
 Judge = Callable[[str, Array], None]
 

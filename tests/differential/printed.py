@@ -38,6 +38,7 @@ from tests.differential.scalar import (
 )
 from tests.differential.search import Family
 from tests.support.languages import JAVASCRIPT, C, Language
+from tests.support.special_rows import FARTHER
 
 FORMULAS = 8
 """At most so many in one program."""
@@ -79,9 +80,10 @@ def begin(program: Sequence[Formula]) -> list[Rest]:
         if program[0].choice % TORCH_EVERY == 2:
             check_torch(case)
         check_text(case)
-    rest = [(C, case) for case in cases if program[0].choice % C_EVERY == 0]
+    held = [case for case in cases if not has_defined(case)]
+    rest = [(C, case) for case in held if program[0].choice % C_EVERY == 0]
     if program[0].choice % JAVASCRIPT_EVERY == 1:
-        rest += [(JAVASCRIPT, case) for case in cases if not only_in_javascript(case)]
+        rest += [(JAVASCRIPT, case) for case in held]
     return rest
 
 
@@ -93,9 +95,9 @@ def finish(rest: Sequence[Rest]) -> None:
             check_language(cases[start : start + FUNCTIONS], language)
 
 
-def only_in_javascript(case: Case) -> bool:
-    """Whether JavaScript alone spells one of the rows, which its own tests hold, in boxes."""
-    return any(row.javascript and not row.c for row in case.function.graph.primitives)
+def has_defined(case: Case) -> bool:
+    """Whether code defines a special function, which its own tests hold, in boxes."""
+    return any(row.name in FARTHER for row in case.function.graph.primitives)
 
 
 def case_of(formula: Formula) -> Case | None:

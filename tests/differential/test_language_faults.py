@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 from difflab.language.printers import expressions
 from difflab.language.printers.c import CPrinter
-from difflab.primitives import helpers
 from tests.differential import formulas, languages, printed
 from tests.differential.languages import Batch
 from tests.differential.search import Family, drawn
@@ -29,8 +29,8 @@ def parentheses_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def nan_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the larger of nan and a number be the number."""
-    wrong = "static double maximum(double a, double b)\n{\n    return fmax(a, b);\n}"
-    monkeypatch.setitem(helpers.C, "maximum", wrong)
+    functions = {**CPrinter.notation.functions, "maximum": "fmax({0}, {1})"}
+    monkeypatch.setattr(CPrinter, "notation", replace(CPrinter.notation, functions=functions))
 
 
 def digits_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from difflab.primitives import helpers
+import difflab as dl
+from difflab.language import printers
+from tests.support.languages import C
 
-COMPILER = shutil.which("gcc")
 NAMES = ("digamma", "e1", "ei")
 ULPS = {"digamma": 8.0, "e1": 12.0, "ei": 8.0}
 ATOL = 4e-15
@@ -53,18 +51,14 @@ def wrong(name: str, compute: Callable[[float], float]) -> list[tuple[float, flo
 @pytest.mark.parametrize("name", NAMES)
 def test_printed_python_agrees_with_mpmath(name: str) -> None:
     names: dict[str, Any] = {}
-    exec("from math import *\n" + "\n".join(helpers.PYTHON.values()), names)
-    assert not wrong(name, names[name])
+    exec(printers.python(dl.parse(f"{name}(x)"), "f"), names)
+    assert not wrong(name, names["f"])
 
 
-@pytest.mark.skipif(COMPILER is None, reason="needs gcc")
+@pytest.mark.skipif(not C.there, reason="needs gcc")
 def test_printed_c_agrees_with_mpmath(tmp_path: Path) -> None:
-    source = "\n".join(["#include <math.h>", *helpers.C.values()]).replace("static ", "")
-    (tmp_path / "special.c").write_text(source, encoding="utf-8")
-    command = f"{COMPILER} -std=c99 -O1 -ffp-contract=off -fPIC -shared -o s.so special.c -lm"
-    subprocess.run(command.split(), cwd=tmp_path, check=True)
-    library = ctypes.CDLL(str(tmp_path / "s.so"))
-    for name in NAMES:
-        compute = getattr(library, name)
-        compute.argtypes, compute.restype = [ctypes.c_double], ctypes.c_double
-        assert not wrong(name, compute), name
+    functions = [dl.parse(f"{name}(x)") for name in NAMES]
+    at = [np.array(points(name))[:, None] for name in NAMES]
+    for name, x, y in zip(NAMES, at, C.values(functions, at, tmp_path), strict=True):
+        found = dict(zip(x[:, 0].tolist(), y[:, 0].tolist(), strict=True))
+        assert not wrong(name, found.__getitem__), name

@@ -6,13 +6,9 @@ kept is the sign of a zero. The kernels themselves are held to mpmath in `test_t
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
-import re
-import shutil
-import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +18,20 @@ import pytest
 import sympy
 from numpy.typing import NDArray
 
+import difflab as dl
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.scalar import guarded, plain
+from difflab.errors import UnsupportedError
+from difflab.execute.lower.scalar import guarded
+from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
-from difflab.primitives import TABLE, helpers, javascript
-from tests.support.node import Script, needs_node, run
-from tests.support.rows import for_each
-from tests.support.special_rows import UNSPELLED
+from difflab.language import printers
+from difflab.primitives import TABLE
+from tests.support.languages import JAVASCRIPT, LANGUAGES, C, Language
+from tests.support.rows import failures, for_each
+from tests.support.special_rows import FARTHER, OF_ORDERS
 
 Array = NDArray[np.float64]
 
-COMPILER = shutil.which("gcc")
 TINY = 5e-324
 FINITE = [0.0, 0.5, 1.0, 2.5, 40.0, 700.0, TINY, 1e-310, -0.5, -1.0, -2.5, -40.0, -700.0]
 """Edges that are real numbers, which have no second zero."""
@@ -62,7 +61,7 @@ NEAR_ZEROS, NEAR_ZEROS_ATOL = {"loggamma", "digamma", "ei"}, 2.0**-49
 SPELLED = {
     name: row
     for name, row in TABLE.items()
-    if row.shape is None and row.c and row.arity is not None
+    if row.shape is None and name not in FARTHER and row.arity is not None
 }
 
 
@@ -97,13 +96,13 @@ def assert_spelled(row: Primitive, at: Array, found: Sequence[float], what: str)
     assert not told, f"{row.name} in {what} at {'; '.join(told)}"
 
 
-def in_python(row: Primitive, forms: Callable[[Primitive], Any]) -> Callable[..., float]:
-    template, names = forms(row)
-    letters = "abcd"[: row.arity]
-    found: Callable[..., float] = eval(
-        f"lambda {', '.join(letters)}: {template.format(*letters)}", dict(names)
-    )
-    return found
+def function_of(row: Primitive) -> Function:
+    """Return the function that is one row."""
+
+    def call(*args: Any) -> Any:
+        return row(*(arg != 0 if k in row.truths else arg for k, arg in enumerate(args)))
+
+    return dl.trace(call, *(0.0 for _ in row.samples))
 
 
 @for_each("name", SPELLED)
@@ -111,11 +110,12 @@ def test_python_gives_the_kernels_value_or_raises(name: str) -> None:
     """Where `math` raises the kernel has no finite value, or the spelling overflows on the way."""
     row = SPELLED[name]
     at = points(row)
-    spelled = in_python(row, lambda row: (row.python, plain(row)[1] | printed_names(row)))
+    names: dict[str, Any] = {}
+    exec(printers.python(function_of(row), "f"), names)
     expected, kept, found = kernel(row, at), [], []
     for place, point in enumerate(at.tolist()):
         try:
-            found.append(float(spelled(*point)))
+            found.append(float(names["f"](*point)))
             kept.append(place)
         except (ArithmeticError, ValueError):
             assert not math.isfinite(expected[place]) or expected[place] == 0.0, (name, point)
@@ -123,58 +123,28 @@ def test_python_gives_the_kernels_value_or_raises(name: str) -> None:
     assert_spelled(row, at[kept], found, "Python")
 
 
-def printed_names(row: Primitive) -> dict[str, Any]:
-    """Return what the row's spelling names when it is printed."""
-    names: dict[str, Any] = {}
-    exec("from math import *\n" + "\n".join(helpers.PYTHON.values()), names)
-    return names
-
-
 @for_each("name", SPELLED)
 def test_the_guarded_spelling_gives_the_kernels_value_everywhere(name: str) -> None:
     row = SPELLED[name]
     at = points(row)
-    spelled = in_python(row, guarded)
+    template, names = guarded(row)
+    letters = "abcd"[: row.arity]
+    spelled = eval(f"lambda {', '.join(letters)}: {template.format(*letters)}", dict(names))
     assert_spelled(row, at, [spelled(*point) for point in at.tolist()], "guarded Python")
 
 
-@pytest.mark.skipif(COMPILER is None, reason="needs gcc")
-def test_c_gives_the_kernels_value_everywhere(tmp_path: Path) -> None:
-    lines = ["#include <math.h>", *helpers.C.values()]
-    for name, row in SPELLED.items():
-        called = row.c.format(*(f"x[{k}]" for k in range(row.arity or 0)))
-        lines += [
-            f"void all_{name}(const double *x, double *y, int n)",
-            f"{{ for (int i = 0; i < n; i++, x += {row.arity}) y[i] = {called}; }}",
-        ]
-    (tmp_path / "table.c").write_text("\n".join(lines), encoding="utf-8")
-    command = f"{COMPILER} -std=c99 -O1 -ffp-contract=off -fPIC -shared -o table.so table.c -lm"
-    subprocess.run(command.split(), cwd=tmp_path, check=True)
-    library = ctypes.CDLL(str(tmp_path / "table.so"))
-    pointer = ctypes.POINTER(ctypes.c_double)
-    for name, row in SPELLED.items():
-        at = np.ascontiguousarray(points(row))
-        found = np.empty(len(at))
-        getattr(library, f"all_{name}")(
-            at.ctypes.data_as(pointer), found.ctypes.data_as(pointer), len(at)
-        )
-        assert_spelled(row, at, found.tolist(), "C")
-
-
-@needs_node
-def test_javascript_gives_the_kernels_value_everywhere() -> None:
-    scripts = []
-    for name, row in SPELLED.items():
-        letters = ", ".join("abcd"[: row.arity])
-        called = row.javascript.format(*"abcd")
-        defined = helpers.used([called], helpers.JAVASCRIPT).values()
-        words = {word for text in (called, *defined) for word in re.findall(r"\w+", text)}
-        members = sorted(words & javascript.MATH)
-        head = [f"const {{ {', '.join(members)} }} = Math;", *defined]
-        source = "\n".join([*head, f"function f({letters}) {{ return {called}; }}"])
-        scripts.append((name, Script(source, [()] * len(letters[::3]), points(row))))
-    for (name, each), found in zip(scripts, run([each for _, each in scripts]), strict=True):
-        assert_spelled(SPELLED[name], each.points, found[:, 0].tolist(), "JavaScript")
+@pytest.mark.parametrize("language", [C, JAVASCRIPT, *LANGUAGES], ids=lambda each: each.name)
+def test_printed_code_gives_the_kernels_value_everywhere(
+    language: Language, tmp_path: Path
+) -> None:
+    if not language.there:
+        pytest.skip(f"needs {language.needed}")
+    at = [points(row) for row in SPELLED.values()]
+    every = language.values([function_of(row) for row in SPELLED.values()], at, tmp_path)
+    with failures(len(SPELLED)) as noted:
+        for row, each, found in zip(SPELLED.values(), at, every, strict=True):
+            with noted(row.name):
+                assert_spelled(row, each, found[:, 0].tolist(), language.name)
 
 
 def real_points(row: Primitive, number: int) -> Array:
@@ -256,17 +226,13 @@ def test_sympy_gives_the_kernels_value_at_real_edges(name: str) -> None:
     assert_spelled(row, at[kept], found, "SymPy")
 
 
-def test_every_row_on_numbers_is_spelled_or_has_no_function() -> None:
-    """A companion without a spelling would be printed in other operations than it computes."""
-    unspelled = {
-        name
-        for name, row in TABLE.items()
-        if row.shape is None and not (row.c and row.python and row.javascript)
-    }
-    assert unspelled == UNSPELLED
-
-
-def test_helpers_define_before_they_use() -> None:
-    for definitions in (helpers.PYTHON, helpers.C):
-        for name, text in definitions.items():
-            assert list(helpers.used([text], definitions))[-1] == name
+def test_every_row_on_numbers_is_printed() -> None:
+    """A companion without a function would be printed in other operations than it computes."""
+    unprinted = set()
+    for name, row in TABLE.items():
+        if row.shape is None and row.samples:
+            try:
+                printers.c(function_of(row))
+            except UnsupportedError:
+                unprinted.add(name)
+    assert unprinted == OF_ORDERS

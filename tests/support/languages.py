@@ -23,7 +23,6 @@ from difflab.graph.function import Function
 from difflab.language import printers
 from difflab.methods.peers.array_code import jax_code, numpy_code, torch_code
 from difflab.methods.peers.jax import double
-from difflab.primitives import helpers
 from tests.support import node
 
 __all__ = [
@@ -36,6 +35,7 @@ __all__ = [
     "OnDevice",
     "Printer",
     "command",
+    "once",
 ]
 
 Array = NDArray[np.float64]
@@ -133,14 +133,22 @@ def called(
     return results
 
 
+_FUNCTION = re.compile(r"^(?:static double \w+\(.*\)\n\{\n(?:.*\n)*?\}|double [jy]n\(.*)$", re.M)
+"""What printed C defines before its function."""
+
+
+def once(sources: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return what C sources define or include, each once, and the sources without it."""
+    shared = {text: None for source in sources for text in _FUNCTION.findall(source)}
+    return ["#include <math.h>", *shared], [_FUNCTION.sub("", source) for source in sources]
+
+
 def in_c(
     sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
 ) -> list[Array]:
     """Compile the functions into one library; what several of them define is defined once."""
-    shared = [text for text in helpers.C.values() if any(text in source for source in sources)]
-    for text in shared:
-        sources = [source.replace(text, "") for source in sources]
-    lines = ["#include <math.h>", *shared, *sources]
+    shared, own = once(sources)
+    lines = [*shared, *own]
     (folder / "f.c").write_text("\n".join(lines), encoding="utf-8")
     command(
         "gcc -std=c99 -Wall -Werror -O1 -ffp-contract=off -fPIC -shared -o f.so f.c -lm", folder

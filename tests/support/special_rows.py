@@ -17,7 +17,7 @@ from difflab.primitives import (
     zeta_function,
 )
 
-__all__ = ["NOT_IN_CUPY", "NO_CUDA_CODE", "NO_MACHINE_CODE", "SPECIAL", "UNSPELLED"]
+__all__ = ["FARTHER", "NOT_IN_CUPY", "NO_CUDA_CODE", "NO_MACHINE_CODE", "OF_ORDERS", "SPECIAL"]
 
 _SCIPYS = (airy, bessel, beta_functions, dawson, densities, integrals, inverses, normal)
 _SCIPYS += (scaled_erfc, zeta_function)
@@ -41,11 +41,14 @@ NO_CUDA_CODE = {
 }
 """Rows that CUDA code does not compute."""
 
-UNSPELLED = {
+FARTHER = {
     "polygamma",
     *(name for each in (*_SCIPYS, remainders) for name in each.__all__),
 } - {"de1", "dei", "derfinv", "e1", "ei", "erfinv", "lambertw"}
-"""Rows that C99 and Python's math have no function for."""
+"""Rows whose printed code is as accurate as SciPy's in the samples, and less so farther out."""
+
+OF_ORDERS = {"erfcx_derivative", "log_ndtr_derivative", *remainders.__all__}
+"""Rows that printed code has for constant orders only."""
 
 NOT_IN_CUPY = frozenset({"dawsn", "erfi", *airy.__all__, *bessel.__all__})
 """Rows whose kernel calls a function that CuPy has not."""

@@ -1,52 +1,185 @@
-"""Each row on Python floats: the expression in the table, and the functions that it calls.
+"""Each row on Python floats: its kernel over `math`, as an expression or a function.
 
-Plain expressions raise where NumPy gives nan or inf and `math` raises; guarded ones never raise.
+Plain code raises where NumPy gives nan or inf and `math` raises; guarded code never raises.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import helpers
+from difflab.execute.lower.ops import NumpyProgram
+from difflab.execute.lower.record import kernel_form
+from difflab.primitives.c99 import C99
 
-__all__ = ["guarded", "plain", "single"]
+__all__ = ["EXACT", "NAMES", "form_over", "guarded", "plain", "single"]
 
 _CALL = re.compile(r"[A-Za-z_]\w*\(|/|%")
+_INACCURATE = frozenset({"ceil", "erfc", "floor", "lgamma", "rint", "tgamma"})
+"""Functions of C99 whose values in `math` are off by more than 4 ULP, or are whole numbers."""
+
+_EXACT = {
+    "absolute": "fabs({0})",
+    "add": "{0} + {1}",
+    "ceil": "copysign(float(ceil({0})), {0})",
+    "divide": "{0} / {1}",
+    "equal": "{0} == {1}",
+    "float32": "float32({0})",
+    "floor": "copysign(float(floor({0})), {0})",
+    "greater": "{0} > {1}",
+    "greater_equal": "{0} >= {1}",
+    "heaviside": "({0} if {0} != {0} else {1} if {0} == 0.0 else 1.0 if {0} > 0.0 else 0.0)",
+    "isfinite": "isfinite({0})",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "logical_and": "{0} and {1}",
+    "logical_not": "not {0}",
+    "logical_or": "{0} or {1}",
+    "maximum": "({0} if {0} > {1} or {0} != {0} else {1})",
+    "minimum": "({0} if {0} < {1} or {0} != {0} else {1})",
+    "multiply": "{0} * {1}",
+    "negative": "-{0}",
+    "not_equal": "{0} != {1}",
+    "remainder": "{0} % {1}",
+    "rint": "copysign(float(round({0})), {0})",
+    "sign": "({0} if {0} != {0} else 1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0)",
+    "sqrt": "sqrt({0})",
+    "subtract": "{0} - {1}",
+    "where": "({1} if {0} else {2})",
+}
+EXACT = frozenset(_EXACT) - {"float32", "remainder"}
+"""Universal functions whose results are not rounded, or in one way only, in every target."""
+_TEMPLATES: Mapping[str, str] = {
+    **{
+        name: f"{c}({', '.join(f'{{{k}}}' for k in range(1 + (c in ('atan2', 'hypot', 'pow'))))})"
+        for name, c in C99.items()
+        if c not in _INACCURATE
+    },
+    **_EXACT,
+    "logaddexp": "logaddexp({0}, {1})",
+}
+"""The Python expression of each universal function."""
 
 
-def _names() -> dict[str, Any]:
-    names = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
-    exec("\n".join(helpers.PYTHON.values()), names)  # noqa: S102 - text of the table of primitives
-    return names
+def _float32(x: float) -> float:
+    """Return the nearest float32."""
+    if not abs(x) < 2.0**128:
+        return x if x != x else math.copysign(math.inf, x)
+    exponent = max(math.frexp(x)[1], -125) - 24
+    y = math.copysign(math.ldexp(round(math.ldexp(x, -exponent)), exponent), x)
+    return y if abs(y) < 2.0**128 else math.copysign(math.inf, x)
 
 
-NAMES: dict[str, Any] = _names()
+def _logaddexp(a: float, b: float) -> float:
+    """Return log(eᵃ + eᵇ); the difference of equal infinities is nan, so equal numbers use 0."""
+    apart = 0.0 if a == b else a - b
+    return (a if a > b else b) + math.log1p(math.exp(-abs(apart)))
+
+
+NAMES: dict[str, Any] = {
+    **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
+    "float32": _float32,
+    "logaddexp": _logaddexp,
+}
 """The names that expressions may use, besides Python's `abs`, `float` and `round`."""
 
 
+@cache
+def _of_portable(row: Primitive) -> Primitive:
+    return replace(row, kernel=row.portable or row.kernel, _computers={})
+
+
+_FEW = 12
+"""Operations of a portable kernel that is computed instead of SciPy's function."""
+
+
+def form_over(known: Container[str], row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | None:
+    """Return a row's kernel, or a short portable one, over known universal functions; else None."""
+    for each in (row, _of_portable(row)):
+        form = kernel_form(each, kinds)
+        few = each is row or (form is not None and len(form.ops) <= _FEW)
+        if form is not None and few and all(op.name in known for op in form.ops):
+            return form
+    return None
+
+
+@cache
 def plain(row: Primitive) -> tuple[str, dict[str, Any]]:
     """Return the row's expression on floats, and the functions that it names.
 
     Examples
     --------
-    >>> from difflab.primitives import digamma, sin
-    >>> plain(sin)[0], plain(digamma)[0]
-    ('sin({0})', 'of_digamma({0})')
+    >>> from difflab.primitives import digamma, dlog, sin
+    >>> plain(sin)[0], plain(digamma)[0], plain(dlog)[0]
+    ('sin({0})', 'of_digamma({0})', '(nan if {0} < 0.0 else 1.0 / {0})')
     """
-    template = row.python
-    if not template or row.inexact:
-        operands = ", ".join(f"{{{index}}}" for index in range(row.arity or 0))
+    arity = row.arity or 0
+    kinds = tuple("truth" if place in row.truths else "number" for place in range(arity))
+    form = form_over(_TEMPLATES, row, kinds)
+    if row.ufunc in _TEMPLATES:
+        words = set(re.findall(r"[A-Za-z_]\w*", _TEMPLATES[row.ufunc]))
+        return _TEMPLATES[row.ufunc], {word: NAMES[word] for word in words & NAMES.keys()}
+    operands = ", ".join(f"{{{index}}}" for index in range(arity))
+    if form is None:
         return f"of_{row.name}({operands})", {f"of_{row.name}": single(row)}
-    words = set(re.findall(r"[A-Za-z_]\w*", template))
-    return template, {word: NAMES[word] for word in words & NAMES.keys()}
+    lines, value = _written(form, arity)
+    words = set(re.findall(r"[A-Za-z_]\w*", " ".join([*lines, value])))
+    names = {word: NAMES[word] for word in words & NAMES.keys()}
+    if not lines and len(value) <= _SHORT:
+        return value, names
+    letters = [f"a{index}" for index in range(arity)]
+    body = [*lines, f"    return {value}"]
+    source = "\n".join([f"def call({', '.join(letters)}):", *body]).format(*letters)
+    exec(source, names)  # noqa: S102 - built from the table's kernels only
+    return f"of_{row.name}({operands})", {f"of_{row.name}": names["call"]}
 
 
+_SHORT = 80
+"""Characters of an expression that is no function."""
+
+
+def _written(form: NumpyProgram, arity: int) -> tuple[list[str], str]:
+    """Return assignments, and the expression of the value, over fields for the arguments.
+
+    A value that is read once is written where it is read: branches that are not taken are not
+    computed there, and raise nothing.
+    """
+    uses: dict[int, int] = {}
+    for op in form.ops:
+        template = _TEMPLATES[op.name]
+        for place, read in enumerate(op.reads):
+            uses[read] = uses.get(read, 0) + template.count(f"{{{place}}}")
+    texts = {index: f"{{{index}}}" for index in range(arity)}
+    texts |= {number: _literal(value.item()) for number, value in form.known.items()}
+    lines, sums = [], set[int]()
+    for op in form.ops:
+        template = _TEMPLATES[op.name]
+        enclosed = template.endswith(")")  # a call or a choice
+        operands = [texts[r] if enclosed or r not in sums else f"({texts[r]})" for r in op.reads]
+        text = template.format(*operands)
+        if uses.get(op.number, 0) > 1:
+            lines.append(f"    t{op.number} = {text}")
+            texts[op.number] = f"t{op.number}"
+        else:
+            texts[op.number] = text
+            if not enclosed:
+                sums.add(op.number)
+    return lines, texts[form.outputs[0]]
+
+
+def _literal(value: float | bool) -> str:
+    text = repr(value)
+    return f"({text})" if text.startswith("-") else text
+
+
+@cache
 def guarded(row: Primitive) -> tuple[str, dict[str, Any]]:
     """Return an expression with NumPy's nan and inf instead of errors, and the functions it names.
 
@@ -59,11 +192,11 @@ def guarded(row: Primitive) -> tuple[str, dict[str, Any]]:
     -inf
     """
     template, names = plain(row)
-    if not _CALL.search(template) or template.startswith("of_"):
+    if not _CALL.search(template) or names.get(f"of_{row.name}") is single(row):
         return template, names
-    letters = "abc"[: row.arity]
+    letters = "abcd"[: row.arity]
     source = f"lambda {', '.join(letters)}: {template.format(*letters)}"
-    raw = eval(source, dict(names))  # noqa: S307 - built from the table's templates only
+    raw = eval(source, dict(names))  # noqa: S307 - built from the table's kernels only
     operands = ", ".join(f"{{{index}}}" for index in range(len(letters)))
     return f"safe_{row.name}({operands})", {f"safe_{row.name}": _safe(raw, single(row))}
 
@@ -78,6 +211,7 @@ def _safe(raw: Callable[..., float], kernel: Callable[..., float]) -> Callable[.
     return call
 
 
+@cache
 def single(row: Primitive) -> Callable[..., float]:
     """Return the row's kernel as a function of Python floats.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
-from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.array_loops import flat_index
 from difflab.language.printers.braces import BracesPrinter
+from difflab.language.printers.helpers import Helpers
+from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
-from difflab.language.printers.statements import TapeVariables
-from difflab.primitives import TABLE, helpers
+from difflab.language.printers.statements import TapeVariables, in_sequence
+from difflab.primitives.c99 import C99
 
 __all__ = ["c"]
 
@@ -25,11 +25,21 @@ _KEYWORDS = (
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while main i x y"
 )
-_USED = frozenset(word for row in TABLE.values() for word in re.findall(r"[A-Za-z]\w+", row.c))
+_NOTATION = Notation(
+    functions={
+        **{name: f"{name}({{0}})" for name in C99.values()},
+        **{name: f"{name}({{0}}, {{1}})" for name in ("atan2", "fmod", "hypot", "pow")},
+        **{name: f"{name}({{0}}, {{1}})" for name in ("jn", "yn")},
+        "float32": "(double)(float)({0})",
+    },
+    definitions={
+        "jn": "double jn(int n, double x);",  # of POSIX, which strict C99 does not declare
+        "yn": "double yn(int n, double x);",
+    },
+)
 _RESERVED = (
     frozenset(_KEYWORDS.split()) - {"x", "y"}
-    | _USED
-    | helpers.C.keys()
+    | _NOTATION.words
     | {"INFINITY", "NAN", "NULL", "calloc", "free", "realloc"}
 )
 
@@ -60,7 +70,7 @@ def c(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        C99's math.h lacks a function, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -84,10 +94,17 @@ class CPrinter(BracesPrinter, PackedPrinter):
 
     language = "C99"
     counter = "long"
+    notation = _NOTATION
     reserved = _RESERVED
 
-    def __init__(self, function: Function, name: str, outer: CPrinter | None = None) -> None:
-        super().__init__(function, name, outer)
+    def __init__(
+        self,
+        function: Function,
+        name: str,
+        outer: CPrinter | None = None,
+        helpers: Helpers | None = None,
+    ) -> None:
+        super().__init__(function, name, outer, helpers)
         self.declared: list[tuple[int, str, int]] = []
         """The intermediate arrays: index of the declaring line, name and size."""
         self.tapes: list[TapeVariables] = [] if outer is None else outer.tapes
@@ -106,15 +123,11 @@ class CPrinter(BracesPrinter, PackedPrinter):
             "#include <math.h>",
             *(["#include <stdlib.h>"] if begins or kept else []),
             "",
-            *[line for text in self.definitions() for line in (text, "")],
+            *[line for text in self.definitions().values() for line in (text, "")],
             f"/* {self.contents()} */",
             f"void {self.name}(const double *{self.point}, double *{self.result})",
         ]
         return "\n".join([*head, "{", *begins, *kept, *self.lines, *freed, *ends, "}"])
-
-    def definitions(self) -> list[str]:
-        """Return the functions that the templates call and that C99 lacks."""
-        return list(helpers.used([row.c for row in self.forms], helpers.C).values())
 
     def _workspace(self) -> tuple[list[str], list[str]]:
         """Allocate large arrays on the heap; return the lines that allocate and free them."""
@@ -157,12 +170,13 @@ class CPrinter(BracesPrinter, PackedPrinter):
         place = f"{array} + {start}" if start else array
         return f"const double *const {name} = {place};"
 
-    def template(self, row: Primitive) -> str:
-        return row.c
-
     def number(self, value: float, name: str | None) -> str:
-        written = repr(float(value))
-        return {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}.get(written, written)
+        return self.notation.literal(value)
+
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        given = ", ".join(f"double {each}" for each in parameters)
+        head = f"static double {name}({given})"
+        return "\n".join([head, "{", *self.lines, f"{self.indent}return {value};", "}"])
 
     def definition(self, *, truth: bool) -> str:
         return f"const {'int' if truth else 'double'} %s = %s;"
@@ -185,6 +199,9 @@ class CPrinter(BracesPrinter, PackedPrinter):
             self.add(self.array(name, size))
             self.loops([("i", size)], f"{name}[i]", "=", f"{value}[i]")
 
+    def assigned_later(self, name: str) -> None:
+        self.add(f"double {name};")
+
     def ignore(self, name: str) -> None:
         if name:  # an array without elements has none
             self.add(f"(void){name};")
@@ -196,8 +213,8 @@ class CPrinter(BracesPrinter, PackedPrinter):
         return name
 
     def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
-        following = changes
-        if len(changes) > 1:
+        following = changes if len(changes) < 2 else in_sequence(changes)
+        if following is None:
             following = [(name, self._copied(value, size), size) for name, value, size in changes]
         for name, after, size in following:
             if size is None:

@@ -41,8 +41,9 @@ def cuda(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``; a thread has no memory for the
-        intermediate arrays, or none that grows, which the derivative of a `while_loop` needs.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order; a
+        thread has no memory for the intermediate arrays, or none that grows, which the derivative
+        of a `while_loop` needs.
 
     Examples
     --------
@@ -89,7 +90,7 @@ class _Cuda(CPrinter):
             [
                 "#include <math.h>",
                 "",
-                *[line for text in self.definitions() for line in (text, "")],
+                *[line for text in self.definitions().values() for line in (text, "")],
                 f"// {self.contents()}",
                 f"__host__ __device__ void {self.name}"
                 f"(const double *{self.point}, double *{self.result})",
@@ -106,13 +107,13 @@ class _Cuda(CPrinter):
             ]
         )
 
-    def definitions(self) -> list[str]:
+    def definitions(self) -> dict[str, str]:
         """Return the functions that the templates call, for both sides."""
-        return [
-            text.replace("static double", "__host__ __device__ static double")
-            for text in super().definitions()
+        return {
+            name: text.replace("static double", "__host__ __device__ static double")
+            for name, text in super().definitions().items()
             if not text.endswith(";")  # declared by CUDA
-        ]
+        }
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         raise UnsupportedError(

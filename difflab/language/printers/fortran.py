@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from math import prod
 
@@ -15,7 +14,8 @@ from difflab.graph.ir import Graph, Params, Shape
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.language.printers.expressions import SUM, Part
-from difflab.language.printers.notation import Definition, Notation
+from difflab.language.printers.helpers import Helpers
+from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
@@ -37,19 +37,6 @@ _SAME = (
 )
 
 
-def _defined(definition: Definition) -> str:
-    given = ", ".join(definition.parameters)
-    lines = [
-        f"pure double precision function {definition.name}({given}) result(value)",
-        f"    double precision, intent(in) :: {given}",
-        *(f"    double precision :: {name}" for name in definition.values),
-        *(f"    {name} = {value}" for name, value in definition.values.items()),
-        f"    value = {definition.result}",
-        "end function",
-    ]
-    return "\n".join(lines)
-
-
 _NOTATION = Notation(
     functions={
         **{name: f"{name}({{0}})" for name in _SAME.split()},
@@ -62,22 +49,22 @@ _NOTATION = Notation(
         "hypot": "hypot({0}, {1})",
         "atan2": "atan2({0}, {1})",
         "fmod": "mod({0}, {1})",
-        "jn": "bessel_jn(nint({0}), {1})",
-        "yn": "bessel_yn(nint({0}), {1})",
-        "copysign": "sign({0}, {1})",
+        "jn": "bessel_jn({0}, {1})",
+        "yn": "bessel_yn({0}, {1})",
         "float32": "dble(real({0}, kind(1.0)))",
     },
-    define=_defined,
-    renamed={"modulo": "floored_modulo"},
-    number=lambda text: text.replace("e", "d") if "e" in text else f"{text}d0",
+    exponent="d",
+    whole="d0",
     constants={"NAN": _NAN, "INFINITY": _INFINITY},
     choice="merge({1}, {2}, {0})",
     conjunction=".and.",
     disjunction=".or.",
     negation=".not. ",
     unequal="/=",
-    unlike=".neqv.",
 )
+
+_INTRINSIC = "dasin datan datan2 dcosh dexp dlog dsign dsinh dsqrt dtanh sign mod modulo"
+"""Other names of its functions, which no function of the module may have."""
 
 
 def fortran(function: Function, name: str = "f") -> str:
@@ -100,7 +87,7 @@ def fortran(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -149,7 +136,7 @@ def _computed(
 class _Fortran(TranslatedPrinter):
     language = "Fortran"
     notation = _NOTATION
-    reserved = _NOTATION.words | {"i", "size", "allocated"}
+    reserved = _NOTATION.words | {"i", "size", "allocated", *_INTRINSIC.split()}
     subscript = ("(", ")")
     for_loop = "do {0} = {1}, {2}"
     backwards = "do {0} = {2}, {1}, -1"
@@ -161,8 +148,14 @@ class _Fortran(TranslatedPrinter):
     end_branch = "end if"
     forever = ".true."
 
-    def __init__(self, function: Function, name: str, outer: _Fortran | None = None) -> None:
-        super().__init__(function, name, outer)
+    def __init__(
+        self,
+        function: Function,
+        name: str,
+        outer: _Fortran | None = None,
+        helpers: Helpers | None = None,
+    ) -> None:
+        super().__init__(function, name, outer, helpers)
         self.declared: dict[str, dict[str, None]] = {}
         """The local variables of each type."""
         self.constants: list[str] = []
@@ -170,8 +163,15 @@ class _Fortran(TranslatedPrinter):
         self.allocated: list[str] = []
         """The statements that allocate large arrays."""
 
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        given, result = ", ".join(parameters), self.fresh.fresh("value")
+        head = f"pure double precision function {name}({given}) result({result})"
+        declared = [f"{self.indent}double precision, intent(in) :: {given}", *self._declarations()]
+        last = f"{self.indent}{result} = {value}"
+        return "\n".join([head, *declared, *self.lines, last, "end function"])
+
     def module(self) -> list[str]:
-        definitions = "\n".join(self.definitions())
+        definitions = "\n".join(self.definitions().values())
         body = [*self._declarations(), *self.allocated, *self.lines]
         text = "\n".join(body)
         arguments = f"{self.point}, {self.result}"
@@ -184,8 +184,7 @@ class _Fortran(TranslatedPrinter):
             "end subroutine",
             *definitions.splitlines(),
         ]
-        spelled = [row_text for form in self.forms.values() for row_text in form.parts]
-        words = set(re.findall(r"\w+", " ".join(map(str, spelled)) + definitions))
+        words = self.words()
         return [
             f"module {self.name}_module",
             *self._uses(text + definitions),

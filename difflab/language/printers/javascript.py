@@ -6,13 +6,12 @@ import math
 import re
 from collections.abc import Sequence
 
-from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.braces import BracesPrinter
+from difflab.language.printers.helpers import Helpers
+from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
-from difflab.primitives import TABLE, helpers
-from difflab.primitives.javascript import MATH
 
 __all__ = ["JavaScriptCode", "code", "javascript"]
 
@@ -22,11 +21,37 @@ _KEYWORDS = (
     "let new null package private protected public return static super switch this throw true try "
     "typeof var void while with yield undefined Array Infinity Math NaN i"
 )
-_WORD = re.compile(r"[A-Za-z]\w*")
-_RESERVED = frozenset(
-    {*_KEYWORDS.split(), *MATH, *helpers.JAVASCRIPT}
-    | {word for row in TABLE.values() for word in _WORD.findall(row.javascript)}
+_MEMBERS = (
+    "acos acosh asin asinh atan atanh cbrt ceil cos cosh exp expm1 floor log log10 log1p log2 sin "
+    "sinh sqrt tan tanh"
 )
+_POWER = """\
+function pow(x, p) {
+    return x == 1.0 || (x == -1.0 && p * p == Infinity) ? 1.0 : x ** p;
+}"""
+_ROUND = """\
+function rint(x) {
+    const near = round(x);
+    return near - x == 0.5 && near % 2.0 != 0.0 ? near - 1.0 : near;
+}"""
+_WORD = re.compile(r"[A-Za-z]\w*")
+_NOTATION = Notation(
+    functions={
+        **{name: f"{name}({{0}})" for name in _MEMBERS.split()},
+        "atan2": "atan2({0}, {1})",
+        "exp2": "2.0 ** {0}",
+        "fabs": "abs({0})",
+        "float32": "fround({0})",
+        "fmod": "{0} % {1}",
+        "hypot": "hypot({0}, {1})",
+        "pow": "pow({0}, {1})",
+        "rint": "rint({0})",
+    },
+    definitions={"pow": _POWER, "rint": _ROUND},
+    constants={"NAN": "NaN", "INFINITY": "Infinity"},
+)
+_MATH = frozenset({*_MEMBERS.split(), "abs", "atan2", "fround", "hypot", "round"})
+_RESERVED = frozenset({*_KEYWORDS.split(), *_MATH, *_NOTATION.words})
 
 
 def javascript(function: Function, name: str = "f") -> str:
@@ -58,7 +83,7 @@ def javascript(function: Function, name: str = "f") -> str:
     const { cos } = Math;
     <BLANKLINE>
     function f(x1, x2) {
-        return [x2 + (x1 >= 0.0 ? 1.0 / x1 : NaN), x1 - cos(x2)];
+        return [x2 + (x1 < 0.0 ? NaN : 1.0 / x1), x1 - cos(x2)];
     }
     """
     written = JavaScriptCode(_JavaScript(function, name))
@@ -100,10 +125,8 @@ class JavaScriptCode:
         printer.compute()
         self.lines = printer.lines
         self.results = [printer.result(node) for node in view.outputs]
-        spellings = [row.javascript for row in printer.forms]
-        self.definitions = helpers.used(spellings, helpers.JAVASCRIPT)
-        texts = [*spellings, *self.definitions.values()]
-        self.members = {word for text in texts for word in _WORD.findall(text)} & MATH
+        self.definitions = printer.definitions()
+        self.members = printer.words() & _MATH
 
 
 def code(function: Function) -> JavaScriptCode:
@@ -121,11 +144,18 @@ def code(function: Function) -> JavaScriptCode:
 class _JavaScript(BracesPrinter):
     language = "JavaScript"
     counter = "let"
+    notation = _NOTATION
     reserved = _RESERVED
 
-    def __init__(self, function: Function, name: str, outer: _JavaScript | None = None) -> None:
-        super().__init__(function, name, outer)
-        if outer is None:
+    def __init__(
+        self,
+        function: Function,
+        name: str,
+        outer: _JavaScript | None = None,
+        helpers: Helpers | None = None,
+    ) -> None:
+        super().__init__(function, name, outer, helpers)
+        if outer is None and helpers is None:
             for node, name in zip(
                 self.view.function.input_nodes, self.view.function.inputs, strict=True
             ):
@@ -139,12 +169,12 @@ class _JavaScript(BracesPrinter):
             return f"[{', '.join(self.elements(node))}]"
         return f"{self.names[node]}.slice()" if self.view.leaf(node) else self.names[node]
 
-    def template(self, row: Primitive) -> str:
-        return row.javascript
-
     def number(self, value: float, name: str | None) -> str:
-        written = repr(float(value))
-        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(written, written)
+        return self.notation.literal(value)
+
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        head = f"function {name}({', '.join(parameters)}) {{"
+        return "\n".join([head, *self.lines, f"{self.indent}return {value};", "}"])
 
     def definition(self, *, truth: bool) -> str:
         return "const %s = %s;"
@@ -157,6 +187,9 @@ class _JavaScript(BracesPrinter):
 
     def carry(self, name: str, value: str, size: int | None) -> None:
         self.add(f"let {name} = {value};")
+
+    def assigned_later(self, name: str) -> None:
+        self.add(f"let {name};")
 
     def ignore(self, name: str) -> None:
         """JavaScript does not warn."""

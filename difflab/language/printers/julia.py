@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.expressions import ANYTHING
-from difflab.language.printers.notation import Definition, Notation
+from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
@@ -43,24 +43,12 @@ function power_or_nan(a::Float64, b::Float64)
 end"""
 
 
-def _defined(definition: Definition) -> str:
-    given = ", ".join(f"{name}::Float64" for name in definition.parameters)
-    lines = [
-        f"function {definition.name}({given})",
-        *(f"    {name} = {value}" for name, value in definition.values.items()),
-        f"    return {definition.result}",
-        "end",
-    ]
-    return "\n".join(lines)
-
-
 _NOTATION = Notation(
     functions={
         **{name: f"{name}({{0}})" for name in _SAME.split()},
         **{name: f"{name}_or_nan({{0}})" for name in _THROWING},
         **{name: f"{name}({{0}})" for name in _C_FUNCTIONS},
         "atan2": "atan({0}, {1})",
-        "copysign": "copysign({0}, {1})",
         "fabs": "abs({0})",
         "float32": "Float64(Float32({0}))",
         "fmod": "remainder_or_nan({0}, {1})",
@@ -68,7 +56,6 @@ _NOTATION = Notation(
         "pow": "power_or_nan({0}, {1})",
         "rint": "round({0})",
     },
-    define=_defined,
     definitions={
         **{
             f"{name}_or_nan": f"{name}_or_nan(x::Float64) = {where} ? NaN : {name}(x)"
@@ -106,7 +93,7 @@ def julia(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -141,9 +128,14 @@ class _Julia(TranslatedPrinter):
     end_branch = "end"
     forever = "true"
 
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        given = ", ".join(f"{each}::Float64" for each in parameters)
+        head = f"function {name}({given})"
+        return "\n".join([head, *self.lines, f"{self.indent}return {value}", "end"])
+
     def module(self) -> list[str]:
         return [
-            *[line for text in self.definitions() for line in (text, "")],
+            *[line for text in self.definitions().values() for line in (text, "")],
             f"# {self.contents()}",
             f"function {self.name}({self.point}::AbstractVector{{Float64}})",
             f"    {self.result} = zeros({self.view.function.m})",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.notation import Definition, Notation
+from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
@@ -19,16 +19,6 @@ _KEYWORDS = (
 _SAME = "asinh atan cos cosh erf erfc exp expm1 floor ceil sin sinh tan tanh"
 _REAL = "acos acosh asin atanh log log10 log1p log2 sqrt"
 """Functions that are complex outside of their domain."""
-
-
-def _defined(definition: Definition) -> str:
-    lines = [
-        f"function value = {definition.name}({', '.join(definition.parameters)})",
-        *(f"    {name} = {value};" for name, value in definition.values.items()),
-        f"    value = {definition.result};",
-        "end",
-    ]
-    return "\n".join(lines)
 
 
 _CHOOSE = """\
@@ -120,7 +110,6 @@ _NOTATION = Notation(
         **{name: f"real_or_nan({name}({{0}}))" for name in _REAL.split()},
         "atan2": "atan2({0}, {1})",
         "cbrt": "cube_root({0})",
-        "copysign": "(abs({0}) * (1 - 2 * ({1} < 0)))",
         "exp2": "real_power(2, {0})",
         "fabs": "abs({0})",
         "fmod": "exact_remainder({0}, {1})",
@@ -131,7 +120,6 @@ _NOTATION = Notation(
         "rint": "round_half_to_even({0})",
         "tgamma": "gamma_or_nan({0})",
     },
-    define=_defined,
     definitions={
         "choose": _CHOOSE,
         "real_or_nan": _REAL_OR_NAN,
@@ -146,7 +134,6 @@ _NOTATION = Notation(
     choice="choose({0}, {1}, {2})",
     negation="~",
     unequal="~=",
-    unlike="~=",
 )
 
 
@@ -170,7 +157,7 @@ def matlab(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -204,6 +191,11 @@ class _Matlab(TranslatedPrinter):
     end_branch = "end"
     forever = "true"
 
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        result = self.fresh.fresh("value")
+        head = f"function {result} = {name}({', '.join(parameters)})"
+        return "\n".join([head, *self.lines, f"{self.indent}{result} = {value};", "end"])
+
     def module(self) -> list[str]:
         return [
             f"function {self.result} = {self.name}({self.point})",
@@ -211,7 +203,7 @@ class _Matlab(TranslatedPrinter):
             f"    {self.result} = zeros({self.view.function.m}, 1);",
             *self.lines,
             "end",
-            *[line for text in self.definitions() for line in ("", text)],
+            *[line for text in self.definitions().values() for line in ("", text)],
         ]
 
     def spelled(self, name: str) -> str:

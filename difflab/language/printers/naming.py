@@ -6,12 +6,15 @@ is computed in the loop that reads it, so that `sum(sin(x)*x)` is one loop, with
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.graph.control import WhileLoop
 from difflab.graph.ir import FIRST_ROW
+from difflab.language.printers.recorded import CONTROL
 from difflab.primitives import (
     concatenate,
     diag,
@@ -47,6 +50,8 @@ def forced_nodes(printer: StraightLinePrinter) -> bytearray:
     numbers = operation & ~arrays
     arrays[list(printer.listed)] = False
     forced[graph.args[np.repeat(arrays, np.diff(graph.starts))]] = True
+    for args in _first_values(printer):
+        forced[[arg for arg in args if uses[arg] == 1 and arg not in printer.named]] = False
     for row, form in printer.forms.items():
         if form.repeated and row in graph.primitives:
             opcode = FIRST_ROW + graph.primitives.index(row)
@@ -54,6 +59,16 @@ def forced_nodes(printer: StraightLinePrinter) -> bytearray:
             for position in form.repeated:
                 forced[graph.args[starts + position]] = True
     return bytearray(forced)
+
+
+def _first_values(printer: StraightLinePrinter) -> Iterator[list[int]]:
+    """Yield the arguments that a branch or a loop of numbers reads once, before it begins."""
+    if any(row.name == CONTROL for row in printer.graph.primitives):
+        for node, row in enumerate(printer.view.rows):
+            if row is not None and row.name == CONTROL and printer.view.uses[node]:
+                loop = isinstance(row.holds, WhileLoop)
+                count = len(row.holds.output_shapes) if loop else 1
+                yield printer.view.children[node][:count]
 
 
 def is_copy(printer: StraightLinePrinter, node: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Self
 
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
+from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.straight import StraightLinePrinter
 
 __all__ = ["PackedPrinter"]
@@ -25,13 +26,21 @@ class PackedPrinter(StraightLinePrinter):
         What the printed function is called.
     outer : PackedPrinter, optional
         The printer of the function around, if this is a block in it.
+    helpers : Helpers, optional
+        The functions that the code defines so far, if this is one of them.
     """
 
-    def __init__(self, function: Function, name: str, outer: Self | None = None) -> None:
-        super().__init__(function, name, outer)
+    def __init__(
+        self,
+        function: Function,
+        name: str,
+        outer: Self | None = None,
+        helpers: Helpers | None = None,
+    ) -> None:
+        super().__init__(function, name, outer, helpers)
         self.writes_outputs = outer is None
         self.root: Self = self if outer is None else outer.root
-        if outer is not None:
+        if outer is not None or helpers is not None:
             return
         inputs = self.view.function.inputs
         plain = [self.spelled(each) for each in inputs]

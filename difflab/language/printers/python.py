@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import keyword
 import math
-import re
 from collections.abc import Sequence
 
-from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.language.printers.helpers import Helpers
+from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.straight import StraightLinePrinter
-from difflab.primitives import TABLE, helpers
 
 __all__ = ["python"]
 
+_SAME = (
+    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 fabs lgamma log log10 "
+    "log1p log2 sin sinh sqrt tan tanh"
+)
+_FLOAT32 = """\
+def float32(x):
+    if not abs(x) < 2.0**128:
+        return x if x != x else copysign(inf, x)
+    exponent = max(frexp(x)[1], -125) - 24
+    y = copysign(ldexp(round(ldexp(x, -exponent)), exponent), x)
+    return y if abs(y) < 2.0**128 else copysign(inf, x)"""
+_ROUNDED = {"ceil": "ceil", "floor": "floor", "rint": "round"}
+_NOTATION = Notation(
+    functions={
+        **{name: f"{name}({{0}})" for name in _SAME.split()},
+        **{name: f"{name}({{0}}, {{1}})" for name in ("atan2", "hypot", "pow")},
+        **{c: f"copysign(float({name}({{0}})), {{0}})" for c, name in _ROUNDED.items()},
+        "float32": "float32({0})",
+        "mod": "{0} % {1}",
+        "tgamma": "gamma({0})",
+    },
+    definitions={"float32": _FLOAT32},
+    constants={"NAN": "nan", "INFINITY": "inf"},
+    choice="({1} if {0} else {2})",
+    conjunction="and",
+    disjunction="or",
+    negation="not ",
+)
 _MATH = frozenset(name for name in dir(math) if not name.startswith("_"))
-_WORD = re.compile(r"[A-Za-z]\w*")
-_USED = frozenset(word for row in TABLE.values() for word in _WORD.findall(row.python))
-_RESERVED = frozenset({*keyword.kwlist, *_USED, "i", "range", "reversed", "pi", "e", "inf", "nan"})
+_RESERVED = _NOTATION.words | {*keyword.kwlist, "i", "range", "reversed", "pi", "e", "inf", "nan"}
 
 
 def python(function: Function, name: str = "f") -> str:
@@ -44,7 +69,7 @@ def python(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        Python's `math` lacks a function, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -54,21 +79,28 @@ def python(function: Function, name: str = "f") -> str:
     <BLANKLINE>
     <BLANKLINE>
     def f(x1, x2):
-        return [x2 + (1.0 / x1 if x1 >= 0.0 else nan), x1 - cos(x2)]
+        return [x2 + (nan if x1 < 0.0 else 1.0 / x1), x1 - cos(x2)]
     """
     return _Python(function, name).source()
 
 
 class _Python(StraightLinePrinter):
     language = "Python's math"
+    notation = _NOTATION
     reserved = _RESERVED
 
     otherwise = "else:"
 
-    def __init__(self, function: Function, name: str, outer: _Python | None = None) -> None:
-        super().__init__(function, name, outer)
+    def __init__(
+        self,
+        function: Function,
+        name: str,
+        outer: _Python | None = None,
+        helpers: Helpers | None = None,
+    ) -> None:
+        super().__init__(function, name, outer, helpers)
         self.imports: set[str] = set() if outer is None else outer.imports
-        if outer is None:
+        if outer is None and helpers is None:
             for node, name in zip(
                 self.view.function.input_nodes, self.view.function.inputs, strict=True
             ):
@@ -79,14 +111,12 @@ class _Python(StraightLinePrinter):
         parameters = ", ".join(self.names[node] for node in self.view.function.input_nodes)
         self.compute()
         results = [self._result(node) for node in self.view.outputs]
-        spellings = [row.python for row in self.forms]
-        defined = helpers.used(spellings, helpers.PYTHON)
-        texts = [*spellings, *defined.values()]
-        imports = {word for text in texts for word in _WORD.findall(text)} & _MATH | self.imports
+        defined = self.definitions().values()
+        imports = self.words() & _MATH | self.imports
         head = []
         if imports:
             head = [f"from math import {', '.join(sorted(imports))}", "", ""]
-        head += [line for text in defined.values() for line in (text, "", "")]
+        head += [line for text in defined for line in (text, "", "")]
         body = [*self.lines, f"{self.indent}return {', '.join(results)}"]
         return "\n".join([*head, f"def {self.name}({parameters}):", *body])
 
@@ -97,8 +127,9 @@ class _Python(StraightLinePrinter):
             return f"[{', '.join(self.elements(node))}]"
         return f"list({self.names[node]})" if self.view.leaf(node) else self.names[node]
 
-    def template(self, row: Primitive) -> str:
-        return row.python
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        head = f"def {name}({', '.join(parameters)}):"
+        return "\n".join([head, *self.lines, f"{self.indent}return {value}"])
 
     def number(self, value: float, name: str | None) -> str:
         written = name or repr(float(value))
@@ -124,6 +155,9 @@ class _Python(StraightLinePrinter):
 
     def carry(self, name: str, value: str, size: int | None) -> None:
         self.add(f"{name} = {value}")
+
+    def assigned_later(self, name: str) -> None:
+        """Python has no declarations."""
 
     def ignore(self, name: str) -> None:
         """Python does not warn."""

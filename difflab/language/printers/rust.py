@@ -8,7 +8,7 @@ from math import prod
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.expressions import ANYTHING
-from difflab.language.printers.notation import Definition, Notation
+from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
@@ -51,17 +51,6 @@ _C_FUNCTIONS = ("acosh", "asinh", "atanh", "erf", "erfc", "lgamma", "tgamma")
 functions lose digits."""
 
 
-def _defined(definition: Definition) -> str:
-    given = ", ".join(f"{name}: f64" for name in definition.parameters)
-    lines = [
-        f"fn {definition.name}({given}) -> f64 {{",
-        *(f"    let {name} = {value};" for name, value in definition.values.items()),
-        f"    {definition.result}",
-        "}",
-    ]
-    return "\n".join(lines)
-
-
 def _linked(name: str) -> str:
     return "\n".join(
         [
@@ -81,12 +70,10 @@ _NOTATION = Notation(
         "pow": "f64::powf({0}, {1})",
         "hypot": "f64::hypot({0}, {1})",
         "atan2": "f64::atan2({0}, {1})",
-        "copysign": "f64::copysign({0}, {1})",
         "fmod": "{0} % {1}",
         "float32": "f64::from({0} as f32)",
         **{name: f"{name}({{0}})" for name in _C_FUNCTIONS},
     },
-    define=_defined,
     definitions={name: _linked(name) for name in _C_FUNCTIONS},
     constants={"NAN": "f64::NAN", "INFINITY": "f64::INFINITY"},
     choice="if {0} {{ {1} }} else {{ {2} }}",
@@ -114,7 +101,7 @@ def rust(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order.
 
     Examples
     --------
@@ -125,7 +112,7 @@ def rust(function: Function, name: str = "f") -> str:
     pub fn f(x: &[f64], y: &mut [f64]) {
         let x1 = x[0];
         let x2 = x[1];
-        y[0] = x2 + (if x1 >= 0.0 { 1.0 / x1 } else { f64::NAN });
+        y[0] = x2 + (if x1 < 0.0 { f64::NAN } else { 1.0 / x1 });
         y[1] = x1;
     }
     """
@@ -149,9 +136,14 @@ class _Rust(TranslatedPrinter):
     end_branch = "}"
     forever = "true"
 
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        given = ", ".join(f"{each}: f64" for each in parameters)
+        head = f"fn {name}({given}) -> f64 {{"
+        return "\n".join([head, *self.lines, f"{self.indent}{value}", "}"])
+
     def module(self) -> list[str]:
         return [
-            *[line for text in self.definitions() for line in (text, "")],
+            *[line for text in self.definitions().values() for line in (text, "")],
             f"// {self.contents()}",
             "#[allow(unused_mut, unused_variables)]",
             f"pub fn {self.name}({self.point}: &[f64], {self.result}: &mut [f64]) {{",
@@ -189,6 +181,9 @@ class _Rust(TranslatedPrinter):
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"let {name}: &[{'usize' if places else 'f64'}; {size}] = &[{values}];"
+
+    def assigned_later(self, name: str) -> None:
+        self.add(f"let {name}: f64;")
 
     def ignore(self, name: str) -> None:
         self.add(f"let _ = {name};")

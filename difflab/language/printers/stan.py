@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from difflab.graph.function import Function
 from difflab.language.printers.expressions import ANYTHING
-from difflab.language.printers.notation import Definition, Notation
+from difflab.language.printers.notation import Notation
 from difflab.language.printers.translated import TranslatedPrinter
 
 __all__ = ["stan"]
@@ -17,7 +17,8 @@ _KEYWORDS = (
     "offset multiplier true false target i tuple print reject fatal_error profile "
     "auto case char class const default delete do double enum extern float goto inline long new "
     "private protected public register short signed sizeof static struct switch template this "
-    "throw try typedef typename union unsigned using virtual volatile x y lgamma gamma e pi beta"
+    "throw try typedef typename union unsigned using virtual volatile x y lgamma gamma e pi beta "
+    "digamma logit"
 )
 _SAME = (
     "acos asin asinh atan cbrt ceil cos cosh erf erfc exp exp2 expm1 floor lgamma log log10 log2 "
@@ -42,17 +43,6 @@ real round_half_to_even(real x) {
 }"""
 
 
-def _defined(definition: Definition) -> str:
-    given = ", ".join(f"real {name}" for name in definition.parameters)
-    lines = [
-        f"real {definition.name}({given}) {{",
-        *(f"    real {name} = {value};" for name, value in definition.values.items()),
-        f"    return {definition.result};",
-        "}",
-    ]
-    return "\n".join(lines)
-
-
 def _guarded(name: str, outside: str) -> str:
     return "\n".join(
         [
@@ -68,20 +58,12 @@ _NOTATION = Notation(
         **{name: f"{name}({{0}})" for name in _SAME.split()},
         **{name: f"{name}_or_nan({{0}})" for name in _OUTSIDE},
         "atan2": "atan2({0}, {1})",
-        "copysign": "(abs({0}) * ({1} < 0 ? -1 : 1))",
         "fabs": "abs({0})",
         "fmod": "fmod({0}, {1})",
         "hypot": "hypot({0}, {1})",
         "pow": "pow({0}, {1})",
         "rint": "round_half_to_even({0})",
         "tgamma": "gamma_or_nan({0})",
-    },
-    define=_defined,
-    renamed={
-        "digamma": "psi",
-        "logit": "log_odds",
-        "modulo": "floored_modulo",
-        "softplus": "soft_plus",
     },
     definitions={
         **{f"{name}_or_nan": _guarded(name, where) for name, where in _OUTSIDE.items()},
@@ -112,8 +94,8 @@ def stan(function: Function, name: str = "f") -> str:
     Raises
     ------
     UnsupportedError
-        There is no function for an operation, such as ``digamma``; or there is no array that
-        grows, which the derivative of a `while_loop` needs.
+        There is no function for an operation, such as ``exp_remainder`` of a variable order; or
+        there is no array that grows, which the derivative of a `while_loop` needs.
 
     Examples
     --------
@@ -150,10 +132,14 @@ class _Stan(TranslatedPrinter):
     end_loop = "}"
     end_branch = "}"
 
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        head = f"real {name}({', '.join(f'real {each}' for each in parameters)}) {{"
+        return "\n".join([head, *self.lines, f"{self.indent}return {value};", "}"])
+
     def module(self) -> list[str]:
         m = self.view.function.m
         inner = [
-            *"\n".join(self.definitions()).splitlines(),
+            *"\n".join(self.definitions().values()).splitlines(),
             f"// {self.contents()}",
             f"vector {self.name}(vector {self.point}) {{",
             f"    vector[{m}] {self.result} = rep_vector(0, {m});",

@@ -7,6 +7,7 @@ The function inside becomes a block, printed with the names of what surrounds it
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,13 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["PRINTED", "TapeVariables", "statements"]
+__all__ = ["PRINTED", "TapeVariables", "in_sequence", "on_numbers", "statements"]
 
 PRINTED = (Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp)
 """What rows hold that is printed as statements."""
+
+RESULT = "value"
+"""The name of what a branch computes."""
 
 Target = tuple[str, int]
 """An array, and where in it an output begins."""
@@ -68,6 +72,65 @@ def statements(printer: StraightLinePrinter, control: Any, values: Sequence[str]
         _swept(printer, control, values, out)
     else:
         _repeated(printer, control, values, out)
+
+
+def on_numbers(
+    printer: StraightLinePrinter,
+    control: Branches | WhileLoop,
+    values: Sequence[str],
+    names: list[str] | None,
+) -> list[str]:
+    """Write a branch or a loop over numbers, and return the variables of its outputs.
+
+    A branch assigns `names`, or new variables where that is None.
+    """
+    if isinstance(control, WhileLoop):
+        return _while(printer, control, values, None, named=True)
+    if names is None:
+        names = [printer.fresh.fresh(RESULT) for _ in control.output_shapes]
+        for name in names:
+            printer.assigned_later(name)
+    heads = printer.when_true(values[0]), printer.otherwise
+    for head, function in zip(heads, control.functions, strict=True):
+        block = printer.block(function, values[1:])
+        inner = block.last_branch()
+        if inner is not None:
+            block.targets[inner] = names
+        block.compute()
+        if inner is None:
+            for name, node in zip(names, block.view.outputs, strict=True):
+                block.add(block.assignment(name, "=", block.expression(node)))
+        printer.add(head)
+        printer.add(*block.lines, indent=printer.indent)
+    printer.close(branch=True)
+    return names
+
+
+Change = tuple[str, str, int | None]
+"""A variable, its next value, and the size of an array."""
+
+
+def in_sequence(changes: Sequence[Change]) -> Sequence[Change] | None:
+    """Return changes of numbers in an order in which none reads what was assigned before it.
+
+    None where there is no such order, or an array among them.
+
+    Examples
+    --------
+    >>> in_sequence([("k", "k + 1", None), ("total", "total + k", None)])
+    [('total', 'total + k', None), ('k', 'k + 1', None)]
+    """
+    pending, ordered = list(changes), list[Change]()
+    while pending:
+        for change in pending:
+            word = re.compile(rf"\b{re.escape(change[0])}\b")
+            if not any(word.search(other[1]) for other in pending if other is not change):
+                break
+        else:
+            return None
+        ordered.append(change)
+        pending.remove(change)
+    return None if any(size is not None for _, _, size in changes) else ordered
 
 
 def _read(control: Any) -> list[bool]:
@@ -158,11 +221,19 @@ def _repeated(
 
 
 def _while(
-    printer: StraightLinePrinter, loop: WhileLoop, values: Sequence[str], tape: TapeVariables | None
+    printer: StraightLinePrinter,
+    loop: WhileLoop,
+    values: Sequence[str],
+    tape: TapeVariables | None,
+    *,
+    named: bool = False,
 ) -> list[str]:
-    """Write a while loop and return the variables of its last value; a tape keeps the others."""
+    """Write a while loop and return the variables of its last value; a tape keeps the others.
+
+    They have the names of the inputs of the step if `named`.
+    """
     shapes = loop.output_shapes
-    carried = _variables(printer, shapes, values)
+    carried = _variables(printer, shapes, values, loop.body.inputs if named else ())
     names = [*carried, *values[len(shapes) :]]
     test = printer.block(loop.test, names)
     test.compute()
@@ -197,10 +268,14 @@ def _swept(
 
 
 def _variables(
-    printer: StraightLinePrinter, shapes: Sequence[Shape], values: Sequence[str]
+    printer: StraightLinePrinter,
+    shapes: Sequence[Shape],
+    values: Sequence[str],
+    names: Sequence[str] = (),
 ) -> list[str]:
     """Write variables with their first values, and return their names."""
-    carried = [printer.fresh.numbered("t") for _ in shapes]
+    carried = [printer.fresh.fresh(printer.spelled(name)) for name in names[: len(shapes)]]
+    carried = carried or [printer.fresh.numbered("t") for _ in shapes]
     for name, value, shape in zip(carried, values, shapes, strict=False):
         printer.carry(name, value, math.prod(shape) if shape else None)
     return carried

@@ -7,6 +7,7 @@ recurse over nested expressions); arrays are flat, row-major, and filled by loop
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Sequence, Set
 from itertools import zip_longest
@@ -16,6 +17,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
+from difflab.graph.control import Branches
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.names import FreshNames, check_function_name
@@ -40,13 +42,17 @@ from difflab.language.printers.expressions import (
     make_form,
     write,
 )
+from difflab.language.printers.helpers import Helpers, helper, used
 from difflab.language.printers.naming import forced_nodes, fused_nodes, is_copy
-from difflab.language.printers.statements import PRINTED, TapeVariables, statements
+from difflab.language.printers.notation import Notation
+from difflab.language.printers.recorded import CONTROL
+from difflab.language.printers.statements import PRINTED, TapeVariables, on_numbers, statements
 from difflab.language.printers.view import PrintedGraph
-from difflab.primitives import constant_array, index, matmul, reshape, sum_, sum_in_order
+from difflab.primitives import as_number, constant_array, index, matmul, reshape, sum_, sum_in_order
 
 __all__ = ["StraightLinePrinter"]
 
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _LONGEST = 30
 """Maximum number of nodes in one expression."""
 EMPTY = ""
@@ -66,9 +72,12 @@ class StraightLinePrinter(ExpressionPrinter):
         What the printed function is called.
     outer : StraightLinePrinter, optional
         The printer of the function around, if this is a block in it.
+    helpers : Helpers, optional
+        The functions that the code defines so far, if this is one of them.
     """
 
     language: str
+    notation: ClassVar[Notation]
     reserved: ClassVar[Set[str]]
     """Names that no variable may have."""
     suffix: ClassVar[str] = "_"  # appended to a name that is in use
@@ -83,16 +92,25 @@ class StraightLinePrinter(ExpressionPrinter):
     forever = "1"  # a condition that holds
 
     def __init__(
-        self, function: Function, name: str, outer: StraightLinePrinter | None = None
+        self,
+        function: Function,
+        name: str,
+        outer: StraightLinePrinter | None = None,
+        helpers: Helpers | None = None,
     ) -> None:
         super().__init__(PrintedGraph(function, companions=True, empty=False, orders=True))
         self.name = name
         self.outer = outer
-        if outer is None:
+        if outer is None and helpers is None:
             check_function_name(name, self.reserved, self.language)
         free = FreshNames(reserved=self.reserved | {name}, suffix=self.suffix)
         self.fresh: FreshNames = free if outer is None else outer.fresh
         self.forms: dict[Primitive, TemplateForm] = {} if outer is None else outer.forms
+        self.helpers: Helpers = (helpers or Helpers()) if outer is None else outer.helpers
+        self.numbers: dict[int, list[str]] = {}
+        """The outputs of loops and branches over numbers, by node."""
+        self.targets: dict[int, list[str]] = {}
+        """The variables that branches over numbers assign, by node."""
         used = np.array(self.view.uses, dtype=np.bool_)
         printed = np.bincount(self.graph.opcode[used], minlength=FIRST_ROW).tolist()
         for row, count in zip_longest(self.graph.primitives, printed[FIRST_ROW:]):
@@ -111,9 +129,29 @@ class StraightLinePrinter(ExpressionPrinter):
         self.forced = forced_nodes(self)
         self.fused = bytearray(len(self.graph))  # arrays that are computed where they are read
 
-    @abstractmethod
     def template(self, row: Primitive) -> str:
-        """Return the primitive's template in this language."""
+        """Return the primitive's template in this language; empty if that lacks the function."""
+        return self.notation.template(row)
+
+    def words(self) -> set[str]:
+        """Return the words of the functions that the code calls and defines."""
+        forms = [*self.forms.values(), *self.helpers.forms]
+        texts = [part for form in forms for part in form.parts if type(part) is str]
+        texts += [*self.definitions().values(), *self.helpers.templates.values()]
+        return {word for text in texts for word in _WORD.findall(text)}
+
+    @abstractmethod
+    def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
+        """Return a function of numbers with the lines printed so far and the given value."""
+
+    def definitions(self) -> dict[str, str]:
+        """Return the functions that the code calls and that the language lacks, by name."""
+        forms = [*self.forms.values(), *self.helpers.forms]
+        texts = [*(part for form in forms for part in form.parts if type(part) is str)]
+        if any(row.boolean for row in self.forms):  # which may be an output, thus a number
+            texts.append(self.notation.template(as_number))
+        known = self.notation.definitions
+        return used(texts, known) | self.helpers.texts
 
     @abstractmethod
     def definition(self, *, truth: bool) -> str:
@@ -157,6 +195,10 @@ class StraightLinePrinter(ExpressionPrinter):
     @abstractmethod
     def carry(self, name: str, value: str, size: int | None) -> None:
         """Write a variable that changes, and its first value; `size` is an array's."""
+
+    def assigned_later(self, name: str) -> None:
+        """Declare a number that branches assign."""
+        self.carry(name, self.number(0.0, None), None)
 
     @abstractmethod
     def ignore(self, name: str) -> None:
@@ -209,6 +251,10 @@ class StraightLinePrinter(ExpressionPrinter):
     def when(self, condition: str) -> str:
         """Return the head of a branch."""
 
+    def when_true(self, condition: str) -> str:
+        """Return the head of a branch, given a truth value."""
+        return self.when(condition)
+
     @abstractmethod
     def close(self, *, branch: bool = False) -> None:
         """Write the end of a loop, or of a branch."""
@@ -249,9 +295,7 @@ class StraightLinePrinter(ExpressionPrinter):
         return self.forms[row]
 
     def _made(self, row: Primitive) -> TemplateForm:
-        template = self.template(row)
-        if not template:
-            raise UnsupportedError(f"{self.language} has no function for '{row.name}'")
+        template = self.template(row) or helper(self, row)
         return make_form(template, row.name, strict=True)
 
     def _listed(self) -> frozenset[int]:
@@ -319,6 +363,8 @@ class StraightLinePrinter(ExpressionPrinter):
         if row is constant_array:
             self.names[node] = self._constants(node)
             return
+        if self._controlled(node, row, children):
+            return
         if isinstance(row.holds, PRINTED):
             name = self.result_name(node)
             self.add(self.array(name, math.prod(shape)))
@@ -350,6 +396,30 @@ class StraightLinePrinter(ExpressionPrinter):
             return
         name = self.filled(loops, children, math.prod(shape), self.result_name(node))
         self.names[node] = name if shape else self.element(name, 0)
+
+    def last_branch(self) -> int | None:
+        """Return the branch over numbers whose value is the only output, if it is one."""
+        (output, *others) = self.view.outputs
+        row, below = self.view.rows[output], self.view.children[output]
+        if others or row is not index or self.view.uses[output] != 1:
+            return None
+        inner = self.view.rows[below[0]]
+        if inner is None or self.view.uses[below[0]] != 1:
+            return None
+        return below[0] if isinstance(inner.holds, Branches) else None
+
+    def _controlled(self, node: int, row: Primitive, children: Sequence[int]) -> bool:
+        """Write a branch or a loop of numbers, or name its output; whether the node is one."""
+        if row.name == CONTROL:
+            values = [self.expression(child) for child in children]
+            if isinstance(row.holds, Branches):
+                values[0] = self.condition(children[0])
+            self.numbers[node] = on_numbers(self, row.holds, values, self.targets.get(node))
+            return True
+        if children and children[0] in self.numbers:
+            self.names[node] = self.numbers[children[0]][self.graph.params(node)["key"][0]]
+            return True
+        return False
 
     def filled(self, loops: Sequence[Move], children: Sequence[int], size: int, name: str) -> str:
         """Write the loops that fill a new array, and return its name."""

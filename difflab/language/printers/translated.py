@@ -7,14 +7,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
 from difflab.language.printers.expressions import PRODUCT
-from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
-from difflab.language.printers.statements import TapeVariables
-from difflab.primitives import as_number, helpers
+from difflab.language.printers.statements import TapeVariables, in_sequence
+from difflab.primitives import as_number
 
 __all__ = ["TranslatedPrinter"]
 
@@ -26,8 +24,6 @@ class TranslatedPrinter(PackedPrinter):
 
     Attributes
     ----------
-    notation : Notation
-        How expressions are written.
     end : str
         What ends a statement.
     adds, added : str, int
@@ -44,7 +40,6 @@ class TranslatedPrinter(PackedPrinter):
         What is around the elements of an array.
     """
 
-    notation: ClassVar[Notation]
     end: ClassVar[str] = ""
     adds: ClassVar[str] = "{0} = {0} + {1}"
     added = PRODUCT
@@ -90,17 +85,6 @@ class TranslatedPrinter(PackedPrinter):
         """Return the line that creates a scalar that changes."""
         return self.definition(truth=False) % (name, value)
 
-    def definitions(self) -> list[str]:
-        """Return the functions that the templates call."""
-        called = [text for form in self.forms.values() for text in form.parts if type(text) is str]
-        if any(row.boolean for row in self.forms):  # which may be an output, thus a number
-            called.append(self.template(as_number))
-        return list(helpers.used(called, self.notation.defined).values())
-
-    def template(self, row: Primitive) -> str:
-        """Return the primitive's template in this language."""
-        return self.notation.template(row.c)
-
     def number(self, value: float, name: str | None) -> str:
         """Return a constant."""
         return self.notation.literal(value)
@@ -110,7 +94,7 @@ class TranslatedPrinter(PackedPrinter):
         row = self.view.rows[node]
         if row is None or not row.boolean:
             return text
-        return self.template(as_number).format(text)
+        return self.notation.template(as_number).format(text)
 
     def truth(self, text: str) -> str:
         """Return whether a number is not 0."""
@@ -151,6 +135,10 @@ class TranslatedPrinter(PackedPrinter):
         """Return the head of a branch; `condition` is a number."""
         return self.branch.format(self.truth(condition))
 
+    def when_true(self, condition: str) -> str:
+        """Return the head of a branch, given a truth value."""
+        return self.branch.format(condition)
+
     def close(self, *, branch: bool = False) -> None:
         """Write the end of a loop, or of a branch."""
         self.add(self.end_branch if branch else self.end_loop)
@@ -170,8 +158,10 @@ class TranslatedPrinter(PackedPrinter):
 
     def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
         """Write the assignments as if at once."""
+        ordered = changes if len(changes) < 2 else in_sequence(changes)
+        changes = ordered or changes
         values = [value for _, value, _ in changes]
-        if len(changes) > 1:
+        if ordered is None:
             values = [self.fresh.numbered("t") for _ in changes]
             for name, (_, value, size) in zip(values, changes, strict=True):
                 if size is None:

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.graph.builder import Builder
 from difflab.graph.calls import TracedCall, call_name
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Graph, Params
+from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.names import display_names
-from difflab.graph.node import Node
 from difflab.graph.passes.expansion import expanded
-from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
+from difflab.language.printers.recorded import of_constant_orders
 from difflab.primitives import broadcast, index, pack, reshape
 
 __all__ = ["PrintedGraph", "call_results"]
@@ -36,20 +34,6 @@ class _Arguments(Sequence[list[int]]):
 
     def __getitem__(self, node: Any) -> Any:
         return self._args[self._starts[node] : self._starts[node + 1]].tolist()
-
-
-def _of_constant_order(
-    builder: Builder, node: int, row: Primitive, args: Args, params: Params
-) -> int | None:
-    """Return the function of one order, where that is a constant and the row has one."""
-    orders = [builder.number(arg) for arg in args[:-1]]
-    made = None if row.of_order is None or None in orders else row.of_order(*orders)
-    if made is None:
-        return None
-    builder.simplify = True
-    found: int = made(Node(builder, args[-1])).id
-    builder.simplify = False
-    return found
 
 
 class PrintedGraph:
@@ -72,7 +56,7 @@ class PrintedGraph:
     empty : bool
         Whether arrays without elements are printed, so that they use their arguments.
     orders : bool
-        Whether rows of constant orders are what printed code has instead.
+        Whether rows of constant orders become rows of their own, of the other arguments.
 
     Attributes
     ----------
@@ -101,8 +85,8 @@ class PrintedGraph:
             function = function.in_floats
         else:
             function = expanded(function, customs=not calls, loops=not loops)
-        if orders and any(row.of_order for row in function.graph.primitives):
-            function = rewritten(function, _of_constant_order)
+        if orders and any(row.orders for row in function.graph.primitives):
+            function = rewritten(function, of_constant_orders)
         self.function = function
         self.graph = self.function.graph
         self.children: Sequence[list[int]] = _Arguments(self.graph)

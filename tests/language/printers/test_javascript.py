@@ -18,6 +18,7 @@ from tests.language.printers.test_code import EDGES, functions, in_python, point
 from tests.language.printers.test_statements import derived, start
 from tests.primitives.test_spellings import NEAR_ZEROS, NEAR_ZEROS_ATOL
 from tests.support.node import needs_node, run, script
+from tests.support.special_rows import FARTHER
 
 FORMULAS = 200
 POINTS = [(0.37, 0.81), (0.92, 0.44), (0.55, 0.66)]
@@ -30,7 +31,7 @@ def unary() -> list[str]:
     return [
         f"{row.names[0]}({shifts.get(name, '')}{{0}})"
         for name, row in TABLE.items()
-        if row.shape is None and row.arity == 1 and row.names and row.c
+        if row.shape is None and row.arity == 1 and row.names and name not in FARTHER
     ]
 
 
@@ -38,8 +39,8 @@ def pairs() -> list[str]:
     """Return the functions of two numbers."""
     called = [
         f"{row.names[0]}({{0}}, {{1}})"
-        for row in TABLE.values()
-        if row.shape is None and row.arity == 2 and row.names and row.c
+        for name, row in TABLE.items()
+        if row.shape is None and row.arity == 2 and row.names and name not in FARTHER
     ]
     return [*called, "{0} + {1}", "{0}*{1}", "{0}/{1}", "{0}^{1}", "{0}^3", "{0}^0.5*{1}"]
 

@@ -1,4 +1,4 @@
-"""The CUDA expression of each universal function, over names and literals: the rows' C, or its own.
+"""The CUDA expression of each universal function, over names and literals.
 
 Operands may appear several times, since they are never expressions themselves. The mathematical
 functions are those of CUDA's math library in double precision. Kernels are compiled without
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from difflab.primitives import TABLE
-from difflab.primitives.helpers import C99
+from difflab.primitives.c99 import C99
 
 __all__ = ["HELPERS", "SPELLINGS", "CudaSpelling"]
 
@@ -52,12 +51,17 @@ static __device__ __forceinline__ double log_add_exp(const double a, const doubl
 }
 """Device functions that a kernel defines if it calls them."""
 
+_SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+_SIGNS |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+_SIGNS |= {"equal": "==", "not_equal": "!="}
 SPELLINGS: dict[str, CudaSpelling] = {
-    **{
-        row.ufunc: CudaSpelling(row.c, row.truths)
-        for row in TABLE.values()
-        if row.ufunc in C99 or (row.ufunc and row.infix)
-    },
+    **{name: CudaSpelling(f"{c}({{0}})") for name, c in C99.items()},
+    **{name: CudaSpelling(f"{C99[name]}({{0}}, {{1}})") for name in ("arctan2", "hypot", "power")},
+    **{name: CudaSpelling(f"{{0}} {sign} {{1}}") for name, sign in _SIGNS.items()},
+    "logical_and": CudaSpelling("{0} && {1}", truths=(0, 1)),
+    "logical_or": CudaSpelling("{0} || {1}", truths=(0, 1)),
+    "logical_not": CudaSpelling("!{0}", truths=(0,)),
+    "negative": CudaSpelling("-{0}"),
     # These propagate nan.
     "maximum": CudaSpelling("{0} > {1} || {0} != {0} ? {0} : {1}"),
     "minimum": CudaSpelling("{0} < {1} || {0} != {0} ? {0} : {1}"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from difflab.execute.targets.llvm.libraries import SCIPY
-from difflab.primitives.helpers import C99
+from difflab.primitives.c99 import C99
 
 __all__ = ["SPELLINGS", "LlvmSpelling"]
 

@@ -66,7 +66,7 @@ class PythonTarget:
     >>> print(target.source)
     def point(p):
         a0, a1 = p
-        return (log(a0) + (a0 * a1)) - sin(a1), a1 + (1.0 / a0 if a0 >= 0.0 else nan), a0 - cos(a1)
+        return (log(a0) + (a0 * a1)) - sin(a1), a1 + (nan if a0 < 0.0 else 1.0 / a0), a0 - cos(a1)
     >>> target.point([0.0, 5.0])[:2]
     (-inf, inf)
     """

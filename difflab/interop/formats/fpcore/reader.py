@@ -22,10 +22,10 @@ from difflab.interop.formats.fpcore.lists import Atom, Expression, Listed, fail,
 from difflab.interop.formats.fpcore.rounding import CONTEXTS, NEUTRAL, fused
 from difflab.interop.formats.readers import EXACT, cleaned_name
 from difflab.primitives import TABLE
+from difflab.primitives.c99 import C99, c_name
 
 __all__ = ["from_fpcore"]
 
-_CALL = re.compile(r"(\w+)\(\{0\}(?:, \{1\})?\)")
 _DECIMAL = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _FRACTION = re.compile(r"([-+]?\d+)/(\d+)")
 _HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:p[-+]?\d+)?")
@@ -361,11 +361,9 @@ def _remainder(x: Any, y: Any) -> Any:
 @cache
 def _operators() -> Mapping[tuple[str, int], Callable[..., Any]]:
     """Return the operators, by name and number of operands: most are functions of C99."""
-    found: dict[tuple[str, int], Callable[..., Any]] = {}
-    for row in TABLE.values():
-        match = _CALL.fullmatch(row.c)
-        if match and row.arity:
-            found[match[1], row.arity] = row
+    found: dict[tuple[str, int], Callable[..., Any]] = {
+        (c_name(row), row.arity or 0): row for row in TABLE.values() if c_name(row) in C99.values()
+    }
     return found | {
         ("-", 1): rows.negative,
         ("not", 1): rows.logical_not,

@@ -1,4 +1,4 @@
-"""Special functions that only JavaScript spells, against mpmath at 40 digits.
+"""Special functions that printed code defines, against mpmath at 40 digits.
 
 Where the samples of the tests are drawn they are as close as SciPy's, which the page of `explore`
 would otherwise call; farther out the bounds are those of the table below.
@@ -7,30 +7,30 @@ would otherwise call; farther out the bounds are those of the table below.
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 import scipy.special
+from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.graph.interpreters import MpmathInterpreter
-from difflab.primitives import TABLE, helpers, javascript
-from difflab.primitives.javascript_bessel import BESSEL
-from difflab.primitives.javascript_special import SPECIAL
-from tests.support.node import Script, needs_node, run
+from difflab.primitives import TABLE
+from tests.primitives.test_spellings import function_of
+from tests.support.languages import JAVASCRIPT, C, Language
+from tests.support.special_rows import FARTHER, OF_ORDERS
 
-ONLY_THERE = {
-    name: row for name, row in TABLE.items() if row.shape is None and row.javascript and not row.c
-}
+ROWS = {name: TABLE[name] for name in sorted(FARTHER - OF_ORDERS - {"dlambertw"})}
 ULPS = {"beta": 32.0, "betaln": 32.0}
 """In the samples; `OTHER_ULPS` for every other row."""
 OTHER_ULPS = 8.0
 POINTS = 30
 ORDERS = [(0, 0), (1, 1), (7, 7), (0, 20), (-5, 0)]
-FARTHER: dict[str, tuple[float, float, list[tuple[tuple[float, float], ...]]]] = {
+BOUNDS: dict[str, tuple[float, float, list[tuple[tuple[float, float], ...]]]] = {
     "polygamma": (256, 0, [((1, 1), (-20, 30)), ((4, 4), (0.01, 50)), ((2, 2), (-80.5, -49))]),
     "zeta": (8, 0, [((1.1, 8), (0.05, 40)), ((20, 90), (0.5, 30))]),
     "gammainc": (32, 0, [((0.3, 40), (0.01, 80))]),
@@ -89,17 +89,6 @@ EDGES: list[tuple[str, tuple[float, ...], float]] = [
 ]
 
 
-def script(row: Primitive, points: Any) -> Script:
-    """Return the spelling of a row as a function."""
-    letters = "abcd"[: row.arity]
-    called = row.javascript.format(*letters)
-    defined = helpers.used([called], helpers.JAVASCRIPT).values()
-    words = {word for text in (called, *defined) for word in re.findall(r"\w+", text)}
-    head = [f"const {{ {', '.join(sorted(words & javascript.MATH))} }} = Math;", *defined]
-    source = "\n".join([*head, f"function f({', '.join(letters)}) {{ return {called}; }}"])
-    return Script(source, [()] * len(letters), points)
-
-
 def drawn(box: Any, number: int) -> Any:
     ends = np.array(box, dtype=float)
     return np.random.default_rng(number).uniform(ends[:, 0], ends[:, 1], (POINTS, len(ends)))
@@ -119,48 +108,56 @@ def assert_near(row: Primitive, at: Any, found: Any, ulps: float, floor: float =
     assert not told, f"{row.name} at {'; '.join(told)}"
 
 
-@needs_node
-def test_they_are_accurate_where_samples_are_drawn() -> None:
-    at = [drawn(row.samples, 3) for row in ONLY_THERE.values()]
-    scripts = [script(row, points) for row, points in zip(ONLY_THERE.values(), at, strict=True)]
-    for row, points, found in zip(ONLY_THERE.values(), at, run(scripts), strict=True):
-        near_one = 1.0 if row.name == "betaln" else 0.0  # whose logarithm is near 0
-        assert_near(row, points, found[:, 0], ULPS.get(row.name, OTHER_ULPS), near_one)
+LANGUAGE = pytest.mark.parametrize("language", [C, JAVASCRIPT], ids=lambda each: each.name)
 
 
-@needs_node
-def test_farther_out_they_are_within_the_stated_bounds() -> None:
-    assert set(FARTHER) == set(ONLY_THERE)
-    cases = [(name, drawn(box, k)) for name in FARTHER for k, box in enumerate(FARTHER[name][2])]
-    results = run([script(TABLE[name], at) for name, at in cases])
-    for (name, at), found in zip(cases, results, strict=True):
-        ulps, floor, _ = FARTHER[name]
-        assert_near(TABLE[name], at, found[:, 0], ulps, floor)
+def values(
+    language: Language, cases: Sequence[tuple[str, Any]], folder: Path
+) -> list[NDArray[np.float64]]:
+    """Return the values of rows, called by their names, in a language."""
+    if not language.there:
+        pytest.skip(f"needs {language.needed}")
+    functions = [function_of(TABLE[name]) for name, _ in cases]
+    found = language.values(functions, [np.array(at) for _, at in cases], folder)
+    return [each[:, 0] for each in found]
 
 
-@needs_node
-def test_the_normal_quantile_of_the_least_numbers_is_scipys() -> None:
+@LANGUAGE
+def test_they_are_accurate_where_samples_are_drawn(language: Language, tmp_path: Path) -> None:
+    cases = [(name, drawn(row.samples, 3)) for name, row in ROWS.items()]
+    for (name, at), found in zip(cases, values(language, cases, tmp_path), strict=True):
+        near_one = 1.0 if name == "betaln" else 0.0  # whose logarithm is near 0
+        assert_near(TABLE[name], at, found, ULPS.get(name, OTHER_ULPS), near_one)
+
+
+@LANGUAGE
+def test_farther_out_they_are_within_the_stated_bounds(language: Language, tmp_path: Path) -> None:
+    assert set(BOUNDS) == set(ROWS)
+    cases = [(name, drawn(box, k)) for name in BOUNDS for k, box in enumerate(BOUNDS[name][2])]
+    for (name, at), found in zip(cases, values(language, cases, tmp_path), strict=True):
+        ulps, floor, _ = BOUNDS[name]
+        assert_near(TABLE[name], at, found, ulps, floor)
+
+
+@LANGUAGE
+def test_the_normal_quantile_of_the_least_numbers_is_scipys(
+    language: Language, tmp_path: Path
+) -> None:
     """Slopes overflow there, and 1 − x of mpmath's form needs hundreds of digits."""
     at = np.array([[5e-324], [1e-310], [1e-292], [1e-289]])
-    (found,) = run([script(TABLE["ndtri"], at)])
-    np.testing.assert_allclose(found[:, 0], scipy.special.ndtri(at[:, 0]), rtol=1e-14)
+    (found,) = values(language, [("ndtri", at)], tmp_path)
+    np.testing.assert_allclose(found, scipy.special.ndtri(at[:, 0]), rtol=1e-14)
 
 
-@needs_node
-def test_high_orders_lose_no_more_than_exponentials_do() -> None:
+@LANGUAGE
+def test_high_orders_lose_no_more_than_exponentials_do(language: Language, tmp_path: Path) -> None:
     cases = [(name, drawn(box, k)) for k, (name, box) in enumerate(HIGH_ORDERS)]
-    results = run([script(TABLE[name], at) for name, at in cases])
-    for (name, at), found in zip(cases, results, strict=True):
-        assert_near(TABLE[name], at, found[:, 0], HIGH_ULPS)
+    for (name, at), found in zip(cases, values(language, cases, tmp_path), strict=True):
+        assert_near(TABLE[name], at, found, HIGH_ULPS)
 
 
-@needs_node
-def test_edges_have_their_limits() -> None:
-    results = run([script(TABLE[name], [point]) for name, point, _ in EDGES])
-    for (name, point, value), found in zip(EDGES, results, strict=True):
-        assert found[0, 0] == pytest.approx(value, abs=0.0, nan_ok=True), (name, point)
-
-
-def test_every_definition_is_used() -> None:
-    called = [row.javascript for row in ONLY_THERE.values()]
-    assert len({*SPECIAL, *BESSEL} - set(helpers.used(called, helpers.JAVASCRIPT).values())) == 0
+@LANGUAGE
+def test_edges_have_their_limits(language: Language, tmp_path: Path) -> None:
+    cases = [(name, [point]) for name, point, _ in EDGES]
+    for (name, point, value), found in zip(EDGES, values(language, cases, tmp_path), strict=True):
+        assert found[0] == pytest.approx(value, abs=0.0, nan_ok=True), (name, point)
