@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from difflab.cli.declared import ONLY_OVER, comparison_options
 from difflab.cli.explain import ExplainNan, explain_point
@@ -30,18 +28,7 @@ if TYPE_CHECKING:
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
 
-__all__ = ["EXAMPLES", "ComparisonFormat", "compare"]
-
-EXAMPLES = """\b
-difflab compare "ln(x1)+x1*x2-sin(x2)"
-difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
-difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
-difflab compare --latex "\\frac{x_1}{x_2} \\sin x_1"
-difflab compare @model.txt --at "w=[1,2,3]" -o model.json
-difflab compare model:loss --at "w=[0.5,1],x=2"
-difflab compare @formulas.txt --each-line --at @values.json
-difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
-"""
+__all__ = ["ComparisonFormat", "compare"]
 
 
 class ComparisonFormat(StrEnum):
@@ -55,38 +42,44 @@ class ComparisonFormat(StrEnum):
     HTML = "html"
 
 
-FormatOption = Annotated[
-    ComparisonFormat | None,
-    typer.Option("--format", help="By default the ending of -o's name, else a table."),
-]
-OverOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="x1=0.1:10,x2=-5:5", help="Judge at many points of these intervals instead."
-    ),
-]
-EachLineOption = Annotated[
-    bool,
-    typer.Option("--each-line", help="Every line of EXPR, as of @file, is a formula of its own."),
-]
-
-
 @comparison_options
 def compare(
     expression: ExpressionArgument,
+    /,
     at: PointOption = None,
-    over: OverOption = None,
+    over: list[str] | None = None,
     *,
-    form: FormatOption = None,
+    form: ComparisonFormat | None = None,
     destination: OutputOption = None,
     plot: PlotOption = None,
     explain_nan: ExplainNan = False,
     stabilise: StabiliseOption = False,
-    each_line: EachLineOption = False,
+    each_line: bool = False,
     latex: LatexOption = False,
     **options: Any,
 ) -> int:
-    """Differentiate EXPR by every method; judge and measure each."""
+    r"""Differentiate EXPR by every method; judge and measure each.
+
+    Parameters
+    ----------
+    over : x1=0.1:10,x2=-5:5
+        Judge at many points of these intervals instead.
+    form
+        By default the ending of -o's name, else a table.
+    each_line
+        Every line of EXPR, as of @file, is a formula of its own.
+
+    Examples
+    --------
+    difflab compare "ln(x1)+x1*x2-sin(x2)"
+    difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
+    difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
+    difflab compare --latex "\frac{x_1}{x_2} \sin x_1"
+    difflab compare @model.txt --at "w=[1,2,3]" -o model.json
+    difflab compare model:loss --at "w=[0.5,1],x=2"
+    difflab compare @formulas.txt --each-line --at @values.json
+    difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
+    """
     sampled = {f"--{name}": given for name, given in options.items() if name in ONLY_OVER}
     if each_line:
         given = {"--over": over, **sampled, "--plot": plot, "--explain-nan": explain_nan}

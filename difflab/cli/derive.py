@@ -26,20 +26,8 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["EXAMPLES", "DerivativeFormat", "derive"]
+__all__ = ["DerivativeFormat", "derive"]
 
-EXAMPLES = """\b
-difflab derive "ln(x1)+x1*x2-sin(x2)"
-difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
-difflab derive "x*exp(x*y)" --wrt x,y,y
-difflab derive "exp(-q*V/(k*T))" --wrt T --simplify
-difflab derive "[x*y, x+y]" --of jacobian --format python
-difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
-difflab derive "x: [9]; w: [9]; x*w" --sparsity --wrt w
-difflab derive "x*exp(x*y)" --value --format fortran --name energy
-difflab derive "x*exp(x*y)" --value --format onnx -o gradient.onnx
-difflab derive model:loss --at "w=[0.5,1],x=2" --format c
-"""
 
 _COMMA = re.compile(r",(?![^\[]*\])")
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -75,35 +63,10 @@ _PRINTED = (DerivativeFormat.LATEX, DerivativeFormat.MATHML)
 _FOR_READERS = (DerivativeFormat.TEXT, *_PRINTED)
 
 
-VariableOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME[,NAME…]",
-        help="Differentiate by this variable only, such as x1 or w[3]; x,y,y for ∂³/∂x∂y².",
-    ),
-]
-DerivativeOption = Annotated[
-    DerivativeKind | None,
-    typer.Option("--of", help="By default the gradient; the Jacobian for several outputs."),
-]
 FormatOption = Annotated[
     DerivativeFormat,
     typer.Option(
-        "--format",
-        metavar="FORMAT",
-        help=f"The output format: {', '.join(DerivativeFormat)}.",
-    ),
-]
-NameOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="What the function is called in code.  [default: f]"),
-]
-ValueOption = Annotated[bool, typer.Option("--value", help="The value, before the derivative.")]
-SparsityOption = Annotated[
-    bool,
-    typer.Option(
-        "--sparsity",
-        help="Show the sparsity pattern of the Jacobian (of the Hessian for one output).",
+        "--format", metavar="FORMAT", help=f"The output format: {', '.join(DerivativeFormat)}."
     ),
 ]
 
@@ -115,36 +78,56 @@ class Simplification(StrEnum):
     ANYWAY = "anyway"
 
 
-SimplifyOption = Annotated[
-    Simplification | None,
-    typer.Option(
-        "--simplify",
-        metavar="[=anyway]",
-        help="Collect, cancel and order by SymPy, if that is proved to keep every value;"
-        " --simplify=anyway also where it computes less accurately. LaTeX and MathML are"
-        " simplified always.",
-    ),
-]
-
-
 def derive(
     expression: ExpressionArgument,
+    /,
     at: ShapesOption = None,
-    wrt: VariableOption = None,
-    order: Annotated[
-        int, typer.Option(min=0, help="The order of the derivative; 0 is the function.")
-    ] = 1,
-    of: DerivativeOption = None,
-    value: ValueOption = False,
+    wrt: str | None = None,
+    order: Annotated[int, typer.Option(min=0)] = 1,
+    of: DerivativeKind | None = None,
+    value: bool = False,
     form: FormatOption = DerivativeFormat.TEXT,
-    name: NameOption = None,
-    sparsity: SparsityOption = False,
+    name: str | None = None,
+    sparsity: bool = False,
     plot: PlotOption = None,
     destination: OutputOption = None,
     latex: LatexOption = False,
-    simplify: SimplifyOption = None,
+    simplify: Simplification | None = None,
 ) -> int:
-    """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
+    """Write the derivative of EXPR as text, LaTeX or code, or its sparsity.
+
+    Parameters
+    ----------
+    wrt : NAME[,NAME…]
+        Differentiate by this variable only, such as x1 or w[3]; x,y,y for ∂³/∂x∂y².
+    order
+        The order of the derivative; 0 is the function.
+    of
+        By default the gradient; the Jacobian for several outputs.
+    value
+        The value, before the derivative.
+    name : NAME
+        What the function is called in code.  [default: f]
+    sparsity
+        Show the sparsity pattern of the Jacobian (of the Hessian for one output).
+    simplify : [=anyway]
+        Collect, cancel and order by SymPy, if that is proved to keep every value;
+        --simplify=anyway also where it computes less accurately. LaTeX and MathML are
+        simplified always.
+
+    Examples
+    --------
+    difflab derive "ln(x1)+x1*x2-sin(x2)"
+    difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
+    difflab derive "x*exp(x*y)" --wrt x,y,y
+    difflab derive "exp(-q*V/(k*T))" --wrt T --simplify
+    difflab derive "[x*y, x+y]" --of jacobian --format python
+    difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
+    difflab derive "x: [9]; w: [9]; x*w" --sparsity --wrt w
+    difflab derive "x*exp(x*y)" --value --format fortran --name energy
+    difflab derive "x*exp(x*y)" --value --format onnx -o gradient.onnx
+    difflab derive model:loss --at "w=[0.5,1],x=2" --format c
+    """
     if form is DerivativeFormat.ONNX and destination is None:
         raise InputError("a model in ONNX's format is a binary file", hint="add -o FILE.onnx")
     expression = formula(expression, latex=latex)

@@ -24,17 +24,7 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.stabilisation.proof import Stabilised
 
-__all__ = ["EXAMPLES", "GraphFormat", "graph"]
-
-EXAMPLES = """\b
-difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
-difflab graph "x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o g.png
-difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
-difflab graph "x^2*sin(y)" --format dot
-difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
-difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
-difflab graph model:loss --at "w=[0.5,1],x=2" --open layer -o graph.svg
-"""
+__all__ = ["GraphFormat", "graph"]
 
 
 class GraphFormat(StrEnum):
@@ -46,62 +36,56 @@ class GraphFormat(StrEnum):
     MERMAID = "mermaid"
 
 
-DerivativeFlag = Annotated[
-    bool, typer.Option("--derivative", help="Draw the gradient (Jacobian) in reverse mode.")
-]
-PointOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="x1=2,x2=5", help="Show the values at this point in the boxes."),
-]
-ValuesFlag = Annotated[
-    bool, typer.Option("--values", help="Show values and cotangents at the arrows instead.")
-]
-FormatOption = Annotated[
-    GraphFormat | None,
-    typer.Option("--format", help="By default the ending of -o's name, else mermaid."),
-]
-DepthOption = Annotated[
-    int,
-    typer.Option(
-        "--depth",
-        min=0,
-        metavar="N",
-        help="Also draw the functions inside loops, branches and custom functions, N levels deep.",
-    ),
-]
-OpenOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--open",
-        metavar="NAME",
-        help="Open this call, loop or branch (repeatable); all or none. By default calls are open"
-        " while the picture stays readable.",
-    ),
-]
-PassesFlag = Annotated[
-    bool, typer.Option("--passes", help="List what each pass changes; no picture.")
-]
-MemoryFlag = Annotated[
-    bool, typer.Option("--memory", help="List the values kept for the reverse sweep; no picture.")
-]
-
-
 def graph(
     expression: ExpressionArgument,
-    derivative: DerivativeFlag = False,
-    of: Annotated[DerivativeKind | None, typer.Option("--of", help="Draw this derivative.")] = None,
-    at: PointOption = None,
-    values: ValuesFlag = False,
-    depth: DepthOption = 0,
-    opened: OpenOption = None,
-    form: FormatOption = None,
+    /,
+    derivative: bool = False,
+    of: DerivativeKind | None = None,
+    at: list[str] | None = None,
+    values: bool = False,
+    depth: Annotated[int, typer.Option(min=0)] = 0,
+    opened: list[str] | None = None,
+    form: GraphFormat | None = None,
     destination: OutputOption = None,
-    passes: PassesFlag = False,
+    passes: bool = False,
     stabilise: StabiliseOption = False,
-    memory: MemoryFlag = False,
+    memory: bool = False,
     latex: LatexOption = False,
 ) -> int:
-    """Draw the computational graph of EXPR, or of its derivative."""
+    """Draw the computational graph of EXPR, or of its derivative.
+
+    Parameters
+    ----------
+    derivative
+        Draw the gradient (Jacobian) in reverse mode.
+    of
+        Draw this derivative.
+    at : x1=2,x2=5
+        Show the values at this point in the boxes.
+    values
+        Show values and cotangents at the arrows instead.
+    depth : N
+        Also draw the functions inside loops, branches and custom functions, N levels deep.
+    opened : NAME
+        Open this call, loop or branch (repeatable); all or none. By default calls are open
+        while the picture stays readable.
+    form
+        By default the ending of -o's name, else mermaid.
+    passes
+        List what each pass changes; no picture.
+    memory
+        List the values kept for the reverse sweep; no picture.
+
+    Examples
+    --------
+    difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
+    difflab graph "x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o g.png
+    difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
+    difflab graph "x^2*sin(y)" --format dot
+    difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
+    difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
+    difflab graph model:loss --at "w=[0.5,1],x=2" --open layer -o graph.svg
+    """
     expression = formula(expression, latex=latex)
     table = "--passes" if passes else "--memory" if memory else ""
     if passes and memory:

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from difflab.cli.options import InputsOption, KindsOption, OutputOption, parse_names
 from difflab.cli.output import deliver, report_format, screen, write_files
@@ -22,15 +20,8 @@ if TYPE_CHECKING:
     from difflab.core.table import Table
     from difflab.lab.problems.file import Problem
 
-__all__ = ["EXAMPLES", "chosen_problems", "problems"]
+__all__ = ["chosen_problems", "problems"]
 
-EXAMPLES = """\b
-difflab problems
-difflab problems --set mgh,nist --inputs 2:4
-difflab problems mgh/powell-badly-scaled
-difflab problems --kind ode --export problems
-difflab compare problem:mgh/powell-badly-scaled
-"""
 
 _LEAST_NAME = 12  # characters of a name in a list, however narrow the terminal is
 _HEADINGS = ("problem", "name", "kind", "inputs", "outputs", "formula", "source", "licence")
@@ -45,26 +36,38 @@ class ProblemsFormat(StrEnum):
 
 
 def problems(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A problem to show.")] = None,
-    sets: Annotated[
-        str | None, typer.Option("--set", metavar="a,b", help="Only these sets; or all.")
-    ] = None,
+    name: str | None = None,
+    /,
+    sets: str | None = None,
     kinds: KindsOption = None,
     inputs: InputsOption = None,
-    form: Annotated[
-        ProblemsFormat | None,
-        typer.Option("--format", help="By default the ending of -o's name, else a table."),
-    ] = None,
+    form: ProblemsFormat | None = None,
     destination: OutputOption = None,
-    export: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="DIR", help="Copy the problems' files to this folder."),
-    ] = None,
+    export: Path | None = None,
 ) -> None:
     """List the library of problems, show one of them, or copy their files.
 
     Without a filter the table lists the sets. Commands that read a formula also read
     problem:SET/NAME.
+
+    Parameters
+    ----------
+    name : NAME
+        A problem to show.
+    sets : a,b
+        Only these sets; or all.
+    form
+        By default the ending of -o's name, else a table.
+    export : DIR
+        Copy the problems' files to this folder.
+
+    Examples
+    --------
+    difflab problems
+    difflab problems --set mgh,nist --inputs 2:4
+    difflab problems mgh/powell-badly-scaled
+    difflab problems --kind ode --export problems
+    difflab compare problem:mgh/powell-badly-scaled
     """
     chosen = report_format(form, destination, ProblemsFormat)
     filtered = bool(sets or kinds or inputs)

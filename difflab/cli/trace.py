@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from difflab.cli.explain import ExplainNan, explain_point
 from difflab.cli.functions import Subject
@@ -20,14 +18,7 @@ from difflab.cli.program_text import LatexOption, formula
 if TYPE_CHECKING:
     from difflab.report.trace.steps import EvaluationTrace
 
-__all__ = ["EXAMPLES", "TraceFormat", "TraceMode", "trace"]
-
-EXAMPLES = """\b
-difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
-difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
-difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
-difflab trace model:loss --at "w=[0.5,1],x=2" --open none
-"""
+__all__ = ["TraceFormat", "TraceMode", "trace"]
 
 
 class TraceFormat(StrEnum):
@@ -51,33 +42,37 @@ class TraceMode(StrEnum):
 
 def trace(
     expression: ExpressionArgument,
+    /,
     at: PointOption = None,
-    mode: Annotated[TraceMode, typer.Option(help="The mode to show.")] = TraceMode.BOTH,
-    seed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The input to differentiate by (forward), or the output (reverse).",
-        ),
-    ] = None,
-    opened: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--open",
-            metavar="NAME",
-            help="Open this call, loop or branch (repeatable); all or none. By default calls are"
-            " open and loops are closed.",
-        ),
-    ] = None,
-    form: Annotated[
-        TraceFormat | None,
-        typer.Option("--format", help="By default the ending of -o's name, else a table."),
-    ] = None,
+    mode: TraceMode = TraceMode.BOTH,
+    seed: str | None = None,
+    opened: list[str] | None = None,
+    form: TraceFormat | None = None,
     destination: OutputOption = None,
     explain_nan: ExplainNan = False,
     latex: LatexOption = False,
 ) -> int:
-    """Show how EXPR and its derivative are evaluated, step by step."""
+    """Show how EXPR and its derivative are evaluated, step by step.
+
+    Parameters
+    ----------
+    mode
+        The mode to show.
+    seed : NAME
+        The input to differentiate by (forward), or the output (reverse).
+    opened : NAME
+        Open this call, loop or branch (repeatable); all or none. By default calls are open and
+        loops are closed.
+    form
+        By default the ending of -o's name, else a table.
+
+    Examples
+    --------
+    difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
+    difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
+    difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
+    difflab trace model:loss --at "w=[0.5,1],x=2" --open none
+    """
     expression = formula(expression, latex=latex)
     chosen = report_format(form, destination, TraceFormat)
     subject = Subject.of(expression, at)

@@ -88,8 +88,9 @@ def chosen(options: Mapping[str, Any], declaration: type) -> Any:
 
 def inserted(own: Signature, options: Iterable[Parameter]) -> Signature:
     """Return a signature with options in place of its ``**options``."""
-    before = [each for each in own.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
-    after = [each for each in own.parameters.values() if each.kind is each.KEYWORD_ONLY]
+    parameters = own.parameters.values()
+    before = [each for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
+    after = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     return own.replace(parameters=[*before, *options, *after])
 
 

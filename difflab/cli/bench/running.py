@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -121,23 +121,20 @@ class Destination:
 def writes(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of its parameter `to`, a `Destination`."""
     own = {"output": _OutputOption, "reports": _ReportsOption, "form": _FormatOption}
-    parameters = [p for p in inspect.signature(command).parameters.values() if p.name != "to"]
-    parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in own
+    signature = inspect.signature(command, eval_str=True)
+    kept = [each for each in signature.parameters.values() if each.name != "to"]
+    new = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in own.items()
     ]
-    named = get_type_hints(command, include_extras=True) | own
-    del named["to"]
 
     @wraps(command)
-    def with_options(**values: Any) -> Any:
+    def with_options(*arguments: Any, **values: Any) -> Any:
         to = Destination(**{name: values.pop(name) for name in own})
-        return command(**values, to=to)
+        return command(*arguments, **values, to=to)
 
-    del with_options.__wrapped__
-    with_options.__annotations__ = named
-    with_options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [each.replace(annotation=named[each.name]) for each in parameters]
-    )
+    changed = signature.replace(parameters=[*kept, *new])
+    with_options.__signature__ = changed  # type: ignore[attr-defined]
     return with_options
 
 
