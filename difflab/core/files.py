@@ -72,8 +72,10 @@ def check_destination(name: str) -> Path:
     if not name:
         raise InputError("cannot write to a file without a name")
     try:
-        if path.is_dir():
-            raise InputError(f"cannot write {name!r}: it is a directory")
+        if path.is_dir() or name.endswith(("/", os.sep)):
+            raise InputError(
+                f"cannot write {name!r}: it is a directory", hint=f"name a file, as {path / 'NAME'}"
+            )
         if not path.parent.is_dir():
             raise InputError(
                 f"cannot write {name!r}: the directory {str(path.parent)!r} does not exist"

@@ -16,6 +16,8 @@ from typing import Annotated, Any, ParamSpec, TypedDict, TypeVar, get_args, get_
 
 __all__ = ["CompareOptions", "DomainOptions", "Option", "chosen", "declared", "inserted", "stated"]
 
+from difflab.core.progress import Progress
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -46,6 +48,7 @@ class _SharedOptions(TypedDict, total=False):
     timeout: Annotated[float, Option(10.0, _TIMEOUT, "SECONDS", least=0.01)]
     seed: Annotated[int, Option(0, "Seed for choosing the point.", least=0)]
     verify: Annotated[bool, Option(True, _VERIFY)]
+    progress: Annotated[Progress | None, Option(None)]
 
 
 class CompareOptions(_SharedOptions, total=False):

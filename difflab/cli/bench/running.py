@@ -104,7 +104,7 @@ class Destination:
             if form not in _PICTURES:
                 raise InputError(f"--reports writes a picture, not {form}", hint="--format svg")
             return form, None
-        if self.output is not None and Path(self.output).is_dir():
+        if self.output is not None and (Path(self.output).is_dir() or self.output.endswith("/")):
             raise InputError(
                 f"cannot write {self.output!r}: it is a directory",
                 hint=f"-o {Path(self.output) / 'NAME.svg'}, or --reports {self.output}",

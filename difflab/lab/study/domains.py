@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from difflab.core.progress import silent
 from difflab.core.quantities import percent
 from difflab.core.strict_json import long_integers, strict
 from difflab.errors import InputError
@@ -42,7 +43,7 @@ def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, A
         timeout=case.timeout,
         seed=domain.seed,
         target=case.target,
-        progress=lambda done, total, label: None,  # the study shows its own
+        progress=silent,  # the study shows its own
     ).to_dict()
 
 
