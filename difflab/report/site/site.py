@@ -17,8 +17,7 @@ from difflab.lab.diff.sides import STORE_IN_SITE
 from difflab.lab.kinds import RecordColumn
 from difflab.lab.record import STORED, Comparison
 from difflab.lab.saved import from_dict
-from difflab.lab.study.cases import Case
-from difflab.lab.study.domains import domain_of
+from difflab.lab.study.cases import Case, Domain
 from difflab.lab.study.store import Record, unpacked_json
 from difflab.lab.study.versions import command
 from difflab.report import html
@@ -122,7 +121,7 @@ def _class(name: str) -> str:
 
 
 def _line(record: Record, page: str, columns: Sequence[str]) -> str:
-    domain, link = domain_of(record), f"{page}#{record['key']}"
+    domain, link = Domain.of_record(record), f"{page}#{record['key']}"
     point = clean(
         point_text(unpacked_json(record["point"]))
         if domain is None
@@ -185,7 +184,7 @@ def _pictures(records: Sequence[Record]) -> Iterator[str]:
 def _page(records: Sequence[Record]) -> str:
     """Return the page of the records of one comparison."""
     body = ['<main><p><a href="../index.html">All records</a></p>']
-    over = domain_of(records[0])
+    over = Domain.of_record(records[0])
     documents = [unpacked_json(r["comparison"]) for r in records if r["comparison"]]
     saved = [from_dict(document) for document in documents if over is None]
     if over is not None:
@@ -206,17 +205,7 @@ def _page(records: Sequence[Record]) -> str:
 
 def _command(records: Sequence[Record]) -> str:
     """Return the command that repeats a comparison."""
-    first = records[0]
-    case = Case(
-        first["text"],
-        unpacked_json(first["point"]),
-        (),
-        order=first["order"],
-        target=first["target"],
-        timeout=first["timeout"],
-        repeats=first["repeats"],
-        domain=domain_of(first),
-    )
+    case = Case.of_record(records[0])
     return shlex.join(["difflab", *command(case, [record["method"] for record in records])])
 
 
