@@ -34,7 +34,7 @@ def check(
     atol: Annotated[float, typer.Option(min=0.0)] = 0.0,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     certificate: Path | None = None,
-    form: CheckFormat = CheckFormat.TEXT,
+    form: CheckFormat = "text",
     destination: OutputOption = None,
 ) -> int:
     """Check a gradient that you wrote in Python, or a certificate.
@@ -70,7 +70,7 @@ def check(
     difflab check --certificate certificate.json
     """
     if certificate is not None:
-        if destination is not None or form is not CheckFormat.TEXT:
+        if destination is not None or form != "text":
             raise InputError("--format and -o are for the check of a gradient", hint="omit them")
         return _check_certificate(certificate)
     if target is None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from difflab.cli.declared import ONLY_OVER, comparison_options
 from difflab.cli.explain import ExplainNan, explain_point
@@ -31,15 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["ComparisonFormat", "compare"]
 
 
-class ComparisonFormat(StrEnum):
-    """The output format of a comparison."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MD = "md"
-    LATEX = "latex"
-    HTML = "html"
+ComparisonFormat = Literal["table", "json", "csv", "md", "latex", "html"]
+"""The output format of a comparison."""
 
 
 @comparison_options
@@ -101,7 +93,7 @@ def compare(
 
         function = subject.function
         point = checked_point(function, None, options["seed"]) if point is None else point
-        aside = chosen is not ComparisonFormat.TABLE or destination is not None
+        aside = chosen != "table" or destination is not None
         explain_point(function, point, aside=aside)
     compared = subject.code or subject.text
     if stabilise and subject.code is not None:
@@ -125,7 +117,7 @@ def _each(
     from difflab.cli.several import subjects, together
 
     chosen = report_format(form, destination, ComparisonFormat)
-    given["--format html"] = chosen is ComparisonFormat.HTML
+    given["--format html"] = chosen == "html"
     for name, value in given.items():
         if value not in (None, False):
             raise InputError(f"{name} is for one formula", hint="omit it, or --each-line")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from typing import Literal
 
 from difflab.cli.options import OutputOption, parse_names
 from difflab.cli.output import ProgressLine, deliver, formatted, report_format
@@ -11,13 +11,8 @@ from difflab.errors import InputError
 __all__ = ["conventions"]
 
 
-class ConventionsFormat(StrEnum):
-    """The output format of the conventions."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MD = "md"
+ConventionsFormat = Literal["table", "json", "csv", "md"]
+"""The output format of the conventions."""
 
 
 def conventions(

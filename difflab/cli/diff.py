@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from typing import Literal
 
 from difflab.cli.options import OutputOption
 from difflab.cli.output import deliver, formatted, report_format
@@ -10,13 +10,8 @@ from difflab.cli.output import deliver, formatted, report_format
 __all__ = ["diff"]
 
 
-class DiffFormat(StrEnum):
-    """The output format of a difference."""
-
-    TABLE = "table"
-    JSON = "json"
-    MD = "md"
-    HTML = "html"
+DiffFormat = Literal["table", "json", "md", "html"]
+"""The output format of a difference."""
 
 
 def diff(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -27,13 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["GraphFormat", "graph"]
 
 
-class GraphFormat(StrEnum):
-    """The output format of a graph."""
-
-    SVG = "svg"
-    PNG = "png"
-    DOT = "dot"
-    MERMAID = "mermaid"
+GraphFormat = Literal["svg", "png", "dot", "mermaid"]
+"""The output format of a graph."""
 
 
 def graph(
@@ -169,12 +163,12 @@ def _passes(
     return passes_table(steps, stable, **screen(to_file=to_file))
 
 
-def _format(requested: GraphFormat | None, destination: Path | None) -> GraphFormat:
+def _format(requested: GraphFormat | None, destination: Path | None) -> str:
     """Return the requested format, else that of the file's ending, else Mermaid."""
     if destination is None:
-        if requested is GraphFormat.PNG:
+        if requested == "png":
             raise InputError("a PNG picture must be written to a file", hint="add -o graph.png")
-        return requested or GraphFormat.MERMAID
+        return requested or "mermaid"
     from difflab.drawing import ENDINGS
 
     chosen = requested or ENDINGS.get(destination.suffix.lower())
@@ -183,7 +177,7 @@ def _format(requested: GraphFormat | None, destination: Path | None) -> GraphFor
             f"cannot tell the format of the picture from {str(destination)!r}",
             hint=f"end the name in {', '.join(ENDINGS)}, or add --format",
         )
-    return GraphFormat(chosen)
+    return chosen
 
 
 def _drawn_function(

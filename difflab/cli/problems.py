@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from difflab.cli.options import InputsOption, KindsOption, OutputOption, parse_names
 from difflab.cli.output import deliver, report_format, screen, write_files
@@ -27,12 +26,8 @@ _LEAST_NAME = 12  # characters of a name in a list, however narrow the terminal 
 _HEADINGS = ("problem", "name", "kind", "inputs", "outputs", "formula", "source", "licence")
 
 
-class ProblemsFormat(StrEnum):
-    """The output format of a list of problems."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
+ProblemsFormat = Literal["table", "json", "csv"]
+"""The output format of a list of problems."""
 
 
 def problems(
@@ -91,8 +86,8 @@ def problems(
 
 def _shown(one: Problem, form: ProblemsFormat) -> str:
     """Return all that is known of a problem."""
-    if form is not ProblemsFormat.JSON:
-        return one.content if form is ProblemsFormat.TABLE else _csv([one])
+    if form != "json":
+        return one.content if form == "table" else _csv([one])
     from difflab.core import strict_json
 
     return strict_json.dumps(one.to_dict()) + "\n"
@@ -102,9 +97,9 @@ def _listed(
     found: Sequence[Problem], form: ProblemsFormat, filtered: bool, *, to_file: bool
 ) -> str:
     """Return a list of problems, or without a filter the table of the sets."""
-    if form is ProblemsFormat.CSV:
+    if form == "csv":
         return _csv(found)
-    if form is ProblemsFormat.JSON:
+    if form == "json":
         from difflab.core import strict_json
 
         return strict_json.dumps([_entry(one) for one in found]) + "\n"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,11 +33,8 @@ difflab study export nightly.db --format parquet -o nightly.parquet
 """
 
 
-class ExportFormat(StrEnum):
-    """The file format of exported records."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
+ExportFormat = Literal["csv", "parquet"]
+"""The file format of exported records."""
 
 
 @dataclass(frozen=True)
@@ -199,11 +195,11 @@ def export(store: str, /, form: ExportFormat | None = None, output: str | None =
 
     if form is None:
         named = output is not None and Path(output).suffix.lower() == ".parquet"
-        form = ExportFormat.PARQUET if named else ExportFormat.CSV
+        form = "parquet" if named else "csv"
     path = check_destination(output or str(Path(store).with_suffix(f".{form}")))
     with Store(Path(store)) as opened:
         records = opened.records()
-    written = to_csv(records) if form is ExportFormat.CSV else to_parquet(records)
+    written = to_csv(records) if form == "csv" else to_parquet(records)
     write_files({path: written})
     say(f"wrote {path}: {counted(len(records), 'record')}")
     return 0

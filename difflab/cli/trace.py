@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from difflab.cli.explain import ExplainNan, explain_point
 from difflab.cli.functions import Subject
@@ -12,39 +11,21 @@ from difflab.cli.options import (
     OutputOption,
     PointOption,
 )
-from difflab.cli.output import deliver, report_format, say, screen
+from difflab.cli.output import deliver, formatted, report_format, say
 from difflab.cli.program_text import LatexOption, formula
 
-if TYPE_CHECKING:
-    from difflab.report.trace.steps import EvaluationTrace
-
-__all__ = ["TraceFormat", "TraceMode", "trace"]
+__all__ = ["TraceFormat", "trace"]
 
 
-class TraceFormat(StrEnum):
-    """The output format of a trace."""
-
-    TABLE = "table"
-    JSON = "json"
-    MD = "md"
-    LATEX = "latex"
-    HTML = "html"
-    PDF = "pdf"
-
-
-class TraceMode(StrEnum):
-    """The modes of a trace."""
-
-    BOTH = "both"
-    FORWARD = "forward"
-    REVERSE = "reverse"
+TraceFormat = Literal["table", "json", "md", "latex", "html", "pdf"]
+"""The output format of a trace."""
 
 
 def trace(
     expression: ExpressionArgument,
     /,
     at: PointOption = None,
-    mode: TraceMode = TraceMode.BOTH,
+    mode: Literal["both", "forward", "reverse"] = "both",
     seed: str | None = None,
     opened: list[str] | None = None,
     form: TraceFormat | None = None,
@@ -77,28 +58,19 @@ def trace(
     chosen = report_format(form, destination, TraceFormat)
     subject = Subject.of(expression, at)
     from difflab.diagnose.point_check import checked_point
+    from difflab.report.trace import text
     from difflab.report.trace.trace import SHOWN
     from difflab.report.trace.trace import trace as traced
 
     function, point = subject.function, subject.point_or_start
-    limit = None if chosen is TraceFormat.JSON else SHOWN
+    limit = None if chosen == "json" else SHOWN
     if point is None:
         if function.inputs:
             say("no --at: a point inside the domain was chosen")
         point = checked_point(function, None)
     if explain_nan:
-        aside = chosen is not TraceFormat.TABLE or destination is not None
+        aside = chosen != "table" or destination is not None
         explain_point(function, point, aside=aside)
-    steps = traced(function, point, mode=mode.value, seed=seed, limit=limit, open=opened or None)
-    report = written(steps, chosen, to_file=destination is not None)
-    deliver(report, destination)
+    steps = traced(function, point, mode=mode, seed=seed, limit=limit, open=opened or None)
+    deliver(formatted(steps, chosen, text, to_file=destination is not None), destination)
     return 0
-
-
-def written(steps: EvaluationTrace, form: TraceFormat, *, to_file: bool) -> str | bytes:
-    """Return a trace in one of the formats."""
-    from difflab.report.trace import text as trace_text
-
-    if form is not TraceFormat.TABLE:
-        return trace_text.FORMATS[form](steps)
-    return trace_text.as_table(steps, **screen(to_file=to_file))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -39,19 +38,11 @@ __all__ = [
 ]
 
 
-class BenchFormat(StrEnum):
-    """The format of a benchmark's result: its table, its rows, its page or its picture."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-    HTML = "html"
-    SVG = "svg"
-    PNG = "png"
-    PDF = "pdf"
+BenchFormat = Literal["table", "csv", "json", "html", "svg", "png", "pdf"]
+"""The format of a benchmark's result: its table, its rows, its page or its picture."""
 
 
-_PICTURES = (BenchFormat.SVG, BenchFormat.PNG, BenchFormat.PDF)
+_PICTURES = ("svg", "png", "pdf")
 _OutputOption = Annotated[
     str | None,
     typer.Option(
@@ -98,7 +89,7 @@ class Destination:
             The options contradict each other, or the file cannot be written.
         """
         if self.reports is not None:
-            form = self.form or BenchFormat.SVG
+            form = self.form or "svg"
             if self.output is not None:
                 raise InputError("a file and a folder are both given", hint="-o or --reports")
             if form not in _PICTURES:
@@ -111,9 +102,9 @@ class Destination:
             )
         path = None if self.output is None else check_destination(self.output)
         form = report_format(self.form, path, BenchFormat)
-        if path is None and form in (BenchFormat.PNG, BenchFormat.PDF):
+        if path is None and form in ("png", "pdf"):
             raise InputError(f"a picture is written to a file, not {form}", hint=f"-o NAME.{form}")
-        if form is BenchFormat.HTML and ".html" not in pages:
+        if form == "html" and ".html" not in pages:
             raise InputError("this benchmark has no page", hint="--format svg, csv, json or table")
         return form, path
 
@@ -171,7 +162,7 @@ def run(
     form, path = to.chosen(pages)
     partial_file, stem = partial_of(path), None if to.reports is None else to.reports / name
     table = None if stem is None else stem.with_suffix(".csv")
-    if form is BenchFormat.CSV and partial_file is not None:
+    if form == "csv" and partial_file is not None:
         table = path
     kept = table or partial_file
     stopped = f"the rows so far are kept in {kept}; run the same command again to resume"

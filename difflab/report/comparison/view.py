@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from math import isfinite, prod
 from sys import float_info
@@ -75,21 +76,31 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     facts.append(("referee", referee))
     if "dtype" in comparison.environment:
         facts.append(("dtype", clean(str(comparison.environment["dtype"]))))
+    expression = shorten(clean(comparison.expression.text), SHOWN_EXPRESSION)
     return ComparisonView(
         heading=f"{name.capitalize()} of",
-        expression=shorten(clean(comparison.expression.text), SHOWN_EXPRESSION),
+        expression=expression,
         facts=facts,
         sections=[Section(_table(rows))],
         notes=_notes(rows),
         sentence=clean(recommend(comparison)),
         environment=_environment(comparison.environment),
         agreed=all(row.outcome != "disagree" for row in rows),
+        title=f"{name} of {expression}",
+        picture=partial(_picture, comparison),
+        caption="accuracy against cost",
         point=point,
         value=value,
         derivative_name=name,
         referee=referee,
         rows=rows,
     )
+
+
+def _picture(comparison: Comparison) -> str:
+    from difflab.report.comparison.plots import inline_svg
+
+    return inline_svg(comparison)
 
 
 def _table(rows: Sequence[MethodRow]) -> Table:

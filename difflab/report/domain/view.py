@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from difflab.core.quantities import ABSENT, error, exact, percent, seconds, significant
 from difflab.core.table import Cell, Column, Table
@@ -22,9 +23,10 @@ _ALWAYS = ("agree", "disagree")
 
 def view(result: DomainComparison) -> Summary:
     """Return the view of a comparison over a domain."""
+    expression = shorten(clean(result.expression.text), SHOWN_EXPRESSION)
     return Summary(
         heading="Over a domain",
-        expression=shorten(clean(result.expression.text), SHOWN_EXPRESSION),
+        expression=expression,
         facts=_facts(result),
         sections=[Section(methods_table(result.methods))],
         notes=[note for row in result.methods for note in notes(row)],
@@ -35,7 +37,16 @@ def view(result: DomainComparison) -> Summary:
             if value not in (None, "")
         ],
         agreed=result.agreed,
+        title=f"{expression} over a domain",
+        picture=partial(_picture, result),
+        caption="verdicts and errors over the domain",
     )
+
+
+def _picture(result: DomainComparison) -> str:
+    from difflab.report.domain.plots import inline_svg
+
+    return inline_svg(result)
 
 
 def domain_text(result: DomainComparison) -> str:

@@ -27,7 +27,6 @@ from difflab.report.site.domain import domain_summary
 from difflab.report.site.pictures import times, verdicts
 from difflab.report.site.sorting import SCRIPT
 from difflab.report.style import clean, shorten
-from difflab.report.summary import html_lines
 
 __all__ = ["site"]
 
@@ -193,7 +192,7 @@ def _page(records: Sequence[Record]) -> str:
         methods = tuple(row for comparison in saved for row in comparison.methods)
         shown = view(replace(saved[0], methods=methods))
         body.append(f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>")
-        body += html_lines(shown)
+        body += shown.html_lines()
     else:
         body += [f"<pre>{escape(clean(records[0]['text']))}</pre>"]
     body.append("<h2>Repeat</h2>")

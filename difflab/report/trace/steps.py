@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from difflab.core.strict_json import strict
+from difflab.core.strict_json import dumps, strict
 from difflab.drawing.order import BAR, DOT, short, subscript
 from difflab.graph.calls import call_name
 from difflab.graph.described import taken
@@ -178,6 +178,10 @@ class EvaluationTrace:
         if self.notes:
             record["notes"] = list(self.notes)
         return record
+
+    def to_json(self) -> str:
+        """Return `to_dict` as strict JSON text."""
+        return dumps(self.to_dict())
 
 
 def plain(value: Any) -> Any:
