@@ -6,6 +6,8 @@ A comparison is a record or its dictionary. All text is escaped; pages need no n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -13,10 +15,18 @@ from difflab.core.quantities import seconds
 from difflab.core.wording import counted
 from difflab.report import html
 from difflab.report.comparison.csv import csv
-from difflab.report.comparison.view import ComparisonView, view
+from difflab.report.comparison.plots import inline_svg
+from difflab.report.comparison.view import ComparisonView
+from difflab.report.comparison.view import view as content
 from difflab.report.style import shorten
 
 __all__ = ["csv", "index", "view"]
+
+
+def view(comparison: Any) -> ComparisonView:
+    """Return the content of the reports about a comparison, with the picture of its page."""
+    picture, caption = partial(inline_svg, comparison), "accuracy against cost"
+    return replace(content(comparison), picture=picture, caption=caption)
 
 
 def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from math import isfinite, prod
 from sys import float_info
@@ -87,20 +86,12 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
         environment=_environment(comparison.environment),
         agreed=all(row.outcome != "disagree" for row in rows),
         title=f"{name} of {expression}",
-        picture=partial(_picture, comparison),
-        caption="accuracy against cost",
         point=point,
         value=value,
         derivative_name=name,
         referee=referee,
         rows=rows,
     )
-
-
-def _picture(comparison: Comparison) -> str:
-    from difflab.report.comparison.plots import inline_svg
-
-    return inline_svg(comparison)
 
 
 def _table(rows: Sequence[MethodRow]) -> Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from difflab.core.quantities import ABSENT, error, exact, percent, seconds, significant
 from difflab.core.table import Cell, Column, Table
@@ -38,15 +37,7 @@ def view(result: DomainComparison) -> Summary:
         ],
         agreed=result.agreed,
         title=f"{expression} over a domain",
-        picture=partial(_picture, result),
-        caption="verdicts and errors over the domain",
     )
-
-
-def _picture(result: DomainComparison) -> str:
-    from difflab.report.domain.plots import inline_svg
-
-    return inline_svg(result)
 
 
 def domain_text(result: DomainComparison) -> str:
