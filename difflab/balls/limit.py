@@ -17,12 +17,13 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
+from difflab.core.progress import ProgressLine
 from difflab.core.worker import Handlers, ReportProgress, UnsentError, Worker
 from difflab.errors import MethodTimeout
 from difflab.graph.function import Function
 from difflab.primitives import TABLE
 
-__all__ = ["TIMEOUT", "Progress", "in_time", "reached", "time_limit", "within"]
+__all__ = ["TIMEOUT", "Progress", "in_time", "reached", "shown_as", "time_limit", "within"]
 
 TIMEOUT = 60.0
 """Seconds after which bounds are returned as they are."""
@@ -75,6 +76,14 @@ def time_limit(seconds: float, report: Callable[[str], None] | None = None) -> I
         yield
     finally:
         _limit = before
+
+
+@contextmanager
+def shown_as(name: str) -> Iterator[None]:
+    """Show on a terminal or in a notebook how far the computations of a long call are."""
+    with ProgressLine() as line, time_limit(math.inf, line.count if line.live else None):
+        line.count(name)
+        yield
 
 
 class Progress(str):

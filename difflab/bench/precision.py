@@ -21,7 +21,6 @@ from difflab.bench.pictures import ORANGE, formula_at_point, picture, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
-from difflab.lab.outcomes import outcome
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
@@ -169,26 +168,15 @@ class _Meter:
 
     def _measured(self) -> dict[str, dict[str, Cell]]:
         problem = Problem.of(self.case.function, timeout=self.timeout, often=True)
-        rows: dict[str, dict[str, Cell]] = {}
-        calls: dict[str, measure.MethodCall] = {}
-        for method in self.methods:
-            try:
-                best = self._best(method, problem) if isinstance(method, CentralFormula) else None
-                found = measure.answer(best.formula if best else method, problem, self.case.point)
-                error = best.error if best else self.case.error(found.estimate.value)
-                rows[method.name] = self._row(found, error)
-                if best is not None:
-                    rows[method.name]["step"] = best.formula.step
-                calls[method.name] = found.call
-            except (Exception, SystemExit) as error:  # another package's method may fail in any way
-                rows[method.name] = dict(outcome(error)._asdict())
-        costs = measure.in_turns(list(calls.values()))
-        for name, cost in zip(calls, costs, strict=True):
-            if isinstance(cost, measure.CallCost):
-                rows[name] |= cost.columns(rows[name].get("message"))
-            else:
-                rows[name] |= outcome(cost)._asdict()
-        return rows
+
+        def first(method: Method) -> tuple[dict[str, Cell], measure.MethodCall]:
+            best = self._best(method, problem) if isinstance(method, CentralFormula) else None
+            found = measure.answer(best.formula if best else method, problem, self.case.point)
+            error = best.error if best else self.case.error(found.estimate.value)
+            row = self._row(found, error)
+            return row | {"step": best.formula.step} if best else row, found.call
+
+        return measure.rows_in_turns(self.methods, first)
 
     def _best(self, formula: CentralFormula, problem: Problem) -> _Best:
         """Return the formula with the step of the smallest error.

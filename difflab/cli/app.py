@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import partial
 from inspect import getdoc
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.models import CommandInfo, TyperInfo
 
-from difflab.cli import INTERRUPTED, writing
-from difflab.cli import check as checked
-from difflab.cli import compare as compared
-from difflab.cli import conventions as conventional
-from difflab.cli import derive as derived
-from difflab.cli import diff as differing
-from difflab.cli import evaluate as evaluating
-from difflab.cli import explain as explaining
-from difflab.cli import explore as exploring
-from difflab.cli import fuzz as fuzzing
-from difflab.cli import graph as drawn
-from difflab.cli import serve as serving
-from difflab.cli import trace as traced
+from difflab.cli import INTERRUPTED
 from difflab.cli.bench.commands import bench
+from difflab.cli.check import check
+from difflab.cli.compare import compare
+from difflab.cli.conventions import conventions
+from difflab.cli.derive import derive
+from difflab.cli.diff import diff
 from difflab.cli.doctor import doctor
+from difflab.cli.documented import add
+from difflab.cli.evaluate import evaluate
+from difflab.cli.explain import explain
+from difflab.cli.explore import explore
 from difflab.cli.failures import BAD_INPUT, explained
+from difflab.cli.fuzz import fuzz
+from difflab.cli.graph import graph
 from difflab.cli.groups import CommandGroup
 from difflab.cli.methods import methods
-from difflab.cli.options import ExpressionCommand
 from difflab.cli.output import ReaderGone, discard_unwritten, emit, say
-from difflab.cli.problems import EXAMPLES as PROBLEM_EXAMPLES
 from difflab.cli.problems import problems
 from difflab.cli.report import report
+from difflab.cli.serve import serve
 from difflab.cli.study import study
+from difflab.cli.trace import trace
+from difflab.cli.writing import write_test
 
 __all__ = ["app", "run"]
 
@@ -80,32 +79,20 @@ def _root(
     """Compare symbolic, numeric and automatic differentiation of one function."""
 
 
-_JUDGE = "Compare and judge"
-_LOOK = "Look"
-_PRINT = "Print and evaluate"
-_MEASURE = "Measure"
-_ABOUT = "Find out what there is"
-
-_expression = partial(app.command, cls=ExpressionCommand)
-_expression(epilog=compared.EXAMPLES, rich_help_panel=_JUDGE)(compared.compare)
-app.command(epilog=checked.EXAMPLES, rich_help_panel=_JUDGE)(checked.check)
-app.command("write-test", epilog=writing.EXAMPLES, rich_help_panel=_JUDGE)(writing.write_test)
-_expression(epilog=explaining.EXAMPLES, rich_help_panel=_JUDGE)(explaining.explain)
-app.command(epilog=fuzzing.EXAMPLES, rich_help_panel=_JUDGE)(fuzzing.fuzz)
-_expression(epilog=traced.EXAMPLES, rich_help_panel=_LOOK)(traced.trace)
-_expression(epilog=drawn.EXAMPLES, rich_help_panel=_LOOK)(drawn.graph)
-_expression(epilog=exploring.EXAMPLES, rich_help_panel=_LOOK)(exploring.explore)
-app.command(epilog=serving.EXAMPLES, rich_help_panel=_LOOK)(serving.serve)
-_expression(epilog=derived.EXAMPLES, rich_help_panel=_PRINT)(derived.derive)
-_expression(epilog=evaluating.EXAMPLES, rich_help_panel=_PRINT)(evaluating.evaluate)
-app.command(epilog=differing.EXAMPLES, rich_help_panel=_MEASURE)(differing.diff)
-app.command(rich_help_panel=_MEASURE)(report)
-app.add_typer(bench, name="bench", rich_help_panel=_MEASURE)
-app.add_typer(study, name="study", rich_help_panel=_MEASURE)
-app.command(epilog=PROBLEM_EXAMPLES, rich_help_panel=_ABOUT)(problems)
-app.command(rich_help_panel=_ABOUT)(methods)
-app.command(epilog=conventional.EXAMPLES, rich_help_panel=_ABOUT)(conventional.conventions)
-app.command(rich_help_panel=_ABOUT)(doctor)
+_GROUPS = {"bench": bench, "study": study}
+_PANELS: Mapping[str, tuple[Callable[..., Any] | str, ...]] = {
+    "Compare and judge": (compare, check, write_test, explain, fuzz),
+    "Look": (trace, graph, explore, serve),
+    "Print and evaluate": (derive, evaluate),
+    "Measure": (diff, report, "bench", "study"),
+    "Find out what there is": (problems, methods, conventions, doctor),
+}
+for _panel, _commands in _PANELS.items():
+    for _command in _commands:
+        if isinstance(_command, str):
+            app.add_typer(_GROUPS[_command], name=_command, rich_help_panel=_panel)
+        else:
+            add(app, _command, _panel)
 
 
 def run(arguments: Sequence[str] | None, command: typer.Typer = app, name: str = "difflab") -> int:

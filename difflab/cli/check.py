@@ -22,52 +22,19 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.ir import Shape
 
-__all__ = ["EXAMPLES", "GradientOption", "PointOption", "UserGradient", "check"]
-
-EXAMPLES = """\b
-difflab check model:loss_and_gradient --at "w=[0.5,1]"
-difflab check model:loss --gradient loss_gradient --at a=1,b=2
-difflab check model:loss_and_gradient --format json -o check.json
-difflab check --certificate certificate.json
-"""
-
-GradientOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="[MODULE:]FUNCTION",
-        help="The gradient, if the function returns only its value.",
-    ),
-]
-PointOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="x1=2,x2=5",
-        help="The point: numbers, [1,2,3] or @file.npy, by parameter; @point.json may hold trees.",
-    ),
-]
+__all__ = ["UserGradient", "check"]
 
 
 def check(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="MODULE:FUNCTION", help="A function that returns (value, gradient)."
-        ),
-    ] = None,
-    gradient: GradientOption = None,
-    at: PointOption = None,
-    rtol: Annotated[
-        float, typer.Option(min=0.0, help="Allowed in addition to the numeric derivative's error.")
-    ] = 1e-8,
-    atol: Annotated[float, typer.Option(min=0.0, help="Allowed absolute error.")] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for choosing a point of scalars.")] = 0,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Instead, check a certificate of difflab.prove again."),
-    ] = None,
-    form: Annotated[
-        CheckFormat, typer.Option("--format", help="The output format.")
-    ] = CheckFormat.TEXT,
+    target: str | None = None,
+    /,
+    gradient: str | None = None,
+    at: list[str] | None = None,
+    rtol: Annotated[float, typer.Option(min=0.0)] = 1e-8,
+    atol: Annotated[float, typer.Option(min=0.0)] = 0.0,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    certificate: Path | None = None,
+    form: CheckFormat = "text",
     destination: OutputOption = None,
 ) -> int:
     """Check a gradient that you wrote in Python, or a certificate.
@@ -75,9 +42,35 @@ def check(
     The module is imported from the current directory. The function is called with
     scalars or arrays under the names in --at and returns the pair (value, gradient):
     one gradient for one parameter, or a sequence of one per parameter, in order.
+
+    Parameters
+    ----------
+    target : MODULE:FUNCTION
+        A function that returns (value, gradient).
+    gradient : [MODULE:]FUNCTION
+        The gradient, if the function returns only its value.
+    at : x1=2,x2=5
+        The point: numbers, [1,2,3] or @file.npy, by parameter; @point.json may hold trees.
+    rtol
+        Allowed in addition to the numeric derivative's error.
+    atol
+        Allowed absolute error.
+    seed
+        Seed for choosing a point of scalars.
+    certificate : FILE
+        Instead, check a certificate of difflab.prove again.
+    form
+        The output format.
+
+    Examples
+    --------
+    difflab check model:loss_and_gradient --at "w=[0.5,1]"
+    difflab check model:loss --gradient loss_gradient --at a=1,b=2
+    difflab check model:loss_and_gradient --format json -o check.json
+    difflab check --certificate certificate.json
     """
     if certificate is not None:
-        if destination is not None or form is not CheckFormat.TEXT:
+        if destination is not None or form != "text":
             raise InputError("--format and -o are for the check of a gradient", hint="omit them")
         return _check_certificate(certificate)
     if target is None:

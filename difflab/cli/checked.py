@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from difflab.testing import GradientMismatch
@@ -18,11 +17,8 @@ __all__ = ["SCHEMA", "CheckFormat", "CheckOutcome"]
 SCHEMA = "difflab.check/2"
 
 
-class CheckFormat(StrEnum):
-    """The output format of a check."""
-
-    TEXT = "text"
-    JSON = "json"
+CheckFormat = Literal["text", "json"]
+"""The output format of a check."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class CheckOutcome:
 
     def written(self, form: CheckFormat) -> str:
         """Return the outcome in a format."""
-        if form is CheckFormat.TEXT:
+        if form == "text":
             return f"{self.target} at {self.described}\n{self.message}\n"
         from difflab.core.strict_json import dumps, strict
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from difflab.cli.declared import ONLY_OVER, comparison_options
 from difflab.cli.explain import ExplainNan, explain_point
@@ -30,63 +27,51 @@ if TYPE_CHECKING:
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
 
-__all__ = ["EXAMPLES", "ComparisonFormat", "compare"]
-
-EXAMPLES = """\b
-difflab compare "ln(x1)+x1*x2-sin(x2)"
-difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
-difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
-difflab compare --latex "\\frac{x_1}{x_2} \\sin x_1"
-difflab compare @model.txt --at "w=[1,2,3]" -o model.json
-difflab compare model:loss --at "w=[0.5,1],x=2"
-difflab compare @formulas.txt --each-line --at @values.json
-difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
-"""
+__all__ = ["ComparisonFormat", "compare"]
 
 
-class ComparisonFormat(StrEnum):
-    """The output format of a comparison."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MD = "md"
-    LATEX = "latex"
-    HTML = "html"
-
-
-FormatOption = Annotated[
-    ComparisonFormat | None,
-    typer.Option("--format", help="By default the ending of -o's name, else a table."),
-]
-OverOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="x1=0.1:10,x2=-5:5", help="Judge at many points of these intervals instead."
-    ),
-]
-EachLineOption = Annotated[
-    bool,
-    typer.Option("--each-line", help="Every line of EXPR, as of @file, is a formula of its own."),
-]
+ComparisonFormat = Literal["table", "json", "csv", "md", "latex", "html"]
+"""The output format of a comparison."""
 
 
 @comparison_options
 def compare(
     expression: ExpressionArgument,
+    /,
     at: PointOption = None,
-    over: OverOption = None,
+    over: list[str] | None = None,
     *,
-    form: FormatOption = None,
+    form: ComparisonFormat | None = None,
     destination: OutputOption = None,
     plot: PlotOption = None,
     explain_nan: ExplainNan = False,
     stabilise: StabiliseOption = False,
-    each_line: EachLineOption = False,
+    each_line: bool = False,
     latex: LatexOption = False,
     **options: Any,
 ) -> int:
-    """Differentiate EXPR by every method; judge and measure each."""
+    r"""Differentiate EXPR by every method; judge and measure each.
+
+    Parameters
+    ----------
+    over : x1=0.1:10,x2=-5:5
+        Judge at many points of these intervals instead.
+    form
+        By default the ending of -o's name, else a table.
+    each_line
+        Every line of EXPR, as of @file, is a formula of its own.
+
+    Examples
+    --------
+    difflab compare "ln(x1)+x1*x2-sin(x2)"
+    difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
+    difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
+    difflab compare --latex "\frac{x_1}{x_2} \sin x_1"
+    difflab compare @model.txt --at "w=[1,2,3]" -o model.json
+    difflab compare model:loss --at "w=[0.5,1],x=2"
+    difflab compare @formulas.txt --each-line --at @values.json
+    difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
+    """
     sampled = {f"--{name}": given for name, given in options.items() if name in ONLY_OVER}
     if each_line:
         given = {"--over": over, **sampled, "--plot": plot, "--explain-nan": explain_nan}
@@ -108,7 +93,7 @@ def compare(
 
         function = subject.function
         point = checked_point(function, None, options["seed"]) if point is None else point
-        aside = chosen is not ComparisonFormat.TABLE or destination is not None
+        aside = chosen != "table" or destination is not None
         explain_point(function, point, aside=aside)
     compared = subject.code or subject.text
     if stabilise and subject.code is not None:
@@ -132,7 +117,7 @@ def _each(
     from difflab.cli.several import subjects, together
 
     chosen = report_format(form, destination, ComparisonFormat)
-    given["--format html"] = chosen is ComparisonFormat.HTML
+    given["--format html"] = chosen == "html"
     for name, value in given.items():
         if value not in (None, False):
             raise InputError(f"{name} is for one formula", hint="omit it, or --each-line")

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
-
-import typer
+from typing import Literal
 
 from difflab.cli.options import OutputOption, parse_names
 from difflab.cli.output import ProgressLine, deliver, formatted, report_format
 from difflab.errors import InputError
 
-__all__ = ["EXAMPLES", "conventions"]
-
-EXAMPLES = """\b
-difflab conventions
-difflab conventions --peers jax,torch
-difflab conventions --family kinks,ties --format md
-"""
+__all__ = ["conventions"]
 
 
-class ConventionsFormat(StrEnum):
-    """The output format of the conventions."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MD = "md"
+ConventionsFormat = Literal["table", "json", "csv", "md"]
+"""The output format of the conventions."""
 
 
 def conventions(
-    names: Annotated[
-        str | None,
-        typer.Option("--peers", metavar="a,b", help="Only these; by default all installed ones."),
-    ] = None,
-    family: Annotated[
-        str | None,
-        typer.Option(
-            "--family", metavar="a,b", help="Only these kinds of cases, such as kinks or ties."
-        ),
-    ] = None,
-    form: Annotated[
-        ConventionsFormat | None,
-        typer.Option("--format", help="By default the ending of -o's name, else a table."),
-    ] = None,
+    names: str | None = None,
+    family: str | None = None,
+    form: ConventionsFormat | None = None,
     destination: OutputOption = None,
 ) -> None:
     """Show what difflab and each peer compute at kinks, edges and special values.
 
     Each case runs in the peer's own function, with value, first and second derivative. A peer that
     is not installed is left out, with the command that installs it.
+
+    Parameters
+    ----------
+    names : a,b
+        Only these; by default all installed ones.
+    family : a,b
+        Only these kinds of cases, such as kinks or ties.
+    form
+        By default the ending of -o's name, else a table.
+
+    Examples
+    --------
+    difflab conventions
+    difflab conventions --peers jax,torch
+    difflab conventions --family kinks,ties --format md
     """
     from difflab.lab.conventions.cases import FAMILIES, cases
     from difflab.lab.conventions.measure import measure

@@ -26,13 +26,13 @@ def comparison_options(command: Callable[..., int]) -> Callable[..., int]:
     shown = [_parameter(name, *each) for name, each in _DECLARED.items() if each[1].help]
 
     @wraps(command)
-    def call(**given: Any) -> int:
+    def call(*arguments: Any, **given: Any) -> int:
         for name in (each.name for each in shown):
             if given[name] is None and name in ONLY_OVER:
                 del given[name]
             elif _DECLARED[name][0] is bool:
                 given[name] = not given[name]
-        return command(**given)
+        return command(*arguments, **given)
 
     own = inspect.signature(command, eval_str=True)
     call.__signature__ = inserted(own, shown)  # type: ignore[attr-defined]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -26,134 +25,111 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["EXAMPLES", "DerivativeFormat", "derive"]
+__all__ = ["DerivativeFormat", "derive"]
 
-EXAMPLES = """\b
-difflab derive "ln(x1)+x1*x2-sin(x2)"
-difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
-difflab derive "x*exp(x*y)" --wrt x,y,y
-difflab derive "exp(-q*V/(k*T))" --wrt T --simplify
-difflab derive "[x*y, x+y]" --of jacobian --format python
-difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
-difflab derive "x: [9]; w: [9]; x*w" --sparsity --wrt w
-difflab derive "x*exp(x*y)" --value --format fortran --name energy
-difflab derive "x*exp(x*y)" --value --format onnx -o gradient.onnx
-difflab derive model:loss --at "w=[0.5,1],x=2" --format c
-"""
 
 _COMMA = re.compile(r",(?![^\[]*\])")
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
-class DerivativeFormat(StrEnum):
-    """The output format of a derivative."""
-
-    TEXT = "text"
-    LATEX = "latex"
-    PYTHON = "python"
-    C = "c"
-    JAVASCRIPT = "javascript"
-    FORTRAN = "fortran"
-    RUST = "rust"
-    CUDA = "cuda"
-    MATLAB = "matlab"
-    JULIA = "julia"
-    STAN = "stan"
-    NUMPY = "numpy"
-    JAX = "jax"
-    TORCH = "torch"
-    MATHML = "mathml"
-    ONNX = "onnx"
-
-    @property
-    def code(self) -> bool:
-        """Whether a function of a programming language is written."""
-        return self not in _FOR_READERS
-
-
-_PRINTED = (DerivativeFormat.LATEX, DerivativeFormat.MATHML)
-_FOR_READERS = (DerivativeFormat.TEXT, *_PRINTED)
-
-
-VariableOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME[,NAME…]",
-        help="Differentiate by this variable only, such as x1 or w[3]; x,y,y for ∂³/∂x∂y².",
-    ),
+DerivativeFormat = Literal[
+    "text",
+    "latex",
+    "python",
+    "c",
+    "javascript",
+    "fortran",
+    "rust",
+    "cuda",
+    "matlab",
+    "julia",
+    "stan",
+    "numpy",
+    "jax",
+    "torch",
+    "mathml",
+    "onnx",
 ]
-DerivativeOption = Annotated[
-    DerivativeKind | None,
-    typer.Option("--of", help="By default the gradient; the Jacobian for several outputs."),
-]
+"""The output format of a derivative."""
+
+
+_PRINTED = ("latex", "mathml")
+_FOR_READERS = ("text", *_PRINTED)
+
+
 FormatOption = Annotated[
     DerivativeFormat,
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help=f"The output format: {', '.join(DerivativeFormat)}.",
-    ),
-]
-NameOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="What the function is called in code.  [default: f]"),
-]
-ValueOption = Annotated[bool, typer.Option("--value", help="The value, before the derivative.")]
-SparsityOption = Annotated[
-    bool,
-    typer.Option(
-        "--sparsity",
-        help="Show the sparsity pattern of the Jacobian (of the Hessian for one output).",
+        help=f"The output format: {', '.join(get_args(DerivativeFormat))}.",
     ),
 ]
 
 
-class Simplification(StrEnum):
-    """Which simplified forms are used."""
-
-    PROVED = "proved"
-    ANYWAY = "anyway"
-
-
-SimplifyOption = Annotated[
-    Simplification | None,
-    typer.Option(
-        "--simplify",
-        metavar="[=anyway]",
-        help="Collect, cancel and order by SymPy, if that is proved to keep every value;"
-        " --simplify=anyway also where it computes less accurately. LaTeX and MathML are"
-        " simplified always.",
-    ),
-]
+Simplification = Literal["proved", "anyway"]
+"""Which simplified forms are used."""
 
 
 def derive(
     expression: ExpressionArgument,
+    /,
     at: ShapesOption = None,
-    wrt: VariableOption = None,
-    order: Annotated[
-        int, typer.Option(min=0, help="The order of the derivative; 0 is the function.")
-    ] = 1,
-    of: DerivativeOption = None,
-    value: ValueOption = False,
-    form: FormatOption = DerivativeFormat.TEXT,
-    name: NameOption = None,
-    sparsity: SparsityOption = False,
+    wrt: str | None = None,
+    order: Annotated[int, typer.Option(min=0)] = 1,
+    of: DerivativeKind | None = None,
+    value: bool = False,
+    form: FormatOption = "text",
+    name: str | None = None,
+    sparsity: bool = False,
     plot: PlotOption = None,
     destination: OutputOption = None,
     latex: LatexOption = False,
-    simplify: SimplifyOption = None,
+    simplify: Simplification | None = None,
 ) -> int:
-    """Write the derivative of EXPR as text, LaTeX or code, or its sparsity."""
-    if form is DerivativeFormat.ONNX and destination is None:
+    """Write the derivative of EXPR as text, LaTeX or code, or its sparsity.
+
+    Parameters
+    ----------
+    wrt : NAME[,NAME…]
+        Differentiate by this variable only, such as x1 or w[3]; x,y,y for ∂³/∂x∂y².
+    order
+        The order of the derivative; 0 is the function.
+    of
+        By default the gradient; the Jacobian for several outputs.
+    value
+        The value, before the derivative.
+    name : NAME
+        What the function is called in code.  [default: f]
+    sparsity
+        Show the sparsity pattern of the Jacobian (of the Hessian for one output).
+    simplify : [=anyway]
+        Collect, cancel and order by SymPy, if that is proved to keep every value;
+        --simplify=anyway also where it computes less accurately. LaTeX and MathML are
+        simplified always.
+
+    Examples
+    --------
+    difflab derive "ln(x1)+x1*x2-sin(x2)"
+    difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
+    difflab derive "x*exp(x*y)" --wrt x,y,y
+    difflab derive "exp(-q*V/(k*T))" --wrt T --simplify
+    difflab derive "[x*y, x+y]" --of jacobian --format python
+    difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
+    difflab derive "x: [9]; w: [9]; x*w" --sparsity --wrt w
+    difflab derive "x*exp(x*y)" --value --format fortran --name energy
+    difflab derive "x*exp(x*y)" --value --format onnx -o gradient.onnx
+    difflab derive model:loss --at "w=[0.5,1],x=2" --format c
+    """
+    if form == "onnx" and destination is None:
         raise InputError("a model in ONNX's format is a binary file", hint="add -o FILE.onnx")
     expression = formula(expression, latex=latex)
-    if name is not None and not form.code:
+    if name is not None and form in _FOR_READERS:
         raise InputError("--name is the name of a function in code", hint="add --format c")
     if sparsity:
         if (
             order > 2
-            or form is not DerivativeFormat.TEXT
+            or form != "text"
             or of is DerivativeKind.GRADIENT
             or order == 0
             or value
@@ -179,7 +155,7 @@ def derive(
         derived = after_value(function, derived)
     if simplify is not None and form not in _PRINTED:
         derived = _simplified(derived, simplify)
-    if form is DerivativeFormat.ONNX:
+    if form == "onnx":
         from difflab.interop.formats.onnx import to_onnx
 
         deliver(to_onnx(derived, name or "f").SerializeToString(), destination)
@@ -190,9 +166,9 @@ def derive(
 
 _ARRAY_CODE = "difflab.methods.peers.array_code"
 _HOMES = {
-    DerivativeFormat.NUMPY: (_ARRAY_CODE, "numpy_code"),
-    DerivativeFormat.JAX: (_ARRAY_CODE, "jax_code"),
-    DerivativeFormat.TORCH: (_ARRAY_CODE, "torch_code"),
+    "numpy": (_ARRAY_CODE, "numpy_code"),
+    "jax": (_ARRAY_CODE, "jax_code"),
+    "torch": (_ARRAY_CODE, "torch_code"),
 }
 """The module and the function of the formats that are no printers of the language."""
 
@@ -201,9 +177,9 @@ def _written(derived: Function, form: DerivativeFormat, name: str) -> str:
     """Return a function as text, for print, or as code of a language."""
     if form in _PRINTED:
         return _printed(_without_unused_inputs(derived), form) + "\n"
-    module, writer = _HOMES.get(form, ("difflab.language.printers", form.value))
+    module, writer = _HOMES.get(form, ("difflab.language.printers", form))
     write = getattr(import_module(module), writer)
-    if not form.code:
+    if form in _FOR_READERS:
         text: str = write(_without_unused_inputs(derived))
     elif form in _HOMES:
         text = write(derived, name)
@@ -221,7 +197,7 @@ def _printed(derived: Function, form: DerivativeFormat) -> str:
     from difflab.interop.formats.tidy_latex import tidy_latex
     from difflab.language.printers import latex
 
-    is_latex = form is DerivativeFormat.LATEX
+    is_latex = form == "latex"
     try:
         return tidy_latex(derived) if is_latex else mathml(derived)
     except UnsupportedError as error:
@@ -244,7 +220,7 @@ def _simplified(function: Function, which: Simplification) -> Function:
     """Return the function as SymPy simplifies it; say where it has a value only now."""
     from difflab.interop.simplification import simplified
 
-    found = simplified(function, anyway=which is Simplification.ANYWAY)
+    found = simplified(function, anyway=which == "anyway")
     for point in dict.fromkeys(found.extended):
         say(f"note: the simplified form has a value at {point}, where the original has none")
     return found.function

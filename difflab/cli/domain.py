@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from difflab.cli.functions import Subject
 from difflab.cli.options import parse_point
@@ -20,15 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["DomainFormat", "DomainRequest", "compare_over", "parse_ranges"]
 
 
-class DomainFormat(StrEnum):
-    """The output format of a comparison over a domain."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MD = "md"
-    HTML = "html"
-    PARQUET = "parquet"
+DomainFormat = Literal["table", "json", "csv", "md", "html", "parquet"]
+"""The output format of a comparison over a domain."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,7 @@ class DomainRequest:
     expression: str
     over: Sequence[str]
     at: Sequence[str]
-    form: StrEnum | None
+    form: str | None
     destination: Path | None
     plot: Path | None
 
@@ -58,9 +50,11 @@ def compare_over(request: DomainRequest, options: dict[str, Any], unused: Sequen
     from difflab.lab.domain.compare import middle_of
 
     subject = Subject.of(request.expression, request.at, runs=True, over=middle_of(over))
-    form = None if request.form is None else DomainFormat(request.form)
-    chosen = report_format(form, destination, DomainFormat)
-    if chosen is DomainFormat.PARQUET:
+    chosen = report_format(request.form, destination, DomainFormat)
+    if chosen not in get_args(DomainFormat):
+        known = ", ".join(get_args(DomainFormat))
+        raise InputError(f"a comparison over a domain has no format {chosen}", hint=known)
+    if chosen == "parquet":
         from difflab.core.optional import require
 
         require("pyarrow", extra="parquet")

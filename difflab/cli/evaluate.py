@@ -14,52 +14,54 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["EXAMPLES", "evaluate"]
-
-EXAMPLES = """\b
-difflab evaluate "ln(x1)+x1*x2-sin(x2)" --points in.npy --gradient -o out.npy
-difflab evaluate "x^2*sin(y)" --points in.csv --value --gradient -o out.csv
-difflab evaluate "[x*y, x+y]" --points in.parquet --jacobian -o out.zarr
-difflab evaluate model:loss --at "w=[0.5,1],x=2" --points in.npy -o out.npy
-"""
-
-PointsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="FILE",
-        help="The points: .npy or .zarr, a row each; .csv or .parquet, a column for each input.",
-    ),
-]
-ResultOption = Annotated[
-    str,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="The results: .npy, .zarr, .csv or .parquet."
-    ),
-]
+__all__ = ["evaluate"]
 
 
 def evaluate(
     expression: ExpressionArgument,
-    points: PointsOption,
-    output: ResultOption,
+    /,
+    points: str,
+    output: str,
     at: ShapesOption = None,
-    value: Annotated[
-        bool, typer.Option("--value", help="The value, alone or before the gradient.")
-    ] = False,
-    gradient: Annotated[bool, typer.Option("--gradient", help="The gradient.")] = False,
-    jacobian: Annotated[bool, typer.Option("--jacobian", help="The Jacobian.")] = False,
-    hessian: Annotated[bool, typer.Option("--hessian", help="The Hessian.")] = False,
-    target: Annotated[
-        str, typer.Option(metavar="NAME", help="auto, python, numpy, native or exact.")
-    ] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="By default all processors.")] = None,
-    chunk: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Points computed at a time by a thread.")
-    ] = None,
+    value: bool = False,
+    gradient: bool = False,
+    jacobian: bool = False,
+    hessian: bool = False,
+    target: str = "auto",
+    threads: Annotated[int | None, typer.Option(min=1)] = None,
+    chunk: Annotated[int | None, typer.Option(min=1)] = None,
 ) -> int:
     """Evaluate EXPR, or a derivative of it, at the points of a file of any size.
 
     An interrupted run goes on if the same command is started again.
+
+    Parameters
+    ----------
+    points : FILE
+        The points: .npy or .zarr, a row each; .csv or .parquet, a column for each input.
+    output : FILE
+        The results: .npy, .zarr, .csv or .parquet.
+    value
+        The value, alone or before the gradient.
+    gradient
+        The gradient.
+    jacobian
+        The Jacobian.
+    hessian
+        The Hessian.
+    target : NAME
+        auto, python, numpy, native or exact.
+    threads
+        By default all processors.
+    chunk : N
+        Points computed at a time by a thread.
+
+    Examples
+    --------
+    difflab evaluate "ln(x1)+x1*x2-sin(x2)" --points in.npy --gradient -o out.npy
+    difflab evaluate "x^2*sin(y)" --points in.csv --value --gradient -o out.csv
+    difflab evaluate "[x*y, x+y]" --points in.parquet --jacobian -o out.zarr
+    difflab evaluate model:loss --at "w=[0.5,1],x=2" --points in.npy -o out.npy
     """
     from difflab.execute import compile
     from difflab.interop.large import apply

@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from difflab.diagnose.divergence import Derivative
     from difflab.graph.function import Function
 
-__all__ = ["EXAMPLES", "ExplainNan", "explain", "explain_point"]
-
-EXAMPLES = """\b
-difflab explain "1 + log(x - 3)" --at x=2
-difflab explain --between reverse,jax "relu(x) + abs(y)" --at x=0,y=1
-"""
+__all__ = ["ExplainNan", "explain", "explain_point"]
 
 
 def explain(
     expression: ExpressionArgument,
+    /,
     at: PointOption = None,
-    between: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B", help="Name the first operation at which these two methods differ."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for choosing the point.")] = 0,
-    no_verify: Annotated[
-        bool,
-        typer.Option(
-            "--no-verify", help="Do not run module:function to compare its values with its graph's."
-        ),
-    ] = False,
+    between: str | None = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    no_verify: bool = False,
 ) -> int:
     """Name the operations that fail at a point, or the first at which two methods differ.
 
     Without --between: those that produce nan, infinity, overflow or cancellation, and
     the inputs without a gradient. With it: the first operation whose value, or whose
     derivative, differs beyond rounding and the methods' own error estimates.
+
+    Parameters
+    ----------
+    between : A,B
+        Name the first operation at which these two methods differ.
+    seed
+        Seed for choosing the point.
+    no_verify
+        Do not run module:function to compare its values with its graph's.
+
+    Examples
+    --------
+    difflab explain "1 + log(x - 3)" --at x=2
+    difflab explain --between reverse,jax "relu(x) + abs(y)" --at x=0,y=1
     """
     from difflab.diagnose.point_check import checked_point, packed
 

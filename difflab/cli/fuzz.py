@@ -15,28 +15,33 @@ if TYPE_CHECKING:
     from difflab.methods.protocol import Method
     from difflab.testing.fuzz.campaign import Campaign
 
-__all__ = ["EXAMPLES", "fuzz"]
-
-EXAMPLES = """\b
-difflab fuzz --seconds 60
-difflab fuzz --seconds 3600 --peers all -o fuzz
-"""
+__all__ = ["fuzz"]
 
 
 def fuzz(
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long to run.")] = 60.0,
-    peers: Annotated[
-        str, typer.Option(metavar="jax,…|all|none", help="The packages to test as well.")
-    ] = "none",
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="The folder of the findings.")
-    ] = Path("reports/fuzz"),
+    seconds: Annotated[float, typer.Option(min=0.1)] = 60.0,
+    peers: str = "none",
+    output: Path = Path("reports/fuzz"),
 ) -> int:
     """Differentiate random programs by every method.
 
     A method that disagrees with the referee where another one agrees is a finding: its
     program is shrunk and written as a pytest file. The same command goes on where the
     last run stopped, also after Ctrl-C. Needs Hypothesis.
+
+    Parameters
+    ----------
+    seconds
+        How long to run.
+    peers : jax,…|all|none
+        The packages to test as well.
+    output : DIR
+        The folder of the findings.
+
+    Examples
+    --------
+    difflab fuzz --seconds 60
+    difflab fuzz --seconds 3600 --peers all -o fuzz
     """
     from difflab.core.optional import require
 

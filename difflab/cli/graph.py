@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,84 +23,63 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.stabilisation.proof import Stabilised
 
-__all__ = ["EXAMPLES", "GraphFormat", "graph"]
-
-EXAMPLES = """\b
-difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
-difflab graph "x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o g.png
-difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
-difflab graph "x^2*sin(y)" --format dot
-difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
-difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
-difflab graph model:loss --at "w=[0.5,1],x=2" --open layer -o graph.svg
-"""
+__all__ = ["GraphFormat", "graph"]
 
 
-class GraphFormat(StrEnum):
-    """The output format of a graph."""
-
-    SVG = "svg"
-    PNG = "png"
-    DOT = "dot"
-    MERMAID = "mermaid"
-
-
-DerivativeFlag = Annotated[
-    bool, typer.Option("--derivative", help="Draw the gradient (Jacobian) in reverse mode.")
-]
-PointOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="x1=2,x2=5", help="Show the values at this point in the boxes."),
-]
-ValuesFlag = Annotated[
-    bool, typer.Option("--values", help="Show values and cotangents at the arrows instead.")
-]
-FormatOption = Annotated[
-    GraphFormat | None,
-    typer.Option("--format", help="By default the ending of -o's name, else mermaid."),
-]
-DepthOption = Annotated[
-    int,
-    typer.Option(
-        "--depth",
-        min=0,
-        metavar="N",
-        help="Also draw the functions inside loops, branches and custom functions, N levels deep.",
-    ),
-]
-OpenOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--open",
-        metavar="NAME",
-        help="Open this call, loop or branch (repeatable); all or none. By default calls are open"
-        " while the picture stays readable.",
-    ),
-]
-PassesFlag = Annotated[
-    bool, typer.Option("--passes", help="List what each pass changes; no picture.")
-]
-MemoryFlag = Annotated[
-    bool, typer.Option("--memory", help="List the values kept for the reverse sweep; no picture.")
-]
+GraphFormat = Literal["svg", "png", "dot", "mermaid"]
+"""The output format of a graph."""
 
 
 def graph(
     expression: ExpressionArgument,
-    derivative: DerivativeFlag = False,
-    of: Annotated[DerivativeKind | None, typer.Option("--of", help="Draw this derivative.")] = None,
-    at: PointOption = None,
-    values: ValuesFlag = False,
-    depth: DepthOption = 0,
-    opened: OpenOption = None,
-    form: FormatOption = None,
+    /,
+    derivative: bool = False,
+    of: DerivativeKind | None = None,
+    at: list[str] | None = None,
+    values: bool = False,
+    depth: Annotated[int, typer.Option(min=0)] = 0,
+    opened: list[str] | None = None,
+    form: GraphFormat | None = None,
     destination: OutputOption = None,
-    passes: PassesFlag = False,
+    passes: bool = False,
     stabilise: StabiliseOption = False,
-    memory: MemoryFlag = False,
+    memory: bool = False,
     latex: LatexOption = False,
 ) -> int:
-    """Draw the computational graph of EXPR, or of its derivative."""
+    """Draw the computational graph of EXPR, or of its derivative.
+
+    Parameters
+    ----------
+    derivative
+        Draw the gradient (Jacobian) in reverse mode.
+    of
+        Draw this derivative.
+    at : x1=2,x2=5
+        Show the values at this point in the boxes.
+    values
+        Show values and cotangents at the arrows instead.
+    depth : N
+        Also draw the functions inside loops, branches and custom functions, N levels deep.
+    opened : NAME
+        Open this call, loop or branch (repeatable); all or none. By default calls are open
+        while the picture stays readable.
+    form
+        By default the ending of -o's name, else mermaid.
+    passes
+        List what each pass changes; no picture.
+    memory
+        List the values kept for the reverse sweep; no picture.
+
+    Examples
+    --------
+    difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
+    difflab graph "x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o g.png
+    difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
+    difflab graph "x^2*sin(y)" --format dot
+    difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
+    difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
+    difflab graph model:loss --at "w=[0.5,1],x=2" --open layer -o graph.svg
+    """
     expression = formula(expression, latex=latex)
     table = "--passes" if passes else "--memory" if memory else ""
     if passes and memory:
@@ -185,12 +163,12 @@ def _passes(
     return passes_table(steps, stable, **screen(to_file=to_file))
 
 
-def _format(requested: GraphFormat | None, destination: Path | None) -> GraphFormat:
+def _format(requested: GraphFormat | None, destination: Path | None) -> str:
     """Return the requested format, else that of the file's ending, else Mermaid."""
     if destination is None:
-        if requested is GraphFormat.PNG:
+        if requested == "png":
             raise InputError("a PNG picture must be written to a file", hint="add -o graph.png")
-        return requested or GraphFormat.MERMAID
+        return requested or "mermaid"
     from difflab.drawing import ENDINGS
 
     chosen = requested or ENDINGS.get(destination.suffix.lower())
@@ -199,7 +177,7 @@ def _format(requested: GraphFormat | None, destination: Path | None) -> GraphFor
             f"cannot tell the format of the picture from {str(destination)!r}",
             hint=f"end the name in {', '.join(ENDINGS)}, or add --format",
         )
-    return GraphFormat(chosen)
+    return chosen
 
 
 def _drawn_function(

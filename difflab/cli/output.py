@@ -7,14 +7,14 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO, get_args
 
 from difflab.core import progress
 from difflab.core.files import check_destination, reason, write_whole
 from difflab.errors import InputError
 from difflab.report.ascii import ascii_text
+from difflab.report.displayed import report_of
 from difflab.report.terminal import Screen
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "write_files",
 ]
 
-_Formats = TypeVar("_Formats", bound=StrEnum)
 
 _NARROWEST, _WIDEST = 20, 160
 _BEYOND_ASCII = "v̄₋₁ ∂ ≤ … µ −"  # characters in tables
@@ -166,10 +165,8 @@ _ENDINGS = {"latex": "tex"}
 """The endings of files whose format has another name."""
 
 
-def report_format(
-    requested: _Formats | None, destination: Path | None, formats: type[_Formats]
-) -> _Formats:
-    """Return the requested format, else that of the file's ending, else a table.
+def report_format(requested: str | None, destination: Path | None, formats: Any) -> Any:
+    """Return the requested one of some formats, else that of the file's ending, else a table.
 
     Raises
     ------
@@ -180,8 +177,8 @@ def report_format(
         return requested
     ending = destination.suffix.lower() if destination else ""
     if ending in ("", ".txt"):
-        return formats("table")
-    names = {f".{_ENDINGS.get(name, name)}": name for name in formats if name != "table"}
+        return "table"
+    names = {f".{_ENDINGS.get(name, name)}": name for name in get_args(formats)[1:]}
     try:
         return names[ending]
     except KeyError:
@@ -192,16 +189,12 @@ def report_format(
         ) from None
 
 
-_WRITERS = {"md": "markdown", "html": "page"}
-"""The functions of a module of reports that have another name than their format."""
-
-
 def formatted(result: Any, form: str, reports: Any, *, to_file: bool) -> Any:
-    """Return a result in a format: the text or the bytes of a function of a module of reports."""
+    """Return a result in a format, with the reports of a module; a table fits the screen."""
     if form == "json":
         return result.to_json().rstrip("\n") + "\n"
     shown = screen(to_file=to_file) if form == "table" else {}
-    return getattr(reports, _WRITERS.get(form, form))(result, **shown)
+    return report_of(result, form, reports, **shown)
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Literal
 
 from difflab.cli.options import InputsOption, KindsOption, OutputOption, parse_names
 from difflab.cli.output import deliver, report_format, screen, write_files
@@ -22,49 +19,50 @@ if TYPE_CHECKING:
     from difflab.core.table import Table
     from difflab.lab.problems.file import Problem
 
-__all__ = ["EXAMPLES", "chosen_problems", "problems"]
+__all__ = ["chosen_problems", "problems"]
 
-EXAMPLES = """\b
-difflab problems
-difflab problems --set mgh,nist --inputs 2:4
-difflab problems mgh/powell-badly-scaled
-difflab problems --kind ode --export problems
-difflab compare problem:mgh/powell-badly-scaled
-"""
 
 _LEAST_NAME = 12  # characters of a name in a list, however narrow the terminal is
 _HEADINGS = ("problem", "name", "kind", "inputs", "outputs", "formula", "source", "licence")
 
 
-class ProblemsFormat(StrEnum):
-    """The output format of a list of problems."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
+ProblemsFormat = Literal["table", "json", "csv"]
+"""The output format of a list of problems."""
 
 
 def problems(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A problem to show.")] = None,
-    sets: Annotated[
-        str | None, typer.Option("--set", metavar="a,b", help="Only these sets; or all.")
-    ] = None,
+    name: str | None = None,
+    /,
+    sets: str | None = None,
     kinds: KindsOption = None,
     inputs: InputsOption = None,
-    form: Annotated[
-        ProblemsFormat | None,
-        typer.Option("--format", help="By default the ending of -o's name, else a table."),
-    ] = None,
+    form: ProblemsFormat | None = None,
     destination: OutputOption = None,
-    export: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="DIR", help="Copy the problems' files to this folder."),
-    ] = None,
+    export: Path | None = None,
 ) -> None:
     """List the library of problems, show one of them, or copy their files.
 
     Without a filter the table lists the sets. Commands that read a formula also read
     problem:SET/NAME.
+
+    Parameters
+    ----------
+    name : NAME
+        A problem to show.
+    sets : a,b
+        Only these sets; or all.
+    form
+        By default the ending of -o's name, else a table.
+    export : DIR
+        Copy the problems' files to this folder.
+
+    Examples
+    --------
+    difflab problems
+    difflab problems --set mgh,nist --inputs 2:4
+    difflab problems mgh/powell-badly-scaled
+    difflab problems --kind ode --export problems
+    difflab compare problem:mgh/powell-badly-scaled
     """
     chosen = report_format(form, destination, ProblemsFormat)
     filtered = bool(sets or kinds or inputs)
@@ -88,8 +86,8 @@ def problems(
 
 def _shown(one: Problem, form: ProblemsFormat) -> str:
     """Return all that is known of a problem."""
-    if form is not ProblemsFormat.JSON:
-        return one.content if form is ProblemsFormat.TABLE else _csv([one])
+    if form != "json":
+        return one.content if form == "table" else _csv([one])
     from difflab.core import strict_json
 
     return strict_json.dumps(one.to_dict()) + "\n"
@@ -99,9 +97,9 @@ def _listed(
     found: Sequence[Problem], form: ProblemsFormat, filtered: bool, *, to_file: bool
 ) -> str:
     """Return a list of problems, or without a filter the table of the sets."""
-    if form is ProblemsFormat.CSV:
+    if form == "csv":
         return _csv(found)
-    if form is ProblemsFormat.JSON:
+    if form == "json":
         from difflab.core import strict_json
 
         return strict_json.dumps([_entry(one) for one in found]) + "\n"

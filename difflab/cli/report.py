@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from difflab.cli.output import check_destination, say, write_files
 from difflab.core.files import open_regular, reason
@@ -18,25 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 
-def report(
-    directory: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR|STORE",
-            help="The folder of files from `compare -o NAME.json`, or the file of a study.",
-        ),
-    ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE|FOLDER",
-            help="By default DIR/index.html, or a folder named like STORE.",
-        ),
-    ] = None,
-) -> int:
-    """Write a page about the comparisons saved in DIR, or the site of a study."""
+def report(directory: str, /, output: str | None = None) -> int:
+    """Write a page about the comparisons saved in DIR, or the site of a study.
+
+    Parameters
+    ----------
+    directory : DIR|STORE
+        The folder of files from `compare -o NAME.json`, or the file of a study.
+    output : FILE|FOLDER
+        By default DIR/index.html, or a folder named like STORE.
+    """
     folder = Path(directory)
     if folder.is_file():
         return _site(folder, Path(output or folder.with_suffix("")))

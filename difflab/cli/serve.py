@@ -10,33 +10,34 @@ from difflab.cli.options import parse_point
 from difflab.cli.output import emit, say
 from difflab.errors import PointError
 
-__all__ = ["EXAMPLES", "serve"]
-
-EXAMPLES = """\b
-difflab serve
-difflab serve --host 0.0.0.0 --name class.example.org --port 8000
-"""
-
-HostOption = Annotated[str, typer.Option(metavar="ADDRESS", help="The interface to listen on.")]
-PortOption = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")]
-NameOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="HOST", help="A name under which others reach it (repeatable)."),
-]
-LimitOption = Annotated[
-    float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="The time of one request.")
-]
+__all__ = ["serve"]
 
 
 def serve(
-    host: HostOption = "127.0.0.1",
-    port: PortOption = 8000,
-    name: NameOption = None,
-    timeout: LimitOption = 30.0,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    name: list[str] | None = None,
+    timeout: Annotated[float, typer.Option(min=0.1)] = 30.0,
 ) -> int:
     """Serve the page of explore with an editable formula; it stores nothing.
 
     Without --host it is reached from this machine only.
+
+    Parameters
+    ----------
+    host : ADDRESS
+        The interface to listen on.
+    port
+        The port; 0 chooses a free one.
+    name : HOST
+        A name under which others reach it (repeatable).
+    timeout : SECONDS
+        The time of one request.
+
+    Examples
+    --------
+    difflab serve
+    difflab serve --host 0.0.0.0 --name class.example.org --port 8000
     """
     from difflab.explore.server.app import Settings, application
     from difflab.explore.server.app import serve as served

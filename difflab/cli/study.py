@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from difflab.cli.documented import documented
 from difflab.cli.groups import CommandGroup
 from difflab.cli.output import ProgressLine, check_destination, emit, say, write_files
 from difflab.core.wording import counted
@@ -33,11 +33,8 @@ difflab study export nightly.db --format parquet -o nightly.parquet
 """
 
 
-class ExportFormat(StrEnum):
-    """The file format of exported records."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
+ExportFormat = Literal["csv", "parquet"]
+"""The file format of exported records."""
 
 
 @dataclass(frozen=True)
@@ -103,30 +100,33 @@ study = typer.Typer(
 
 
 @study.command("run", epilog=EXAMPLES)
+@documented
 def run(
-    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="The study.")],
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="STORE", help="By default FILE.db."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only count the records, and those left.")
-    ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Judge on a local Dask cluster of N processes."),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="tcp://…", help="Use a running Dask cluster.")
-    ] = None,
-    no_verify: Annotated[
-        bool,
-        typer.Option(
-            "--no-verify", help="Do not run module:function to compare its values with its graph's."
-        ),
-    ] = False,
+    file: str,
+    /,
+    output: str | None = None,
+    dry_run: bool = False,
+    workers: Annotated[int | None, typer.Option(min=1)] = None,
+    scheduler: str | None = None,
+    no_verify: bool = False,
 ) -> int:
-    """Compute the records that STORE lacks; run it again to resume."""
+    """Compute the records that STORE lacks; run it again to resume.
+
+    Parameters
+    ----------
+    file : FILE.toml
+        The study.
+    output : STORE
+        By default FILE.db.
+    dry_run
+        Only count the records, and those left.
+    workers : N
+        Judge on a local Dask cluster of N processes.
+    scheduler : tcp://…
+        Use a running Dask cluster.
+    no_verify
+        Do not run module:function to compare its values with its graph's.
+    """
     from difflab.lab.study.study import read
 
     described = read(Path(file), _UserCode(not no_verify))
@@ -177,27 +177,29 @@ def _counted(planned: Plan, path: Path) -> str:
 
 
 @study.command("export")
-def export(
-    store: Annotated[str, typer.Argument(metavar="STORE", help="The file of a study.")],
-    form: Annotated[
-        ExportFormat | None,
-        typer.Option("--format", help="By default the ending of -o's name, else csv."),
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="By default STORE.csv.")
-    ] = None,
-) -> int:
-    """Write the records as one table, without the derivatives."""
+@documented
+def export(store: str, /, form: ExportFormat | None = None, output: str | None = None) -> int:
+    """Write the records as one table, without the derivatives.
+
+    Parameters
+    ----------
+    store : STORE
+        The file of a study.
+    form
+        By default the ending of -o's name, else csv.
+    output : FILE
+        By default STORE.csv.
+    """
     from difflab.lab.study.export import to_csv, to_parquet
     from difflab.lab.study.store import Store
 
     if form is None:
         named = output is not None and Path(output).suffix.lower() == ".parquet"
-        form = ExportFormat.PARQUET if named else ExportFormat.CSV
+        form = "parquet" if named else "csv"
     path = check_destination(output or str(Path(store).with_suffix(f".{form}")))
     with Store(Path(store)) as opened:
         records = opened.records()
-    written = to_csv(records) if form is ExportFormat.CSV else to_parquet(records)
+    written = to_csv(records) if form == "csv" else to_parquet(records)
     write_files({path: written})
     say(f"wrote {path}: {counted(len(records), 'record')}")
     return 0

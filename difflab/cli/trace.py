@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import Literal
 
 from difflab.cli.explain import ExplainNan, explain_point
 from difflab.cli.functions import Subject
@@ -14,96 +11,66 @@ from difflab.cli.options import (
     OutputOption,
     PointOption,
 )
-from difflab.cli.output import deliver, report_format, say, screen
+from difflab.cli.output import deliver, formatted, report_format, say
 from difflab.cli.program_text import LatexOption, formula
 
-if TYPE_CHECKING:
-    from difflab.report.trace.steps import EvaluationTrace
-
-__all__ = ["EXAMPLES", "TraceFormat", "TraceMode", "trace"]
-
-EXAMPLES = """\b
-difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
-difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
-difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
-difflab trace model:loss --at "w=[0.5,1],x=2" --open none
-"""
+__all__ = ["TraceFormat", "trace"]
 
 
-class TraceFormat(StrEnum):
-    """The output format of a trace."""
-
-    TABLE = "table"
-    JSON = "json"
-    MD = "md"
-    LATEX = "latex"
-    HTML = "html"
-    PDF = "pdf"
-
-
-class TraceMode(StrEnum):
-    """The modes of a trace."""
-
-    BOTH = "both"
-    FORWARD = "forward"
-    REVERSE = "reverse"
+TraceFormat = Literal["table", "json", "md", "latex", "html", "pdf"]
+"""The output format of a trace."""
 
 
 def trace(
     expression: ExpressionArgument,
+    /,
     at: PointOption = None,
-    mode: Annotated[TraceMode, typer.Option(help="The mode to show.")] = TraceMode.BOTH,
-    seed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The input to differentiate by (forward), or the output (reverse).",
-        ),
-    ] = None,
-    opened: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--open",
-            metavar="NAME",
-            help="Open this call, loop or branch (repeatable); all or none. By default calls are"
-            " open and loops are closed.",
-        ),
-    ] = None,
-    form: Annotated[
-        TraceFormat | None,
-        typer.Option("--format", help="By default the ending of -o's name, else a table."),
-    ] = None,
+    mode: Literal["both", "forward", "reverse"] = "both",
+    seed: str | None = None,
+    opened: list[str] | None = None,
+    form: TraceFormat | None = None,
     destination: OutputOption = None,
     explain_nan: ExplainNan = False,
     latex: LatexOption = False,
 ) -> int:
-    """Show how EXPR and its derivative are evaluated, step by step."""
+    """Show how EXPR and its derivative are evaluated, step by step.
+
+    Parameters
+    ----------
+    mode
+        The mode to show.
+    seed : NAME
+        The input to differentiate by (forward), or the output (reverse).
+    opened : NAME
+        Open this call, loop or branch (repeatable); all or none. By default calls are open and
+        loops are closed.
+    form
+        By default the ending of -o's name, else a table.
+
+    Examples
+    --------
+    difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
+    difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
+    difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
+    difflab trace model:loss --at "w=[0.5,1],x=2" --open none
+    """
     expression = formula(expression, latex=latex)
     chosen = report_format(form, destination, TraceFormat)
     subject = Subject.of(expression, at)
     from difflab.diagnose.point_check import checked_point
+    from difflab.report.trace import text
     from difflab.report.trace.trace import SHOWN
     from difflab.report.trace.trace import trace as traced
 
     function, point = subject.function, subject.point_or_start
-    limit = None if chosen is TraceFormat.JSON else SHOWN
+    limit = None if chosen == "json" else SHOWN
     if point is None:
         if function.inputs:
             say("no --at: a point inside the domain was chosen")
         point = checked_point(function, None)
     if explain_nan:
-        aside = chosen is not TraceFormat.TABLE or destination is not None
+        aside = chosen != "table" or destination is not None
         explain_point(function, point, aside=aside)
-    steps = traced(function, point, mode=mode.value, seed=seed, limit=limit, open=opened or None)
-    report = written(steps, chosen, to_file=destination is not None)
-    deliver(report, destination)
+    steps = traced(function, point, mode=mode, seed=seed, limit=limit, open=opened or None)
+    deliver(formatted(steps, chosen, text, to_file=destination is not None), destination)
     return 0
-
-
-def written(steps: EvaluationTrace, form: TraceFormat, *, to_file: bool) -> str | bytes:
-    """Return a trace in one of the formats."""
-    from difflab.report.trace import text as trace_text
-
-    if form is not TraceFormat.TABLE:
-        return trace_text.FORMATS[form](steps)
-    return trace_text.as_table(steps, **screen(to_file=to_file))

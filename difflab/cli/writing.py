@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.check import GradientOption, PointOption, UserGradient
+from difflab.cli.check import UserGradient
 from difflab.cli.functions import load_function, user_code
 from difflab.cli.options import OutputOption, parse_point
 from difflab.cli.output import deliver, say
@@ -20,32 +20,43 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.testing.suites.written import WrittenTest
 
-__all__ = ["EXAMPLES", "write_test"]
+__all__ = ["write_test"]
 
-EXAMPLES = """\b
-difflab write-test model:loss --gradient loss_gradient --at "w=[0.5,1]"
-difflab write-test model:loss_and_gradient -o tests/test_loss.py
-"""
 _TRIES = 20  # points drawn for each one that is asked for
 
 
 def write_test(
-    target: Annotated[
-        str, typer.Argument(metavar="MODULE:FUNCTION", help="The function under test.")
-    ],
-    gradient: GradientOption = None,
-    at: PointOption = None,
-    points: Annotated[
-        int, typer.Option(min=1, max=1000, help="The number of points, the first that of --at.")
-    ] = 3,
+    target: str,
+    /,
+    gradient: str | None = None,
+    at: list[str] | None = None,
+    points: Annotated[int, typer.Option(min=1, max=1000)] = 3,
     destination: OutputOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for choosing points.")] = 0,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> int:
     """Write a pytest file that checks a gradient.
 
     Without --gradient, the function returns the pair (value, gradient), or only its
     value, which difflab then differentiates. The checks are run once before the file
     is written.
+
+    Parameters
+    ----------
+    target : MODULE:FUNCTION
+        The function under test.
+    gradient : [MODULE:]FUNCTION
+        The gradient, if the function returns only its value.
+    at : x1=2,x2=5
+        The point: numbers, [1,2,3] or @file.npy, by parameter; @point.json may hold trees.
+    points
+        The number of points, the first that of --at.
+    seed
+        Seed for choosing points.
+
+    Examples
+    --------
+    difflab write-test model:loss --gradient loss_gradient --at "w=[0.5,1]"
+    difflab write-test model:loss_and_gradient -o tests/test_loss.py
     """
     subject = _Subject.of(target, gradient, at or [], seed)
     with user_code(target):

@@ -20,7 +20,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = ["check_destination", "locked", "open_regular", "reason", "write_whole"]
+__all__ = ["check_destination", "lock", "locked", "open_regular", "reason", "write_whole"]
 
 
 def open_regular(name: str | Path) -> BinaryIO:
@@ -43,18 +43,26 @@ def open_regular(name: str | Path) -> BinaryIO:
     return path.open("rb")
 
 
+def lock(file: IOBase) -> None:
+    """Lock an open file until it is closed or the process ends; raise `OSError` at once if not."""
+    if sys.platform == "win32":
+        position = file.tell()
+        file.seek(2**40)  # the bytes that are used stay readable
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        finally:
+            file.seek(position)
+    else:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def locked(file: IOBase) -> bool:
     """Lock an open file until it is closed; return whether no other opening of it is locked.
 
-    The lock ends with the process. Where the file system has no locks the file counts as locked.
+    Where the file system has no locks the file counts as locked.
     """
     try:
-        if sys.platform == "win32":
-            file.seek(2**40)  # the bytes that are used stay readable
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            file.seek(0)
-        else:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(file)
     except OSError as error:
         return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
     return True
@@ -72,8 +80,10 @@ def check_destination(name: str) -> Path:
     if not name:
         raise InputError("cannot write to a file without a name")
     try:
-        if path.is_dir():
-            raise InputError(f"cannot write {name!r}: it is a directory")
+        if path.is_dir() or name.endswith(("/", os.sep)):
+            raise InputError(
+                f"cannot write {name!r}: it is a directory", hint=f"name a file, as {path / 'NAME'}"
+            )
         if not path.parent.is_dir():
             raise InputError(
                 f"cannot write {name!r}: the directory {str(path.parent)!r} does not exist"

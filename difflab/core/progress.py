@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from threading import Timer
 from time import monotonic
+from typing import Protocol
 
 from difflab.core.terminal_line import TerminalLine
 from difflab.errors import printable
 
-__all__ = ["PATIENCE", "ProgressLine"]
+__all__ = ["PATIENCE", "Progress", "ProgressLine", "shown", "silent"]
 
 PATIENCE = 2.0
 """Seconds before anything is shown."""
+PAUSE = 0.2
+"""Seconds between two updates of a count."""
 _HEAD, _TAIL = 130, 65  # characters of either end of a label that are shown
+
+
+class Progress(Protocol):
+    """Callback ``progress(done, total, label)``, called before every step."""
+
+    def __call__(self, done: int, total: int, label: str) -> None:
+        """Show that `done` of `total` steps are done, and `label` is next."""
+
+
+def silent(done: int, total: int, label: str) -> None:
+    """Show nothing: for work whose caller has progress of its own."""
+
+
+def shown(progress: Progress | None) -> AbstractContextManager[Progress]:
+    """Return a context with the given callback, or with progress on standard error without one."""
+    return ProgressLine() if progress is None else nullcontext(progress)
 
 
 def _show(text: str) -> None:
@@ -57,19 +79,36 @@ class ProgressLine:
     ) -> None:
         self._line = TerminalLine(sys.stderr, write)
         self._write = write
-        self._next = monotonic() + patience
+        self._began = monotonic()
+        self._next = self._began + patience
         self._stopped = stopped
+        self._again: Callable[[], None] = self.clear
+        self._timer: Timer | None = None
+        if patience and self._line.live:
+            # A first step may be long: on a terminal it is shown when the patience ends.
+            self._timer = Timer(patience, lambda: self._again())
+            self._timer.daemon = True
 
     def __enter__(self) -> ProgressLine:
+        if self._timer is not None:
+            self._timer.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self.clear()
         if kind is KeyboardInterrupt and self._stopped:
             self._write(f"{self._stopped}\n")
 
+    @property
+    def live(self) -> bool:
+        """Whether it is a line that rewrites itself."""
+        return self._line.live
+
     def __call__(self, done: int, total: int, label: str) -> None:
         """Show that `done` of `total` steps are done, and `label` is next."""
+        self._again = partial(self, done, total, label)
         if done < total and monotonic() < self._next:
             return
         if self._line.live:
@@ -80,6 +119,13 @@ class ProgressLine:
         elif done < total:
             self._write(f"{done} of {total}: {_label(label)}\n")
             self._next = monotonic() + 10.0
+
+    def count(self, text: str) -> None:
+        """Show, on a terminal or in a notebook, how far work is whose end is not known."""
+        self._again, now = partial(self.count, text), monotonic()
+        if self._line.live and now >= self._next:
+            self._next = now + PAUSE
+            self._line.show(f"{text}, {now - self._began:.0f} s")
 
     def clear(self) -> None:
         """Erase the line."""

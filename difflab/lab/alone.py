@@ -8,33 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from time import sleep
 
+from difflab.core.files import lock
 from difflab.errors import InputError
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: FileIO) -> None:
-        """Lock one byte far beyond the end: a locked byte cannot be read by other processes."""
-        position = file.tell()
-        file.seek(0x7FFF0000)
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        finally:
-            file.seek(position)
-else:
-    import fcntl
-
-    def _lock(file: FileIO) -> None:
-        """Lock the file, or raise at once."""
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
 
 __all__ = ["lapsed", "locked_file"]
 
@@ -92,7 +73,7 @@ def lapsed(path: Path) -> bool:
     """
     try:
         with FileIO(path, "r+") as file:
-            _lock(file)
+            lock(file)
             with suppress(OSError):  # some systems keep a file that is open
                 path.unlink()
     except FileNotFoundError:
@@ -118,7 +99,7 @@ def _is_locked(file: FileIO, path: Path, notify: Callable[[str], None] | None, s
     waited = False
     while True:
         try:
-            _lock(file)
+            lock(file)
             break
         except OSError as error:
             if error.errno not in _LOCKED:

@@ -17,6 +17,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
+from difflab.core.progress import Progress, shown
 from difflab.errors import DifflabError, InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.execute.long_loops import interpreter_of, values_of
@@ -36,7 +37,6 @@ from difflab.lab.record import (
     Status,
     Variable,
 )
-from difflab.lab.sweep import Progress
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.methods.registry import runs_here, select
 
@@ -70,7 +70,6 @@ def compare(
     expression: str | Function | Callable[..., Any] | CodeSubject,
     at: Mapping[str, Any] | None = None,
     *,
-    progress: Progress | None = None,
     truth: Function | None = None,
     often: bool | None = None,
     reported: Callable[[MethodRow], None] | None = None,
@@ -128,12 +127,14 @@ def compare(
     many = timing if often is None else often
     settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target, "often": many}
     problems = case.problems(**settings)
-    judge = Judge(truth or case.function, case.x, order, timeout, case.values)
     if case.function is not None:
         effort = Effort(problems.graph, case.x)
         chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
     start(chosen)
-    rows = _rows(chosen, problems, case.x, judge, timing, progress, reported)
+    with shown(options["progress"]) as progress:
+        progress(0, len(chosen), "the referee")
+        judge = Judge(truth or case.function, case.x, order, timeout, case.values)
+        rows = _rows(chosen, problems, case.x, judge, timing, progress, reported)
     return Comparison(
         expression=case.expression(truth is not None),
         point=case.point,
@@ -393,7 +394,7 @@ def _rows(
     x: Packed,
     judge: Judge,
     timing: bool,
-    progress: Progress | None,
+    progress: Progress,
     reported: Callable[[MethodRow], None] | None,
 ) -> list[MethodRow]:
     """Return one row per method, in the order of `methods`.
@@ -409,8 +410,7 @@ def _rows(
     ready: dict[int, MethodCall] = {}
     rules = DeclaredRules(problems.graph)
     for done, index in enumerate(order):
-        if progress is not None:
-            progress(done, len(methods), methods[index].name)
+        progress(done, len(methods), methods[index].name)
         method = methods[index]
         rows[index] = MethodRow(name=method.name, family=method.family, status=Status.OK)
         try:

@@ -6,21 +6,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
+from difflab.core.progress import Progress
 from difflab.lab.store import Owner, Record, Store
 
-__all__ = ["POLL", "Left", "Progress", "Work", "run", "unclaimed"]
+__all__ = ["POLL", "Left", "Work", "run", "unclaimed"]
 
 POLL = 0.5  # seconds between two looks at works that another process has claimed
 _FEW = 1000  # keys that are looked for at every report
-
-
-class Progress(Protocol):
-    """Callback ``progress(done, total, label)``, called before every row."""
-
-    def __call__(self, done: int, total: int, label: str) -> None:
-        """Report that `done` of `total` rows are measured and `label` is next."""
 
 
 Subject = TypeVar("Subject")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from time import perf_counter
@@ -20,6 +20,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.lab.outcomes import outcome
 from difflab.lab.sampling import BUDGET, QUICK, TimeSampler, spread
 from difflab.lab.sweep import Cell
 from difflab.methods.deadline import Deadline
@@ -35,6 +36,7 @@ __all__ = [
     "answer",
     "in_turns",
     "prepare",
+    "rows_in_turns",
     "timed_call",
     "wait_for",
 ]
@@ -97,6 +99,7 @@ class CallCost:
             "message": self.noted(message),
             "repetitions": len(self.samples),
             "spread": spread(self.samples),
+            "peak_bytes": self.peak_bytes,
         }
 
 
@@ -300,6 +303,38 @@ def in_turns(calls: Sequence[MethodCall], budget: float = BUDGET) -> list[CallCo
         ended[index] if index in ended else _cost(calls[index], samplers[index], budget)
         for index in indices
     ]
+
+
+def rows_in_turns(
+    methods: Sequence[Method],
+    first: Callable[[Method], tuple[Mapping[str, Cell], MethodCall | None]],
+) -> dict[str, dict[str, Cell]]:
+    """Return the row of every method by its name: all are called once, then timed in turns.
+
+    Parameters
+    ----------
+    methods : sequence of Method
+        The methods.
+    first : callable
+        Calls a method; returns its row, and the call that is timed, if it is. What it raises
+        becomes the status and the message of the row.
+    """
+    rows: dict[str, dict[str, Cell]] = {}
+    calls: dict[str, MethodCall] = {}
+    for method in methods:
+        try:
+            row, call = first(method)
+            rows[method.name] = {**row}
+            if call is not None:
+                calls[method.name] = call
+        except (Exception, SystemExit) as error:  # another package's method may fail in any way
+            rows[method.name] = outcome(error)._asdict()
+    for name, cost in zip(calls, in_turns([*calls.values()]), strict=True):
+        if isinstance(cost, CallCost):
+            rows[name] |= cost.columns(rows[name].get("message"))
+        else:
+            rows[name] |= outcome(cost)._asdict()
+    return rows
 
 
 def _known(call: MethodCall, sampler: TimeSampler) -> CallCost:

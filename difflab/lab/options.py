@@ -16,6 +16,8 @@ from typing import Annotated, Any, ParamSpec, TypedDict, TypeVar, get_args, get_
 
 __all__ = ["CompareOptions", "DomainOptions", "Option", "chosen", "declared", "inserted", "stated"]
 
+from difflab.core.progress import Progress
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -46,6 +48,7 @@ class _SharedOptions(TypedDict, total=False):
     timeout: Annotated[float, Option(10.0, _TIMEOUT, "SECONDS", least=0.01)]
     seed: Annotated[int, Option(0, "Seed for choosing the point.", least=0)]
     verify: Annotated[bool, Option(True, _VERIFY)]
+    progress: Annotated[Progress | None, Option(None)]
 
 
 class CompareOptions(_SharedOptions, total=False):
@@ -88,8 +91,9 @@ def chosen(options: Mapping[str, Any], declaration: type) -> Any:
 
 def inserted(own: Signature, options: Iterable[Parameter]) -> Signature:
     """Return a signature with options in place of its ``**options``."""
-    before = [each for each in own.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
-    after = [each for each in own.parameters.values() if each.kind is each.KEYWORD_ONLY]
+    parameters = own.parameters.values()
+    before = [each for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
+    after = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
     return own.replace(parameters=[*before, *options, *after])
 
 

@@ -11,7 +11,6 @@ from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.lab.options import CompareOptions
 from difflab.lab.record import Comparison
-from difflab.lab.sweep import Progress
 from difflab.stabilisation.proof import Stabilised, stabilise
 
 __all__ = ["SCHEMA", "SideBySide", "compare_stabilised"]
@@ -62,8 +61,6 @@ class SideBySide:
 def compare_stabilised(
     expression: str | Function,
     at: Mapping[str, Any] | None = None,
-    *,
-    progress: Progress | None = None,
     **options: Unpack[CompareOptions],
 ) -> SideBySide:
     """Compare a function as written with its stabilised form.
@@ -86,9 +83,7 @@ def compare_stabilised(
     >>> both.plain.methods[0].verdict, both.stabilised.methods[0].verdict
     ('disagree', 'agree')
     """
-    plain = compare(expression, at, progress=progress, **options)
+    plain = compare(expression, at, **options)
     rewriting = stabilise(expression, plain.point)
-    stable = compare(
-        rewriting.function, plain.point, progress=progress, truth=rewriting.plain, **options
-    )
+    stable = compare(rewriting.function, plain.point, truth=rewriting.plain, **options)
     return SideBySide(plain, stable, rewriting)

@@ -11,17 +11,17 @@ from itertools import count
 from pathlib import Path
 
 from difflab.core.files import open_regular, write_whole
+from difflab.core.progress import Progress
 from difflab.core.table import csv_text, guarded
 from difflab.errors import InputError, printable
 from difflab.lab import engine
-from difflab.lab.engine import Progress, Work
+from difflab.lab.engine import Work
 from difflab.lab.environment import now
 from difflab.lab.store import Record, digest, kept, packed_json, partial_of, unpacked_json
 
 __all__ = [
     "Cell",
     "CellType",
-    "Progress",
     "SweepLayout",
     "SweepRow",
     "Task",

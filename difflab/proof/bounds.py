@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.balls.limit import TIMEOUT, in_time
+from difflab.balls.limit import TIMEOUT, in_time, shown_as
 from difflab.core.machine import require_memory
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import InputError, MethodTimeout, PointError
@@ -104,7 +104,8 @@ def enclose(
     from difflab.balls.enclosing import enclosed, unbounded
 
     try:
-        found: Enclosure = in_time(enclosed, function, box, order, width, timeout=timeout)
+        with shown_as("enclose"):
+            found: Enclosure = in_time(enclosed, function, box, order, width, timeout=timeout)
     except MethodTimeout as error:  # a call of FLINT did not return
         partial: Enclosure | None = getattr(error.progress, "found", None)
         if partial is not None:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from difflab.autodiff import jacobian
-from difflab.balls.limit import TIMEOUT, in_time, reached
+from difflab.balls.limit import TIMEOUT, in_time, reached, shown_as
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.checks import require_timeout
 from difflab.graph.function import Function
@@ -113,7 +113,8 @@ def _written(function: Function) -> Function:
 def _in_time(function: Function, *given: Any, timeout: float) -> Certificate:
     """Return the certificate; an undecided one if a call of FLINT does not return."""
     try:
-        found: Certificate = in_time(_certificate, function, *given, timeout=timeout)
+        with shown_as("prove"):
+            found: Certificate = in_time(_certificate, function, *given, timeout=timeout)
     except MethodTimeout as error:
         text, box, width, mode = given
         return _undecided(text, box, width, mode, str(error))

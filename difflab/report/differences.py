@@ -10,12 +10,11 @@ from difflab.core.quantities import error, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import counted
 from difflab.lab.diff.difference import Change, Difference, Kind
-from difflab.report import html, summary
 from difflab.report.style import clean, shorten
 from difflab.report.summary import Section, Summary
 from difflab.report.terminal import Screen
 
-__all__ = ["markdown", "page", "table"]
+__all__ = ["table", "view"]
 
 _TITLES = {
     Kind.WRONG: "Became wrong",
@@ -49,24 +48,15 @@ def _sentence(found: Difference) -> str:
 
 def table(found: Difference, **screen: Unpack[Screen]) -> str:
     """Return a difference as tables that fit the terminal."""
-    return summary.table(replace(_view(found), sentence=_sentence(found)), **screen)
+    return replace(view(found), sentence=_sentence(found)).table(**screen)
 
 
-def markdown(found: Difference) -> str:
-    """Return a difference as Markdown, as for a comment on a pull request."""
-    return summary.markdown(_view(found))
-
-
-def page(found: Difference) -> str:
-    """Return a difference as a page."""
-    return html.document("What changed", summary.html_page(_view(found)))
-
-
-def _view(found: Difference) -> Summary:
+def view(found: Difference) -> Summary:
     """Return the content, with a section for each kind of change."""
     groups = groupby(found.changes, key=lambda change: change.kind)
     sections = [_section(kind, list(group)) for kind, group in groups]
-    return Summary(heading=_sentence(found), sections=sections, agreed=not found.worse)
+    heading = _sentence(found)
+    return Summary(heading=heading, sections=sections, agreed=not found.worse, title="What changed")
 
 
 def _section(kind: Kind, changes: list[Change]) -> Section:

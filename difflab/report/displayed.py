@@ -7,7 +7,17 @@ from typing import Any, ClassVar, Self
 
 from difflab.report.terminal import WIDTH
 
-__all__ = ["Displayed"]
+__all__ = ["Displayed", "report_of"]
+
+_WRITERS = {"md": "markdown", "html": "page"}
+"""The reports that have another name than their format."""
+
+
+def report_of(result: Any, form: str, reports: Any, **screen: Any) -> Any:
+    """Return a report by a function of a module of reports, else by its `view` of the result."""
+    name = _WRITERS.get(form, form)
+    own = getattr(reports, name, None)
+    return getattr(reports.view(result), name)(**screen) if own is None else own(result, **screen)
 
 
 class Displayed:
@@ -23,11 +33,11 @@ class Displayed:
 
     def table(self, *, width: int = WIDTH) -> str:
         """Return the table that ``difflab compare`` prints."""
-        return str(self._reports.table(self, width=width))
+        return str(report_of(self, "table", self._reports, width=width))
 
     def __repr__(self) -> str:
         return self.table()
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks display."""
-        return str(self._reports.fragment(self))
+        return str(report_of(self, "fragment", self._reports))

@@ -5,7 +5,7 @@ All text of users is escaped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Unpack
@@ -16,7 +16,7 @@ from difflab.report import latex as tex
 from difflab.report import markdown as md
 from difflab.report.terminal import Part, Screen, draw
 
-__all__ = ["Section", "Summary", "html_lines", "html_page", "latex", "markdown", "table"]
+__all__ = ["Section", "Summary"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,12 @@ class Summary:
         Versions and settings.
     agreed : bool
         Whether no method is wrong.
+    title : str
+        The title of its page; by default the heading.
+    picture : callable, optional
+        Draws the picture of its page, an element ``<svg>``.
+    caption : str
+        What the picture shows.
     """
 
     heading: str
@@ -73,6 +79,9 @@ class Summary:
     sentence: str = ""
     environment: Sequence[tuple[str, str]] = ()
     agreed: bool = True
+    title: str = ""
+    picture: Callable[[], str] | None = None
+    caption: str = ""
 
     @property
     def all_facts(self) -> list[tuple[str, str]]:
@@ -84,99 +93,101 @@ class Summary:
         """The notes as lines."""
         return [": ".join(filter(None, note)) for note in self.notes]
 
+    def table(self, **screen: Unpack[Screen]) -> str:
+        """Return the tables, with the facts above them and the notes below them.
 
-def table(shown: Summary, **screen: Unpack[Screen]) -> str:
-    """Return the tables, with the facts above them and the notes below them.
+        Parameters
+        ----------
+        self : Summary
+            The content.
+        screen
+            As for `difflab.report.terminal.draw`.
+        """
+        parts: list[Part] = [facts(self.all_facts)] * bool(self.all_facts)
+        for section in self.sections:
+            parts += [Cell(section.title, section.kind or "label")] * bool(section.title)
+            parts.append(section.table)
+            if section.results:
+                results = ((label, Cell(text, "label")) for label, text in section.results)
+                parts.append(facts(results, gap=1))
+        if self.notes:
+            parts.append([Cell(remark, "note") for remark in self.remarks])
+        if self.sentence:
+            parts.append(Cell(self.sentence, "label"))
+        return draw(parts, **screen)
 
-    Parameters
-    ----------
-    shown : Summary
-        The content.
-    screen
-        As for `difflab.report.terminal.draw`.
-    """
-    parts: list[Part] = [facts(shown.all_facts)] * bool(shown.all_facts)
-    for section in shown.sections:
-        parts += [Cell(section.title, section.kind or "label")] * bool(section.title)
-        parts.append(section.table)
-        if section.results:
-            results = ((label, Cell(text, "label")) for label, text in section.results)
-            parts.append(facts(results, gap=1))
-    if shown.notes:
-        parts.append([Cell(remark, "note") for remark in shown.remarks])
-    if shown.sentence:
-        parts.append(Cell(shown.sentence, "label"))
-    return draw(parts, **screen)
+    def markdown(self) -> str:
+        """Return the content as Markdown, for a pull request or a notebook."""
+        parts = [f"### {md.literal(self.heading)}"]
+        if self.expression:
+            parts.append(md.block(self.expression))
+        if self.facts:
+            parts.append("\n".join(md.labelled(self.facts)))
+        for section in self.sections:
+            if section.title:
+                parts.append(f"#### {md.literal(section.title)}")
+            parts.append(md.table(section.table))
+            if section.results:
+                parts.append(
+                    "\n".join(f"- **{md.literal(' '.join(pair))}**" for pair in section.results)
+                )
+        if self.notes:
+            parts.append("\n".join(f"- {md.literal(remark)}" for remark in self.remarks))
+        if self.sentence:
+            parts.append(f"**{md.literal(self.sentence)}**")
+        return "\n\n".join(parts) + "\n"
 
+    def latex(self) -> str:
+        """Return the facts, the tables and the notes as LaTeX, for a paper."""
+        paragraphs = ["\n".join(tex.labelled(self.all_facts))]
+        for section in self.sections:
+            paragraphs += [tex.literal(section.title)] * bool(section.title)
+            paragraphs.append(tex.table(section.table))
+            if section.results:
+                paragraphs.append("\n".join(tex.labelled(section.results)))
+        paragraphs += map(tex.literal, self.remarks)
+        if self.sentence:
+            paragraphs.append(tex.literal(self.sentence))
+        return "\n\n".join(paragraphs) + "\n"
 
-def markdown(shown: Summary) -> str:
-    """Return the content as Markdown, for a pull request or a notebook."""
-    parts = [f"### {md.literal(shown.heading)}"]
-    if shown.expression:
-        parts.append(md.block(shown.expression))
-    if shown.facts:
-        parts.append("\n".join(md.labelled(shown.facts)))
-    for section in shown.sections:
-        if section.title:
-            parts.append(f"#### {md.literal(section.title)}")
-        parts.append(md.table(section.table))
-        if section.results:
-            parts.append(
-                "\n".join(f"- **{md.literal(' '.join(pair))}**" for pair in section.results)
-            )
-    if shown.notes:
-        parts.append("\n".join(f"- {md.literal(remark)}" for remark in shown.remarks))
-    if shown.sentence:
-        parts.append(f"**{md.literal(shown.sentence)}**")
-    return "\n\n".join(parts) + "\n"
+    def html_lines(self) -> list[str]:
+        """Return the lines of HTML, without heading and picture."""
+        parts = [f"<pre>{escape(self.expression)}</pre>"] * bool(self.expression)
+        parts += [html.labelled(self.facts)] * bool(self.facts)
+        for section in self.sections:
+            if section.title:
+                title = escape(section.title)
+                kind = f'<span class="{section.kind}">{title}</span>' if section.kind else title
+                parts.append(f"<h2>{kind}</h2>")
+            parts.append(html.table(section.table))
+            if section.results:
+                results = "<br>".join(escape(" ".join(pair)) for pair in section.results)
+                parts.append(f'<p class="sentence">{results}</p>')
+        parts += [f'<p class="note">{escape(remark)}</p>' for remark in self.remarks]
+        if self.sentence:
+            parts.append(f'<p class="sentence">{escape(self.sentence)}</p>')
+        return parts
 
+    def page(self) -> str:
+        """Return a whole page, which needs no network."""
+        return html.document(self.title or self.heading, self._body())
 
-def latex(shown: Summary) -> str:
-    """Return the facts, the tables and the notes as LaTeX, for a paper."""
-    paragraphs = ["\n".join(tex.labelled(shown.all_facts))]
-    for section in shown.sections:
-        paragraphs += [tex.literal(section.title)] * bool(section.title)
-        paragraphs.append(tex.table(section.table))
-        if section.results:
-            paragraphs.append("\n".join(tex.labelled(section.results)))
-    paragraphs += map(tex.literal, shown.remarks)
-    if shown.sentence:
-        paragraphs.append(tex.literal(shown.sentence))
-    return "\n\n".join(paragraphs) + "\n"
+    def fragment(self) -> str:
+        """Return a part of another page, such as a notebook."""
+        return html.fragment(self._body())
 
-
-def html_lines(shown: Summary) -> list[str]:
-    """Return the lines of HTML, without heading and picture."""
-    parts = [f"<pre>{escape(shown.expression)}</pre>"] * bool(shown.expression)
-    parts += [html.labelled(shown.facts)] * bool(shown.facts)
-    for section in shown.sections:
-        if section.title:
-            title = escape(section.title)
-            kind = f'<span class="{section.kind}">{title}</span>' if section.kind else title
-            parts.append(f"<h2>{kind}</h2>")
-        parts.append(html.table(section.table))
-        if section.results:
-            results = "<br>".join(escape(" ".join(pair)) for pair in section.results)
-            parts.append(f'<p class="sentence">{results}</p>')
-    parts += [f'<p class="note">{escape(remark)}</p>' for remark in shown.remarks]
-    if shown.sentence:
-        parts.append(f'<p class="sentence">{escape(shown.sentence)}</p>')
-    return parts
-
-
-def html_page(shown: Summary, picture: str = "", label: str = "") -> list[str]:
-    """Return the lines of a page's main part, with the picture, an element ``<svg>``."""
-    body = [
-        f"<main{'' if shown.agreed else ' class=wrong'}>",
-        f"<h1>{escape(shown.heading)}</h1>",
-        *html_lines(shown),
-    ]
-    if picture:
-        body += [
-            f'<figure style="margin:0" role="img" aria-label="{escape(label)}">',
-            f'<div class="picture">{picture}</div>',
-            "</figure>",
+    def _body(self) -> list[str]:
+        body = [
+            f"<main{'' if self.agreed else ' class=wrong'}>",
+            f"<h1>{escape(self.heading)}</h1>",
+            *self.html_lines(),
         ]
-    if shown.environment:
-        body.append(f"<footer>{escape(' · '.join(map(' '.join, shown.environment)))}</footer>")
-    return [*body, "</main>"]
+        if self.picture is not None:
+            body += [
+                f'<figure style="margin:0" role="img" aria-label="{escape(self.caption)}">',
+                f'<div class="picture">{self.picture()}</div>',
+                "</figure>",
+            ]
+        if self.environment:
+            body.append(f"<footer>{escape(' · '.join(map(' '.join, self.environment)))}</footer>")
+        return [*body, "</main>"]

@@ -10,6 +10,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.testing.components.dense import real_array
+from difflab.testing.components.evaluations import evaluations_shown
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.gradient import check_gradient
 from difflab.testing.lines.trees import GradientCheck
@@ -75,13 +76,14 @@ def check_jacobian(f: Callee, jacobian: Callee | Any | None = None, x: Any = Non
         check_gradient(f, lambda point: matrix(point).toarray(), x)
         return
     f, point = prepared(f, x)
-    check = _SparseCheck(f, matrix, point, Probe(f, point))
-    if given.shape != (check.probe.outputs.m, point.n):
-        raise GradientMismatch(
-            f"the Jacobian has the shape {given.shape}; it must be"
-            f" {(check.probe.outputs.m, point.n)}"
-        )
-    check.by_directions("fail")
+    with evaluations_shown(f, point.n, "check_jacobian") as f:
+        check = _SparseCheck(f, matrix, point, Probe(f, point))
+        if given.shape != (check.probe.outputs.m, point.n):
+            raise GradientMismatch(
+                f"the Jacobian has the shape {given.shape}; it must be"
+                f" {(check.probe.outputs.m, point.n)}"
+            )
+        check.by_directions("fail")
 
 
 def _is_sparse(value: Any) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from difflab.differences.windows import BestSlope, first_half, slope_along
 from difflab.errors import InputError
 from difflab.graph.pytree import flatten
+from difflab.testing.components.evaluations import evaluations_shown
 from difflab.testing.components.message import (
     Component,
     GradientMismatch,
@@ -80,6 +81,13 @@ def check_jvp(f: Callee, jvp: Product | None = None, x: Any = None) -> None:
     """
     __tracebackhide__ = True
     f, point = _point(f, x)
+    with evaluations_shown(f, point.n, "check_jvp") as f:
+        _check_jvp(f, jvp, point)
+
+
+def _check_jvp(f: Callee, jvp: Product | None, point: Point) -> None:
+    """Compare products along some directions."""
+    __tracebackhide__ = True
     probe = Probe(f, point)
 
     def product(at: Point, along: Array) -> Array:
@@ -185,7 +193,8 @@ def check_vjp(
         back = point.rows(pull(point.copy()), Outputs(1.0))[0]
         check_duality(forth, back, cotangent, along, max(point.eps, outputs.eps))
     try:
-        check_tree(weighted, pull, point, Tolerance(1e-8, 0.0), "fail", "richardson")
+        with evaluations_shown(weighted, point.n, "check_vjp") as counted:
+            check_tree(counted, pull, point, Tolerance(1e-8, 0.0), "fail", "richardson")
     except GradientMismatch as error:
         text = str(error).replace("the gradient", "the vjp", 1)
         raise type(error)(text, error.components, error.unjudged) from None

@@ -313,3 +313,11 @@ def test_nothing_else_is_loaded_than_needed(process, tmp_path):
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_name_of_a_folder_that_does_not_exist_is_no_file(difflab, tmp_path):
+    result = difflab("compare", "x^2", "-o", "new/")
+    assert (result.code, result.out) == (2, "")
+    assert "it is a directory" in result.err
+    assert "name a file, as new/NAME" in result.err
+    assert not list(tmp_path.iterdir())

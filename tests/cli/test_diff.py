@@ -41,7 +41,7 @@ def test_the_summary_says_what_the_noise_hides():
     found = differences.table(Difference((), 3, 2, 1.048))
     assert "2 of them in time: 0 changes for the worse" in found
     assert "noise hides slowdowns below 5 %" in " ".join(found.split())
-    assert "noise" not in differences.markdown(Difference((), 3, 0))
+    assert "noise" not in differences.view(Difference((), 3, 0)).markdown()
 
 
 def test_what_became_wrong_ends_with_1(difflab, stores, tmp_path):

@@ -86,3 +86,11 @@ def test_an_interruption_says_how_to_go_on(difflab, points, monkeypatch):
     result = difflab("evaluate", "x*y", "--points", "in.npy", "-o", "out.npy")
     assert result.code == 130
     assert "the same command goes on where this one stops" in result.err
+
+
+@pytest.mark.usefixtures("points")
+def test_a_name_of_a_folder_is_no_file_of_results(difflab, tmp_path):
+    result = difflab("evaluate", "x^2*sin(y)", "--points", "in.csv", "-o", "out.npy/")
+    assert result.code == 2
+    assert "it is a directory" in result.err
+    assert not (tmp_path / "out.npy").exists()

@@ -57,7 +57,7 @@ def test_a_device_is_written_to():
     assert not Path("/dev/null").is_file()
 
 
-@pytest.mark.parametrize("name", ["", "missing/a.txt", "."])
+@pytest.mark.parametrize("name", ["", "missing/a.txt", ".", "a.txt/", "missing/"])
 def test_bad_destinations_are_found_before_any_work(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="cannot write"):

@@ -70,9 +70,9 @@ def test_every_form_has_every_column(column: Any, compared: Any, store: Store) -
         assert column.name in to_columns(records)
         assert column.name in to_csv(records).decode().splitlines()[0].split(",")
     if column.heading:
-        for report in (formats.table(compared), formats.markdown(compared)):
+        for report in (formats.view(compared).table(), formats.view(compared).markdown()):
             assert column.heading in report
-        for page in (formats.latex(compared), unescape(formats.page(compared))):
+        for page in (formats.view(compared).latex(), unescape(formats.view(compared).page())):
             assert column.heading in page
     if column.heading and column in record.STORED:
         index = site(store.records())[Path("index.html")].decode()

@@ -336,7 +336,7 @@ def test_what_needs_time_to_start_is_started_first_and_asked_last(
         monkeypatch, slow, method("quick"), progress=lambda *progress: told.append(progress)
     )
     assert list(dict.fromkeys(events)) == ["start", "quick", "slow"]
-    assert told == [(0, 2, "quick"), (1, 2, "slow")]
+    assert told == [(0, 2, "the referee"), (0, 2, "quick"), (1, 2, "slow")]
     assert [row.name for row in result.methods] == ["slow", "quick"]
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import difflab as dl
-from difflab.report.comparison.formats import latex
+from difflab.report.comparison.view import view
 from difflab.report.latex import literal
-from difflab.report.trace.text import as_latex
+from difflab.report.trace.text import latex as trace_latex
 
 DOCUMENT = r"\documentclass{article}\begin{document}" "\n%s\n" r"\end{document}" "\n"
 
@@ -53,7 +53,7 @@ def typeset(body: str, where: Path) -> None:
 
 def test_a_comparison_of_hostile_text_is_typeset(hostile: dict[str, Any], tmp_path: Path) -> None:
     hostile["expression"]["text"] = r"\input{/etc/passwd} $ & % ~ # ^^M"
-    written = latex(hostile)
+    written = view(hostile).latex()
     assert r"\input" not in written
     assert r"\textbackslash{}input\{/etc/passwd\} \$ \& \% \textasciitilde{} \#" in written
     typeset(written, tmp_path)
@@ -61,7 +61,7 @@ def test_a_comparison_of_hostile_text_is_typeset(hostile: dict[str, Any], tmp_pa
 
 def test_a_trace_is_typeset(tmp_path: Path) -> None:
     f = dl.parse("ln(x1) + x1*x2 - sin(x2)")
-    written = as_latex(f.trace({"x1": 2, "x2": 5}))
+    written = trace_latex(f.trace({"x1": 2, "x2": 5}))
     assert r"f$ & $\ln\left(x_{1}\right) + x_{1} x_{2} - \sin\left(x_{2}\right)$" in written
     assert r"$\bar{v}_{3} = \bar{v}_{5} \, \partial v_{5}/\partial v_{3}$" in written
     assert r"$\dot{v}_{1} = \dot{v}_{-1} / v_{-1}$" in written

@@ -9,7 +9,7 @@ import difflab as dl
 from difflab.drawing import WRITERS, diagram
 from difflab.language.printers import c, python
 from difflab.report.style import clean
-from difflab.report.trace.text import as_table
+from difflab.report.trace.text import table
 from difflab.report.trace.trace import trace
 
 PROGRAM = "# two steps\nh = ln(x1)  # the first\nu1 = h*x2; v1 = u1 + h; v1*sin(u1)"
@@ -24,9 +24,9 @@ def test_a_trace_has_them(function):
     steps = trace(function, {"x1": 2.0, "x2": 5.0})
     assert [step.name for step in steps.primal] == ["v-1", "v0", "h", "u1", "v1", "v2", "v3"]
     assert [step.formula for step in steps.primal][2:5] == ["ln v₋₁", "h × v₀", "u1 + h"]
-    table = as_table(steps)
-    assert "h̄ = h̄ + ū1 ∂u1/∂h" in table
-    assert "ḣ = v̇₋₁ / v₋₁" in table
+    shown = table(steps)
+    assert "h̄ = h̄ + ū1 ∂u1/∂h" in shown
+    assert "ḣ = v̇₋₁ / v₋₁" in shown
     assert dict(steps.gradient)["x2"] == pytest.approx(
         float(dl.gradient(function)(2.0, 5.0)[1]), rel=1e-15
     )
@@ -83,7 +83,7 @@ def test_comments_do_not_swallow_what_follows_them(function):
     shown = "h = ln(x1); u1 = h*x2; v1 = u1 + h; v1*sin(u1)"
     assert clean(PROGRAM) == shown
     assert diagram(function).title == shown
-    assert shown in as_table(trace(function, {"x1": 2.0, "x2": 5.0}))
+    assert shown in table(trace(function, {"x1": 2.0, "x2": 5.0}))
 
 
 def test_stabilised_functions_and_comparisons_are_pickled():

@@ -23,7 +23,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a second pass at every look at the clock."""
     ticks = iter(range(10**9))
-    monkeypatch.setattr(evaluations, "monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("difflab.core.progress.monotonic", lambda: float(next(ticks)))
 
 
 def opaque(x: Any) -> float:
@@ -56,7 +56,7 @@ def test_the_line_is_cleared_before_a_failure_is_reported(monkeypatch: pytest.Mo
 
 def test_short_checks_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    monkeypatch.setattr(evaluations, "monotonic", lambda: 0.0)
+    monkeypatch.setattr("difflab.core.progress.monotonic", lambda: 0.0)
     check_gradient(opaque, lambda x: 2 * x, [1.0, 2.0])
     assert terminal.getvalue() == ""
 

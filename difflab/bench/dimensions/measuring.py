@@ -73,22 +73,21 @@ class FamilyMeter:
             return {method.name: dict(outcome(error)._asdict()) for method in self.methods}
         problem = Problem.of(function, timeout=self.timeout, often=True)
         judge, effort = _Judge.of(function, x), Effort(problem, x)
-        rows: dict[str, Row] = {}
-        calls: dict[str, measure.MethodCall] = {}
-        for method in self.methods:
-            known = {"inputs": function.n, "outputs": function.m}
-            known["function_operations"] = count(function).arithmetic
+        known = {"inputs": function.n, "outputs": function.m}
+        known["function_operations"] = count(function).arithmetic
+
+        def first(method: Method) -> tuple[Row, measure.MethodCall | None]:
             try:
                 self._refuse_larger(method.name, n, m)
                 found = measure.answer(effort.stoppable(method), problem, x)
-                rows[method.name] = {**known, **judge.judged(found), **_work(found, function)}
-                if rows[method.name]["status"] == "ok":
-                    calls[method.name] = found.call
-            except (Exception, SystemExit) as error:  # another package's method may fail in any way
-                if isinstance(error, MethodTimeout):
-                    self._timeouts.setdefault(method.name, []).append((n, m, str(error)))
-                rows[method.name] = {**known, **outcome(error)._asdict()}
-        return rows | _timed(rows, calls)
+            except MethodTimeout as error:
+                self._timeouts.setdefault(method.name, []).append((n, m, str(error)))
+                raise
+            row = {**judge.judged(found), **_work(found, function)}
+            return row, found.call if row["status"] == "ok" else None
+
+        rows = measure.rows_in_turns(self.methods, first)
+        return {name: {**known, **row} for name, row in rows.items()}
 
     def _refuse_larger(self, name: str, n: int, m: int) -> None:
         """Raise if the method timed out at a size that is not larger."""
@@ -113,19 +112,6 @@ def _work(found: measure.MethodAnswer, function: Function) -> Row:
     elif operations is None and found.estimate.evaluations:
         operations = found.estimate.evaluations * count(function).arithmetic
     return {"operations": operations, "prepare_seconds": min(found.prepare_samples)}
-
-
-def _timed(rows: dict[str, Row], calls: dict[str, measure.MethodCall]) -> dict[str, Row]:
-    """Return the rows with the cost of a call, sampled in turns."""
-    timed: dict[str, Row] = {}
-    costs = measure.in_turns(list(calls.values()))
-    for name, cost in zip(calls, costs, strict=True):
-        if isinstance(cost, measure.CallCost):
-            columns = cost.columns(rows[name].get("message"))
-            timed[name] = {**rows[name], **columns, "peak_bytes": cost.peak_bytes}
-        else:
-            timed[name] = rows[name] | outcome(cost)._asdict()
-    return timed
 
 
 @dataclass(frozen=True)

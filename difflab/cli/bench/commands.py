@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import typer
-from typer.core import TyperCommand
 
 from difflab.bench.registry import BENCHMARKS, MOVED, Benchmark
 from difflab.cli.bench.families import dimensions, swell
 from difflab.cli.bench.formulas import accuracy, peers, precision
 from difflab.cli.bench.problems import problems
 from difflab.cli.bench.running import Destination, QuickOption, run, writes
+from difflab.cli.documented import add
 from difflab.cli.groups import CommandGroup
-from difflab.cli.options import ExpressionCommand, TimeoutOption
+from difflab.cli.options import TimeoutOption
 from difflab.errors import InputError
 
 __all__ = ["bench", "standard_command"]
@@ -45,19 +45,19 @@ def standard_command(benchmark: Benchmark) -> Callable[..., None]:
     return untimed
 
 
-_OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] | None]] = {
-    "accuracy": (accuracy, ExpressionCommand),
-    "dimensions": (dimensions, ExpressionCommand),
-    "peers": (peers, ExpressionCommand),
-    "precision": (precision, ExpressionCommand),
-    "problems": (problems, None),
-    "swell": (swell, None),
+_OWN_COMMANDS: Mapping[str, Callable[..., int | None]] = {
+    "accuracy": accuracy,
+    "dimensions": dimensions,
+    "peers": peers,
+    "precision": precision,
+    "problems": problems,
+    "swell": swell,
 }
 """The subcommands with options of their own; those of the other benchmarks are alike."""
 
 for _row in BENCHMARKS.values():
-    _command, _class = _OWN_COMMANDS.get(_row.name) or (standard_command(_row), None)
-    bench.command(_row.name, help=_row.summary, cls=_class)(writes(_command))
+    _command = _OWN_COMMANDS.get(_row.name) or standard_command(_row)
+    add(bench, writes(_command), name=_row.name, help=_row.summary)
 
 
 def _moved(name: str) -> Callable[[], None]:

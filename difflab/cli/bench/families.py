@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from difflab.cli.bench.running import (
     Destination,
     MethodsOption,
@@ -20,30 +16,28 @@ __all__ = ["dimensions", "swell"]
 
 
 def dimensions(
-    family: Annotated[
-        str,
-        typer.Argument(
-            metavar="FAMILY",
-            help="A formula with the sizes n and m, as in 'x: [n]; W: [m, n]; W@x', or"
-            " module:function of sizes that returns a function and its example arguments.",
-        ),
-    ] = "",
-    n: Annotated[
-        str,
-        typer.Option(
-            "--n", metavar="1:4096", help="A range of sizes, doubled; or a list 1,10,100."
-        ),
-    ] = "1:64",
-    m: Annotated[
-        str | None, typer.Option("--m", metavar="1:256", help="Likewise; by default 1:16.")
-    ] = None,
+    family: str = "",
+    /,
+    n: str = "1:64",
+    m: str | None = None,
     methods: MethodsOption = None,
     quick: QuickOption = False,
     timeout: TimeoutOption = 10.0,
     *,
     to: Destination,
 ) -> None:
-    """Run the benchmark of the cost against sizes."""
+    """Run the benchmark of the cost against sizes.
+
+    Parameters
+    ----------
+    family : FAMILY
+        A formula with the sizes n and m, as in 'x: [n]; W: [m, n]; W@x', or module:function of
+        sizes that returns a function and its example arguments.
+    n : 1:4096
+        A range of sizes, doubled; or a list 1,10,100.
+    m : 1:256
+        Likewise; by default 1:16.
+    """
     from difflab.bench.dimensions import bench as module
     from difflab.cli.bench.sizes import size_family, sizes
     from difflab.methods.registry import select
@@ -59,22 +53,22 @@ def dimensions(
 
 
 def swell(
-    repeat: Annotated[
-        str | None,
-        typer.Option(metavar="'y = 4*y*(1-y)'", help="A recurrence, in place of the families."),
-    ] = None,
-    depth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="1:40", help="How often it is repeated: a range or a list; by default 1:16."
-        ),
-    ] = None,
+    repeat: str | None = None,
+    depth: str | None = None,
     quick: QuickOption = False,
     timeout: TimeoutOption = 10.0,
     *,
     to: Destination,
 ) -> None:
-    """Run the benchmark of the size of expressions against the depth."""
+    """Run the benchmark of the size of expressions against the depth.
+
+    Parameters
+    ----------
+    repeat : 'y = 4*y*(1-y)'
+        A recurrence, in place of the families.
+    depth : 1:40
+        How often it is repeated: a range or a list; by default 1:16.
+    """
     from difflab.bench import swell as module
     from difflab.bench.swell import recurrence
     from difflab.cli.bench.sizes import integers

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.cli.bench.running import (
     Destination,
@@ -36,24 +34,18 @@ _FIGURE_3 = "64*x*(1 - x)*(1 - 2*x)^2*(1 - 8*x + 8*x*x)^2"
 _FIGURE_3_AT = {"x": 0.2}
 _MOST_POINTS = 100_000_000
 
-FigureArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="EXPR",
-        help="A formula, problem:SET/NAME or module:function; by default the paper's Figure 3 at"
-        " x = 0.2.",
-    ),
-]
-
 
 def accuracy(
-    expression: FigureArgument = "",
-    at: PointOption = None,
-    quick: QuickOption = False,
-    *,
-    to: Destination,
+    expression: str = "", /, at: PointOption = None, quick: QuickOption = False, *, to: Destination
 ) -> None:
-    """Run the benchmark of the error against the step."""
+    """Run the benchmark of the error against the step.
+
+    Parameters
+    ----------
+    expression : EXPR
+        A formula, problem:SET/NAME or module:function; by default the paper's Figure 3 at x =
+        0.2.
+    """
     from difflab.bench import accuracy as module
 
     case = accuracy_case(expression, at)
@@ -62,7 +54,8 @@ def accuracy(
 
 
 def precision(
-    expression: FigureArgument = "",
+    expression: str = "",
+    /,
     at: PointOption = None,
     methods: MethodsOption = None,
     quick: QuickOption = False,
@@ -70,7 +63,14 @@ def precision(
     *,
     to: Destination,
 ) -> None:
-    """Run the benchmark of the error against the time."""
+    """Run the benchmark of the error against the time.
+
+    Parameters
+    ----------
+    expression : EXPR
+        A formula, problem:SET/NAME or module:function; by default the paper's Figure 3 at x =
+        0.2.
+    """
     from difflab.bench import precision as module
     from difflab.methods.registry import select
 
@@ -81,32 +81,30 @@ def precision(
 
 
 def peers(
-    expression: Annotated[
-        str,
-        typer.Argument(
-            metavar="EXPR",
-            help="A formula, problem or module:function; by default ln(x1)+x1*x2-sin(x2).",
-        ),
-    ] = "",
+    expression: str = "",
+    /,
     at: PointOption = None,
-    points: Annotated[
-        str | None,
-        typer.Option(metavar="N,N", help="The numbers of points in a batch; 1,1000,1000000."),
-    ] = None,
-    names: Annotated[
-        str | None,
-        typer.Option("--peers", metavar="a,b", help="Only these; by default all installed ones."),
-    ] = None,
-    execution: Annotated[
-        bool,
-        typer.Option("--execution", help="Ways of executing: eager, graph, traced, compiled."),
-    ] = False,
+    points: str | None = None,
+    names: str | None = None,
+    execution: bool = False,
     quick: QuickOption = False,
     timeout: RowTimeoutOption = 5.0,
     *,
     to: Destination,
 ) -> int:
-    """Run the benchmark of calls, compared with other packages."""
+    """Run the benchmark of calls, compared with other packages.
+
+    Parameters
+    ----------
+    expression : EXPR
+        A formula, problem or module:function; by default ln(x1)+x1*x2-sin(x2).
+    points : N,N
+        The numbers of points in a batch; 1,1000,1000000.
+    names : a,b
+        Only these; by default all installed ones.
+    execution
+        Ways of executing: eager, graph, traced, compiled.
+    """
     from difflab.bench.peers import bench
     from difflab.bench.peers import execution as ways
     from difflab.bench.peers.case import PeerCase

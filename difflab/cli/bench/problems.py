@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from difflab.cli.bench.running import (
     Destination,
     QuickOption,
@@ -19,21 +15,24 @@ __all__ = ["problems"]
 
 
 def problems(
-    sets: Annotated[
-        str | None, typer.Option("--set", metavar="a,b", help="Only these sets; by default all.")
-    ] = None,
+    sets: str | None = None,
     kinds: KindsOption = None,
     inputs: InputsOption = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(metavar="a,b", help="Only these of `difflab methods`; or peers, or all."),
-    ] = None,
+    methods: str | None = None,
     quick: QuickOption = False,
     timeout: TimeoutOption = 10.0,
     *,
     to: Destination,
 ) -> int:
-    """Run every method on problems of the library."""
+    """Run every method on problems of the library.
+
+    Parameters
+    ----------
+    sets : a,b
+        Only these sets; by default all.
+    methods : a,b
+        Only these of `difflab methods`; or peers, or all.
+    """
     from difflab.bench.problems import bench as module
 
     found = chosen_problems(sets, kinds, inputs)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -39,19 +38,11 @@ __all__ = [
 ]
 
 
-class BenchFormat(StrEnum):
-    """The format of a benchmark's result: its table, its rows, its page or its picture."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-    HTML = "html"
-    SVG = "svg"
-    PNG = "png"
-    PDF = "pdf"
+BenchFormat = Literal["table", "csv", "json", "html", "svg", "png", "pdf"]
+"""The format of a benchmark's result: its table, its rows, its page or its picture."""
 
 
-_PICTURES = (BenchFormat.SVG, BenchFormat.PNG, BenchFormat.PDF)
+_PICTURES = ("svg", "png", "pdf")
 _OutputOption = Annotated[
     str | None,
     typer.Option(
@@ -98,22 +89,22 @@ class Destination:
             The options contradict each other, or the file cannot be written.
         """
         if self.reports is not None:
-            form = self.form or BenchFormat.SVG
+            form = self.form or "svg"
             if self.output is not None:
                 raise InputError("a file and a folder are both given", hint="-o or --reports")
             if form not in _PICTURES:
                 raise InputError(f"--reports writes a picture, not {form}", hint="--format svg")
             return form, None
-        if self.output is not None and Path(self.output).is_dir():
+        if self.output is not None and (Path(self.output).is_dir() or self.output.endswith("/")):
             raise InputError(
                 f"cannot write {self.output!r}: it is a directory",
                 hint=f"-o {Path(self.output) / 'NAME.svg'}, or --reports {self.output}",
             )
         path = None if self.output is None else check_destination(self.output)
         form = report_format(self.form, path, BenchFormat)
-        if path is None and form in (BenchFormat.PNG, BenchFormat.PDF):
+        if path is None and form in ("png", "pdf"):
             raise InputError(f"a picture is written to a file, not {form}", hint=f"-o NAME.{form}")
-        if form is BenchFormat.HTML and ".html" not in pages:
+        if form == "html" and ".html" not in pages:
             raise InputError("this benchmark has no page", hint="--format svg, csv, json or table")
         return form, path
 
@@ -121,23 +112,20 @@ class Destination:
 def writes(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of its parameter `to`, a `Destination`."""
     own = {"output": _OutputOption, "reports": _ReportsOption, "form": _FormatOption}
-    parameters = [p for p in inspect.signature(command).parameters.values() if p.name != "to"]
-    parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in own
+    signature = inspect.signature(command, eval_str=True)
+    kept = [each for each in signature.parameters.values() if each.name != "to"]
+    new = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in own.items()
     ]
-    named = get_type_hints(command, include_extras=True) | own
-    del named["to"]
 
     @wraps(command)
-    def with_options(**values: Any) -> Any:
+    def with_options(*arguments: Any, **values: Any) -> Any:
         to = Destination(**{name: values.pop(name) for name in own})
-        return command(**values, to=to)
+        return command(*arguments, **values, to=to)
 
-    del with_options.__wrapped__
-    with_options.__annotations__ = named
-    with_options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [each.replace(annotation=named[each.name]) for each in parameters]
-    )
+    changed = signature.replace(parameters=[*kept, *new])
+    with_options.__signature__ = changed  # type: ignore[attr-defined]
     return with_options
 
 
@@ -174,7 +162,7 @@ def run(
     form, path = to.chosen(pages)
     partial_file, stem = partial_of(path), None if to.reports is None else to.reports / name
     table = None if stem is None else stem.with_suffix(".csv")
-    if form is BenchFormat.CSV and partial_file is not None:
+    if form == "csv" and partial_file is not None:
         table = path
     kept = table or partial_file
     stopped = f"the rows so far are kept in {kept}; run the same command again to resume"

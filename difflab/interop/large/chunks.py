@@ -118,6 +118,8 @@ def apply(
     if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
         raise InputError(f"chunk must be a positive number of points, not {chunk!r}")
     if sink is not None:
+        if Path(sink).suffix != ".zarr":  # a folder, whose name may end with a slash
+            check_destination(str(sink))
         return _written(compiled, source, Path(sink), chunk, progress)
     if not is_dask_array(source):
         raise InputError(

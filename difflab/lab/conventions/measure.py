@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.progress import Progress, silent
 from difflab.core.worker import Handlers, ReportProgress, Worker
 from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.graph.function import Function
@@ -26,13 +27,12 @@ NAMED_ONLY = {"torch-compile": "PyTorch's functions, each compiled for some seco
 """Peers that run only where they are named, and why."""
 LIMIT = 120.0
 """Seconds of one case, after which the peer's process is stopped."""
-Progress = Callable[[int, int, str], None]
 
 
 def measure(
     peers: Sequence[str] | None = None,
     chosen: Sequence[Case] | None = None,
-    progress: Progress = lambda done, total, label: None,
+    progress: Progress = silent,
 ) -> Conventions:
     """Return value, gradient and Hessian of every case in difflab and in each peer.
 

@@ -15,7 +15,7 @@ from difflab.lab.record import Comparison, MethodRow, Status
 from difflab.lab.saved import from_dict, from_json
 from difflab.lab.store import digest
 from difflab.lab.study.cases import THIS, Case
-from difflab.lab.study.domains import domain_of, rows_over
+from difflab.lab.study.domains import rows_over
 from difflab.lab.study.store import Record, Store, unpacked_json
 
 __all__ = ["STORE_IN_SITE", "Measured", "Side", "load"]
@@ -110,20 +110,9 @@ def _of_store(path: Path, version: str | None) -> Side:
 
 def _of_record(record: Record) -> Measured:
     """Return a record of a store; one without a comparison has only its status and message."""
-    case = Case(
-        record["text"],
-        {},
-        (),
-        formula=record["formula"],
-        family=record["family"],
-        size=record["size"],
-        m=record["m"],
-        order=record["order"],
-        target=record["target"],
-        domain=domain_of(record),
-    )
-    plain = record["family"] or case.domain is not None
-    label = case.label if plain else f"{case.label} at {_short(unpacked_json(record['point']))}"
+    case = Case.of_record(record, version=THIS)
+    plain = case.family or case.domain is not None
+    label = case.label if plain else f"{case.label} at {_short(case.point)}"
     if record["comparison"] is not None and case.domain is not None:
         row = rows_over(unpacked_json(record["comparison"]))[record["method"]]
     elif record["comparison"] is None:

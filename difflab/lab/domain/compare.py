@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,7 +13,8 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
-from difflab.core.progress import ProgressLine
+from difflab.core.progress import Progress
+from difflab.core.progress import shown as in_view
 from difflab.core.strict_json import strict
 from difflab.errors import InputError, MethodTimeout
 from difflab.execute import check_target
@@ -40,7 +40,7 @@ from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, gathered, row_of
 from difflab.lab.domain.search import Search
 from difflab.lab.effort import Effort
-from difflab.lab.engine import Progress, Work
+from difflab.lab.engine import Work
 from difflab.lab.options import DomainOptions, stated
 from difflab.lab.provenance import source
 from difflab.lab.store import Record, Store, digest, kept, packed_json, unpacked_json
@@ -64,7 +64,6 @@ def compare_domain(
     over: Mapping[str, Any],
     at: Mapping[str, Any] | None = None,
     *,
-    progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
     **options: Unpack[DomainOptions],
 ) -> DomainComparison:
@@ -137,12 +136,10 @@ def compare_domain(
     question = _question(function, box, points, order, [m.name for m in chosen], environment)
     if subject is not None:
         question["python"] = subject.digest
-    shown_by: AbstractContextManager[Progress]
-    shown_by = ProgressLine() if progress is None else nullcontext(progress)
     path = None if resume is None else Path(resume)
     rules = DeclaredRules(problems.graph)
     with (
-        shown_by as progress,
+        in_view(options["progress"]) as progress,
         kept(path, notify) as store,
         Referees(problems.graph, points) as referees,
     ):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from difflab.core.strict_json import strict
 from difflab.errors import printable
-from difflab.lab.store import digest
+from difflab.lab.store import Record, digest, packed_json, unpacked_json
 
 __all__ = ["THIS", "Case", "Domain"]
 
@@ -37,6 +37,13 @@ class Domain:
     points: int = 10_000
     scale: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
+
+    @classmethod
+    def of_record(cls, record: Record) -> Self | None:
+        """Return the domain of a record; None for one at a point."""
+        if record["over"] is None:
+            return None
+        return cls(points=record["points"], **unpacked_json(record["over"]))
 
     @property
     def label(self) -> str:
@@ -106,6 +113,24 @@ class Case:
             "target": self.target,
         }
         return found if self.domain is None else {**found, "domain": strict(self.domain)}
+
+    @classmethod
+    def of_record(cls, record: Record, **changed: Any) -> Self:
+        """Return the case of a record, with the methods, or other fields, that are given."""
+        known = {"methods": (), "domain": Domain.of_record(record)}
+        known["point"] = unpacked_json(record["point"])
+        own: Record = {item.name: record.get(item.name) for item in fields(cls)}
+        return cls(**{**own, **known, **changed})
+
+    def record(self) -> Record:
+        """Return the columns of a record that state the case."""
+        found = {**vars(self), "identity": self.identity, "over": None, "points": None}
+        found["point"] = packed_json(strict(self.point))
+        if self.domain is not None:
+            over = strict(self.domain)
+            found |= {"points": over.pop("points"), "over": packed_json(over)}
+        del found["methods"], found["domain"]
+        return found
 
     @property
     def identity(self) -> str:

@@ -17,8 +17,9 @@ from time import sleep
 from typing import Any
 
 from difflab.core.optional import require
+from difflab.core.progress import Progress
 from difflab.errors import InputError
-from difflab.lab.engine import POLL, Left, Progress, Work, unclaimed
+from difflab.lab.engine import POLL, Left, Work, unclaimed
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
 from difflab.lab.store import Owner

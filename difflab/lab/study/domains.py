@@ -10,17 +10,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from difflab.core.progress import silent
 from difflab.core.quantities import percent
-from difflab.core.strict_json import long_integers, strict
+from difflab.core.strict_json import long_integers
 from difflab.errors import InputError
 from difflab.lab.domain.compare import compare_domain
 from difflab.lab.domain.record import READ, DomainRow, read_rows
+from difflab.lab.options import DomainOptions, chosen
 from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.lab.study.cases import Case, Domain
 
 __all__ = [
-    "domain_json",
-    "domain_of",
     "judged_over",
     "options_over",
     "read_over",
@@ -31,19 +31,10 @@ __all__ = [
 
 def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
     """Compare methods over the domain of a case; return the schema ``difflab.domain/2``."""
-    return compare_domain(
-        case.text,
-        {name: tuple(ends) for name, ends in domain.over.items()},
-        case.point,
-        points=domain.points,
-        scale=domain.scale,
-        methods=names,
-        order=case.order,
-        timeout=case.timeout,
-        seed=domain.seed,
-        target=case.target,
-        progress=lambda done, total, label: None,  # the study shows its own
-    ).to_dict()
+    over = {name: tuple(ends) for name, ends in domain.over.items()}
+    stated = chosen(vars(case) | vars(domain), DomainOptions)
+    options: Any = {**stated, "methods": names, "progress": silent}  # the study shows its own
+    return compare_domain(case.text, over, case.point, **options).to_dict()
 
 
 def read_over(text: str) -> Mapping[str, Any]:
@@ -76,21 +67,6 @@ def options_over(domain: Domain) -> list[str]:
     if domain.scale:
         found += ["--scale", ",".join(f"{name}={kind}" for name, kind in domain.scale.items())]
     return found + ["--seed", str(domain.seed)] * (domain.seed != 0)
-
-
-def domain_json(domain: Domain) -> Any:
-    """Return a domain as JSON's types; the number of points is a column of its own."""
-    found = strict(domain)
-    del found["points"]
-    return found
-
-
-def domain_of(record: Mapping[str, Any]) -> Domain | None:
-    """Return the domain of a record; None for one at a point."""
-    if record["over"] is None:
-        return None
-    found = json.loads(record["over"])
-    return Domain(found["over"], record["points"], found["scale"], found["seed"])
 
 
 def single_over(document: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from difflab.core.strict_json import strict
+from difflab.core.progress import silent
 from difflab.lab.compare import compare
 from difflab.lab.environment import now
 from difflab.lab.measure import FIRST_CALL
+from difflab.lab.options import CompareOptions, chosen
 from difflab.lab.outcomes import Outcome, outcome
 from difflab.lab.provenance import MACHINE, source
 from difflab.lab.record import STORED, Comparison, MethodRow, Status
 from difflab.lab.store import digest
 from difflab.lab.study.cases import Case
-from difflab.lab.study.domains import domain_json, judged_over, rows_over, single_over
+from difflab.lab.study.domains import judged_over, rows_over, single_over
 from difflab.lab.study.store import Record, packed_json
 from difflab.lab.study.timing import Times
 from difflab.lab.sweep import Cell
@@ -72,18 +73,9 @@ def judged(case: Case, names: Sequence[str]) -> Judged:
     try:
         if case.domain is not None:
             return Judged(None, domain=judged_over(case, case.domain, names))
-        return Judged(
-            compare(
-                case.text,
-                case.point,
-                methods=names,
-                timing=False,
-                often=case.repeats > 0,
-                order=case.order,
-                timeout=case.timeout,
-                target=case.target,
-            )
-        )
+        stated = chosen(vars(case), CompareOptions)
+        options: Any = {**stated, "methods": names, "timing": False, "progress": silent}
+        return Judged(compare(case.text, case.point, often=case.repeats > 0, **options))
     except Exception as error:  # packages and problems of others may raise anything
         return Judged(None, outcome(error))
 
@@ -106,24 +98,7 @@ def records(
     """Return the records of the methods `wanted`, a mapping of names to keys."""
     rows = {} if found.comparison is None else {row.name: row for row in found.comparison.methods}
     rows |= {} if found.domain is None else rows_over(found.domain)
-    shared = {
-        "identity": case.identity,
-        "study": study,
-        "formula": case.formula,
-        "text": case.text,
-        "family": case.family,
-        "size": case.size,
-        "point": packed_json(strict(case.point)),
-        "order": case.order,
-        "target": case.target,
-        "version": case.version,
-        "timeout": case.timeout,
-        "repeats": case.repeats,
-        "date": now(),
-        "m": case.m,
-        "over": None if case.domain is None else packed_json(domain_json(case.domain)),
-        "points": None if case.domain is None else case.domain.points,
-    }
+    shared = {**case.record(), "study": study, "date": now()}
     made = []
     for name, key in wanted.items():
         row = rows.get(name)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from difflab.core.progress import Progress
 from difflab.lab import engine
-from difflab.lab.engine import Progress, Work
+from difflab.lab.engine import Work
 from difflab.lab.study.cases import THIS, Case
 from difflab.lab.study.judging import Judged, Source, judged, keys, records, sources, to_time
 from difflab.lab.study.store import Record, Store

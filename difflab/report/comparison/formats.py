@@ -6,51 +6,27 @@ A comparison is a record or its dictionary. All text is escaped; pages need no n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from html import escape
-from typing import Any, Unpack
+from typing import Any
 
 from difflab.core.quantities import seconds
 from difflab.core.wording import counted
-from difflab.report import html, summary
+from difflab.report import html
 from difflab.report.comparison.csv import csv
-from difflab.report.comparison.view import ComparisonView, view
+from difflab.report.comparison.plots import inline_svg
+from difflab.report.comparison.view import ComparisonView
+from difflab.report.comparison.view import view as content
 from difflab.report.style import shorten
-from difflab.report.terminal import Screen
 
-__all__ = ["csv", "fragment", "index", "latex", "markdown", "page", "table"]
-
-_PICTURE = "accuracy against cost"
+__all__ = ["csv", "index", "view"]
 
 
-def table(comparison: Any, **screen: Unpack[Screen]) -> str:
-    """Return a comparison as a table that fits the terminal, as `difflab.report.terminal.draw`."""
-    return summary.table(view(comparison), **screen)
-
-
-def markdown(comparison: Any) -> str:
-    """Return a comparison as Markdown."""
-    return summary.markdown(view(comparison))
-
-
-def latex(comparison: Any) -> str:
-    """Return a comparison as LaTeX."""
-    return summary.latex(view(comparison))
-
-
-def page(comparison: Any) -> str:
-    """Return a comparison as a whole HTML page."""
-    from difflab.report.comparison.plots import inline_svg
-
-    shown = view(comparison)
-    title = f"{shown.derivative_name} of {shown.expression}"
-    return html.document(title, summary.html_page(shown, inline_svg(comparison), _PICTURE))
-
-
-def fragment(comparison: Any) -> str:
-    """Return a comparison as a part of another page, such as a notebook."""
-    from difflab.report.comparison.plots import inline_svg
-
-    return html.fragment(summary.html_page(view(comparison), inline_svg(comparison), _PICTURE))
+def view(comparison: Any) -> ComparisonView:
+    """Return the content of the reports about a comparison, with the picture of its page."""
+    picture, caption = partial(inline_svg, comparison), "accuracy against cost"
+    return replace(content(comparison), picture=picture, caption=caption)
 
 
 def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> str:
@@ -74,7 +50,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
             f"<details{'' if shown.agreed else ' open class=wrong'}>",
             f"<summary><code>{escape(shorten(shown.expression, 90))}</code> "
             f'<span class="note">{escape(_in_short(shown))} · {escape(name)}</span></summary>',
-            *summary.html_lines(shown),
+            *shown.html_lines(),
             "</details>",
         ]
     if faults:

@@ -151,6 +151,9 @@ def compare(
     resume : str or path, optional
         With `over`, a file that keeps finished blocks of points until the comparison is done:
         an interrupted one goes on from it.
+    progress : callable, optional
+        Called as ``progress(done, total, label)`` before each step, instead of the progress on
+        standard error, which a comparison of more than two seconds shows.
     verify : bool
         Whether Python code is run once at the point, and at the points of a domain as long as
         the time limit allows, and its values compared with those of its graph.

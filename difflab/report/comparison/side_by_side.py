@@ -17,7 +17,6 @@ from difflab.report.comparison import csv as spreadsheets
 from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.passes import SHOWN_REWRITES, position, remarks, rewrites_text
 from difflab.report.style import clean
-from difflab.report.summary import html_lines
 from difflab.report.terminal import Part, Screen, draw
 from difflab.stabilisation.proof import Stabilised
 
@@ -114,7 +113,7 @@ def _body(both: SideBySide) -> list[str]:
     parts += [html.labelled(_facts(plain, stable)), html.table(_methods(plain, stable))]
     parts.append("<h2>Rewrites</h2>")
     parts += [f'<p class="note">{line}</p>' for line in _rewrites(both.rewriting)]
-    parts += ["<h2>Plain</h2>", *html_lines(plain), "<h2>Stabilised</h2>", *html_lines(stable)]
+    parts += ["<h2>Plain</h2>", *plain.html_lines(), "<h2>Stabilised</h2>", *stable.html_lines()]
     return [*parts, "</main>"]
 
 

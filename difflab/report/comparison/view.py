@@ -75,15 +75,17 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     facts.append(("referee", referee))
     if "dtype" in comparison.environment:
         facts.append(("dtype", clean(str(comparison.environment["dtype"]))))
+    expression = shorten(clean(comparison.expression.text), SHOWN_EXPRESSION)
     return ComparisonView(
         heading=f"{name.capitalize()} of",
-        expression=shorten(clean(comparison.expression.text), SHOWN_EXPRESSION),
+        expression=expression,
         facts=facts,
         sections=[Section(_table(rows))],
         notes=_notes(rows),
         sentence=clean(recommend(comparison)),
         environment=_environment(comparison.environment),
         agreed=all(row.outcome != "disagree" for row in rows),
+        title=f"{name} of {expression}",
         point=point,
         value=value,
         derivative_name=name,

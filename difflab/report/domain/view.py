@@ -22,9 +22,10 @@ _ALWAYS = ("agree", "disagree")
 
 def view(result: DomainComparison) -> Summary:
     """Return the view of a comparison over a domain."""
+    expression = shorten(clean(result.expression.text), SHOWN_EXPRESSION)
     return Summary(
         heading="Over a domain",
-        expression=shorten(clean(result.expression.text), SHOWN_EXPRESSION),
+        expression=expression,
         facts=_facts(result),
         sections=[Section(methods_table(result.methods))],
         notes=[note for row in result.methods for note in notes(row)],
@@ -35,6 +36,7 @@ def view(result: DomainComparison) -> Summary:
             if value not in (None, "")
         ],
         agreed=result.agreed,
+        title=f"{expression} over a domain",
     )
 
 

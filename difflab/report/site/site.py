@@ -17,8 +17,7 @@ from difflab.lab.diff.sides import STORE_IN_SITE
 from difflab.lab.kinds import RecordColumn
 from difflab.lab.record import STORED, Comparison
 from difflab.lab.saved import from_dict
-from difflab.lab.study.cases import Case
-from difflab.lab.study.domains import domain_of
+from difflab.lab.study.cases import Case, Domain
 from difflab.lab.study.store import Record, unpacked_json
 from difflab.lab.study.versions import command
 from difflab.report import html
@@ -28,7 +27,6 @@ from difflab.report.site.domain import domain_summary
 from difflab.report.site.pictures import times, verdicts
 from difflab.report.site.sorting import SCRIPT
 from difflab.report.style import clean, shorten
-from difflab.report.summary import html_lines
 
 __all__ = ["site"]
 
@@ -122,7 +120,7 @@ def _class(name: str) -> str:
 
 
 def _line(record: Record, page: str, columns: Sequence[str]) -> str:
-    domain, link = domain_of(record), f"{page}#{record['key']}"
+    domain, link = Domain.of_record(record), f"{page}#{record['key']}"
     point = clean(
         point_text(unpacked_json(record["point"]))
         if domain is None
@@ -185,7 +183,7 @@ def _pictures(records: Sequence[Record]) -> Iterator[str]:
 def _page(records: Sequence[Record]) -> str:
     """Return the page of the records of one comparison."""
     body = ['<main><p><a href="../index.html">All records</a></p>']
-    over = domain_of(records[0])
+    over = Domain.of_record(records[0])
     documents = [unpacked_json(r["comparison"]) for r in records if r["comparison"]]
     saved = [from_dict(document) for document in documents if over is None]
     if over is not None:
@@ -194,7 +192,7 @@ def _page(records: Sequence[Record]) -> str:
         methods = tuple(row for comparison in saved for row in comparison.methods)
         shown = view(replace(saved[0], methods=methods))
         body.append(f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>")
-        body += html_lines(shown)
+        body += shown.html_lines()
     else:
         body += [f"<pre>{escape(clean(records[0]['text']))}</pre>"]
     body.append("<h2>Repeat</h2>")
@@ -206,17 +204,7 @@ def _page(records: Sequence[Record]) -> str:
 
 def _command(records: Sequence[Record]) -> str:
     """Return the command that repeats a comparison."""
-    first = records[0]
-    case = Case(
-        first["text"],
-        unpacked_json(first["point"]),
-        (),
-        order=first["order"],
-        target=first["target"],
-        timeout=first["timeout"],
-        repeats=first["repeats"],
-        domain=domain_of(first),
-    )
+    case = Case.of_record(records[0])
     return shlex.join(["difflab", *command(case, [record["method"] for record in records])])
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.reverse import pull_back
@@ -261,68 +262,69 @@ def _slot(name: str) -> str:
     return f"\ue000{name}\ue001"
 
 
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+def _kept(rule: Rule) -> Rule:
+    """Return a method of `Rules` that computes each formula once."""
+
+    @wraps(rule)
+    def kept(self: Rules, *key: Any) -> Any:
+        name = rule.__name__, *key
+        if name not in self.known:
+            self.known[name] = rule(self, *key)
+        return self.known[name]
+
+    return cast(Rule, kept)
+
+
 class Rules:
     """Cache of the formulas of operations and of their derivatives."""
 
     def __init__(self, on: ArrayInterpreter) -> None:
         self._on = on
-        self._results: dict[IsolatedOperation, OperationFormula] = {}
-        self._tangents: dict[
-            tuple[IsolatedOperation, tuple[bool, ...]], OperationFormula | None
-        ] = {}
-        self._cotangents: dict[tuple[IsolatedOperation, int], OperationFormula | None] = {}
-        self._conditions: dict[tuple[IsolatedOperation, int], OperationFormula | None] = {}
+        self.known: dict[tuple[Any, ...], OperationFormula | None] = {}
 
+    @_kept
     def result(self, operation: IsolatedOperation) -> OperationFormula:
         """Return the formula of the result y in terms of the arguments."""
-        if operation not in self._results:
-            alone = _alone(operation)
-            known = _truths(operation)
-            self._results[operation] = OperationFormula(
-                alone.graph, alone.outputs[0], known, self._on
-            )
-        return self._results[operation]
+        alone = _alone(operation)
+        return OperationFormula(alone.graph, alone.outputs[0], _truths(operation), self._on)
 
+    @_kept
     def tangent(
         self, operation: IsolatedOperation, moving: tuple[bool, ...]
     ) -> OperationFormula | None:
         """Return the formula of ẏ; `moving` says which arguments have a tangent."""
-        key = (operation, moving)
-        if key not in self._tangents:
-            sweep = Sweep(_alone(operation))
-            seeds = {}
-            for position, node in _inputs(operation, sweep.function).items():
-                if moving[position]:
-                    shape = sweep.builder.shape(node)
-                    seeds[node] = sweep.node(sweep.builder.input(f"d{position}", shape))
-            (output,) = sweep.function.outputs
-            found = push_forward(sweep, seeds, [output]).get(output)
-            self._tangents[key] = self._formula(operation, sweep, found)
-        return self._tangents[key]
+        sweep = Sweep(_alone(operation))
+        seeds = {
+            node: sweep.node(sweep.builder.input(f"d{position}", sweep.builder.shape(node)))
+            for position, node in _inputs(operation, sweep.function).items()
+            if moving[position]
+        }
+        (output,) = sweep.function.outputs
+        return self._formula(operation, sweep, push_forward(sweep, seeds, [output]).get(output))
 
+    @_kept
     def cotangent(self, operation: IsolatedOperation, position: int) -> OperationFormula | None:
         """Return the contribution of ȳ to the cotangent of an argument, or None if it is zero."""
-        key = (operation, position)
-        if key not in self._cotangents:
-            sweep = Sweep(_alone(operation))
-            source = _inputs(operation, sweep.function)[position]
-            output = sweep.function.outputs[0]
-            seed = sweep.node(sweep.builder.input(T, sweep.builder.shape(output)))
-            found = pull_back(sweep, {output: seed}, [source]).get(source)
-            self._cotangents[key] = self._formula(operation, sweep, found)
-        return self._cotangents[key]
+        sweep = Sweep(_alone(operation))
+        source = _inputs(operation, sweep.function)[position]
+        output = sweep.function.outputs[0]
+        seed = sweep.node(sweep.builder.input(T, sweep.builder.shape(output)))
+        found = pull_back(sweep, {output: seed}, [source]).get(source)
+        return self._formula(operation, sweep, found)
 
+    @_kept
     def condition(self, operation: IsolatedOperation, position: int) -> OperationFormula | None:
         """Return the condition under which an operation selects the argument, or None."""
-        key = (operation, position)
-        if key not in self._conditions:
-            rule = operation.primitive.rule
-            selects = rule.conditions[position] if isinstance(rule, Select) else None
-            sweep = Sweep(_alone(operation))
-            nodes = [sweep.node(arg) for arg in sweep.graph.arguments(sweep.function.outputs[0])]
-            found = None if selects is None else selects(*nodes)
-            self._conditions[key] = self._formula(operation, sweep, found)
-        return self._conditions[key]
+        rule = operation.primitive.rule
+        selects = rule.conditions[position] if isinstance(rule, Select) else None
+        if selects is None:
+            return None
+        sweep = Sweep(_alone(operation))
+        nodes = [sweep.node(arg) for arg in sweep.graph.arguments(sweep.function.outputs[0])]
+        return self._formula(operation, sweep, selects(*nodes))
 
     @staticmethod
     def moves_data(operation: IsolatedOperation) -> bool:

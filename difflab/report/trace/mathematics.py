@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 
 from difflab.core.table import Table
 from difflab.errors import DifflabError
@@ -169,22 +170,33 @@ def _results(section: Section) -> Iterator[list[tuple[str, str]]]:
         ]
 
 
+def _blocks(shown: Summary) -> Iterator[Block]:
+    """Return the tables of a trace with their titles, formulas as mathematics, and the remarks."""
+    yield Block(rows=list(_facts(shown)))
+    for section in shown.sections:
+        table = section.table
+        rights = tuple(column.right for column in table.columns)
+        headings = [(heading, "") for heading in table.headings]
+        yield Block(section.title, [headings, *_cells(table)], rights, headed=True)
+        if section.results:
+            yield Block(rows=list(_results(section)))
+    yield from map(Block, shown.remarks)
+
+
 def as_latex(shown: Summary) -> str:
     """Return the content of a trace as LaTeX, a tabular for each of its tables."""
-    parts = [_tabular("ll", _facts(shown))]
-    for section in shown.sections:
-        columns = "".join("r" if column.right else "l" for column in section.table.columns)
-        heading = rf"  {' & '.join(section.table.headings)} \\"
-        parts += [_sentence(section.title), _tabular(columns, _cells(section.table), heading)]
-        parts += [_tabular("ll", _results(section))] * bool(section.results)
-    parts += map(tex.literal, shown.remarks)
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for block in _blocks(shown) for part in _written(block)) + "\n"
 
 
-def _tabular(columns: str, rows: Iterable[list[tuple[str, str]]], heading: str = "") -> str:
-    lines = [heading, r"  \hline"] if heading else []
-    lines += [rf"  {' & '.join(_inline(*cell) for cell in row)} \\" for row in rows]
-    return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *lines, r"\end{tabular}"])
+def _written(block: Block) -> Iterator[str]:
+    """Return the title and the tabular of a block."""
+    if block.title:
+        yield _sentence(block.title)
+    if block.rows:
+        rows = [rf"  {' & '.join(_inline(*cell) for cell in row)} \\" for row in block.rows]
+        rows[1:1] = [r"  \hline"] * block.headed
+        columns = "".join("r" if right else "l" for right in block.rights or (False, False))
+        yield "\n".join([rf"\begin{{tabular}}{{{columns}}}", *rows, r"\end{tabular}"])
 
 
 def _inline(text: str, mathematics: str) -> str:
@@ -202,20 +214,18 @@ def _sentence(text: str) -> str:
 
 def as_pdf(shown: Summary) -> bytes:
     """Return the content of a trace on pages of a PDF."""
-    blocks = [Block(rows=list(_facts(shown)))]
-    for section in shown.sections:
-        table = section.table
-        rights = tuple(column.right for column in table.columns)
-        headings = [(heading, "") for heading in table.headings]
-        # Figures need no mathematics, which takes matplotlib long.
-        lines = (
-            [
-                (text, "" if right else shown)
-                for (text, shown), right in zip(line, rights, strict=True)
-            ]
-            for line in _cells(table)
-        )
-        blocks.append(Block(section.title, [headings, *lines], rights, headed=True))
-        blocks += [Block(rows=list(_results(section)))] * bool(section.results)
-    blocks += [Block(remark) for remark in shown.remarks]
-    return pages(f"{shown.heading} f", blocks)
+    return pages(f"{shown.heading} f", map(_without_figures, _blocks(shown)))
+
+
+def _without_figures(block: Block) -> Block:
+    """Return a block without mathematics in its figures, which takes matplotlib long."""
+    if not block.rights:
+        return block
+    rows = [
+        [
+            (text, "" if right else shown)
+            for (text, shown), right in zip(row, block.rights, strict=True)
+        ]
+        for row in block.rows
+    ]
+    return replace(block, rows=rows)

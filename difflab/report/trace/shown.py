@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from difflab.diagnose.point_check import checked_point
 from difflab.graph.function import Function
-from difflab.report.terminal import WIDTH
+from difflab.report.displayed import Displayed
 from difflab.report.trace import text
 from difflab.report.trace.steps import EvaluationTrace
 from difflab.report.trace.trace import ModeName
@@ -18,30 +18,21 @@ __all__ = ["ShownTrace", "trace"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShownTrace(EvaluationTrace):
+class ShownTrace(Displayed, EvaluationTrace):
     """A `difflab.report.trace.steps.EvaluationTrace` with a display.
 
     Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
     """
 
-    def table(self, *, width: int = WIDTH) -> str:
-        """Return the table that ``difflab trace`` prints; from 120 columns on with values."""
-        return text.as_table(self, width=width)
+    _reports: ClassVar[Any] = text
 
     def markdown(self) -> str:
         """Return the tables in Markdown."""
-        return text.as_markdown(self)
+        return text.view(self).markdown()
 
     def html(self) -> str:
         """Return a whole page, which needs no network."""
-        return text.as_html(self)
-
-    def __repr__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that notebooks display."""
-        return text.as_fragment(self)
+        return text.view(self).page()
 
 
 def trace(
@@ -105,4 +96,4 @@ def trace(
     """
     point = checked_point(function, None) if at is None else at
     steps = traced(function, point, mode=mode, seed=seed, open=open)
-    return ShownTrace(**{item.name: getattr(steps, item.name) for item in fields(steps)})
+    return ShownTrace.of(steps)

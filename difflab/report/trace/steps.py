@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from difflab.core.strict_json import strict
+from difflab.core.strict_json import dumps, strict
 from difflab.drawing.order import BAR, DOT, short, subscript
 from difflab.graph.calls import call_name
 from difflab.graph.described import taken
@@ -75,12 +75,12 @@ class Adjoint:
 
     name: str
     shown: str
+    accumulates: bool
     partial: str
     formula: str
     numbers: str
     contribution: Any
     value: Any
-    accumulates: bool = False
     mask: Any = None
     call: str = ""
 
@@ -161,23 +161,27 @@ class EvaluationTrace:
             "expression": self.expression,
             "point": _mapping(self.point),
             "outputs": _mapping(self.outputs),
-            "primal": _steps(self.primal),
+            "primal": _rows(self.primal),
         }
         if self.tangents is not None:
             record["forward"] = {
                 "seed": self.seed,
-                "tangents": _steps(self.tangents),
+                "tangents": _rows(self.tangents),
                 "derivative": _mapping(self.directional),
             }
         if self.adjoints is not None:
             record["reverse"] = {
                 "output": self.output,
-                "adjoints": _adjoints(self.adjoints),
+                "adjoints": _rows(self.adjoints),
                 "gradient": _mapping(self.gradient),
             }
         if self.notes:
             record["notes"] = list(self.notes)
         return record
+
+    def to_json(self) -> str:
+        """Return `to_dict` as strict JSON text."""
+        return dumps(self.to_dict())
 
 
 def plain(value: Any) -> Any:
@@ -190,32 +194,16 @@ def _mapping(pairs: tuple[NamedValue, ...]) -> dict[str, Any]:
     return {name: strict(value) for name, value in pairs}
 
 
-def _steps(rows: TraceRows[TraceStep]) -> list[dict[str, Any]]:
+def _rows(rows: TraceRows[Any]) -> list[dict[str, Any]]:
+    """Return rows as JSON, without how the name is shown, and without an empty call."""
     return [
         {
-            **{name: getattr(row, name) for name in ("name", "formula", "numbers")},
-            "value": strict(row.value),
-            **_called(row),
+            name: cell
+            for name, cell in strict(row).items()
+            if name != "shown" and (name != "call" or cell)
         }
         for row in rows
     ]
-
-
-def _adjoints(rows: TraceRows[Adjoint]) -> list[dict[str, Any]]:
-    names = ("name", "accumulates", "partial", "formula", "numbers")
-    return [
-        {
-            **{name: getattr(row, name) for name in names},
-            **{name: strict(getattr(row, name)) for name in ("contribution", "value", "mask")},
-            **_called(row),
-        }
-        for row in rows
-    ]
-
-
-def _called(row: TraceStep | Adjoint) -> dict[str, str]:
-    """Return the call of a row, if there is one."""
-    return {"call": row.call} if row.call else {}
 
 
 DIGITS = 4
@@ -298,7 +286,7 @@ class RowTexts:
     def seeded(self, node: int, text: str, value: Any) -> Adjoint:
         """Return the adjoint that the reverse sweep starts from."""
         name, shown = self.names[node] + "_bar", self.shown(node, BAR)
-        return Adjoint(name, shown, text, text, "", plain(value), plain(value))
+        return Adjoint(name, shown, False, text, text, "", plain(value), plain(value))
 
     def received(
         self, node: int, place: int, formula: OperationFormula, bar: Any, part: Any, mask: Any,
@@ -312,18 +300,9 @@ class RowTexts:
         product = f"{names['t']} {self._slope(node, arg)}"
         if args.count(arg) > 1:
             product += f" (argument {place + 1})"
-        return Adjoint(
-            name=self.names[arg] + "_bar",
-            shown=self.shown(arg, BAR),
-            partial=product,
-            formula=_as_product(formula.text(names), names["t"]),
-            numbers=_as_product(formula.text(numbers), numbers["t"]),
-            contribution=plain(part),
-            value=plain(total),
-            accumulates=accumulates,
-            mask=None if mask is None else plain(mask),
-            call=self._call(node),
-        )
+        named, counted = (_as_product(formula.text(each), each["t"]) for each in (names, numbers))
+        texts = (product, named, counted)
+        return self._adjoint(arg, texts, (part, total, mask), accumulates, self._call(node))
 
     def returned(self, line: Line, node: int) -> TraceStep:
         """Return the step of a result of a call."""
@@ -343,18 +322,22 @@ class RowTexts:
     ) -> Adjoint:  # fmt: skip
         """Return all that the operations of a call contribute to an argument."""
         product = sum_text([f"{self.shown(n, BAR)} {self._slope(n, arg)}" for n in results])
-        return Adjoint(
-            name=self.names[arg] + "_bar",
-            shown=self.shown(arg, BAR),
-            partial=product,
-            formula=product,
-            numbers="",
-            contribution=plain(part),
-            value=plain(total),
-            accumulates=accumulates,
-            mask=None if mask is None else plain(mask),
-            call=line.call,
+        return self._adjoint(
+            arg, (product, product, ""), (part, total, mask), accumulates, line.call
         )
+
+    def _adjoint(
+        self,
+        arg: int,
+        texts: tuple[str, str, str],
+        values: tuple[Any, ...],
+        accumulates: bool,
+        call: str,
+    ) -> Adjoint:
+        """Return a contribution to a node: its texts, and its value, the sum and the mask."""
+        part, total, mask = (None if value is None else plain(value) for value in values)
+        name, shown = self.names[arg] + "_bar", self.shown(arg, BAR)
+        return Adjoint(name, shown, accumulates, *texts, part, total, mask, call)
 
     def _slope(self, node: int, arg: int) -> str:
         return f"∂{self.shown(node)}/∂{self.shown(arg)}"

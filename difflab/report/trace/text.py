@@ -5,33 +5,21 @@ The user's text is escaped in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
 
 import numpy as np
 
 from difflab.core.quantities import exact
-from difflab.core.strict_json import dumps
 from difflab.core.table import Column, Table
 from difflab.drawing.order import short
-from difflab.report import html, summary
 from difflab.report.style import clean, shorten
 from difflab.report.summary import Section, Summary
 from difflab.report.terminal import WIDTH, Screen
 from difflab.report.trace import mathematics
 from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep
 
-__all__ = [
-    "FORMATS",
-    "as_fragment",
-    "as_html",
-    "as_json",
-    "as_latex",
-    "as_markdown",
-    "as_pdf",
-    "as_table",
-]
+__all__ = ["latex", "pdf", "table", "view"]
 
 EXPRESSION = 300
 LISTED = 12
@@ -144,7 +132,7 @@ def _taken(mask: Any) -> str:
     return f"  (taken: {count:,} of {size:,})"
 
 
-def _view(trace: EvaluationTrace, *, numbers: bool) -> Summary:
+def view(trace: EvaluationTrace, *, numbers: bool = True) -> Summary:
     """Return the content; with `numbers`, formulas are repeated with values inserted."""
     point = [f"{clean(name)} = {_value(value)}" for name, value in trace.point]
     if len(point) > LISTED:
@@ -153,68 +141,27 @@ def _view(trace: EvaluationTrace, *, numbers: bool) -> Summary:
     sections = [_primal(trace, numbers) if forward is None else _forward(trace, forward, numbers)]
     if trace.adjoints is not None:
         sections.append(_reverse(trace, trace.adjoints, numbers))
+    expression = shorten(clean(trace.expression), EXPRESSION)
     return Summary(
         heading="Evaluation trace of",
-        expression=shorten(clean(trace.expression), EXPRESSION),
+        title=f"trace of {expression}",
+        expression=expression,
         facts=[("at", ", ".join(point))],
         sections=sections,
         notes=[("", clean(note)) for note in trace.notes],
     )
 
 
-def as_table(trace: EvaluationTrace, **screen: Unpack[Screen]) -> str:
-    """Return a trace as tables for the terminal, at most `width` columns wide.
-
-    From 120 columns on, formulas are repeated with values inserted.
-
-    Parameters
-    ----------
-    trace : EvaluationTrace
-    screen
-        As for `difflab.report.terminal.draw`.
-    """
-    numbers = screen.get("width", WIDTH) >= 120
-    return summary.table(_view(trace, numbers=numbers), **screen)
+def table(trace: EvaluationTrace, **screen: Unpack[Screen]) -> str:
+    """Return a trace as tables that fit the terminal; values in formulas need 120 columns."""
+    return view(trace, numbers=screen.get("width", WIDTH) >= 120).table(**screen)
 
 
-def as_markdown(trace: EvaluationTrace) -> str:
-    """Return a trace as Markdown tables."""
-    return summary.markdown(_view(trace, numbers=True))
+def latex(trace: EvaluationTrace) -> str:
+    """Return a trace as LaTeX, its formulas as mathematics."""
+    return mathematics.as_latex(view(trace, numbers=False))
 
 
-def as_latex(trace: EvaluationTrace) -> str:
-    """Return a trace as LaTeX, a tabular for each of its tables, with formulas as mathematics."""
-    return mathematics.as_latex(_view(trace, numbers=False))
-
-
-def as_pdf(trace: EvaluationTrace) -> bytes:
-    """Return the tables of a trace on pages of a PDF, with formulas as mathematics."""
-    return mathematics.as_pdf(_view(trace, numbers=False))
-
-
-def as_html(trace: EvaluationTrace) -> str:
-    """Return a trace as a page that needs no network."""
-    shown = _view(trace, numbers=True)
-    return html.document(f"trace of {shown.expression}", summary.html_page(shown))
-
-
-def as_fragment(trace: EvaluationTrace) -> str:
-    """Return a trace as a part of another page, such as a notebook."""
-    return html.fragment(summary.html_page(_view(trace, numbers=True)))
-
-
-def as_json(trace: EvaluationTrace) -> str:
-    """Return the whole trace as strict JSON, schema ``difflab.trace/1``."""
-    return dumps(trace.to_dict()) + "\n"
-
-
-FORMATS: Mapping[str, Callable[[EvaluationTrace], str | bytes]] = MappingProxyType(
-    {
-        "table": as_table,
-        "md": as_markdown,
-        "latex": as_latex,
-        "html": as_html,
-        "pdf": as_pdf,
-        "json": as_json,
-    }
-)
+def pdf(trace: EvaluationTrace) -> bytes:
+    """Return a trace as the pages of a PDF, its formulas as mathematics."""
+    return mathematics.as_pdf(view(trace, numbers=False))

@@ -2,65 +2,35 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import wraps
-from time import monotonic
 from typing import Any
 
-from difflab.core.terminal_line import TerminalLine
+from difflab.core.progress import ProgressLine
 
 __all__ = ["evaluations_shown"]
-
-PATIENCE = 2.0
-"""Seconds before anything is shown; shorter checks show nothing."""
-PAUSE = 0.2
-"""Seconds between two updates."""
 
 Callee = Callable[..., Any]
 
 
 @contextmanager
-def evaluations_shown(f: Callee, components: int) -> Iterator[Callee]:
-    """Give `f` back, with its evaluations counted on a line of the terminal.
+def evaluations_shown(f: Callee, components: int, name: str = "check_gradient") -> Iterator[Callee]:
+    """Give a function that counts its calls, which a terminal or a notebook shows.
 
-    Where standard error is no terminal, it is `f` itself.
-
-    Parameters
-    ----------
-    f : callable
-        The function that is evaluated.
-    components : int
-        How many components it has.
+    Elsewhere `f` itself is given, so that nothing is added to a check.
     """
-    line = TerminalLine(sys.stderr, _to_standard_error)
-    if not line.live:
-        yield f
-        return
-    start, count = monotonic(), 0
-    due = start + PATIENCE
+    with ProgressLine() as progress:
+        if not progress.live:
+            yield f
+            return
+        count = 0
 
-    @wraps(f, updated=())
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        nonlocal count, due
-        count += 1
-        now = monotonic()
-        if now >= due:
-            due = now + PAUSE
-            line.show(
-                f"check_gradient: {components:,} components, {count:,} evaluations,"
-                f" {now - start:.0f} s"
-            )
-        return f(*args, **kwargs)
+        @wraps(f, updated=())
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            nonlocal count
+            count += 1
+            progress.count(f"{name}: {components:,} components, {count:,} evaluations")
+            return f(*args, **kwargs)
 
-    try:
         yield counted
-    finally:
-        line.clear()
-
-
-def _to_standard_error(text: str) -> None:
-    with suppress(OSError, ValueError):  # the terminal is gone; the check goes on
-        sys.stderr.write(text)
-        sys.stderr.flush()

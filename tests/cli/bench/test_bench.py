@@ -177,6 +177,7 @@ def test_rows_in_csv_are_gone_on_from(difflab, tmp_path, one_method):
     ("options", "message"),
     [
         (["-o", "."], "it is a directory"),
+        (["-o", "new/"], "--reports new/"),
         (["-o", "."], "--reports ."),
         (["-o", "a.xyz"], "cannot tell the format"),
         (["-o", "a.svg", "--reports", "b"], "a file and a folder are both given"),

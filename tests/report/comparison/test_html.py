@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from difflab.report.comparison.formats import fragment, index, page
+from difflab.report.comparison.formats import index, view
 
 VOID = {"meta", "img", "br", "path", "use", "rect"}
 
@@ -43,7 +43,7 @@ def read(text):
 
 @pytest.mark.parametrize("which", ["seed", "hostile"])
 def test_the_page_is_whole_and_self_contained(which, request):
-    reader = read(page(request.getfixturevalue(which)))
+    reader = read(view(request.getfixturevalue(which)).page())
     assert "svg" in reader.tags
     assert not {"script", "img", "link", "iframe", "i", "b"} & set(reader.tags)
     for _tag, name, value in reader.attributes:
@@ -53,14 +53,14 @@ def test_the_page_is_whole_and_self_contained(which, request):
 
 
 def test_user_text_is_shown_as_it_is(hostile):
-    shown = "".join(read(page(hostile)).text)
+    shown = "".join(read(view(hostile).page()).text)
     assert "<script>alert(1)</script>" in shown
     assert "\\x1b[31mred\\x07\\x9b2J" in shown
-    assert "\x1b" not in page(hostile)
+    assert "\x1b" not in view(hostile).page()
 
 
 def test_the_picture_takes_the_ink_of_the_page(seed):
-    text = page(seed)
+    text = view(seed).page()
     assert "currentColor" in text
     assert "prefers-color-scheme: dark" in text
 
@@ -78,7 +78,7 @@ def test_the_index_shows_what_is_wrong_first_and_what_was_left_out(seed, hostile
 
 
 def test_a_fragment_leaves_the_page_around_it_alone(seed):
-    text = fragment(seed)
+    text = view(seed).fragment()
     reader = read(text)
     assert not {"html", "head", "body", "meta", "title"} & set(reader.tags)
     style = text[text.index("<style>") + 7 : text.index("</style>")].strip()

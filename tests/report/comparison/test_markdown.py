@@ -2,11 +2,11 @@
 
 import re
 
-from difflab.report.comparison.formats import markdown
+from difflab.report.comparison.formats import view
 
 
 def test_the_table_has_a_row_per_method(seed):
-    lines = markdown(seed).splitlines()
+    lines = view(seed).markdown().splitlines()
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 2 + 7
     assert len({line.count("|") for line in table}) == 1
@@ -14,7 +14,7 @@ def test_the_table_has_a_row_per_method(seed):
 
 
 def test_hostile_text_stays_text(hostile):
-    text = markdown(hostile)
+    text = view(hostile).markdown()
     outside = re.sub(r"```.*?```", "", text, flags=re.S)
     assert "<script" not in outside
     assert "<img" not in outside
@@ -26,4 +26,4 @@ def test_hostile_text_stays_text(hostile):
 
 def test_the_fence_cannot_be_closed_from_inside(seed):
     seed["expression"]["text"] = "x # ```` <script>"
-    assert "`````\nx # ```` <script>\n`````" in markdown(seed)
+    assert "`````\nx # ```` <script>\n`````" in view(seed).markdown()

@@ -65,3 +65,15 @@ def test_stabilised_results_show_themselves():
     assert repr(both) == both.table()
     assert both._repr_html_().startswith('<div class="difflab">')
     assert both.agreed
+
+
+def test_progress_at_a_point_is_that_of_the_caller_or_is_shown(monkeypatch, capsys):
+    options = {"methods": ["forward", "reverse"], "timing": False}
+    steps = []
+    dl.compare("x^2", {"x": 1}, progress=lambda *step: steps.append(step), **options)
+    assert steps == [(0, 2, "the referee"), (0, 2, "forward"), (1, 2, "reverse")]
+    assert capsys.readouterr().err == ""
+    ticks = iter(range(0, 10**9, 100))  # every look at the clock is a long time after the last
+    monkeypatch.setattr("difflab.core.progress.monotonic", lambda: float(next(ticks)))
+    dl.compare("x^2", {"x": 1}, **options)
+    assert "1 of 2: reverse" in capsys.readouterr().err

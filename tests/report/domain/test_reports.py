@@ -116,12 +116,16 @@ def test_hostile_names_are_escaped(two: DomainComparison) -> None:
     hostile = replace(
         two, expression=Expression(HOSTILE, inputs, two.expression.outputs), methods=(row, row)
     )
-    for text in (formats.table(hostile), formats.markdown(hostile), formats.page(hostile)):
+    for text in (
+        formats.view(hostile).table(),
+        formats.view(hostile).markdown(),
+        formats.view(hostile).page(),
+    ):
         assert "\x1b" not in text
         assert "\x07" not in text
-    assert "<script>" not in formats.page(hostile)
-    assert "<img" not in formats.page(hostile)
-    assert "<img" not in formats.markdown(hostile)
+    assert "<script>" not in formats.view(hostile).page()
+    assert "<img" not in formats.view(hostile).page()
+    assert "<img" not in formats.view(hostile).markdown()
     assert "\x1b" not in data.csv(hostile)
     assert "'@plug" in data.csv(hostile)
     assert picture(hostile, "svg").startswith(b"<?xml")
@@ -129,7 +133,7 @@ def test_hostile_names_are_escaped(two: DomainComparison) -> None:
 
 def test_the_pages_policy_shows_the_maps(two: DomainComparison) -> None:
     """The maps are images in the page itself, which a browser refuses unless the policy says so."""
-    text = formats.page(two)
+    text = formats.view(two).page()
     assert "data:image/png" in text
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', text)
     assert "img-src data:" in policy.split("; ")

@@ -15,7 +15,7 @@ from difflab.errors import UnsupportedError
 from difflab.primitives import by_spelling
 from difflab.report import sheets
 from difflab.report.trace.mathematics import formula
-from difflab.report.trace.text import as_latex, as_pdf
+from difflab.report.trace.text import latex, pdf
 from tests.support.rows import for_each
 
 PARSER = MathTextParser("path")
@@ -57,7 +57,7 @@ def test_every_function_of_the_table_is_read(spelling: str) -> None:
         steps = dl.parse(f"{spelling}({', '.join(arguments)})").trace(point)
     except UnsupportedError:  # it has no derivative by some of its arguments
         return
-    for mathematics in re.findall(r"\$(.*?)\$", as_latex(steps)):
+    for mathematics in re.findall(r"\$(.*?)\$", latex(steps)):
         if r"\bmod" not in mathematics:  # LaTeX's own, and not matplotlib's
             PARSER.parse(f"${mathematics}$")
 
@@ -72,7 +72,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, steps: Any) -> list[Any]:
         finish(sheet)
 
     monkeypatch.setattr(sheets._Sheet, "finish", watched)
-    assert as_pdf(steps).startswith(b"%PDF")
+    assert pdf(steps).startswith(b"%PDF")
     return [text for figure in figures for text in figure.texts]
 
 

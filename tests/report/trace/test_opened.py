@@ -13,7 +13,7 @@ import difflab as dl
 from difflab.errors import InputError
 from difflab.report.trace import lines
 from difflab.report.trace.steps import EvaluationTrace
-from difflab.report.trace.text import as_json, as_latex, as_table
+from difflab.report.trace.text import latex, table
 from difflab.report.trace.trace import trace
 
 AT = {"x": 0.5, "w": 2.0}
@@ -171,9 +171,9 @@ def test_a_custom_function_keeps_its_derivative() -> None:
 
 def test_every_format_shows_the_closed_call() -> None:
     steps = trace(dl.trace(swish, 0.5, 2.0), AT, open="none")
-    assert "v₁ = gate(v₋₁, v₀)" in as_table(steps)
-    assert r"v_{1} = \mathrm{gate}(v_{-1}, v_{0})" in as_latex(steps)
-    assert json.loads(as_json(steps))["primal"][2]["formula"] == "gate(v₋₁, v₀)"
+    assert "v₁ = gate(v₋₁, v₀)" in table(steps)
+    assert r"v_{1} = \mathrm{gate}(v_{-1}, v_{0})" in latex(steps)
+    assert json.loads(steps.to_json())["primal"][2]["formula"] == "gate(v₋₁, v₀)"
 
 
 @pytest.mark.parametrize("opened", ["none", "cell", "all"])

@@ -15,7 +15,7 @@ from difflab.core.primitive import elementwise
 from difflab.errors import DomainError, InputError, PointError
 from difflab.primitives import sin
 from difflab.report.trace.steps import Adjoint, EvaluationTrace
-from difflab.report.trace.text import as_html, as_json, as_markdown, as_table
+from difflab.report.trace.text import table, view
 from difflab.report.trace.trace import trace
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
@@ -163,7 +163,7 @@ def test_a_branch_that_is_not_taken_says_so() -> None:
     rows: list[Adjoint] = [row for row in steps.adjoints or () if row.mask is not None]
     assert [row.mask for row in rows] == [False, True, False]
     assert rows[0].contribution == 0
-    assert "(not taken)" in as_table(steps)
+    assert "(not taken)" in table(steps)
     assert dict(steps.gradient) == {"x": 1.0}
 
 
@@ -201,11 +201,11 @@ def test_a_long_trace_is_cut_and_says_how_much() -> None:
     assert steps.adjoints is not None
     assert steps.adjoints.skipped == 10_001 - 30
     assert [step.name for step in steps.primal][-1] == "v10000"
-    text = as_table(steps)
+    text = table(steps)
     assert text.count("… 9,971 more steps") == 2
     assert text.count("use --format json for all") == 2
     whole = trace(long_chain(200), {"x": 1}, limit=None)
-    assert len(json.loads(as_json(whole))["reverse"]["adjoints"]) == 201
+    assert len(json.loads(whole.to_json())["reverse"]["adjoints"]) == 201
 
 
 def test_json_is_strict_and_complete() -> None:
@@ -214,7 +214,7 @@ def test_json_is_strict_and_complete() -> None:
     def refuse(name: str) -> None:
         raise AssertionError(f"{name} is not JSON")
 
-    record = json.loads(as_json(steps), parse_constant=refuse)
+    record = json.loads(steps.to_json(), parse_constant=refuse)
     assert record["schema"] == "difflab.trace/1"
     assert record["point"] == {"x": 0.0, "y": 2.0}
     assert "inf" in [step["value"] for step in record["forward"]["tangents"]]
@@ -227,18 +227,18 @@ def test_tables_fit_eighty_columns(case: str) -> None:
     from rich.cells import cell_len
 
     text, point = CASES[case]
-    table = as_table(trace(dl.parse(text), point))
-    assert max(cell_len(line) for line in table.splitlines()) <= 80
+    shown = table(trace(dl.parse(text), point))
+    assert max(cell_len(line) for line in shown.splitlines()) <= 80
 
 
 def test_the_table_shows_the_answer_in_full(seed: EvaluationTrace) -> None:
-    table = as_table(seed)
-    assert "∂y/∂x1 = 5.5\n" in table
-    assert "∂y/∂x2 = 1.7163378145367738\n" in table
-    assert "y      = 11.652071455223084\n" in table
-    assert "v̄₀ = v̄₀ + v̄₂ ∂v₂/∂v₀" in table
-    assert "ln 2" not in table
-    assert "v₁ = ln v₋₁ = ln 2" in as_table(seed, width=120)
+    shown = table(seed)
+    assert "∂y/∂x1 = 5.5\n" in shown
+    assert "∂y/∂x2 = 1.7163378145367738\n" in shown
+    assert "y      = 11.652071455223084\n" in shown
+    assert "v̄₀ = v̄₀ + v̄₂ ∂v₂/∂v₀" in shown
+    assert "ln 2" not in shown
+    assert "v₁ = ln v₋₁ = ln 2" in table(seed, width=120)
 
 
 class _Tags(HTMLParser):
@@ -258,15 +258,15 @@ def test_hostile_text_stays_text() -> None:
         function = dl.parse("# <script>alert(1)</script> | `x`\nx^2")
     steps = trace(function, {"x": 3})
     tags = _Tags()
-    tags.feed(as_html(steps))
+    tags.feed(view(steps).page())
     assert "script" not in tags.tags
-    for written in (as_table(steps), as_markdown(steps), as_json(steps), as_html(steps)):
+    for written in (table(steps), view(steps).markdown(), steps.to_json(), view(steps).page()):
         assert not any(0x7F <= ord(c) <= 0x9F or (ord(c) < 32 and c != "\n") for c in written)
 
 
 def test_markdown_has_as_many_cells_in_every_row() -> None:
     steps = trace(dl.parse("abs(x) + where(x > 0 , x, 1)"), {"x": 3})
-    for line in as_markdown(steps).splitlines():
+    for line in view(steps).markdown().splitlines():
         if line.startswith("|"):
             assert line.replace("\\|", "").count("|") == 5, line
 
@@ -294,7 +294,7 @@ def test_derivatives_that_are_exactly_zero_are_explained() -> None:
     flat = trace(dl.parse("relu(x) + y^2"), {"x": -2.0, "y": 3.0})
     assert flat.notes == ("x: gradient exactly 0, blocked by relu(-2) at column 1: -2 ≤ 0",)
     assert flat.to_dict()["notes"] == list(flat.notes)
-    for form in (as_table, as_markdown, as_html):
+    for form in (table, lambda steps: view(steps).markdown(), lambda steps: view(steps).page()):
         assert "blocked by" in form(flat)
     unused = trace(dl.parse("x: []; y: []; y^2"), {"x": 1.0, "y": 3.0})
     assert unused.notes == ("x: no path to the output",)

@@ -1,0 +1,108 @@
+"""Commands as functions: the signature gives arguments and options, the docstring their help.
+
+A positional-only parameter is an argument of the command, any other one an option. A section of
+the docstring describes them, with the placeholder of the value as the type::
+
+Parameters
+----------
+    seed : NAME
+        The input to differentiate by (forward), or the output (reverse).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from inspect import Parameter
+from typing import Annotated, Any, get_args, get_origin
+
+import typer
+from typer.models import ParameterInfo
+
+from difflab.cli.options import ExpressionCommand
+
+__all__ = ["add", "documented"]
+
+_NAMES = {
+    "destination": ("--output", "-o"),
+    "form": ("--format",),
+    "names": ("--peers",),
+    "opened": ("--open",),
+    "output": ("--output", "-o"),
+    "sets": ("--set",),
+}
+"""The names of options that are not those of their parameters."""
+_SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(\w+)(?: : (.*))?\n((?: .*(?:\n|\Z))+)", re.MULTILINE)
+_TEXTS = ("expression", "family")
+"""Arguments that may begin with a minus."""
+
+
+def add(
+    app: typer.Typer,
+    command: Callable[..., Any],
+    panel: str | None = None,
+    name: str | None = None,
+    help: str | None = None,
+) -> None:
+    """Add a documented function as a command; the examples of its docstring end the help."""
+    examples = _sections(command)[1].get("Examples")
+    first = next(iter(inspect.signature(command).parameters), "")
+    app.command(
+        name or command.__name__.replace("_", "-"),
+        cls=ExpressionCommand if first in _TEXTS else None,
+        epilog=None if examples is None else f"\b\n{inspect.cleandoc(examples)}\n",
+        help=help,
+        rich_help_panel=panel,
+    )(documented(command))
+
+
+def documented(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command whose arguments and options typer reads from its signature."""
+    summary, parts = _sections(command)
+    described = {
+        name: {"metavar": metavar or None, "help": " ".join(map(str.strip, text.splitlines()))}
+        for name, metavar, text in _ENTRY.findall(parts.get("Parameters", ""))
+    }
+    own = inspect.signature(command, eval_str=True)
+    parameters = list(own.parameters.values())
+    positional = [each.name for each in parameters if each.kind is each.POSITIONAL_ONLY]
+
+    @wraps(command)
+    def call(**given: Any) -> Any:
+        first = [given.pop(name) for name in positional]
+        return command(*first, **given)
+
+    call.__doc__ = summary
+    call.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[_shown(each, described.get(each.name, {})) for each in parameters]
+    )
+    return call
+
+
+def _sections(command: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Return the text before the sections of a docstring, and the sections by their titles."""
+    summary, *parts = _SECTION.split(inspect.getdoc(command) or "")
+    return summary.strip(), dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _shown(parameter: Parameter, described: dict[str, str | None]) -> Parameter:
+    """Return a parameter with its help; what typer knows of its annotation, as a range, is kept."""
+    argument = parameter.kind is parameter.POSITIONAL_ONLY
+    if not (argument or described):
+        return parameter
+    kind, known = parameter.annotation, None
+    if get_origin(kind) is Annotated:
+        kind, *others = get_args(kind)
+        known = next((each for each in others if isinstance(each, ParameterInfo)), None)
+    info = copy(known) or (typer.Argument() if argument else typer.Option())
+    vars(info).update(described)
+    if not argument and not info.param_decls:
+        flag = f"--{parameter.name.replace('_', '-')}"
+        info.param_decls = _NAMES.get(parameter.name, (flag,))
+    keyword = parameter.POSITIONAL_OR_KEYWORD if argument else parameter.kind
+    known_kind: Any = (kind, info)
+    return parameter.replace(kind=keyword, annotation=Annotated[known_kind])
