@@ -11,7 +11,7 @@ import numpy as np
 from difflab import primitives as rows
 from difflab.autodiff.control.branches import cond
 from difflab.autodiff.control.loops import scan
-from difflab.autodiff.control.while_loops import while_loop
+from difflab.execute.while_loops import while_loop
 from difflab.core.optional import require
 from difflab.graph.custom.function import CustomFunction
 from difflab.graph.node import Node
