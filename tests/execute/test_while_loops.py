@@ -177,6 +177,16 @@ class TestSideEffects:
         assert_same(found, in_python(below, body, (0, np.ones(2))))
         assert_same(again, found)
 
+    def test_an_array_around_the_code_that_is_written_to(self) -> None:
+        scratch = np.array([1.0, -2.0])
+        body = lambda v: (v[0] + 1, v[1] * 0.75 + np.negative(scratch, scratch))  # noqa: E731
+        for _ in range(2):
+            scratch[:] = [1.0, -2.0]
+            found = dl.while_loop(below, body, (0, np.ones(2)))
+            scratch[:] = [1.0, -2.0]
+            assert_same(found, in_python(below, body, (0, np.ones(2))))
+            background.finish()
+
     def test_state_that_changes_at_each_call(self) -> None:
         numbers = iter(range(10**9))
         body = lambda v: (next(numbers), v[1] * 0.5)  # noqa: E731
@@ -247,6 +257,13 @@ class TestIntegers:
         cond = lambda v: v[0] < 9_000  # noqa: E731
         for _ in range(2):
             assert_same(dl.while_loop(cond, body, (0, 1)), in_python(cond, body, (0, 1)))
+            background.finish()
+
+    def test_powers_beyond_what_floats_hold(self) -> None:
+        cond = lambda v: v[0] < STEPS  # noqa: E731
+        body = lambda v: (v[0] + 1, v[1] * 0.5 + v[0] * v[0] * v[0] * v[0] * v[0] * v[0])  # noqa: E731
+        for _ in range(2):
+            assert_same(dl.while_loop(cond, body, (0, 0.0)), in_python(cond, body, (0, 0.0)))
             background.finish()
 
 
