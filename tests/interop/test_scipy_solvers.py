@@ -88,9 +88,7 @@ def test_a_derivative_through_a_solver_is_refused(
     with pytest.raises(TraceError, match="do not flow through SciPy's solvers: ") as raised:
         transform(SOLVERS[name])(2.0)
     assert "test_scipy_solvers.py, line " in raised.value.message
-    assert str(raised.value.text).startswith(
-        (f'"{name}": lambda a: ', "lambda z: (z[0]", "lambda t")
-    )
+    assert any(module in str(raised.value.text) for module in ("optimize.", "integrate."))
     assert "difflab.CustomFunction" in str(raised.value.hint)
 
 
