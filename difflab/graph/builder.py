@@ -412,7 +412,8 @@ class Builder:
             node if node in self.constants else self.spread(node, shape) for node in args
         )
         # A broadcast truth value is a number.
-        again = self._as_truths(primitive, aligned) if primitive.truths else aligned
+        moved = primitive.truths and aligned != args
+        again = self._as_truths(primitive, aligned) if moved else aligned
         return self._shape_id(shape), again
 
     def _unspread(self, args: tuple[int, ...]) -> tuple[int, ...]:
