@@ -261,7 +261,11 @@ class TestIntegers:
 
     def test_powers_beyond_what_floats_hold(self) -> None:
         cond = lambda v: v[0] < STEPS  # noqa: E731
-        body = lambda v: (v[0] + 1, v[1] * 0.5 + v[0] * v[0] * v[0] * v[0] * v[0] * v[0])  # noqa: E731
+
+        def body(v: Any) -> Any:
+            square = v[0] * v[0]
+            return v[0] + 1, square * square * square * square - v[1]
+
         for _ in range(2):
             assert_same(dl.while_loop(cond, body, (0, 0.0)), in_python(cond, body, (0, 0.0)))
             background.finish()
