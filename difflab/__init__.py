@@ -86,7 +86,6 @@ if TYPE_CHECKING:
     )
     from difflab.autodiff.control.branches import cond
     from difflab.autodiff.control.loops import fori_loop, scan
-    from difflab.autodiff.control.while_loops import while_loop
     from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
     from difflab.diagnose import explain
     from difflab.eager import (
@@ -103,6 +102,7 @@ if TYPE_CHECKING:
     from difflab.errors import DifflabError
     from difflab.execute import compile
     from difflab.execute.jit.jit import jit
+    from difflab.execute.while_loops import while_loop
     from difflab.graph.counts import count
     from difflab.graph.custom.function import CustomFunction
     from difflab.graph.function import Function, evaluate
@@ -260,7 +260,7 @@ _HOMES = {
     "value_and_gradient": "difflab.autodiff",
     "vjp": "difflab.autodiff",
     "vmap": "difflab.autodiff",
-    "while_loop": "difflab.autodiff.control.while_loops",
+    "while_loop": "difflab.execute.while_loops",
 }
 
 

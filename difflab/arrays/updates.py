@@ -124,8 +124,12 @@ class Update:
                 InputError,
                 "a key names an element several times, for which only set and add are defined",
             )
-        if repeated and math.prod(shape_of(as_array(new))) == 1:  # `set` needs no part
-            return rows.where(_chosen(places, value.shape), reshape(as_array(new), ()), value)
+        if repeated:
+            one = new if type(new) in (float, np.float64) else as_array(new)
+            wide = shape_of(one)
+            if math.prod(wide) == 1:  # `set` needs no part
+                number = reshape(one, ()) if wide else one
+                return rows.where(_chosen(places, value.shape), number, value)
         old = None if repeated else value[key]
         return replaced(value, places, change(old, _fitted(new, places.shape)))
 

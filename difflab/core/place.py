@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import sysconfig
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,11 +21,13 @@ __all__ = [
     "at_users_line",
     "frame_position",
     "is_users",
+    "not_by_comparisons",
     "not_through_scipy",
     "owner",
     "python_frame",
     "user_location",
     "user_position",
+    "warn_of_scipy",
 ]
 
 Error = TypeVar("Error", bound=InputError)
@@ -37,6 +40,10 @@ SCIPY_INSTEAD = (
     " root z of g(z, a) = 0 it is -(dg/dz)^-1 dg/da); or write the solver with NumPy: Newton's"
     " steps in dl.while_loop, a quadrature as a weighted sum, the steps of an ODE in dl.scan"
 )
+_IN_C = "scipy.optimize._zeros_py"
+"""SciPy's module whose code in C replaces the error of a conversion by one of its own."""
+_BRACKETING = "scipy.optimize._optimize"
+"""SciPy's minimizers in Python, whose points depend on the function by comparisons alone."""
 _WRAPPERS = ("inner", "wrapper")
 """Names of functions that SciPy's decorators make."""
 MODULES = 4096
@@ -205,6 +212,24 @@ def not_through_scipy(kind: type[Error]) -> Error | None:
     name, place = found
     message = f"derivatives do not flow through SciPy's solvers: {name} computes with numbers only"
     return place.error(kind, message, SCIPY_INSTEAD)
+
+
+def not_by_comparisons(kind: type[Error]) -> Error | None:
+    """Return the same error where one of SciPy's minimizers compares values.
+
+    `golden` and its kin can be recorded, and the recorded derivative would be that of a point that
+    the values never touched: zero.
+    """
+    frame = python_frame()
+    compares = frame is not None and frame.f_globals.get("__name__") == _BRACKETING
+    return not_through_scipy(kind) if compares else None
+
+
+def warn_of_scipy() -> None:
+    """Warn with the error's text where SciPy's code in C would drop it: the limits of `bisect`."""
+    frame = python_frame()
+    if frame is not None and frame.f_globals.get("__name__") == _IN_C:
+        warnings.warn(str(not_through_scipy(InputError)), stacklevel=5)
 
 
 def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> Error:

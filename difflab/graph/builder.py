@@ -381,7 +381,7 @@ class Builder:
 
     def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
         """Convert truth values to 0 and 1 where `primitive` takes numbers."""
-        if primitive is as_number:
+        if primitive is as_number or not self._any_truth(args):
             return args
         return tuple(
             self.emit(as_number, (node,))
@@ -392,12 +392,14 @@ class Builder:
 
     def _as_truths(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
         """Convert numbers to truth values where `primitive` takes those."""
-        return tuple(
-            node
-            if position not in primitive.truths or self.boolean[self.opcode[node]]
-            else self.emit(not_equal, (node, self.constant(0)))
-            for position, node in enumerate(args)
-        )
+        boolean, opcode = self.boolean, self.opcode
+        others = [k for k in primitive.truths if k < len(args) and not boolean[opcode[args[k]]]]
+        if not others:
+            return args
+        converted = list(args)
+        for position in sorted(others):
+            converted[position] = self.emit(not_equal, (args[position], self.constant(0)))
+        return tuple(converted)
 
     def _aligned(
         self, primitive: Primitive, args: tuple[int, ...], span: Span | None
@@ -418,7 +420,8 @@ class Builder:
             node if node in self.constants else self.spread(node, shape) for node in args
         )
         # A broadcast truth value is a number.
-        again = self._as_truths(primitive, aligned) if primitive.truths else aligned
+        moved = primitive.truths and aligned != args
+        again = self._as_truths(primitive, aligned) if moved else aligned
         return self._shape_id(shape), again
 
     def _unspread(self, args: tuple[int, ...]) -> tuple[int, ...]:

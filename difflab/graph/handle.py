@@ -10,7 +10,7 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.in_place import INSTEAD
-from difflab.core.place import at_users_line, not_through_scipy, user_location
+from difflab.core.place import at_users_line, not_by_comparisons, not_through_scipy, user_location
 from difflab.errors import IndexingError, ShapeError, TraceError
 from difflab.graph.builder import OPEN_TRACES, Builder
 
@@ -126,6 +126,9 @@ class Handle(Idioms):
             raise at_users_line(
                 ShapeError, f"the truth value of a traced value of shape {self.shape} is ambiguous"
             )
+        error = not_by_comparisons(TraceError)
+        if error is not None:
+            raise error
         return bool(value)
 
     def __int__(self) -> int:
@@ -172,6 +175,11 @@ class Handle(Idioms):
             if hasattr(self.builder, "dropped"):
                 self.builder.dropped = error
             raise error
+
+    @property
+    def device(self) -> NoReturn:
+        """Asked for by SciPy's solvers, which take traced values for arrays of another library."""
+        raise not_through_scipy(TraceError) or AttributeError("a traced value has no device")
 
     def __float__(self) -> NoReturn:
         self._require_no_scipy()

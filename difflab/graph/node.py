@@ -18,7 +18,7 @@ from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.arrays.updates import Updates
 from difflab.core.apply import OtherCarrierError
 from difflab.core.conversions import as_numbers, as_reals
-from difflab.core.place import at_users_line
+from difflab.core.place import at_users_line, not_through_scipy
 from difflab.core.primitive import Primitive
 from difflab.core.storage import Step, View, copies_on_reshape
 from difflab.errors import TraceError
@@ -410,7 +410,7 @@ def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]
 
 
 def _unknown(name: str, called: str = "") -> TraceError:
-    return at_users_line(
+    return not_through_scipy(TraceError) or at_users_line(
         TraceError,
         f"difflab has no primitive for numpy.{name}{called} used this way",
         alternative_to(name),

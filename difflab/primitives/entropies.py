@@ -22,7 +22,11 @@ def _dlogit(xp: ModuleType, x: Any) -> Any:
 
 
 def _both_zero(x: Any, z: Any) -> Any:
-    """Return where x/z is the convention 0; elsewhere it is smooth, also where x is 0."""
+    """Return where x/z is the convention 0; elsewhere it is smooth, also where x is 0.
+
+    There the derivative is written as (-x) log z, whose value is 0 as well: its derivative by x is
+    the 1/z = inf of x/z, so that second derivatives are symmetric.
+    """
     return logical_and(equal(x, 0), equal(z, 0))
 
 
@@ -33,7 +37,7 @@ xlogy: Primitive = Primitive(
     kernel="special.xlogy",
     rule=elementwise(
         lambda t, y, x, z: t * log(z),
-        lambda t, y, x, z: t * where(_both_zero(x, z), 0, divide(x, z)),
+        lambda t, y, x, z: t * where(_both_zero(x, z), xlogy(-x, z), divide(x, z)),
     ),
     sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(z), True)),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log(z),
@@ -50,7 +54,7 @@ xlog1py: Primitive = Primitive(
     kernel="special.xlog1py",
     rule=elementwise(
         lambda t, y, x, z: t * log1p(z),
-        lambda t, y, x, z: t * where(_both_zero(x, 1 + z), 0, divide(x, 1 + z)),
+        lambda t, y, x, z: t * where(_both_zero(x, 1 + z), xlog1py(-x, z), divide(x, 1 + z)),
     ),
     sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(1 + z), True)),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log1p(z),

@@ -32,6 +32,7 @@ FAMILIES = {
     "sparsity": 1,
     "constants": 1,
     "loops": 2,
+    "long_steps": 1,
     "numeric": 1,
     "jit": 1,
     "dtypes": 1,

@@ -139,6 +139,46 @@ def test_fourth_powers_of_norms_have_fourth_derivatives_at_0(text: str, fourth: 
     assert float(np.ravel(found(0.0))[0]) == pytest.approx(fourth, rel=1e-15)
 
 
+@for_each(
+    ("text", "order", "expected"),
+    [
+        ("hypot(x, 2*x)^6", 6, 125 * 720.0),
+        ("norm([x, x])^6", 6, 8 * 720.0),
+        ("sqrt(x^2 + x^4)^6", 6, 720.0),
+        ("hypot(x, x)^6 + 3*x", 6, 8 * 720.0),
+        ("hypot(x, x)^8", 8, 16 * 40320.0),
+        ("abs(x)^6", 6, 720.0),
+    ],
+)
+def test_higher_even_powers_of_norms_are_smooth_at_0(
+    text: str, order: int, expected: float
+) -> None:
+    found = dl.parse(text)
+    for k in range(1, order + 1):
+        found = dl.partial(found, "x")
+        value = float(np.ravel(found(0.0))[0])
+        assert value == pytest.approx(expected if k == order else 3.0 * (k == 1 and "3*x" in text))
+
+
+@pytest.mark.parametrize("text", ["hypot(x, y)^6", "norm([x, y])^10", "sqrt(x^2 + y^2)^6"])
+@pytest.mark.parametrize("modes", ["ff", "rr", "fr"])
+def test_higher_even_powers_have_their_values_elsewhere(text: str, modes: str) -> None:
+    """The Hessian of (x² + y²)^n at (3, 4) is 2n·25ⁿ⁻¹·I + 4n(n − 1)·25ⁿ⁻²·v vᵀ."""
+    n = int(text.rpartition("^")[2]) // 2
+    hessian = derivatives_of(text, modes)[-1]
+    v = np.array([3.0, 4.0])
+    wanted = 2 * n * 25.0 ** (n - 1) * np.eye(2) + 4 * n * (n - 1) * 25.0 ** (n - 2) * np.outer(
+        v, v
+    )
+    np.testing.assert_allclose(np.reshape(hessian(*v), (2, 2)), wanted, rtol=1e-14)
+    assert np.ravel(hessian(0.0, 0.0)).tolist() == [0.0] * 4
+
+
+def test_an_exponent_that_something_else_uses_keeps_its_value() -> None:
+    both = dl.gradient(dl.parse("hypot(x, y)^6 + x^6 + 6*y"))
+    assert both(3.0, 4.0) == pytest.approx([6 * 625 * 3.0 + 6 * 243, 6 * 625 * 4.0 + 6])
+
+
 def test_a_norm_that_is_a_result_beside_its_square_stays_a_norm() -> None:
     both = dl.jacobian(dl.parse("x: [2]; r = norm(x); [r^2, r]"))
     assert np.asarray(both(np.array([3.0, 4.0]))).tolist() == [[6.0, 8.0], [0.6, 0.8]]

@@ -217,6 +217,19 @@ def test_products_with_logarithms_at_zero(mode: str) -> None:
     assert np.ravel(dl.gradient(dl.parse("entr(x)"), mode=mode)(0.0)).tolist() == [math.inf]
 
 
+@pytest.mark.parametrize("target", ["python", "numpy", "auto"])
+def test_second_derivatives_of_products_with_logarithms_are_symmetric_at_zero(target: str) -> None:
+    """Both orders of the mixed derivative are 1/y = inf; that by y alone has the convention 0."""
+    for text in ("xlogy(x, y)", "xlog1py(x, y - 1)"):
+        f = dl.parse(text)
+        wanted = [[0.0, math.inf], [math.inf, 0.0]]
+        for mode in ("forward", "reverse"):
+            second = dl.compile(dl.jacobian(dl.gradient(f), mode=mode), target)
+            assert np.reshape(second(0.0, 0.0), (2, 2)).tolist() == wanted
+        gradient = dl.compile(dl.gradient(f), target)(0.0, 0.0)
+        assert [math.copysign(1.0, part) for part in gradient] == [-1.0, 1.0]
+
+
 @pytest.mark.parametrize("x", [-1e8, -40.0, -3.0, 0.5, 8.0])
 def test_two_derivatives_of_log_ndtr_far_out(x: float) -> None:
     """By mpmath's differences; the textbook's form (x + m)·m of the second one cancels."""

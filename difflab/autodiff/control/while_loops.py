@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
 from difflab.autodiff.control.while_loop import append_while_loop
@@ -14,85 +14,142 @@ from difflab.graph.checks import require_callable
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.graph.pytree import PLAIN, flatten, unflatten
+from difflab.graph.pytree import PLAIN, Structure, flatten, unflatten
 
-__all__ = ["while_loop"]
+__all__ = ["SOON", "PlainLoop", "recorded_loop", "repeated"]
+
+SOON = 256
+"""Steps of a loop on plain values after which the rest may be computed otherwise."""
+_LATER = 4_096
+"""Steps after which that is asked once more."""
 
 
-def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+State = Literal["running", "over", "traced"]
+"""What a loop is after some steps; traced: its condition or its value has become so."""
+
+
+class PlainLoop:
+    """A loop, and the structure and the shapes that its value keeps.
+
+    Attributes
+    ----------
+    cond_fun, body_fun : callable
+        The condition and the step, of a tree.
+    structure : Structure
+        Of the value.
+    shapes : list of tuple
+        Of its leaves.
+    """
+
+    def __init__(
+        self,
+        cond_fun: Callable[[Any], Any],
+        body_fun: Callable[[Any], Any],
+        structure: Structure,
+        shapes: list[Shape],
+    ) -> None:
+        self.cond_fun, self.body_fun = cond_fun, body_fun
+        self.structure, self.shapes = structure, shapes
+
+    def leaves_of(self, tree: Any) -> list[Any]:
+        """Return the leaves of a value.
+
+        Raises
+        ------
+        ShapeError
+            It has another structure.
+        """
+        leaves, found = flatten(tree)
+        if found != self.structure:
+            raise ShapeError(
+                f"the value of while_loop changes its structure from {self.structure} to {found}"
+            )
+        return leaves
+
+    def stepped(self, tree: Any, most: int) -> tuple[Any, State]:
+        """Take some steps on plain values; return the value and what the loop is then."""
+        cond_fun, body_fun = self.cond_fun, self.body_fun
+        kind, known = _plain_types(tree)
+        shapes, sized = self.shapes, any(self.shapes)
+        for _ in range(most):
+            going = cond_fun(tree)
+            if isinstance(going, Node):
+                return tree, "traced"
+            if not going:
+                return tree, "over"
+            tree = body_fun(tree)
+            if type(tree) is kind and (kind is not tuple or [*map(type, tree)] == known):
+                # Most steps: only shapes of arrays can have changed.
+                if sized:
+                    leaves = [*tree] if kind is tuple else [tree]
+                    require_equal_shapes(shapes, shapes_of(leaves), "value of while_loop")
+                continue
+            leaves = self.leaves_of(tree)
+            if is_traced(leaves):
+                return tree, "traced"
+            kind, known = _plain_types(tree)
+            require_equal_shapes(shapes, shapes_of(leaves), "value of while_loop")
+        return tree, "running"
+
+
+def repeated(
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init_val: Any,
+    ahead: Callable[[PlainLoop], Callable[[Any], Any] | None],
 ) -> Any:
-    """Return what ``while cond_fun(value): value = body_fun(value)`` leaves in `value`.
-
-    In a trace this is one node. It can be differentiated in both modes, to any order: reverse
-    mode keeps the values of all steps, whose number is known when the loop has run.
+    """Return the last value of a loop: of plain values by Python's steps, else as a node.
 
     Parameters
     ----------
-    cond_fun : callable
-        ``cond_fun(value)`` returns a truth value.
-    body_fun : callable
-        ``body_fun(value)`` returns the next value, of the same structure and shapes.
-    init_val : tree
-        The first value.
-
-    Raises
-    ------
-    ShapeError
-        The condition is not a scalar, or the value changes its structure or a shape.
-
-    Examples
-    --------
-    Newton's iteration for the square root, and its derivative 1/(2·√2):
-
-    >>> import difflab as dl
-    >>> def root(a):
-    ...     go = lambda x: abs(x * x - a) > 1e-12
-    ...     return dl.while_loop(go, lambda x: 0.5 * (x + a / x), a)
-    >>> round(float(root(2.0)), 12), round(float(dl.grad(root)(2.0)), 12)
-    (1.414213562373, 0.353553390593)
+    cond_fun, body_fun, init_val
+        As in `difflab.while_loop`.
+    ahead : callable
+        Asked after `SOON` steps on plain values: returns None, or what is called with the value
+        now and then, and returns the last value, or None where it cannot (yet).
     """
     require_callable(cond_fun, "while_loop")
     require_callable(body_fun, "while_loop")
     leaves, structure = flatten(init_val)
-    shapes = shapes_of(leaves)
+    loop = PlainLoop(cond_fun, body_fun, structure, shapes_of(leaves))
+    state: State = "traced"
+    if not is_traced(leaves):
+        tree, state = loop.stepped(unflatten(structure, private(leaves)), SOON)
+        rest = ahead(loop) if state == "running" else None
+        while state == "running":
+            last = None if rest is None else rest(tree)
+            if last is not None:
+                return last
+            tree, state = loop.stepped(tree, _LATER)
+        if state == "over":
+            return unflatten(structure, loop.leaves_of(tree))
+    whole, captured = recorded_loop(loop)
+    return unflatten(structure, append_while_loop(whole, [*leaves, *captured]))
 
-    def body(value: Any) -> list[Any]:
-        return leaves_of(body_fun(value))
 
-    def leaves_of(tree: Any) -> list[Any]:
-        after, found = flatten(tree)
-        if found != structure:
-            raise ShapeError(
-                f"the value of while_loop changes its structure from {structure} to {found}"
-            )
-        return after
+def recorded_loop(loop: PlainLoop) -> tuple[WhileLoop, list[Any]]:
+    """Return a loop as functions, and what these use of the code's surroundings.
 
-    tree = unflatten(structure, private(leaves))
-    traced, known, sized = is_traced(leaves), _plain_types(tree), any(shapes)
-    while not traced:
-        going = cond_fun(tree)
-        if isinstance(going, Node):
-            break
-        if not going:
-            return unflatten(structure, leaves_of(tree))
-        tree = body_fun(tree)
-        if type(tree) is tuple and [*map(type, tree)] == known:
-            # Most steps: only shapes of arrays can have changed.
-            if sized:
-                require_equal_shapes(shapes, shapes_of(tree), "value of while_loop")
-            continue
-        value = leaves_of(tree)
-        traced, known = is_traced(value), _plain_types(tree)
-        if not traced:
-            require_equal_shapes(shapes, shapes_of(value), "value of while_loop")
-    test = record(lambda nodes: cond_fun(unflatten(structure, nodes)), shapes, has_aux=False)
+    Raises
+    ------
+    TraceError
+        The code cannot be recorded.
+    ShapeError
+        The condition is not a scalar, or the value changes its structure or a shape.
+    """
+    structure, shapes = loop.structure, loop.shapes
+    test = record(lambda nodes: loop.cond_fun(unflatten(structure, nodes)), shapes, has_aux=False)
     if test.function.output_shapes != ((),):
         raise ShapeError("the condition of while_loop is not a scalar")
-    step = record(lambda nodes: body(unflatten(structure, nodes)), shapes, has_aux=False)
+
+    def body(nodes: list[Node]) -> list[Any]:
+        return loop.leaves_of(loop.body_fun(unflatten(structure, nodes)))
+
+    step = record(body, shapes, has_aux=False)
     require_equal_shapes(shapes, step.function.output_shapes, "value of while_loop")
-    count = len(leaves)
+    count = len(shapes)
     captured = {_key(value): value for value in [*test.captured, *step.captured]}
     places = {key: count + place for place, key in enumerate(captured)}
     wide = [*shapes, *shapes_of(list(captured.values()))]
@@ -106,17 +163,19 @@ def while_loop(
             wide,
         )
 
-    loop = WhileLoop(widened(test), widened(step))
-    return unflatten(structure, append_while_loop(loop, [*leaves, *captured.values()]))
+    return WhileLoop(widened(test), widened(step)), list(captured.values())
 
 
-def _plain_types(tree: Any) -> list[type] | None:
-    """Return the types in a tuple of numbers and arrays that are not traced; None for other trees.
+def _plain_types(tree: Any) -> tuple[Any, list[type]]:
+    """Return the type of a number or an array that is not traced, or of a tuple of such and theirs.
 
-    A tuple of the same types has the same structure, and is not traced either.
+    None stands for any other tree. A value of the same types has the same structure.
     """
-    types = [*map(type, tree)] if type(tree) is tuple else []
-    return types if types and PLAIN.issuperset(types) else None
+    kind = type(tree)
+    if kind in PLAIN:
+        return kind, []
+    types = [*map(type, tree)] if kind is tuple else []
+    return (tuple, types) if types and PLAIN.issuperset(types) else (None, [])
 
 
 def _key(value: Any) -> Any:

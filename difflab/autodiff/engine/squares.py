@@ -80,6 +80,7 @@ class _Changes:
         self.graph = graph
         self.uses = np.bincount(np.concatenate([graph.args, outputs]), minlength=len(graph))
         self.found: dict[int, tuple[Primitive, Args, Params, int]] = {}
+        self.constants = dict(graph.constants)
 
     def _put(
         self, node: int, row: Primitive, args: Args, params: Params = (), like: int | None = None
@@ -111,6 +112,11 @@ class _Changes:
             elif exponent == 4 and (row is not norm or self._is_of_vector(root)):
                 self._put(root, *self._squared(root))
                 self._put(node, multiply, (root, root))
+            elif exponent > 4 and (row is not norm or self._is_of_vector(root)):
+                halved = self._halved(self.graph.arguments(node)[1], exponent)
+                if halved is not None:
+                    self._put(root, *self._squared(root))
+                    self._put(node, power, (root, halved))
 
     def _exponent(self, node: int) -> int | None:
         """Return the even exponent of a power, 2 for a square as a product, else None."""
@@ -121,6 +127,26 @@ class _Changes:
             (other,) = self.graph.arguments(other)
         number = self.graph.constants.get(other, (1, None))[0]
         return int(number) if number > 0 and number % 2 == 0 else None
+
+    def _halved(self, node: int, exponent: int) -> int | None:
+        """Return a node of half an exponent: another constant, or its own if nothing else uses it.
+
+        None if the graph has no such node.
+        """
+        half, source = exponent // 2, node
+        while self.graph.primitive(source) is broadcast:
+            (source,) = self.graph.arguments(source)
+            if self.uses[source] > 1:
+                return None
+        if self.uses[node] == 1:
+            self.constants[source] = (type(self.constants[source][0])(half), None)
+            return node
+        known = [
+            other
+            for other, (value, _) in self.constants.items()
+            if value == half and other < node == source
+        ]
+        return known[0] if known else None
 
     def _squared(self, root: int) -> tuple[Primitive, Args, Params]:
         """Return the square of a hypotenuse, a vector's norm or the root of a sum of squares."""
@@ -179,6 +205,7 @@ class _Changes:
             param_ids=param_ids,
             shape_ids=shape_ids,
             primitives=tuple(primitives),
+            constants=self.constants,
             param_table=tuple(params),
         )
 

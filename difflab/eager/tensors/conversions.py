@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from difflab.core.conversions import MASKED, refused
 from difflab.core.devices import module_of, on_host
-from difflab.core.place import at_users_line, not_through_scipy
+from difflab.core.place import at_users_line, not_by_comparisons, not_through_scipy, warn_of_scipy
 from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import DeviceError, ShapeError, TapeError
@@ -88,8 +88,14 @@ class Conversions(TapedArray):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
+    @property
+    def device(self) -> NoReturn:
+        """Asked for by SciPy's solvers, which take tensors for arrays of another library."""
+        raise not_through_scipy(TapeError) or AttributeError("a tensor has no attribute 'device'")
+
     def _number(self, convert: Callable[[Any], Any]) -> Any:
         if self._step is not None:
+            warn_of_scipy()
             raise not_through_scipy(TapeError) or at_users_line(
                 TapeError,
                 f"{convert.__name__}() of a tensor that requires grad would lose its derivative",
@@ -109,6 +115,9 @@ class Conversions(TapedArray):
     def __bool__(self) -> bool:
         if self._data.size != 1:
             raise ShapeError(f"the truth value of a tensor of shape {self.shape} is ambiguous")
+        error = None if self._step is None else not_by_comparisons(TapeError)
+        if error is not None:
+            raise error
         return bool(self._data)
 
     def __repr__(self) -> str:

@@ -242,7 +242,7 @@ def _plain(value: Any, name: str) -> Any:
     if not isinstance(value, TapedArray):
         return value
     if value._step is not None and MODE.enabled:
-        raise at_users_line(
+        raise not_through_scipy(TapeError) or at_users_line(
             InputError,
             f"difflab has no derivative for numpy.{name} used this way",
             f"{alternative_to(name)}; or pass tensor.detach()",

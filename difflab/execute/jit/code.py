@@ -18,6 +18,7 @@ __all__ = [
     "chains",
     "file_of",
     "global_names",
+    "instructions",
     "lines",
     "module_file",
     "names",
@@ -87,7 +88,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         todo += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
 
 
-def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
+def instructions(code: CodeType) -> Iterator[dis.Instruction]:
     """Iterate over the instructions of code, one for each local variable.
 
     From Python 3.13 one instruction loads or stores two: ``STORE_FAST_LOAD_FAST`` of ``(a, b)``.
@@ -112,7 +113,7 @@ def lines(code: CodeType) -> dict[str, str]:
     file = Path(code.co_filename).name
     found: dict[str, str] = {}
     for part in _codes(code):
-        for instruction in _instructions(part):
+        for instruction in instructions(part):
             if isinstance(instruction.argval, str) and instruction.opname.startswith("LOAD_"):
                 found.setdefault(instruction.argval, _line(file, instruction))
     return found
@@ -124,7 +125,7 @@ def global_names(code: CodeType) -> dict[str, str]:
     found = {
         instruction.argval
         for part in _codes(code)
-        for instruction in _instructions(part)
+        for instruction in instructions(part)
         if instruction.opname in _LOADS_GLOBAL
     }
     known = lines(code)
@@ -149,7 +150,7 @@ def attribute_count(code: CodeType, name: str) -> int:
     return sum(
         instruction.argval == name and instruction.opname in (*_ATTRIBUTES, "LOAD_CONST")
         for part in _codes(code)
-        for instruction in _instructions(part)
+        for instruction in instructions(part)
         if isinstance(instruction.argval, str)
     )
 
@@ -171,9 +172,9 @@ def _chains(code: CodeType, package: str | None) -> Iterator[Chain]:
     """Yield the chains of one code object: runs of instructions that load attributes."""
     file = Path(code.co_filename).name
     imported: dict[str, _Start] = {}
-    instructions = [one for one in _instructions(code) if one.opname not in _SILENT]
+    listed = [one for one in instructions(code) if one.opname not in _SILENT]
     level, chosen, module = 0, None, ""
-    for number, instruction in enumerate(instructions):
+    for number, instruction in enumerate(listed):
         name, argument, where = instruction.opname, instruction.argval, _line(file, instruction)
         start: _Start | None = None
         if name in _LOADS_GLOBAL:
@@ -192,7 +193,7 @@ def _chains(code: CodeType, package: str | None) -> Iterator[Chain]:
         elif name.startswith("LOAD_") and isinstance(argument, str):
             start = imported.get(argument)
         if start is not None:
-            attributes, key, last = _rest(instructions, number + 1)
+            attributes, key, last = _rest(listed, number + 1)
             kind, root, first = start
             if start[0] == "import" and last.opname.startswith("STORE_"):
                 imported[last.argval] = start
@@ -200,16 +201,16 @@ def _chains(code: CodeType, package: str | None) -> Iterator[Chain]:
 
 
 def _rest(
-    instructions: list[dis.Instruction], first: int
+    listed: list[dis.Instruction], first: int
 ) -> tuple[list[str], str | None, dis.Instruction]:
     """Return the attributes that are loaded next, the key of a call of them, and what follows."""
     end = first
-    while instructions[end].opname in _ATTRIBUTES:
+    while listed[end].opname in _ATTRIBUTES:
         end += 1
-    attributes = [one.argval for one in instructions[first:end]]
-    key, last = None, instructions[end]
-    if last.opname in _CALLS and len(instructions) > end + 2:
-        text, indexed = instructions[end + 1 : end + 3]
+    attributes = [one.argval for one in listed[first:end]]
+    key, last = None, listed[end]
+    if last.opname in _CALLS and len(listed) > end + 2:
+        text, indexed = listed[end + 1 : end + 3]
         if isinstance(text.argval, str) and indexed.opname in ("BINARY_SUBSCR", "BINARY_OP"):
             key = text.argval if text.opname == "LOAD_CONST" else None
     return attributes, key, last

@@ -11,8 +11,8 @@ import numpy as np
 from difflab import primitives as rows
 from difflab.autodiff.control.branches import cond
 from difflab.autodiff.control.loops import scan
-from difflab.autodiff.control.while_loops import while_loop
 from difflab.core.optional import require
+from difflab.execute.while_loops import while_loop
 from difflab.graph.custom.function import CustomFunction
 from difflab.graph.node import Node
 from difflab.graph.trace import trace

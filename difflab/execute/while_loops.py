@@ -1,0 +1,289 @@
+"""`while_loop`, which goes on as machine code after many steps of arithmetic, with the same bits.
+
+Python's steps are taken until the loop is seen to be long. Code that consists of arithmetic alone,
+each operation of which IEEE 754 rounds in one way, is then recorded, and compiled in a thread while
+the steps go on. Whatever Python or NumPy would raise or warn of (a division by zero, an overflow)
+gives a value that is not finite; such a run is dropped, and Python's steps go on where they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflab.autodiff.control.while_loop import append_while_loop
+from difflab.autodiff.control.while_loops import PlainLoop, recorded_loop, repeated
+from difflab.autodiff.recording import Contents
+from difflab.execute import background
+from difflab.execute.arithmetic_code import Arithmetic, arithmetic
+from difflab.execute.compiled import compile
+from difflab.execute.targets.llvm.libraries import available
+from difflab.graph.composition import composed, inlined
+from difflab.graph.control import WhileLoop
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
+from difflab.graph.node import Node
+from difflab.graph.pytree import unflatten
+from difflab.graph.rewritten import selected
+
+__all__ = ["while_loop"]
+
+_ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
+"""Operations whose results are checked: what is finite and no result of theirs stays finite."""
+_EXACT = frozenset({"negative", "absolute", "where", "index", "broadcast"})
+_COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
+_LARGEST = 2.0**52
+"""Integers up to which float64 computes as Python's integers do."""
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    """Return what ``while cond_fun(value): value = body_fun(value)`` leaves in `value`.
+
+    In a trace this is one node. It can be differentiated in both modes, to any order: reverse
+    mode keeps the values of all steps, whose number is known when the loop has run.
+
+    Parameters
+    ----------
+    cond_fun : callable
+        ``cond_fun(value)`` returns a truth value.
+    body_fun : callable
+        ``body_fun(value)`` returns the next value, of the same structure and shapes.
+    init_val : tree
+        The first value.
+
+    Raises
+    ------
+    ShapeError
+        The condition is not a scalar, or the value changes its structure or a shape.
+
+    Notes
+    -----
+    On numbers and arrays Python takes the steps, so that side effects of the code, such as
+    printing, are those of the loop above. Where the code does nothing but arithmetic (``+ - * /``,
+    comparisons, `abs`, ``np.sqrt``, ``np.where`` of numbers and arrays of float64), the loop goes
+    on as machine code after some thousand steps; results, warnings and errors are the same.
+    Under `jit` it is machine code from the first step, whatever it computes.
+
+    Examples
+    --------
+    Newton's iteration for the square root, and its derivative 1/(2·√2):
+
+    >>> import difflab as dl
+    >>> def root(a):
+    ...     go = lambda x: abs(x * x - a) > 1e-12
+    ...     return dl.while_loop(go, lambda x: 0.5 * (x + a / x), a)
+    >>> round(float(root(2.0)), 12), round(float(dl.grad(root)(2.0)), 12)
+    (1.414213562373, 0.353553390593)
+    """
+    return repeated(cond_fun, body_fun, init_val, _ahead)
+
+
+def _ahead(loop: PlainLoop) -> _Rest | None:
+    """Return what computes the rest of a loop; None if only Python's steps do."""
+    if np.geterr()["under"] != "ignore":
+        return None
+    reads = arithmetic((loop.cond_fun, loop.body_fun))
+    return None if reads is None else _Rest(loop, reads)
+
+
+def _place(captured: Any, arrays: Sequence[Any]) -> int | None:
+    """Return which of the arrays that code reads a recording has a copy of; None if unclear."""
+    equal = [place for place, array in enumerate(arrays) if np.array_equal(array, captured)]
+    return equal[0] if len(equal) == 1 else None
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether a value consists of finite float64 numbers, or is an integer of that size."""
+    kind = type(value)
+    if kind is int:
+        return bool(-_LARGEST <= value <= _LARGEST)
+    real = kind in (float, np.float64) or (kind is np.ndarray and value.dtype == np.float64)
+    return real and bool(np.isfinite(value).all())
+
+
+class _Rest:
+    """What computes the rest of a loop, as soon as its machine code is there.
+
+    The code is prepared once for what it reads and the types of the value, which determine it.
+    """
+
+    def __init__(self, loop: PlainLoop, reads: Arithmetic) -> None:
+        self._loop, self._reads, self._asked = loop, reads, 0
+        self._dropped = False
+
+    def __call__(self, tree: Any) -> Any:
+        """Return the last value; None if Python takes steps."""
+        loop, self._asked = self._loop, self._asked + 1
+        leaves = loop.leaves_of(tree)
+        kinds = tuple(map(type, leaves))
+        if self._dropped or not all(map(_is_finite, leaves)):
+            return None
+        key = self._reads.key, loop.structure, tuple(loop.shapes), kinds
+        if key not in _PREPARED and self._asked > 1:
+            if len(_PREPARED) >= _MOST:
+                _PREPARED.clear()
+            _PREPARED[key] = _prepare(loop, self._reads, tree)
+        prepared = _PREPARED.get(key)
+        if prepared is None or prepared.code.run is None:
+            return None
+        captured = [self._reads.arrays[place] for place in prepared.arrays if place is not None]
+        if not all(map(_is_finite, captured)):
+            return None
+        found = prepared.code.run(*leaves, *prepared.code.zeros, *captured)
+        count = len(kinds)
+        values = [_as(kind, value) for kind, value in zip(kinds, found, strict=False)]
+        # Python raises, or NumPy warns, on the way to what is not finite.
+        self._dropped = not all(np.isfinite(check).all() for check in found[count:])
+        self._dropped |= not all(map(_is_finite, values))
+        return None if self._dropped else unflatten(loop.structure, values)
+
+
+class _Prepared(NamedTuple):
+    """The machine code of a loop, and which of the arrays that its code reads it takes."""
+
+    code: _MachineLoop
+    arrays: Sequence[int | None]
+
+
+_PREPARED: dict[Any, _Prepared | None] = {}
+"""What was prepared, None where only Python takes steps, by what determines it."""
+_MOST = 256
+
+
+def _prepare(loop: PlainLoop, reads: Arithmetic, tree: Any) -> _Prepared | None:
+    """Record a loop, and begin to compile it."""
+    leaves = loop.leaves_of(tree)
+    kinds = [*map(type, leaves)]
+    try:
+        with np.errstate(all="ignore"):
+            after = loop.leaves_of(loop.body_fun(tree))
+        whole, captured = recorded_loop(loop)
+    except Exception:  # the next step of Python raises it, or the code cannot be recorded
+        return None
+    places = [_place(array, reads.arrays) for array in captured]
+    if kinds != [*map(type, after)] or None in places:
+        return None
+    integers = tuple([place for place, kind in enumerate(kinds) if kind is int])
+    code = _code(Contents(whole.test), Contents(whole.body), integers)
+    return None if code is None else _Prepared(code, places)
+
+
+def _as(kind: type, value: Any) -> Any:
+    """Return a result as a value of Python's loop."""
+    return np.asarray(value) if kind is np.ndarray else kind(value)
+
+
+class _MachineLoop:
+    """A loop as machine code, which is compiled in a thread.
+
+    Attributes
+    ----------
+    checks, zeros : list
+        Shapes of further values that it carries, and zeros of these shapes, which become nan where
+        the result of an operation is not finite.
+    run : callable or None
+        Takes the value, `zeros`, and the constants; returns the last value and checks. None until
+        it is compiled, or if it cannot be.
+    """
+
+    def __init__(self, loop: WhileLoop) -> None:
+        count, graph = len(loop.output_shapes), loop.body.graph
+        rounded = [
+            node
+            for node in range(FIRST_ROW, len(graph))
+            if (row := graph.primitive(node)) is not None and row.name in _ROUNDED
+        ]
+        self.checks = sorted({graph.shape(node) for node in rounded})
+        outputs = [*loop.body.outputs, *rounded]
+        wide = selected(loop.body, outputs, [f"y{k}" for k in range(len(outputs))])
+        extra = len(self.checks)
+        inputs = loop.input_shapes
+        shapes = [*inputs[:count], *self.checks, *inputs[count:]]
+
+        def own(nodes: list[Node]) -> list[Node]:
+            return [*nodes[:count], *nodes[count + extra :]]
+
+        def step(nodes: list[Node]) -> list[Node]:
+            found = inlined(wide, own(nodes))
+            checks = dict(zip(self.checks, nodes[count:], strict=False))
+            for node in found[count:]:
+                checks[node.shape] = checks[node.shape] + 0.0 * node
+            return [*found[:count], *checks.values()]
+
+        test = composed(lambda nodes: inlined(loop.test, own(nodes)), shapes)
+        whole = WhileLoop(test, composed(step, shapes))
+        self._function = composed(lambda nodes: append_while_loop(whole, nodes), shapes)
+        self.zeros = [np.zeros(shape)[()] for shape in self.checks]
+        self.run: Callable[..., Any] | None = None
+        background.begin(self._compile)
+
+    def _compile(self) -> None:
+        compiled = compile(self._function, "native", threads=1)
+        if compiled.reason.startswith("native"):
+            compiled(*[np.ones(shape)[()] for shape in self._function.input_shapes])
+            self.run = compiled
+
+
+@lru_cache(maxsize=64)
+def _code(test: Contents, body: Contents, integers: tuple[int, ...]) -> _MachineLoop | None:
+    """Return a loop as machine code; None if that would differ from Python's steps."""
+    loop = WhileLoop(test.function, body.function)
+    if not available() or not all(_is_exact(each, integers) for each in loop.functions):
+        return None
+    outputs, inputs = body.function.outputs, body.function.input_nodes
+    graph = body.function.graph
+    for place in integers:
+        node = outputs[place]
+        if node != inputs[place] and not _is_count(graph, node, inputs[place]):
+            return None
+    return _MachineLoop(loop)
+
+
+def _is_exact(function: Function, integers: Sequence[int]) -> bool:
+    """Return whether each operation gives what Python's and NumPy's give, of any real type.
+
+    What is computed of integers alone, which Python does not round, is counters and comparisons.
+    """
+    graph = function.graph
+    whole = {function.input_nodes[place] for place in integers}
+    for node in range(len(graph)):
+        row = graph.primitive(node)
+        if row is None:
+            if graph.opcode[node] == CONSTANT:
+                number = graph.constant(node)
+                if not _is_finite(number):
+                    return False
+                if type(number) is int:
+                    whole.add(node)
+            continue
+        if row.name not in _ROUNDED | _EXACT | _COMPARISONS:
+            return False
+        args = graph.arguments(node)
+        counts = row.name in ("add", "subtract") and any(
+            _is_count(graph, node, function.input_nodes[place]) for place in integers
+        )
+        if whole.issuperset(args) and row.name not in _COMPARISONS:
+            if not counts:
+                return False
+            whole.add(node)
+    return True
+
+
+def _is_count(graph: Graph, node: int, counter: int) -> bool:
+    """Return whether a node is a counter plus or minus an integer."""
+    row = graph.primitive(node)
+    if row is None or row.name not in ("add", "subtract"):
+        return False
+    first, second = graph.arguments(node)
+    if row.name == "add" and second == counter:
+        first, second = second, first
+    return first == counter and _is_integer(graph, second)
+
+
+def _is_integer(graph: Graph, node: int) -> bool:
+    return graph.opcode[node] == CONSTANT and type(graph.constant(node)) is int
