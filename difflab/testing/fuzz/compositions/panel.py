@@ -30,7 +30,7 @@ __all__ = ["CompositionPanel"]
 _WORKER = "difflab.testing.fuzz.compositions.worker"
 _REFUSALS = re.compile(
     r"NotImplemented|not (?:yet )?(?:been )?(?:implemented|supported)|(?:un|n't |not |yet )support|"
-    r"escaped from inside|saved during|"
+    r"escaped from inside|can't apply forward-mode|saved during|"
     r"Unimplemented|no (?:gradient|rule|attribute)|[Bb]atching rule|requires_grad|"
     r"Reverse-mode differentiation does not work|functorch transform|Forward-mode",
 )
