@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from difflab.testing.fuzz.compositions.framework import Step
-from difflab.testing.fuzz.programs import Program, programs
+from difflab.testing.fuzz.programs import COMMON, Program, programs
 
 __all__ = ["Composed", "compositions"]
 
@@ -44,7 +44,7 @@ def _steps(derives: bool, most: int) -> st.SearchStrategy[list[Step]]:
 @st.composite
 def compositions(draw: st.DrawFn) -> Composed:
     """Return a program that is differentiated one to three times, with other transforms between."""
-    program = draw(programs())
+    program = draw(programs(COMMON))
     steps: list[Step] = []
     for _ in range(draw(st.sampled_from((1, 2, 2, 3)))):
         steps += draw(_steps(False, 2))
