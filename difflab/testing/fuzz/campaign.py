@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 
 from difflab.core.files import open_regular, write_whole
 from difflab.errors import InputError
@@ -38,17 +39,19 @@ class Judges(Protocol):
 
     Attributes
     ----------
-    schema : str
-        Of the file in which its campaigns are kept.
     counts : Counter
         How often each method had which verdict, by ``(method, verdict)``.
-    verdicts : sequence of str
-        All verdicts, in the order in which they are shown.
     """
 
-    schema: str
-    verdicts: Sequence[str]
     counts: Counter[tuple[str, str]]
+
+    @property
+    def schema(self) -> str:
+        """The schema of the file in which its campaigns are kept."""
+
+    @property
+    def verdicts(self) -> Sequence[str]:
+        """All verdicts, in the order in which they are shown."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -197,7 +200,7 @@ class Campaign:
                 # Of the strategy's own length, and of what methods warn at extreme points.
                 warnings.simplefilter("ignore")
                 trial()
-        except _Found:
+        except (_Found, Flaky):  # a package may give two answers; the first one is kept
             pass
         finally:
             if target:

@@ -227,12 +227,15 @@ def written(record: dict[str, Any]) -> str:
                 others.setdefault(number_text(entry["values"][k]), []).append(name)
         text = "; ".join(f"{number}: {', '.join(names)}" for number, names in others.items())
         lines.append(f"| `{case.shown}` | {number_text(value)} | {text} |")
-    lacks = [
-        f"{name}: {', '.join(sorted({c.formula for c, v in zip(cases(), entry['values'], strict=True) if v is None}))}"
-        for name, entry in languages.items()
-        if None in entry["values"]
-    ]
+    lacks = [f"{name}: {', '.join(lacking(entry['values']))}" for name, entry in languages.items()]
+    lacks = [text for text in lacks if not text.endswith(": ")]
     return "\n".join([*lines, "", f"Not printed: {'; '.join(lacks)}." if lacks else ""])
+
+
+def lacking(values: Sequence[Answer]) -> list[str]:
+    """Return the formulas that a language does not print."""
+    pairs = zip(cases(), values, strict=True)
+    return sorted({case.formula for case, value in pairs if value is None})
 
 
 def page(record: dict[str, Any]) -> str:

@@ -25,13 +25,13 @@ from difflab.testing.fuzz.compositions.truth import Truth
 from difflab.testing.fuzz.compositions.worker import framework
 from difflab.testing.fuzz.panel import FuzzFinding
 
-__all__ = ["CompositionPanel"]
+__all__ = ["REFUSALS", "CompositionPanel", "reproduction"]
 
 _WORKER = "difflab.testing.fuzz.compositions.worker"
-_REFUSALS = re.compile(
+REFUSALS = re.compile(
     r"NotImplemented|not (?:yet )?(?:been )?(?:implemented|supported)|(?:un|n't |not |yet )support|"
     r"escaped from inside|can't apply forward-mode|saved during|"
-    r"Unimplemented|no (?:gradient|rule|attribute)|[Bb]atching rule|requires_grad|"
+    r"Unimplemented|no (?:gradient|rule|attribute)|[Bb]atching rule|requires_grad_?|"
     r"Reverse-mode differentiation does not work|functorch transform|Forward-mode",
 )
 """Messages by which a package says that it does not support something."""
@@ -59,7 +59,7 @@ class CompositionPanel:
     """
 
     names: Sequence[str]
-    timeout: float = 20.0
+    timeout: float = 60.0
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     workers: dict[str, Worker] = field(default_factory=dict, repr=False)
 
@@ -76,12 +76,17 @@ class CompositionPanel:
 
     def again(self, program: Composed, finding: FuzzFinding) -> FuzzFinding | None:
         """Return the same finding of another program, by its package only."""
-        alone = CompositionPanel((finding.method,), self.timeout, workers=self.workers)
-        found = alone.findings(program) or []
+        found = self._found(program, (finding.method,), Counter()) or []
         return next((new for new in found if new.kind == finding.kind), None)
 
     def findings(self, program: Composed) -> list[FuzzFinding] | None:
         """Return the findings of a program; None if it has no derivative to judge by."""
+        return self._found(program, self.names, self.counts)
+
+    def _found(
+        self, program: Composed, names: Sequence[str], counts: Counter[tuple[str, str]]
+    ) -> list[FuzzFinding] | None:
+        """Return the findings of some packages, and count their verdicts."""
         try:
             function = parse(program.text)
         except DifflabError:
@@ -95,7 +100,7 @@ class CompositionPanel:
         if truth is None:
             return None
         small = replace(program, point=point)
-        trials = [_Trial(self, name, small, function, at, truth) for name in self.names]
+        trials = [_Trial(self, name, small, function, at, truth, counts) for name in names]
         return [finding for trial in trials for finding in trial.findings()]
 
     def request(
@@ -119,6 +124,7 @@ class _Trial:
     function: Function
     x: list[float]
     truth: Truth
+    counts: Counter[tuple[str, str]]
 
     @property
     def package(self) -> Framework:
@@ -140,7 +146,7 @@ class _Trial:
                 kind, names, reason, found = "rule", plain, why, value
             else:
                 kind = str(Verdict.INCONCLUSIVE)
-        self.panel.counts[self.name, kind] += 1
+        self.counts[self.name, kind] += 1
         if kind in _FINDINGS:
             yield self._finding(kind, names, reason, found)
 
@@ -158,7 +164,7 @@ class _Trial:
             return "ended", str(error), []
         except DifflabError as error:
             text = str(error)
-            return ("refused" if _REFUSALS.search(text) else "crash"), text, []
+            return ("refused" if REFUSALS.search(text) else "crash"), text, []
         return *self.truth.verdict(found, self.program.dtype), found
 
     def _own_agrees(self) -> bool:

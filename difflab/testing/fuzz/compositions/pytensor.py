@@ -16,17 +16,22 @@ Fn = Callable[[Any], Any]
 
 def _rows(f: Fn, n: int) -> Fn:
     """Differentiate by ``grad``, row by row."""
-    import pytensor
     import pytensor.tensor as pt
 
     def run(x: Any) -> Any:
         y = f(x)
-        size = n**y.ndim
-        flat = y.reshape((size,))
-        grad = lambda k: pytensor.grad(flat[k], x, disconnected_inputs="ignore")  # noqa: E731
-        return pt.stack([grad(k) for k in range(size)]).reshape((*(n,) * y.ndim, n))
+        flat = y.reshape((n**y.ndim,))
+        slopes = [_slope(flat[k], x) for k in range(n**y.ndim)]
+        return pt.stack(slopes).reshape((*(n,) * y.ndim, n))
 
     return run
+
+
+def _slope(y: Any, x: Any) -> Any:
+    import pytensor
+
+    gradient: Any = pytensor.grad
+    return gradient(y, x, disconnected_inputs="ignore")
 
 
 def _jacobian(vectorize: bool) -> Callable[[Fn, int], Fn]:

@@ -26,12 +26,17 @@ def _units(y: Any) -> Any:
     return torch.eye(y.numel(), dtype=y.dtype).reshape(y.numel(), *y.shape)
 
 
+def _watched(x: Any) -> Any:
+    """Return a tensor that is recorded; a view keeps the tangent of a dual number."""
+    return x if x.requires_grad else x.view_as(x).requires_grad_()
+
+
 def _rows(f: Fn, n: int) -> Fn:
     """Differentiate by ``torch.autograd.grad``, row by row."""
     import torch
 
     def run(x: Any) -> Any:
-        x = x if x.requires_grad else x.detach().requires_grad_()
+        x = _watched(x)
         y = f(x)
         rows = []
         for entry in y.reshape(-1).unbind():
@@ -48,7 +53,7 @@ def _batched_rows(f: Fn, n: int) -> Fn:
     import torch
 
     def run(x: Any) -> Any:
-        x = x if x.requires_grad else x.detach().requires_grad_()
+        x = _watched(x)
         y = f(x)
         if not y.requires_grad:
             return torch.zeros(*y.shape, n, dtype=x.dtype)
