@@ -14,7 +14,6 @@ from numpy import float64
 from difflab.core.worker import Worker, WorkerDied
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
-from difflab.lab.environment import package_version
 from difflab.language import parse
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import own
@@ -206,7 +205,7 @@ def reproduction(finding: FuzzFinding) -> str:
     """Return a pytest file that fails as long as the finding is there."""
     program = finding.program
     assert isinstance(program, Composed)
-    package = f"{finding.method} {package_version(finding.method) or ''}".strip()
+    package = f"{finding.method} {framework(finding.method).peer.version()}".strip()
     return f'''"""{package}: {finding.reason}.
 
 Found by `difflab fuzz --compositions`; it passes once the derivative is right.
