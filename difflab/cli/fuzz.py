@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,8 @@ from difflab.cli.output import emit, say
 if TYPE_CHECKING:
     from difflab.methods.protocol import Method
     from difflab.testing.fuzz.campaign import Campaign
+    from difflab.testing.fuzz.compositions.panel import CompositionPanel
+    from difflab.testing.fuzz.panel import Panel
 
 __all__ = ["fuzz"]
 
@@ -21,6 +23,7 @@ __all__ = ["fuzz"]
 def fuzz(
     seconds: Annotated[float, typer.Option(min=0.1)] = 60.0,
     peers: str = "none",
+    compositions: bool = False,
     output: Path = Path("reports/fuzz"),
 ) -> int:
     """Differentiate random programs by every method.
@@ -29,12 +32,18 @@ def fuzz(
     program is shrunk and written as a pytest file. The same command goes on where the
     last run stopped, also after Ctrl-C. Needs Hypothesis.
 
+    With --compositions each program is differentiated by a random composition of the
+    transforms of JAX, PyTorch, TensorFlow, autograd, PyTensor and tinygrad, as the jvp of a
+    vmap of a checkpoint: of those named by --peers, by default of all that are installed.
+
     Parameters
     ----------
     seconds
         How long to run.
     peers : jax,…|all|none
         The packages to test as well.
+    compositions
+        Differentiate by random compositions of each package's own transforms.
     output : DIR
         The folder of the findings.
 
@@ -42,14 +51,14 @@ def fuzz(
     --------
     difflab fuzz --seconds 60
     difflab fuzz --seconds 3600 --peers all -o fuzz
+    difflab fuzz --compositions --peers jax,torch --seconds 3600 -o compositions
     """
     from difflab.core.optional import require
 
     require("hypothesis")
     from difflab.testing.fuzz.campaign import Campaign
-    from difflab.testing.fuzz.panel import Panel
 
-    campaign = Campaign.resumed(output, Panel(_methods(peers)))
+    campaign = Campaign.resumed(output, _composed(peers) if compositions else _panel(peers))
     try:
         new = campaign.run(seconds, say)
     except KeyboardInterrupt:
@@ -57,6 +66,33 @@ def fuzz(
         raise
     emit(_counts(campaign))
     return int(new > 0)
+
+
+def _panel(peers: str) -> Panel:
+    """Return difflab's own methods and the chosen peers."""
+    from difflab.testing.fuzz.panel import Panel
+
+    return Panel(_methods(peers))
+
+
+def _composed(peers: str) -> CompositionPanel:
+    """Return the chosen packages, each with its transforms."""
+    from difflab.errors import InputError
+    from difflab.methods import registry
+    from difflab.testing.fuzz.compositions.panel import CompositionPanel
+    from difflab.testing.fuzz.compositions.worker import FRAMEWORKS
+
+    missing = {name: registry.peers()[name].missing() for name in FRAMEWORKS}
+    names: Sequence[str] = [name for name in FRAMEWORKS if not missing[name]]
+    if peers not in ("none", "all"):
+        chosen = parse_names(peers) or []
+        names = [one_of(name, list(FRAMEWORKS), "package with transforms") for name in chosen]
+    for name in names:
+        if missing[name]:
+            raise InputError(str(missing[name]))
+    if not names:
+        raise InputError("no package with transforms is installed", hint=str(missing["jax"]))
+    return CompositionPanel(names)
 
 
 def _methods(peers: str) -> Mapping[str, Method]:
@@ -75,12 +111,9 @@ def _counts(campaign: Campaign) -> str:
     """Return the table of verdicts, and the findings."""
     from difflab.core.table import Column, Table
 
-    verdicts = ("agree", "convention", "inconclusive", "refused", "disagree", "crash")
-    counts = campaign.panel.counts
-    rows = [
-        (name, *(counts[name, verdict] or "" for verdict in verdicts))
-        for name in campaign.panel.methods
-    ]
+    panel = campaign.panel
+    counts, verdicts = panel.counts, panel.verdicts
+    rows = [(name, *(counts[name, verdict] or "" for verdict in verdicts)) for name in panel.names]
     columns = [Column("method"), *(Column(verdict, right=True) for verdict in verdicts)]
     lines = [
         Table(columns, rows).text(),

@@ -22,7 +22,8 @@ NODE = shutil.which("node") or shutil.which("nodejs")
 needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js")
 
 _RUN = """
-const flat = (y) => Array.isArray(y) ? y.flatMap(flat) : [String(Number(y))];
+const shown = (y) => Object.is(y, -0) ? "-0" : String(Number(y));
+const flat = (y) => Array.isArray(y) ? y.flatMap(flat) : [shown(y)];
 console.log(JSON.stringify(calls.map(([f, points]) => points.map((x) => flat(f(...x))))));
 """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from difflab.core.primitive import Custom, Params, Primitive
@@ -16,7 +18,13 @@ from difflab.graph.rewritten import rewritten
 __all__ = ["expanded"]
 
 
-def expanded(function: Function, *, customs: bool = True, loops: bool = True) -> Function:
+def expanded(
+    function: Function,
+    *,
+    customs: bool = True,
+    loops: bool = True,
+    known: Container[str] = (),
+) -> Function:
     """Return the function with companions such as ``dlog`` expanded into ordinary operations.
 
     Parameters
@@ -27,6 +35,8 @@ def expanded(function: Function, *, customs: bool = True, loops: bool = True) ->
         Whether custom functions and loops are expanded as well, where that is possible.
     loops : bool
         Whether loops are among those.
+    known : container of str
+        The names of rows that are kept.
 
     Examples
     --------
@@ -37,7 +47,9 @@ def expanded(function: Function, *, customs: bool = True, loops: bool = True) ->
 
     def opens(row: Primitive) -> bool:
         kept = not customs if loops or not isinstance(row.holds, Loop) else True
-        return row.expansion is not None and not (kept and isinstance(row.rule, Custom))
+        if row.expansion is None or row.name in known:
+            return False
+        return not (kept and isinstance(row.rule, Custom))
 
     def rule(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
         return expand(builder, node, row, args, params) if opens(row) else None

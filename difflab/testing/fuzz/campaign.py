@@ -6,24 +6,24 @@ import json
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 
 from difflab.core.files import open_regular, write_whole
 from difflab.errors import InputError
-from difflab.lab.environment import package_version
-from difflab.testing.fuzz.panel import FuzzFinding, Panel
-from difflab.testing.fuzz.programs import Program, programs
+from difflab.testing.fuzz.panel import FuzzFinding
+from difflab.testing.fuzz.programs import Program
 
-__all__ = ["Campaign", "Record", "reproduction"]
+__all__ = ["Campaign", "Judges", "Record"]
 
 _BATCH = 50  # programs drawn from one seed
-_SCHEMA = "difflab.fuzz/1"
 
 
 class _Found(Exception):
@@ -32,6 +32,42 @@ class _Found(Exception):
 
 class _TimeOver(BaseException):
     """The time is over; Hypothesis passes it on, as it does Ctrl-C."""
+
+
+class Judges(Protocol):
+    """What a campaign tries: programs, and the judgement of several methods on each.
+
+    Attributes
+    ----------
+    counts : Counter
+        How often each method had which verdict, by ``(method, verdict)``.
+    """
+
+    counts: Counter[tuple[str, str]]
+
+    @property
+    def schema(self) -> str:
+        """The schema of the file in which its campaigns are kept."""
+
+    @property
+    def verdicts(self) -> Sequence[str]:
+        """All verdicts, in the order in which they are shown."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the methods."""
+
+    def programs(self) -> st.SearchStrategy[Any]:
+        """Return the strategy of programs."""
+
+    def findings(self, program: Any) -> list[FuzzFinding] | None:
+        """Return the findings of a program; None if it has no derivative to judge by."""
+
+    def again(self, program: Any, finding: FuzzFinding) -> FuzzFinding | None:
+        """Return the same finding of another program."""
+
+    def reproduction(self, finding: FuzzFinding) -> str:
+        """Return a pytest file that fails as long as the finding is there."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +109,8 @@ class Campaign:
     ----------
     folder : pathlib.Path
         Where ``fuzz.json`` and the tests are written.
-    panel : Panel
-        The methods.
+    panel : Judges
+        The methods, and where their programs come from.
     batches : int
         The seeds that were used: the next run goes on behind them.
     programs, skipped, repeats : int
@@ -84,7 +120,7 @@ class Campaign:
     """
 
     folder: Path
-    panel: Panel
+    panel: Judges
     batches: int = 0
     programs: int = 0
     skipped: int = 0
@@ -92,7 +128,7 @@ class Campaign:
     records: list[Record] = field(default_factory=list)
 
     @classmethod
-    def resumed(cls, folder: Path, panel: Panel) -> Campaign:
+    def resumed(cls, folder: Path, panel: Judges) -> Campaign:
         """Return the campaign of a folder, as its last run left it.
 
         Raises
@@ -106,7 +142,7 @@ class Campaign:
         try:
             with open_regular(path) as file:
                 state = json.load(file)
-            if state.pop("schema") != _SCHEMA:
+            if state.pop("schema") != panel.schema:
                 raise ValueError("another schema")
             panel.counts = Counter(
                 {tuple(key.split("/")): n for key, n in state.pop("counts").items()}
@@ -150,7 +186,7 @@ class Campaign:
             suppress_health_check=list(HealthCheck),
             print_blob=False,
         )
-        @given(programs())
+        @given(self.panel.programs())
         def trial(program: Program) -> None:
             if time.monotonic() > end:
                 raise _TimeOver
@@ -164,7 +200,7 @@ class Campaign:
                 # Of the strategy's own length, and of what methods warn at extreme points.
                 warnings.simplefilter("ignore")
                 trial()
-        except _Found:
+        except (_Found, Flaky):  # a package may give two answers; the first one is kept
             pass
         finally:
             if target:
@@ -200,14 +236,14 @@ class Campaign:
             name,
         )
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole({self.folder / name: reproduction(finding).encode()})
+        write_whole({self.folder / name: self.panel.reproduction(finding).encode()})
         self.records.append(record)
         notify(f"{finding.method}: {text} at {finding.program.point}: {finding.reason}")
 
     def _save(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         state = {
-            "schema": _SCHEMA,
+            "schema": self.panel.schema,
             "batches": self.batches,
             "programs": self.programs,
             "skipped": self.skipped,
@@ -216,31 +252,3 @@ class Campaign:
             "records": [asdict(record) for record in self.records],
         }
         write_whole({self.folder / "fuzz.json": f"{json.dumps(state, indent=1)}\n".encode()})
-
-
-def reproduction(finding: FuzzFinding) -> str:
-    """Return a pytest file that fails as long as the finding is there."""
-    version = package_version(finding.method)
-    package = f"{finding.method} {version}" if version else finding.method
-    skip = f'    pytest.importorskip("{finding.method}")\n' if version else ""
-    name = finding.method.replace("-", "_")
-    return f'''"""{package}: {finding.reason}.
-
-Found by `difflab fuzz`; it passes once the derivative is right.
-
-the derivative of {package}: {", ".join(finding.found) or "none"}
-the referee's, from values: {", ".join(finding.expected)}
-"""
-
-{"import pytest" + chr(10) * 2 if skip else ""}import difflab
-
-TEXT = {finding.program.text!r}
-AT = {finding.program.point!r}
-
-
-def test_{name}_agrees_with_the_referee():
-{skip}    comparison = difflab.compare(TEXT, AT, methods=["{finding.method}"], timing=False)
-    (row,) = comparison.methods
-    assert row.status == "ok", row.message
-    assert row.verdict != "disagree", row.message
-'''

@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from hypothesis import strategies as st
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import DifflabError, described
 from difflab.graph.function import Function
+from difflab.lab.environment import package_version
 from difflab.language import parse
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.referee.referee import Referee, Reference
 from difflab.referee.verdict import Verdict, judge
-from difflab.testing.fuzz.programs import Program
+from difflab.testing.fuzz.programs import Program, programs
 
-__all__ = ["FuzzFinding", "Panel"]
+__all__ = ["FuzzFinding", "Panel", "reproduction"]
 
 _JUDGED = ("smooth", "kink")
 _DIGITS = 25
@@ -32,8 +34,9 @@ class FuzzFinding:
     ----------
     method : str
         Its name.
-    kind : {"disagree", "crash"}
-        Whether it returned a wrong derivative or raised an exception that is no refusal.
+    kind : str
+        ``disagree`` for a wrong derivative, ``crash`` for an exception that is no refusal; of
+        compositions, see `CompositionPanel`.
     program : Program
         The program, with the point of the inputs that it uses.
     operations : frozenset of str
@@ -75,6 +78,22 @@ class Panel:
     methods: Mapping[str, Method]
     timeout: float = 5.0
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    schema = "difflab.fuzz/1"
+    verdicts = ("agree", "convention", "inconclusive", "refused", "disagree", "crash")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the methods."""
+        return tuple(self.methods)
+
+    def programs(self) -> st.SearchStrategy[Program]:
+        """Return the strategy of programs."""
+        return programs()
+
+    def reproduction(self, finding: FuzzFinding) -> str:
+        """Return a pytest file that fails as long as the finding is there."""
+        return reproduction(finding)
 
     def again(self, program: Program, finding: FuzzFinding) -> FuzzFinding | None:
         """Return the same finding of another program, by its method and its witness only."""
@@ -160,3 +179,31 @@ def _texts(reference: Reference) -> tuple[str, ...]:
         smooth = bool(mpmath.isfinite(value))
         texts.append(mpmath.nstr(value, _DIGITS) if smooth else " to ".join(sides))
     return tuple(texts)
+
+
+def reproduction(finding: FuzzFinding) -> str:
+    """Return a pytest file that fails as long as the finding is there."""
+    version = package_version(finding.method)
+    package = f"{finding.method} {version}" if version else finding.method
+    skip = f'    pytest.importorskip("{finding.method}")\n' if version else ""
+    name = finding.method.replace("-", "_")
+    return f'''"""{package}: {finding.reason}.
+
+Found by `difflab fuzz`; it passes once the derivative is right.
+
+the derivative of {package}: {", ".join(finding.found) or "none"}
+the referee's, from values: {", ".join(finding.expected)}
+"""
+
+{"import pytest" + chr(10) * 2 if skip else ""}import difflab
+
+TEXT = {finding.program.text!r}
+AT = {finding.program.point!r}
+
+
+def test_{name}_agrees_with_the_referee():
+{skip}    comparison = difflab.compare(TEXT, AT, methods=["{finding.method}"], timing=False)
+    (row,) = comparison.methods
+    assert row.status == "ok", row.message
+    assert row.verdict != "disagree", row.message
+'''

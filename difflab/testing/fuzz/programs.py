@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
+from difflab.core.primitive import Primitive
 from difflab.primitives import TABLE
 from difflab.testing.strategies import mapped, spelled, usable
 
-__all__ = ["Program", "programs"]
+__all__ = ["COMMON", "Program", "programs"]
 
 _CONSTANTS = ("2", "1", "0.5", "3", "0", "(-1)", "1.5", "(-0.5)", "10", "1e-8", "40", "1e8", "pi")
 _COORDINATES = (1.0, 2.0, 0.5, 0.0, -1.0, 3.0, -2.0, 10.0, -0.5, 1e-8, 40.0, -40.0, 1e8, 1e-160)
@@ -49,9 +52,17 @@ _STEP = st.tuples(
 _COORDINATE = st.sampled_from(_COORDINATES) | st.floats(-4.0, 4.0).map(lambda v: round(v, 6))
 
 
+COMMON = tuple(
+    row
+    for row in _ROWS
+    if hasattr(np, row.name) or row.name in ("erf", "relu", "sigmoid", "softplus", "xlogy")
+)
+"""The rows that nearly every package has."""
+
+
 @st.composite
-def programs(draw: st.DrawFn) -> Program:
-    """Return a program in x and y, or in an array v of three elements and x.
+def programs(draw: st.DrawFn, rows: Sequence[Primitive] = tuple(_ROWS)) -> Program:
+    """Return a program of some rows in x and y, or in an array v of three elements and x.
 
     Some operands are mapped into the domain of their operation and others are not, so that a
     point may also lie on a kink, close to an edge or where intermediate results are extreme. The
@@ -60,7 +71,7 @@ def programs(draw: st.DrawFn) -> Program:
     reduction = draw(st.sampled_from((*[""] * len(_REDUCTIONS), *_REDUCTIONS)))
     values = ["v", "x"] if reduction else ["x", "y"]
     for which, first, second in draw(st.lists(_STEP, min_size=1, max_size=_OPERATIONS)):
-        row = _ROWS[which]
+        row = rows[which % len(rows)]
         picks = (first, second, (first + second) % _PICKS)  # rows have at most three operands
         operands = [_operand(pick, values) for pick in picks]
         if (first + second) % 2:

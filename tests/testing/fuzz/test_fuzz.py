@@ -22,8 +22,8 @@ from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import own
 from difflab.primitives import erf, tanh
-from difflab.testing.fuzz.campaign import Campaign, reproduction
-from difflab.testing.fuzz.panel import Panel
+from difflab.testing.fuzz.campaign import Campaign
+from difflab.testing.fuzz.panel import Panel, reproduction
 from difflab.testing.fuzz.programs import Program, programs
 
 REVERSE = own()["reverse"]
@@ -109,7 +109,7 @@ def test_a_campaign_shrinks_writes_once_and_goes_on(
 ) -> None:
     from hypothesis import strategies as st
 
-    from difflab.testing.fuzz import campaign as module
+    from difflab.testing.fuzz import panel as module
 
     texts = st.sampled_from(["x*y", "tanh(x)", "y*tanh(x + y)", "x*sin(tanh(x)*y) + tanh(y)"])
     point = st.just({"x": 1.0, "y": 0.5, "v": [0.0] * 3})

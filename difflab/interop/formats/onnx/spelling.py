@@ -22,8 +22,6 @@ __all__ = ["SPELLINGS"]
 
 
 Names = Sequence[str]
-DOUBLE = 11
-"""ONNX's number of the type float64."""
 
 
 def _operator(kind: str, **attributes: Any) -> Spelling:
@@ -167,9 +165,68 @@ def _single(what: str, axes: Sequence[int], rank: int) -> int:
     return axes[0] % rank
 
 
+def _missing(model: Emitter, x: str) -> str:
+    """Return 1 where a value is nan and 0 elsewhere: the largest of them is 1 if any is nan."""
+    return model.as_number(model.operator("Not", model.operator("Equal", x, x)))
+
+
+def _extreme(kind: str) -> Spelling:
+    """Return ReduceMax or ReduceMin, in which onnxruntime drops a nan that is not first."""
+    plain = _reduced(kind)
+
+    def spell(model: Emitter, names: Names, shapes: Any, out: Shape, **params: Any) -> str:
+        found = plain(model, names, shapes, out, **params)
+        nans = _reduced("ReduceMax")(model, [_missing(model, names[0])], shapes, out, **params)
+        some = model.operator("Greater", nans, model.number(0.0))
+        return model.operator("Where", some, model.number(math.nan), found)
+
+    return spell
+
+
+def _scaled(model: Emitter, x: str, axes: Any, rank: int, *, least: float) -> tuple[str, str]:
+    """Return the largest size or element with its axes kept, 0 or an infinite one replaced."""
+    places = model.places([axis % rank for axis in axes])
+    large = model.operator("ReduceMax", x, places, keepdims=1)
+    unusable = model.operator("Equal", model.operator("Abs", large), model.number(math.inf))
+    if least:  # also divided by
+        zero = model.operator("Equal", large, model.number(0.0))
+        unusable = model.operator("Or", unusable, zero)
+    return model.operator("Where", unusable, model.number(least), large), places
+
+
+def _norm(model: Emitter, names: Names, shapes: Any, out: Shape, *, axes: Any, rank: int) -> str:
+    """By elements over the largest: onnxruntime's ReduceL2 overflows."""
+    (x,) = names
+    large, places = _scaled(model, model.operator("Abs", x), axes, rank, least=1.0)
+    part = model.operator("Div", x, large)
+    square = model.operator("ReduceSum", model.operator("Mul", part, part), places, keepdims=0)
+    return model.operator("Mul", model.operator("Sqrt", square), model.shaped(large, out))
+
+
+def _logsumexp(
+    model: Emitter, names: Names, shapes: Any, out: Shape, *, axes: Any, rank: int
+) -> str:
+    """By exponentials of differences: onnxruntime's ReduceLogSumExp drops a nan."""
+    large, places = _scaled(model, names[0], axes, rank, least=0.0)
+    parts = model.operator("Exp", model.operator("Sub", names[0], large))
+    total = model.operator("Log", model.operator("ReduceSum", parts, places, keepdims=0))
+    return model.operator("Add", total, model.shaped(large, out))
+
+
+def _place_of_largest(model: Emitter, x: str, **attributes: Any) -> str:
+    """Return ArgMax, of a nan if there is one, which onnxruntime ranks below all else."""
+    nans = _missing(model, x)
+    plain = model.operator("ArgMax", x, **attributes)
+    first = model.operator("ArgMax", nans, **attributes)
+    some = model.operator(
+        "ReduceMax", nans, model.places([attributes["axis"]]), keepdims=attributes["keepdims"]
+    )
+    return model.operator("Where", model.operator("Greater", some, model.number(0.0)), first, plain)
+
+
 def _argmax(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
-    found = model.operator("ArgMax", names[0], axis=_single("ArgMax", axes, rank), keepdims=0)
-    return model.operator("Cast", found, to=DOUBLE)
+    axis = _single("ArgMax", axes, rank)
+    return model.as_number(_place_of_largest(model, names[0], axis=axis, keepdims=0))
 
 
 def _is_maximum(
@@ -182,7 +239,7 @@ def _is_maximum(
         raise UnsupportedError("ONNX's ArgMax is along one axis, or of the whole array")
     axis, flat = (0, (math.prod(out),)) if len(axes) > 1 else (axes[0] % rank, out)
     x = model.shaped(x, flat) if len(axes) > 1 else x
-    last = model.operator("ArgMax", x, axis=axis, keepdims=1, select_last_index=1)
+    last = _place_of_largest(model, x, axis=axis, keepdims=1, select_last_index=1)
     counted = np.arange(flat[axis]).reshape([-1 if k == axis else 1 for k in range(len(flat))])
     found = model.operator("Equal", model.places(counted), last)
     return model.shaped(found, out) if len(axes) > 1 else found
@@ -226,7 +283,7 @@ SPELLINGS: Mapping[str, Spelling] = {
     **{name: _operator(kind) for name, kind in _OPERATORS.items()},
     **FORMULAS,
     "argmax": _argmax,
-    "as_number": _operator("Cast", to=DOUBLE),
+    "as_number": lambda model, names, *_, **__: model.as_number(names[0]),
     "broadcast": _broadcast,
     "concatenate": _concatenate,
     "constant_array": _constant,
@@ -236,11 +293,11 @@ SPELLINGS: Mapping[str, Spelling] = {
     "index": _index,
     "is_maximum": _is_maximum,
     "log_softmax": _normalized("LogSoftmax"),
-    "logsumexp": _reduced("ReduceLogSumExp"),
+    "logsumexp": _logsumexp,
     "matmul": _matmul,
-    "max": _reduced("ReduceMax"),
-    "min": _reduced("ReduceMin"),
-    "norm": _reduced("ReduceL2"),
+    "max": _extreme("ReduceMax"),
+    "min": _extreme("ReduceMin"),
+    "norm": _norm,
     "pack": _pack,
     "prod": _reduced("ReduceProd"),
     "put": _put,

@@ -18,16 +18,18 @@ from difflab.interop.formats.onnx.spelling import SPELLINGS
 
 __all__ = ["to_onnx"]
 
+_DTYPES = ("float64", "float32")
 OPSET = 18
 """Of the operators that are written; since then, axes of every reduction are an input."""
 
 
-def to_onnx(function: Function, name: str = "f") -> Any:
+def to_onnx(function: Function, name: str = "f", dtype: str = "float64") -> Any:
     """Return the model in ONNX's format that computes a function.
 
-    Its inputs and outputs have the names, the shapes and the 64 bits of the function's. Operations
-    that ONNX lacks and that a few of its operators compute as accurately, such as ``log1p``, are
-    written so; those of every loop are written out.
+    Its inputs and outputs have the names and the shapes of the function's. Operations that ONNX
+    lacks and that a few of its operators compute as accurately, such as ``log1p``, are written so,
+    and so are those that onnxruntime lacks in 64 bits, such as ``atan``, or computes with few
+    digits, such as ``sigmoid``; those of every loop are written out.
 
     Parameters
     ----------
@@ -35,6 +37,8 @@ def to_onnx(function: Function, name: str = "f") -> Any:
         A function, parsed or derived.
     name : str
         The name of the model's graph.
+    dtype : {"float64", "float32"}
+        Of all inputs, outputs and numbers.
 
     Returns
     -------
@@ -44,7 +48,7 @@ def to_onnx(function: Function, name: str = "f") -> Any:
     Raises
     ------
     InputError
-        `function` is not a Function, or `name` is not text.
+        `function` is not a Function, `name` is not text, or there is no such dtype.
     UnsupportedError
         ONNX has no form of an operation, such as the gamma function; the message names it.
     MissingDependencyError
@@ -62,7 +66,10 @@ def to_onnx(function: Function, name: str = "f") -> Any:
     require_function(function, "to_onnx")
     if not isinstance(name, str):
         raise InputError(f"the name of a model is text, not {type(name).__name__}")
-    return Writer(require("onnx", extra="onnx"), expanded(function)).model(name)
+    if dtype not in _DTYPES:
+        raise InputError(f"a model is of float64 or float32, not of {dtype!r}")
+    written = expanded(function, known=SPELLINGS)
+    return Writer(require("onnx", extra="onnx"), written, dtype).model(name)
 
 
 class Writer:
@@ -74,10 +81,12 @@ class Writer:
         ONNX's nodes and tensors.
     """
 
-    def __init__(self, onnx: Any, function: Function) -> None:
+    def __init__(self, onnx: Any, function: Function, dtype: str) -> None:
         self.onnx = onnx
         self.helper = onnx.helper
         self.function = function
+        self.dtype = np.dtype(dtype)
+        self.kind = self.helper.np_dtype_to_tensor_dtype(self.dtype)
         self.graph = function.graph
         self.steps: list[Any] = []
         self.stored: list[Any] = []
@@ -121,15 +130,20 @@ class Writer:
 
     def number(self, value: float) -> str:
         """Return the name of a stored number."""
-        return self._tensor(np.float64(value))
+        return self.array(value)
+
+    def as_number(self, value: str) -> str:
+        """Append the conversion of truth values or integers to numbers."""
+        return self.operator("Cast", value, to=self.kind)
 
     def places(self, values: Any) -> str:
         """Return the name of stored integers: sizes, axes or indices."""
         return self._tensor(np.asarray(values, dtype=np.int64))
 
     def array(self, values: Any) -> str:
-        """Return the name of a stored array of float64."""
-        return self._tensor(np.asarray(values, dtype=np.float64))
+        """Return the name of a stored array of numbers."""
+        with np.errstate(over="ignore"):
+            return self._tensor(np.asarray(values).astype(self.dtype))
 
     def shaped(self, value: str, shape: Shape) -> str:
         """Return a value in another shape."""
@@ -152,7 +166,7 @@ class Writer:
             raise UnsupportedError(f"ONNX has no form of '{row.name}'")
         shape, shapes = self.graph.shape(node), [self.graph.shape(arg) for arg in args]
         if 0 in shape:  # onnxruntime expands to one element what has none
-            return self._tensor(np.zeros(shape, dtype=np.bool_ if row.boolean else np.float64))
+            return self._tensor(np.zeros(shape, dtype=np.bool_ if row.boolean else self.dtype))
         given = [self.values[arg] for arg in args]
         return spell(self, given, shapes, shape, **self.graph.params(node))
 
@@ -160,12 +174,12 @@ class Writer:
         """Give an output its name; a truth value becomes a number."""
         opcode = int(self.graph.opcode[node]) - FIRST_ROW
         if opcode >= 0 and self.graph.primitives[opcode].boolean:
-            self.operator("Cast", self.values[node], to=self.onnx.TensorProto.DOUBLE, result=label)
+            self.operator("Cast", self.values[node], to=self.kind, result=label)
         else:
             self.operator("Identity", self.values[node], result=label)
 
     def _described(self, names: Sequence[str], shapes: Sequence[Shape]) -> list[Any]:
         return [
-            self.helper.make_tensor_value_info(name, self.onnx.TensorProto.DOUBLE, shape)
+            self.helper.make_tensor_value_info(name, self.kind, shape)
             for name, shape in zip(names, shapes, strict=True)
         ]

@@ -1,0 +1,1 @@
+"""Random compositions of each package's own transforms: `difflab fuzz --compositions`."""

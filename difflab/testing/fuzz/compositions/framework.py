@@ -1,0 +1,142 @@
+"""What a package's file states: its transforms, and how a program becomes a function of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.methods import registry
+from difflab.methods.peers.array_peer import ArrayPeer
+from difflab.methods.peers.spelling import LibrarySpelling, written
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["Framework", "Step", "Transform", "spelled"]
+
+Transform = Callable[[Callable[[Any], Any], int], Callable[[Any], Any]]
+"""Maps a function of an array ``(n,)``, and n, to another one.
+
+One that differentiates appends an axis of n elements to the result; any other one keeps the result.
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A transform of every package, by its position among theirs.
+
+    Attributes
+    ----------
+    derives : bool
+        Whether it is one that differentiates.
+    which : int
+        Its position, modulo the number of such transforms.
+    """
+
+    derives: bool
+    which: int
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A package's transforms by name.
+
+    Attributes
+    ----------
+    name : str
+        The peer's.
+    derivatives : mapping
+        Those that differentiate; the first one is the package's plain way.
+    wrappers : mapping
+        Those that keep the values.
+    single : bool
+        Whether it computes in float32, too.
+    call : callable, optional
+        ``call(transformed, x, names)`` computes the result at an array; by default the converted
+        point is passed to `transformed`.
+    spelling32 : callable, optional
+        Return the spelling of programs in float32; by default that of float64.
+    """
+
+    name: str
+    derivatives: Mapping[str, Transform]
+    wrappers: Mapping[str, Transform]
+    single: bool = True
+    call: Callable[[Callable[[Any], Any], NDArray[Any], Sequence[str]], Any] | None = None
+    spelling32: Callable[[], LibrarySpelling] | None = None
+
+    @property
+    def peer(self) -> ArrayPeer:
+        """The package's method."""
+        found = registry.peers()[self.name]
+        assert isinstance(found, ArrayPeer)
+        return found
+
+    def names(self, steps: Sequence[Step]) -> tuple[str, ...]:
+        """Return the names of the package's transforms, the innermost first."""
+        chosen = []
+        for step in steps:
+            among = list(self.derivatives if step.derives else self.wrappers)
+            chosen.append(among[step.which % len(among)])
+        return tuple(chosen)
+
+    def plain(self, order: int) -> tuple[str, ...]:
+        """Return the names of the plain way to a derivative."""
+        return (next(iter(self.derivatives)),) * order
+
+    def computed(
+        self, function: Function, names: Sequence[str], x: NDArray[float64], dtype: str
+    ) -> NDArray[float64]:
+        """Return what the composed transforms give at a point, shaped ``(n, n, …)``."""
+        transformed, n = self.scalar(function, dtype), function.n
+        for name in names:
+            transform = self.derivatives.get(name) or self.wrappers[name]
+            transformed = transform(transformed, n)
+        point = x.astype(dtype)
+        if self.call is not None:
+            found = self.call(transformed, point, names)
+        else:
+            found = self.peer.array(transformed(self.lifted(point)))
+        return np.asarray(found, dtype=float64)
+
+    def lifted(self, x: NDArray[Any]) -> Any:
+        """Return an array as one of the package, of the same dtype."""
+        return self.peer.converted([x])[0]
+
+    def scalar(self, function: Function, dtype: str) -> Callable[[Any], Any]:
+        """Return a function of one number as code over an array of the flattened inputs."""
+        peer = self.peer
+        spelling = peer.spelling
+        if dtype == "float32" and self.spelling32 is not None:
+            spelling = self.spelling32()
+        code, xp = written(function, spelling), spelling.xp
+        parts, start = [], 0
+        for shape in function.input_shapes:
+            size = int(np.prod(shape))
+            parts.append((slice(start, start + size) if shape else start, shape))
+            start += size
+
+        def run(x: Any) -> Any:
+            values = [xp.reshape(x[part], shape) if shape else x[part] for part, shape in parts]
+            return xp.reshape(code(*values)[0], ())
+
+        return run
+
+
+def spelled(names: Sequence[str]) -> str:
+    """Return a composition as one writes it.
+
+    Examples
+    --------
+    >>> spelled(("checkpoint", "grad"))
+    'grad(checkpoint(f))'
+    """
+    text = "f"
+    for name in names:
+        text = f"{name}({text})"
+    return text

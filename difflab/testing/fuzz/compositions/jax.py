@@ -1,0 +1,227 @@
+"""JAX's transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from difflab.testing.fuzz.compositions.framework import Framework
+
+__all__ = ["FRAMEWORK"]
+
+Fn = Callable[[Any], Any]
+
+
+def _last(rows: Any) -> Any:
+    """Return an array with its first axis moved to the end."""
+    import jax.numpy as jnp
+
+    return jnp.moveaxis(rows, 0, -1)
+
+
+def _eye(x: Any) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.eye(x.shape[0], dtype=x.dtype)
+
+
+def _units(y: Any) -> Any:
+    """Return the unit cotangents of a result, along a new first axis."""
+    import jax.numpy as jnp
+
+    return jnp.reshape(jnp.eye(y.size, dtype=y.dtype), (y.size, *y.shape))
+
+
+def _jacrev(f: Fn, n: int) -> Fn:
+    import jax
+
+    found: Fn = jax.jacrev(f)
+    return found
+
+
+def _jacfwd(f: Fn, n: int) -> Fn:
+    import jax
+
+    found: Fn = jax.jacfwd(f)
+    return found
+
+
+def _jvp(f: Fn, n: int) -> Fn:
+    import jax
+
+    def run(x: Any) -> Any:
+        return jax.numpy.stack([jax.jvp(f, (x,), (v,))[1] for v in _eye(x)], -1)
+
+    return run
+
+
+def _vmap_of_jvp(f: Fn, n: int) -> Fn:
+    import jax
+
+    return lambda x: _last(jax.vmap(lambda v: jax.jvp(f, (x,), (v,))[1])(_eye(x)))
+
+
+def _jvp_of_vmap(f: Fn, n: int) -> Fn:
+    import jax
+
+    def run(x: Any) -> Any:
+        tiled = jax.numpy.tile(x, (n, 1))
+        return _last(jax.jvp(jax.vmap(f), (tiled,), (_eye(x),))[1])
+
+    return run
+
+
+def _vmap_of_vjp(f: Fn, n: int) -> Fn:
+    import jax
+
+    def run(x: Any) -> Any:
+        y, back = jax.vjp(f, x)
+        return jax.numpy.reshape(jax.vmap(back)(_units(y))[0], (*y.shape, n))
+
+    return run
+
+
+def _vjp_of_vmap(f: Fn, n: int) -> Fn:
+    import jax
+
+    def run(x: Any) -> Any:
+        shape = jax.eval_shape(f, x).shape
+        size = n ** len(shape)
+        y, back = jax.vjp(jax.vmap(f), jax.numpy.tile(x, (size, 1)))
+        seeds = jax.numpy.reshape(jax.numpy.eye(size, dtype=y.dtype), y.shape)
+        return jax.numpy.reshape(back(seeds)[0], (*shape, n))
+
+    return run
+
+
+def _linearize(f: Fn, n: int) -> Fn:
+    import jax
+
+    return lambda x: _last(jax.vmap(jax.linearize(f, x)[1])(_eye(x)))
+
+
+def _linear_transpose(f: Fn, n: int) -> Fn:
+    import jax
+
+    def run(x: Any) -> Any:
+        y, tangent = jax.linearize(f, x)
+        back = jax.linear_transpose(tangent, x)
+        rows = [back(seed)[0] for seed in _units(y)]
+        return jax.numpy.reshape(jax.numpy.stack(rows), (*y.shape, n))
+
+    return run
+
+
+def _jit(f: Fn, n: int) -> Fn:
+    import jax
+
+    found: Fn = jax.jit(f)
+    return found
+
+
+def _checkpoint(f: Fn, n: int) -> Fn:
+    import jax
+
+    found: Fn = jax.checkpoint(f)
+    return found
+
+
+def _vmap(f: Fn, n: int) -> Fn:
+    import jax
+
+    return lambda x: jax.vmap(f)(jax.numpy.stack([x, jax.lax.stop_gradient(x) + 1]))[0]
+
+
+def _scan(f: Fn, n: int) -> Fn:
+    import jax
+
+    return lambda x: jax.lax.scan(lambda carry, row: (carry, f(row)), 0, x[None])[1][0]
+
+
+def _carried(f: Fn, n: int) -> Fn:
+    import jax
+
+    def run(x: Any) -> Any:
+        start = jax.numpy.zeros(jax.eval_shape(f, x).shape, x.dtype)
+        return jax.lax.fori_loop(0, 2, lambda k, y: f(x).astype(x.dtype), start)
+
+    return run
+
+
+def _cond(f: Fn, n: int) -> Fn:
+    import jax
+
+    other = lambda x: f(x) * 0  # noqa: E731
+    return lambda x: jax.lax.cond(x[0] == x[0], f, other, x)
+
+
+def _in_place(f: Fn, n: int) -> Fn:
+    import jax.numpy as jnp
+
+    return lambda x: f(jnp.zeros_like(x).at[::-1].set(x[::-1]))
+
+
+def _custom_jvp(f: Fn, n: int) -> Fn:
+    import jax
+
+    def run(x: Any) -> Any:
+        own = jax.custom_jvp(f)
+        own.defjvp(lambda primals, tangents: jax.jvp(f, primals, tangents))
+        return own(x)
+
+    return run
+
+
+def _custom_vjp(f: Fn, n: int) -> Fn:
+    import jax
+
+    def run(x: Any) -> Any:
+        own = jax.custom_vjp(f)
+        own.defvjp(lambda x: (f(x), x), lambda x, seed: jax.vjp(f, x)[1](seed))
+        return own(x)
+
+    return run
+
+
+def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
+    """Compute in 64 bits, or in JAX's default of 32; one compilation is faster than many."""
+    import jax
+
+    transformed = jax.jit(transformed)
+
+    from difflab.methods.peers.jax import double
+
+    if x.dtype == "float32":
+        return jax.device_get(transformed(jax.numpy.asarray(x)))
+    with double():
+        return jax.device_get(transformed(jax.numpy.asarray(x)))
+
+
+FRAMEWORK = Framework(
+    "jax",
+    {
+        "jacrev": _jacrev,
+        "jacfwd": _jacfwd,
+        "jvp": _jvp,
+        "vmap_of_jvp": _vmap_of_jvp,
+        "jvp_of_vmap": _jvp_of_vmap,
+        "vmap_of_vjp": _vmap_of_vjp,
+        "vjp_of_vmap": _vjp_of_vmap,
+        "linearize": _linearize,
+        "linear_transpose": _linear_transpose,
+    },
+    {
+        "jit": _jit,
+        "checkpoint": _checkpoint,
+        "vmap": _vmap,
+        "scan": _scan,
+        "fori_loop": _carried,
+        "cond": _cond,
+        "in_place": _in_place,
+        "custom_jvp": _custom_jvp,
+        "custom_vjp": _custom_vjp,
+    },
+    call=_call,
+)

@@ -1,0 +1,229 @@
+"""The judgement of every package on a program under its own composition of transforms."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy import float64
+
+from difflab.core.worker import Worker, WorkerDied
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
+from difflab.graph.function import Function
+from difflab.language import parse
+from difflab.methods.protocol import Problem
+from difflab.methods.registry import own
+from difflab.referee.verdict import Verdict
+from difflab.testing.fuzz.compositions.framework import Framework, spelled
+from difflab.testing.fuzz.compositions.programs import Composed, compositions
+from difflab.testing.fuzz.compositions.truth import Truth
+from difflab.testing.fuzz.compositions.worker import framework
+from difflab.testing.fuzz.panel import FuzzFinding
+
+__all__ = ["REFUSALS", "CompositionPanel", "reproduction"]
+
+_WORKER = "difflab.testing.fuzz.compositions.worker"
+REFUSALS = re.compile(
+    r"NotImplemented|not (?:yet )?(?:been )?(?:implemented|supported)|(?:un|n't |not |yet )support|"
+    r"escaped from inside|can't apply forward-mode|saved during|"
+    r"Unimplemented|no (?:gradient|rule|attribute)|[Bb]atching rule|requires_grad_?|"
+    r"Reverse-mode differentiation does not work|functorch transform|Forward-mode",
+)
+"""Messages by which a package says that it does not support something."""
+_OUTCOMES = ("agree", "convention", "inconclusive", "refused", "timeout")
+_FINDINGS = ("composition", "rule", "crash", "ended")
+
+
+@dataclass
+class CompositionPanel:
+    """Packages, each in a process of its own, and how often each had which verdict.
+
+    A composition that disagrees where the package's plain way agrees is a finding ``composition``;
+    where the plain way is wrong, too, and difflab's reverse mode is right, ``rule``. An exception
+    that does not say that something is unsupported is a ``crash``; a process that ended is
+    ``ended``.
+
+    Attributes
+    ----------
+    names : sequence of str
+        The packages.
+    timeout : float
+        Seconds for a package or the referee on one program.
+    counts : Counter
+        By ``(package, verdict)``.
+    """
+
+    names: Sequence[str]
+    timeout: float = 60.0
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    workers: dict[str, Worker] = field(default_factory=dict, repr=False)
+
+    schema = "difflab.fuzz-compositions/1"
+    verdicts = (*_OUTCOMES, *_FINDINGS)
+
+    def reproduction(self, finding: FuzzFinding) -> str:
+        """Return a pytest file that fails as long as the finding is there."""
+        return reproduction(finding)
+
+    def programs(self) -> st.SearchStrategy[Composed]:
+        """Return the strategy of programs."""
+        return compositions()
+
+    def again(self, program: Composed, finding: FuzzFinding) -> FuzzFinding | None:
+        """Return the same finding of another program, by its package only."""
+        found = self._found(program, (finding.method,), Counter()) or []
+        return next((new for new in found if new.kind == finding.kind), None)
+
+    def findings(self, program: Composed) -> list[FuzzFinding] | None:
+        """Return the findings of a program; None if it has no derivative to judge by."""
+        return self._found(program, self.names, self.counts)
+
+    def _found(
+        self, program: Composed, names: Sequence[str], counts: Counter[tuple[str, str]]
+    ) -> list[FuzzFinding] | None:
+        """Return the findings of some packages, and count their verdicts."""
+        try:
+            function = parse(program.text)
+        except DifflabError:
+            return None
+        if function.m != 1 or not function.n or function.output_shapes[0]:
+            return None
+        point = {name: program.point[name] for name in function.inputs}
+        x = np.array([v for name in point for v in np.ravel(point[name])], dtype=program.dtype)
+        at = x.astype(float64).tolist()
+        truth = Truth.of(function, at, program.order, self.timeout)
+        if truth is None:
+            return None
+        small = replace(program, point=point)
+        trials = [_Trial(self, name, small, function, at, truth, counts) for name in names]
+        return [finding for trial in trials for finding in trial.findings()]
+
+    def request(
+        self, name: str, text: str, names: Sequence[str], x: list[float], dtype: str
+    ) -> list[float]:
+        """Return what a package's process computes; it is started anew after its end."""
+        worker = self.workers.get(name)
+        if worker is None or not worker.alive:
+            worker = self.workers[name] = Worker(_WORKER, name)
+        found: list[float] = worker.request("answer", text, names, x, dtype, timeout=self.timeout)
+        return found
+
+
+@dataclass
+class _Trial:
+    """A package on a program."""
+
+    panel: CompositionPanel
+    name: str
+    program: Composed
+    function: Function
+    x: list[float]
+    truth: Truth
+    counts: Counter[tuple[str, str]]
+
+    @property
+    def package(self) -> Framework:
+        """The package's transforms."""
+        return framework(self.name)
+
+    def findings(self) -> Iterator[FuzzFinding]:
+        """Yield the finding of the composition, if it is one."""
+        if self.program.dtype == "float32" and not self.package.single:
+            return
+        names = self.package.names(self.program.steps)
+        kind, reason, found = self._outcome(names)
+        plain = self.package.plain(self.program.order)
+        if kind == Verdict.DISAGREE:
+            other, why, value = self._outcome(plain)
+            if other in (Verdict.AGREE, Verdict.CONVENTION) and names != plain:
+                kind = "composition"
+            elif other == Verdict.DISAGREE and self._own_agrees():
+                kind, names, reason, found = "rule", plain, why, value
+            else:
+                kind = str(Verdict.INCONCLUSIVE)
+        self.counts[self.name, kind] += 1
+        if kind in _FINDINGS:
+            yield self._finding(kind, names, reason, found)
+
+    def _outcome(self, names: Sequence[str]) -> tuple[str, str, list[float]]:
+        """Return the verdict on a composition, the reason, and what it computed."""
+        try:
+            found = self.panel.request(
+                self.name, self.program.text, names, self.x, self.program.dtype
+            )
+        except UnsupportedError as error:
+            return "refused", str(error), []
+        except MethodTimeout as error:
+            return "timeout", str(error), []
+        except WorkerDied as error:
+            return "ended", str(error), []
+        except DifflabError as error:
+            text = str(error)
+            return ("refused" if REFUSALS.search(text) else "crash"), text, []
+        return *self.truth.verdict(found, self.program.dtype), found
+
+    def _own_agrees(self) -> bool:
+        """Return whether difflab's reverse mode agrees, so that the program is well conditioned."""
+        if self.truth.order > 2 or self.program.dtype != "float64":
+            return False
+        problem = Problem.of(self.function, order=self.truth.order)
+        try:
+            with np.errstate(all="ignore"):
+                found = own()["reverse"].prepare(problem)(np.array(self.x))
+        except DifflabError:
+            return False
+        return self.truth.verdict(np.ravel(found.value).tolist(), "float64")[0] == Verdict.AGREE
+
+    def _finding(
+        self, kind: str, names: Sequence[str], reason: str, found: Sequence[float]
+    ) -> FuzzFinding:
+        rows = {row.name for row in self.function.graph.primitives}
+        if kind != "rule":
+            rows |= {f"{name}()" for name in names}
+        if self.program.dtype != "float64":
+            rows.add(self.program.dtype)
+        label = f"{self.program.dtype} {spelled(names)}"
+        if kind == "crash":
+            reason = re.sub(r"0x[0-9a-f]+|\d+", "#", reason)[:300]
+        return FuzzFinding(
+            self.name,
+            kind,
+            self.program,
+            frozenset(rows),
+            reason if kind == "crash" else f"{label}: {reason}",
+            label,
+            tuple(map(repr, found)),
+            tuple(map(repr, self.truth.expected.tolist())),
+        )
+
+
+def reproduction(finding: FuzzFinding) -> str:
+    """Return a pytest file that fails as long as the finding is there."""
+    program = finding.program
+    assert isinstance(program, Composed)
+    package = f"{finding.method} {framework(finding.method).peer.version()}".strip()
+    return f'''"""{package}: {finding.reason}.
+
+Found by `difflab fuzz --compositions`; it passes once the derivative is right.
+
+{package} computed: {", ".join(finding.found) or "nothing"}
+the truth: {", ".join(finding.expected)}
+"""
+
+import pytest
+
+from difflab.testing.fuzz.compositions.framework import Step
+from difflab.testing.fuzz.compositions.panel import CompositionPanel
+from difflab.testing.fuzz.compositions.programs import Composed
+
+PROGRAM = {program!r}
+
+
+def test_{finding.method}_agrees_with_the_truth():
+    pytest.importorskip("{finding.method}")
+    assert not CompositionPanel(["{finding.method}"]).findings(PROGRAM)
+'''

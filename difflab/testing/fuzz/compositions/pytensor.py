@@ -1,0 +1,147 @@
+"""PyTensor's transforms of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from difflab.testing.fuzz.compositions.framework import Framework
+
+__all__ = ["FRAMEWORK"]
+
+Fn = Callable[[Any], Any]
+
+
+def _rows(f: Fn, n: int) -> Fn:
+    """Differentiate by ``grad``, row by row."""
+    import pytensor.tensor as pt
+
+    def run(x: Any) -> Any:
+        y = f(x)
+        flat = y.reshape((n**y.ndim,))
+        slopes = [_slope(flat[k], x) for k in range(n**y.ndim)]
+        return pt.stack(slopes).reshape((*(n,) * y.ndim, n))
+
+    return run
+
+
+def _slope(y: Any, x: Any) -> Any:
+    import pytensor
+
+    gradient: Any = pytensor.grad
+    return gradient(y, x, disconnected_inputs="ignore")
+
+
+def _jacobian(vectorize: bool) -> Callable[[Fn, int], Fn]:
+    def transform(f: Fn, n: int) -> Fn:
+        import pytensor
+
+        def run(x: Any) -> Any:
+            y = f(x)
+            found = pytensor.gradient.jacobian(
+                y.reshape((n**y.ndim,)), x, disconnected_inputs="ignore", vectorize=vectorize
+            )
+            return found.reshape((*(n,) * y.ndim, n))
+
+        return run
+
+    return transform
+
+
+def _pushed(own: bool) -> Callable[[Fn, int], Fn]:
+    """Push forward by the operations' own rules, or by two pullbacks."""
+
+    def transform(f: Fn, n: int) -> Fn:
+        import numpy as np
+        import pytensor.tensor as pt
+        from pytensor.gradient import pushforward
+
+        def run(x: Any) -> Any:
+            y = f(x)
+            columns = [
+                pushforward(
+                    y, x, pt.constant(v), use_op_pushforward=own, disconnected_outputs="ignore"
+                )
+                for v in np.eye(n)
+            ]
+            return pt.stack(columns, -1)
+
+        return run
+
+    return transform
+
+
+def _from_graph(f: Fn, n: int) -> Fn:
+    import pytensor
+    import pytensor.tensor as pt
+
+    def run(x: Any) -> Any:
+        inner = pt.tensor("inner", dtype="float64", shape=(n,))
+        operation = pytensor.compile.builders.OpFromGraph([inner], [f(inner)])
+        return operation(x)
+
+    return run
+
+
+def _vectorized(f: Fn, n: int) -> Fn:
+    import pytensor.tensor as pt
+    from pytensor.gradient import disconnected_grad
+    from pytensor.graph.replace import vectorize_graph
+
+    def run(x: Any) -> Any:
+        inner = pt.tensor("inner", dtype="float64", shape=(n,))
+        batch = pt.stack([x, disconnected_grad(x) + 1.0])
+        return vectorize_graph(f(inner), {inner: batch})[0]
+
+    return run
+
+
+def _scan(f: Fn, n: int) -> Fn:
+    import pytensor
+
+    return lambda x: pytensor.scan(f, sequences=[x[None]], return_updates=False)[0]
+
+
+def _set(f: Fn, n: int) -> Fn:
+    """Fill an array of zeros."""
+    import pytensor.tensor as pt
+
+    return lambda x: f(pt.zeros((n,))[::-1].set(x[::-1])[::-1][::-1])
+
+
+def _compiled(f: Fn, n: int) -> Fn:
+    """Keep the function; the result is compiled by the default mode, others by a fast one."""
+    return f
+
+
+def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
+    import pytensor
+    import pytensor.tensor as pt
+
+    at = pt.tensor("x", dtype="float64", shape=x.shape)
+    mode = None if "default_mode" in names else "FAST_COMPILE"
+    run = pytensor.function([at], transformed(at), mode=mode, on_unused_input="ignore")
+    return run(x)
+
+
+FRAMEWORK = Framework(
+    "pytensor",
+    {
+        "grad": _rows,
+        "jacobian": _jacobian(vectorize=False),
+        "jacobian_vectorized": _jacobian(vectorize=True),
+        "pushforward": _pushed(own=True),
+        "pushforward_of_pullbacks": _pushed(own=False),
+    },
+    {
+        "OpFromGraph": _from_graph,
+        "vectorize_graph": _vectorized,
+        "scan": _scan,
+        "set_subtensor": _set,
+        "default_mode": _compiled,
+    },
+    single=False,
+    call=_call,
+)

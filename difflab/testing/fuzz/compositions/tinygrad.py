@@ -1,0 +1,83 @@
+"""tinygrad's transforms: its one is ``gradient``, and what keeps values around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.testing.fuzz.compositions.framework import Framework
+
+__all__ = ["FRAMEWORK"]
+
+Fn = Callable[[Any], Any]
+
+
+def _rows(f: Fn, n: int) -> Fn:
+    from tinygrad import Tensor
+
+    def run(x: Any) -> Any:
+        y = f(x)
+        flat = y.reshape(-1)
+        rows = [flat[k].gradient(x)[0] for k in range(flat.shape[0])]
+        return Tensor.stack(*rows).reshape(*y.shape, n)
+
+    return run
+
+
+def _seeded(f: Fn, n: int) -> Fn:
+    """Pull unit cotangents back."""
+    from tinygrad import Tensor, dtypes
+
+    def run(x: Any) -> Any:
+        y = f(x)
+        flat = y.reshape(-1)
+        units = [Tensor(unit, dtype=dtypes.float64) for unit in np.eye(flat.shape[0])]
+        rows = [flat.gradient(x, gradient=unit)[0] for unit in units]
+        return Tensor.stack(*rows).reshape(*y.shape, n)
+
+    return run
+
+
+def _contiguous(f: Fn, n: int) -> Fn:
+    return lambda x: f(x.contiguous()).contiguous()
+
+
+def _stacked(f: Fn, n: int) -> Fn:
+    from tinygrad import Tensor
+
+    return lambda x: Tensor.stack(f(x), f(x) * 2.0)[0]
+
+
+def _flipped(f: Fn, n: int) -> Fn:
+    return lambda x: f(x.flip(0).flip(0))
+
+
+def _jit(f: Fn, n: int) -> Fn:
+    """Keep the function; `_call` runs it under ``TinyJit``."""
+    return f
+
+
+def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
+    from tinygrad import Tensor, TinyJit
+
+    def realized(at: Any) -> Any:
+        found = transformed(at)
+        # A constant result would be computed by another device than that of the point.
+        return (found + Tensor(np.zeros(found.shape)).realize()).realize()
+
+    run = TinyJit(realized) if "TinyJit" in names else realized
+    for _ in range(3 if "TinyJit" in names else 1):  # it replays from the third call on
+        found = run(Tensor(x).clone().realize())
+    return found.numpy()
+
+
+FRAMEWORK = Framework(
+    "tinygrad",
+    {"gradient": _rows, "gradient_seeded": _seeded},
+    {"contiguous": _contiguous, "stack": _stacked, "flip": _flipped, "TinyJit": _jit},
+    single=False,
+    call=_call,
+)
