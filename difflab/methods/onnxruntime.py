@@ -6,7 +6,7 @@ so that what is judged is the export and the kernels of the runtime.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,22 @@ class OnnxRuntime(Peer):
     packages = ("onnxruntime", "onnx")
     summary = "ONNX Runtime: difflab's derivative as an ONNX model, in float64"
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The formulas of difflab, of which both values and derivatives are exported."""
+        return ("difflab",)
+
+    def own(self, code: str, inputs: Sequence[str], order: int) -> PeerCall:
+        """Return value, gradient or Hessian of a formula, exported and loaded."""
+        from difflab.language import parse
+
+        self.ready()
+        function = parse(code)
+        if order:
+            return self.derivative(function, order)
+        run = self._session(function)
+        return lambda x: run(function.split(x))[0]
+
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian or Hessian, exported and loaded."""
         from difflab.autodiff import hessian, jacobian
@@ -47,7 +63,12 @@ class OnnxRuntime(Peer):
         def arguments(x: Array) -> list[Any]:
             return [list(map(np.ascontiguousarray, function.split(x)))]
 
-        return CallAdapter(run, arguments, lambda found: (found[0], found[1]))
+        batch = () if points is None else (points,)
+
+        def result(found: Any) -> tuple[Array, Array]:
+            return found[0].reshape(batch), found[1].reshape((*batch, function.n))
+
+        return CallAdapter(run, arguments, result)
 
     def _session(self, function: Function) -> Any:
         """Return the exported function as a call with a list of its inputs."""

@@ -33,7 +33,6 @@ class Advect(ArrayPeer):
     python = (3, 12)
     modules = ("advect.scipy.special",)
     summary = "advect: reverse mode over NumPy's own functions"
-    vectorised = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -41,10 +40,14 @@ class Advect(ArrayPeer):
         return (self.name, "numpy")
 
     def names(self) -> Mapping[str, Any]:
-        """Return NumPy, whose functions advect's values override, and its special functions."""
+        """Return NumPy, whose functions advect's values override, and its special functions.
+
+        Only ``array`` cannot be overridden, of which advect has its own.
+        """
+        import advect
         import advect.scipy.special as special
 
-        return {"np": np, "special": special}
+        return {"np": RenamedModule("NumPy", np, {"array": advect.array}), "special": special}
 
     def of_code(self, problem: Problem) -> PeerCall:
         """Return the Jacobian or Hessian of Python code."""
@@ -74,9 +77,10 @@ class Advect(ArrayPeer):
 
         code = self.written(function)
         ones: Any = np.float64(1.0) if points is None else np.ones(points)
+        traced = advect.vjp(lambda *xs: code(*xs)[0], tuple(range(len(function.inputs))))
 
         def call(*arguments: Array) -> Any:
-            value, pullback = advect.vjp(lambda *xs: code(*xs)[0], *arguments)
+            value, pullback = self._refused(traced, *arguments)
             return value, pullback(ones)
 
         return self.adapted(function, points, call)

@@ -32,7 +32,7 @@ class Heyoka(ScalarPeer):
     name = "heyoka"
     title = "heyoka"
     summary = "heyoka: diff_tensors of expressions, compiled by LLVM"
-    codes: Mapping[str, str] = {  # noqa: RUF012 - a table that no instance changes
+    codes: Mapping[str, str] = {
         "abs(x)": "~ hy.select(hy.lt(x, 0.0), -x, x)",
         "sqrt(x^2)": "hy.sqrt(x**2.0)",
         "relu(x)": "hy.relu(x)",
@@ -98,7 +98,7 @@ class Heyoka(ScalarPeer):
 
     @cached_property
     def interpreter(self) -> ScalarInterpreter:
-        """heyoka's operations."""
+        """Heyoka's operations."""
         import heyoka as hy
 
         select = hy.select

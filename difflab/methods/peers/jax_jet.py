@@ -104,6 +104,7 @@ class JaxJet(AlongLines):
 
     name = "jax-jet"
     title = "JAX's jet"
+    extra = "peers"
     modules = ("jax.experimental.jet",)
     summary = "JAX: jax.experimental.jet along lines, orders by polarisation, in float64"
 

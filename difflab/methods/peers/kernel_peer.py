@@ -1,8 +1,9 @@
-"""Base class of the packages that compile Python's syntax to kernels: the source is written.
+"""Base classes of the packages with one adjoint per batch, and of those with kernels.
 
-A kernel computes all outputs of a function at each point of a batch, a line per operation, from
-``x[i, k]`` into ``y[i, j]``. Its adjoint gives one row of the Jacobian per point, so that a
-Jacobian is one launch at as many copies of the point as there are outputs.
+The adjoint of a function on a batch gives one row of the Jacobian per point, so that a Jacobian is
+one call at as many copies of the point as there are outputs. A kernel is a function of Python's
+syntax whose source the package compiles; its body, a line per operation, reads ``x[i, k]`` and
+writes ``y[i, j]``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import linecache
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -21,20 +22,27 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.methods.expressions import expressions
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
-from difflab.methods.peers.scalar_peer import ScalarInterpreter, ScalarPeer, scalar_module
+from difflab.methods.peers.scalar_peer import (
+    ScalarInterpreter,
+    ScalarPeer,
+    reductions,
+    scalar_module,
+)
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.peers.written_values import Lines, WrittenName, WrittenValue
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["KernelPeer", "Pullback", "source_function", "writing_module"]
+__all__ = ["BatchPeer", "KernelPeer", "Outputs", "Pullback", "source_function", "writing_module"]
 
 Pullback = Callable[[Array, Array | None], tuple[Array, Array]]
 """Maps points ``(N, n)`` and cotangents ``(N, m)`` to values ``(N, m)`` and slopes ``(N, n)``.
 
 Without cotangents the adjoint is not compiled, and the second result is empty.
 """
+Outputs = Callable[[list[Any], ScalarInterpreter], Sequence[Any]]
+"""Maps symbols and an interpreter of graphs to the outputs, as expressions."""
 _numbers = count()
 _COMPARED: Mapping[str, Callable[..., Any]] = {
     "equal": operator.eq,
@@ -61,26 +69,13 @@ class _KernelInterpreter(ScalarInterpreter):
     """Interpreter that writes each operation on a line of its own."""
 
     def __init__(self, peer: KernelPeer, lines: Lines) -> None:
-        reductions = {"logsumexp": self._logsumexp, "norm": self._norm}
-        super().__init__(peer.title, peer.module, peer.lifted, peer.rows, reductions)
+        whole = {**reductions(peer.module, self._named), **peer.reductions}
+        super().__init__(peer.title, peer.module, peer.lifted, peer.rows, whole)
         self.lines = lines
 
     def _named(self, value: WrittenValue) -> WrittenValue:
         """Return a value that has a name; its text may then be used often."""
         return WrittenValue(self.lines.named(value.text), "", self.lines)
-
-    def _logsumexp(self, row: Sequence[WrittenValue]) -> WrittenValue:
-        xp = self.xp
-        top = reduce(lambda a, b: self._named(xp.maximum(a, b)), row)
-        terms = [self._named(xp.exp(value - top)) for value in row]
-        return self._named(xp.log(reduce(self._added, terms)) + top)
-
-    def _norm(self, row: Sequence[WrittenValue]) -> WrittenValue:
-        squares = [self._named(value * value) for value in row]
-        return self._named(self.xp.sqrt(reduce(self._added, squares)))
-
-    def _added(self, a: Any, b: Any) -> WrittenValue:
-        return self._named(a + b)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         compute = super()._scalar(primitive)
@@ -94,14 +89,59 @@ class _KernelInterpreter(ScalarInterpreter):
         return run
 
 
-class KernelPeer(ScalarPeer):
-    """A package of kernels.
+class BatchPeer(ScalarPeer):
+    """A package whose adjoint gives a gradient per point of a batch, and no second derivatives.
 
-    A subclass defines `module` and `launched`. Second derivatives would need the
-    adjoint of an adjoint, which such packages lack.
+    A subclass defines `batched`.
     """
 
     orders = (1,)
+
+    def batched(self, outputs: Outputs, n: int, m: int, size: int) -> Pullback:
+        """Return the function and its adjoint for batches of `size` points."""
+        raise NotImplementedError
+
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return the Jacobian: the adjoint at a copy of the point for each output."""
+        return self._jacobian(self._of(function), function.n, function.m)
+
+    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
+        """Return value or gradient of `code`."""
+        outputs: Outputs = lambda symbols, _: [code(*symbols)]  # noqa: E731
+        if order:
+            return self._jacobian(outputs, n, 1)
+        run = self.batched(outputs, n, 1, 1)
+        return lambda x: run(x.reshape(1, n), None)[0][0]
+
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
+        """Return value and gradient by one call of the function and one of its adjoint."""
+        size, batch = points or 1, () if points is None else (points,)
+        run, ones = self.batched(self._of(function), function.n, 1, size), np.ones((size, 1))
+
+        def result(found: tuple[Array, Array]) -> tuple[Array, Array]:
+            return found[0].reshape(batch), found[1].reshape((*batch, function.n))
+
+        return CallAdapter(
+            lambda x: run(x, ones), lambda x: [np.array(x).reshape(size, function.n)], result
+        )
+
+    def _of(self, function: Function) -> Outputs:
+        return lambda symbols, interpreter: expressions(function, symbols.__getitem__, interpreter)[
+            1
+        ]
+
+    def _jacobian(self, outputs: Outputs, n: int, m: int) -> PeerCall:
+        run, unit = self.batched(outputs, n, m, m), np.eye(m)
+        run(np.ones((m, n)), unit)  # compiles
+        return lambda x: run(np.repeat(x.reshape(1, n), m, axis=0), unit)[1]
+
+
+class KernelPeer(BatchPeer):
+    """A package of kernels.
+
+    A subclass defines `module` and `launched`.
+    """
+
     prefix: str
     """The package's name in the code."""
     constants = ""
@@ -115,6 +155,11 @@ class KernelPeer(ScalarPeer):
     @cached_property
     def rows(self) -> Mapping[str, Callable[..., Any]]:
         """The package's own functions by primitive."""
+        return {}
+
+    @property
+    def reductions(self) -> Mapping[str, Callable[[Sequence[Any]], Any]]:
+        """The package's own functions of lists of elements by primitive."""
         return {}
 
     def lifted(self, value: float) -> WrittenValue:
@@ -136,53 +181,18 @@ class KernelPeer(ScalarPeer):
         """Return the inputs, by the names that the body gives them."""
         return [WrittenValue(f"x{k}", "") for k in range(n)]
 
-    def pullback(self, body: list[str], outputs: list[Any], n: int) -> Pullback:
-        """Return the kernel of a body and its outputs."""
+    def batched(self, outputs: Outputs, n: int, m: int, size: int) -> Pullback:
+        """Return the kernel that computes all outputs at the point with its number."""
+        names = (f"t{number}" for number in count())
+        lines = Lines(lambda: next(names))
+        results = outputs(self.symbols(n), _KernelInterpreter(self, lines))
         reads = [f"x{k} = x[i, {k}]" for k in range(n)]
-        texts = [self._text(output) for output in outputs]
-        writes = [f"y[i, {j}] = {text}" for j, text in enumerate(texts)]
-        return self.launched("\n".join([*reads, *body, *writes]), n, len(outputs))
+        writes = [f"y[i, {j}] = {self._text(result)}" for j, result in enumerate(results)]
+        return self.launched("\n".join([*reads, *lines.lines, *writes]), n, m)
 
     def _text(self, output: Any) -> str:
         value = output if isinstance(output, WrittenValue) else self.lifted(float(output))
         return value.text
-
-    def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return the Jacobian: the adjoint at a copy of the point for each output."""
-        return self._jacobian(self._written(function), function.n, function.m)
-
-    def expressed(self, code: Callable[..., Any], n: int, order: int) -> PeerCall:
-        """Return value or gradient of `code`."""
-        run = self.pullback([], [code(*self.symbols(n))], n)
-        if order == 0:
-            return lambda x: run(x.reshape(1, n), None)[0][0]
-        return self._jacobian(run, n, 1)
-
-    def adapter(self, function: Function, points: int | None) -> CallAdapter:
-        """Return value and gradient by one launch of the kernel and one of its adjoint."""
-        run = self._written(function)
-        run(np.ones((1, function.n)), np.ones((1, 1)))  # compiles, or refuses
-        size, batch = points or 1, () if points is None else (points,)
-        ones = np.ones((size, 1))
-
-        def result(found: tuple[Array, Array]) -> tuple[Array, Array]:
-            return found[0].reshape(batch), found[1].reshape((*batch, function.n))
-
-        return CallAdapter(
-            lambda x: run(x, ones), lambda x: [np.array(x).reshape(size, function.n)], result
-        )
-
-    def _written(self, function: Function) -> Pullback:
-        names = (f"t{number}" for number in count())
-        lines = Lines(lambda: next(names))
-        symbols, interpreter = self.symbols(function.n), _KernelInterpreter(self, lines)
-        _, outputs = expressions(function, symbols.__getitem__, interpreter)
-        return self.pullback(lines.lines, outputs, function.n)
-
-    def _jacobian(self, run: Pullback, n: int, m: int) -> PeerCall:
-        unit = np.eye(m)
-        run(np.ones((m, n)), unit)  # compiles
-        return lambda x: run(np.repeat(x.reshape(1, n), m, axis=0), unit)[1]
 
 
 def writing_module(peer: KernelPeer, package: Any, names: Mapping[str, Any]) -> RenamedModule:

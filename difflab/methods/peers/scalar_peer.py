@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,14 @@ from difflab.methods.peers.spelling import REAL, RenamedModule
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["PLAIN", "ScalarInterpreter", "ScalarPeer", "elementary", "scalar_module"]
+__all__ = [
+    "PLAIN",
+    "ScalarInterpreter",
+    "ScalarPeer",
+    "elementary",
+    "reductions",
+    "scalar_module",
+]
 
 PLAIN: Mapping[str, Any] = {
     "add": operator.add,
@@ -119,9 +126,33 @@ class ScalarInterpreter(ElementInterpreter):
         return run
 
 
-def _reduced(
-    function: Callable[[Sequence[Any]], Any], x: Any, axes: tuple[int, ...]
-) -> Any:
+def reductions(
+    xp: RenamedModule, named: Callable[[Any], Any] = lambda value: value
+) -> dict[str, Callable[[Sequence[Any]], Any]]:
+    """Return log Σeˣ and √Σx² of lists of expressions, in a library's scalar functions.
+
+    Parameters
+    ----------
+    xp : module
+        The library under NumPy's names.
+    named : callable
+        Gives a value a name, where values are texts and some are used more than once.
+    """
+
+    def added(terms: Iterable[Any]) -> Any:
+        return reduce(lambda a, b: named(a + b), terms)
+
+    def logsumexp(row: Sequence[Any]) -> Any:
+        top = reduce(lambda a, b: named(xp.maximum(a, b)), row)
+        return named(xp.log(added(named(xp.exp(value - top)) for value in row)) + top)
+
+    def norm(row: Sequence[Any]) -> Any:
+        return named(xp.sqrt(added(named(value * value) for value in row)))
+
+    return {"logsumexp": logsumexp, "norm": norm}
+
+
+def _reduced(function: Callable[[Sequence[Any]], Any], x: Any, axes: tuple[int, ...]) -> Any:
     """Return a function of the elements along axes."""
     kept = [axis for axis in range(-x.ndim, 0) if axis not in axes]
     shape = tuple(x.shape[axis] for axis in kept)

@@ -36,7 +36,7 @@ class Taichi(KernelPeer):
     prefix = "ti"
     constants = "ti.math"
     summary = "Taichi: kernels compiled for the processor, reverse mode by kernel.grad, in float64"
-    codes: Mapping[str, str] = {  # noqa: RUF012 - a table that no instance changes
+    codes: Mapping[str, str] = {
         "abs(x)": "ti.abs(x)",
         "sqrt(x^2)": "ti.sqrt(x**2.0)",
         "relu(x)": "~ ti.max(x, 0.0)",

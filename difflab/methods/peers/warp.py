@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from textwrap import indent
 from typing import Any
@@ -38,7 +38,7 @@ class Warp(KernelPeer):
     packages = ("warp-lang",)
     prefix = "wp"
     summary = "Warp: kernels compiled for the processor, reverse mode by wp.Tape, in float64"
-    codes: Mapping[str, str] = {  # noqa: RUF012 - a table that no instance changes
+    codes: Mapping[str, str] = {
         "abs(x)": "wp.abs(x)",
         "sqrt(x^2)": "wp.sqrt(x**2.0)",
         "relu(x)": "~ wp.max(x, 0.0)",
@@ -122,10 +122,26 @@ class Warp(KernelPeer):
         names["special"] = writing_module(self, wp, {})
         return writing_module(self, wp, names)
 
+    @property
+    def reductions(self) -> Mapping[str, Callable[[Sequence[Any]], Any]]:
+        """Warp's functions of vectors."""
+        names = {"max": "max", "min": "min", "norm": "length"}
+        return {name: _of_vector(function) for name, function in names.items()}
+
     @cached_property
     def rows(self) -> Mapping[str, Callable[..., Any]]:
         """Warp's functions of other names."""
         return {"erfinv": self.module.special.erfinv, "relu": lambda x: self.module.maximum(x, 0.0)}
+
+
+def _of_vector(function: str) -> Callable[[Sequence[WrittenValue]], WrittenValue]:
+    """Return a function of a vector, as one of its elements."""
+
+    def write(row: Sequence[WrittenValue]) -> WrittenValue:
+        elements = ", ".join(value.text for value in row)
+        return WrittenValue(f"wp.{function}(wp.vector({elements}))", "")
+
+    return write
 
 
 def _named(function: str, value: WrittenValue) -> WrittenValue:
