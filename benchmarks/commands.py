@@ -53,6 +53,11 @@ BENCHMARKS = {
             "Calls of jit, scans, forward mode and checkpointed memory beside JAX and PyTorch.",
             "benchmarks.graphs.bench",
         ),
+        Benchmark(
+            "sparsity",
+            "Patterns and colorings of sparse Jacobians beside CasADi, asdex and sparsediffpy.",
+            "benchmarks.sparsity.bench",
+        ),
     )
 }
 """The benchmarks that are sweeps; ``gpu`` is one measurement."""

@@ -67,7 +67,8 @@ class Advect(ArrayPeer):
         import advect
 
         try:
-            return call(*arguments)
+            with np.errstate(all="ignore"):  # a rule may divide by 0 where the result is infinite
+                return call(*arguments)
         except advect.AdvectError as error:
             raise UnsupportedError(f"advect does not support this function: {error}") from error
 

@@ -18,7 +18,7 @@ from difflab.methods.peers.kernel_peer import (
 )
 from difflab.methods.peers.peer import Array
 from difflab.methods.peers.spelling import RenamedModule
-from difflab.methods.peers.written_values import WrittenValue
+from difflab.methods.peers.written_values import WrittenValue, written_text
 
 __all__ = ["TAICHI"]
 
@@ -104,7 +104,9 @@ class Taichi(KernelPeer):
             "arcsin": "asin",
             "arctan2": "atan2",
             "arctan": lambda x: WrittenValue(f"ti.atan2({x.text}, 1.0)", ""),
-            "clip": lambda x, low, high: self.module.minimum(self.module.maximum(x, low), high),
+            "clip": lambda x, *bounds: WrittenValue(
+                f"ti.math.clamp({x.text}, {', '.join(map(written_text, bounds))})", ""
+            ),
             "cosh": lambda x: WrittenValue(f"((ti.exp({x.text}) + ti.exp(-{x.text})) / 2.0)", ""),
             "exp2": lambda x: 2.0**x,
             "heaviside": lambda x, half: WrittenValue(
