@@ -186,7 +186,7 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "adbench": adbench,
     "gradbench": gradbench,
     "graders": graders,
-    "graphs": standard_command(BENCHMARKS["graphs"]),
+    **{name: standard_command(BENCHMARKS[name]) for name in ("graphs", "sparsity")},
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, help=BENCHMARKS[_name].summary)(writes(_command))

@@ -1,4 +1,4 @@
-"""The packages: how each detects a pattern, colors it, and computes the Jacobian from the colors."""
+"""The packages: how each detects a pattern, colors it, and computes the Jacobian by it."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ def _asdex(name: str, x: NDArray[np.float64]) -> Found:
 
     count = coloring.num_colors
     sweeps = (count, 0) if by_columns else (0, count)
-    return Found(pattern, *sweeps, detected - start, colored - detected, call, entries)
+    seconds = detected - start, colored - detected
+    return Found(pattern, sweeps[0], sweeps[1], seconds[0], seconds[1], call, entries)
 
 
 class _Node:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from difflab.errors import UnsupportedError
-from difflab.methods.peers.jax import Jax
+from difflab.methods.peers.jax import Jax, jax_spelling
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -31,6 +33,20 @@ class AlongLines(Jax):
     def columns(self) -> tuple[str, ...]:
         """Code for JAX."""
         return ("jax",)
+
+    @cached_property
+    def spelling(self) -> LibrarySpelling:
+        """JAX's operations; the norm is a plain one, since powers of two have no rule here."""
+        import jax
+
+        spelling, xp = jax_spelling(jax, jax.numpy), jax.numpy
+
+        def norm(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+            return (
+                xp.linalg.norm(x, axis=axes[0]) if len(axes) == 1 else xp.sqrt(xp.sum(x * x, axes))
+            )
+
+        return LibrarySpelling(spelling.xp, {**spelling.rows, "norm": norm})
 
     def along(self, f: Callable[[Any], Any], x: Any, v: Any) -> tuple[Any, Any, Any]:
         """Return value, first and second derivative of ``f(x + t*v)`` at t = 0."""
