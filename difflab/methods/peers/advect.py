@@ -91,9 +91,15 @@ class Advect(ArrayPeer):
         """NumPy's operations."""
         import advect.scipy.special as special
 
+        def norm(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+            return np.linalg.norm(x, axis=axes[0]) if len(axes) == 1 else whole_norm(x, axes)
+
+        def whole_norm(x: Any, axes: tuple[int, ...]) -> Any:
+            return np.sqrt(np.sum(x * x, axis=axes))
+
         rows: dict[str, Callable[..., Any]] = {
             "diag": diagonal_matrix,
-            "norm": lambda x, *, axes, rank: np.sqrt(np.sum(x * x, axis=axes)),
+            "norm": norm,
             "take": take_by_index,
         }
         return LibrarySpelling(RenamedModule("advect", np, {"special": special}), rows)
