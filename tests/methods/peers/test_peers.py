@@ -107,6 +107,7 @@ WRONG = {
 SPELLED = {
     ("enzyme-ad", "sort([x, y])[1]"): "it ends the process",
     ("tinygrad", "sort([x, y])[1]"): "the method gathers by tinygrad's order",
+    ("jax-folx", "sort([x, y])[1]"): "the method gathers by an order, for which folx has no rule",
     ("symb-anafis", "round(x)"): "it rounds halves away from 0",
     ("warp", "mod(x, y)"): "its remainder has the sign of x",
 }
