@@ -58,6 +58,11 @@ BENCHMARKS = {
             "Scalar code at one point, by the fastest call of difflab, CasADi and heyoka.",
             "benchmarks.points.bench",
         ),
+        Benchmark(
+            "sparsity",
+            "Patterns and colorings of sparse Jacobians beside CasADi, asdex and sparsediffpy.",
+            "benchmarks.sparsity.bench",
+        ),
     )
 }
 """The benchmarks that are sweeps; ``gpu`` is one measurement."""
@@ -186,7 +191,7 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "adbench": adbench,
     "gradbench": gradbench,
     "graders": graders,
-    **{name: standard_command(BENCHMARKS[name]) for name in ("graphs", "points")},
+    **{name: standard_command(BENCHMARKS[name]) for name in ("graphs", "points", "sparsity")},
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, help=BENCHMARKS[_name].summary)(writes(_command))

@@ -21,7 +21,13 @@ PACKAGE = ROOT / "difflab"
 HEAVY = ("numpy", "scipy", "sympy", "mpmath", "matplotlib", "flint")
 
 # Where the name to import is not the name to install.
-DISTRIBUTION = {"cupy": "cupy-cuda12x", "enzyme_ad": "enzyme-ad"}
+DISTRIBUTION = {
+    "cupy": "cupy-cuda12x",
+    "enzyme_ad": "enzyme-ad",
+    "symb_anafis": "symb-anafis",
+    "tvm": "apache-tvm",
+    "warp": "warp-lang",
+}
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +137,8 @@ def test_all_holds_every_extra_for_users(project):
     extras = project["optional-dependencies"]
     assert extras["all"] == ["difflab[native,gpu,dask,large,onnx,peers,web]"]
     assert set(extras["parquet"]) <= set(extras["large"])
-    alone = {"enzyme-ad", "pytensor", "symforce", "tensorflow"}  # large, or at odds with others
+    # Large, new, or at odds with others.
+    alone = {"enzyme-ad", "pytensor", "symforce", "tensorflow", "taichi", "tvm", "warp", "advect"}
     assert alone <= set(extras)
 
 

@@ -24,6 +24,8 @@ _STYLES = {
     "autograd": ("#B5578C", "D"),
     "tensorflow": ("#B5578C", "D"),
     "compiled": ("#56B4E9", "v"),
+    "casadi": ("#5E6B75", "h"),
+    "asdex": ("#8C6D1F", "<"),
     "manual": ("#000000", "P"),
     "finite": ("#E69F00", "X"),
 }

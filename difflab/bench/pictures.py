@@ -7,6 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.lab.sweep import SweepRow
+from difflab.methods.registry import peer_names
 from difflab.report.canvas import FAINT, saved, style
 from difflab.report.style import clean, shorten
 
@@ -54,23 +55,23 @@ METHOD_STYLES: Mapping[str, CurveStyle] = {
     "forward": CurveStyle(BLUE, "o", width=2.6),
     "reverse": CurveStyle(GREEN, "o", width=2.6),
 }
-_PEER_STYLES: Mapping[str, CurveStyle] = {
-    "exact": CurveStyle("#5E6B75", "*"),
-    "jax": CurveStyle("#E7298A", "^"),
-    "torch": CurveStyle("#B3261E", "s"),
-    "torch-compile": CurveStyle("#7F4F24", "<"),
-    "autograd": CurveStyle("#7570B3", "D"),
-    "casadi": CurveStyle("#222222", "X"),
-    "symengine": CurveStyle("#8F3B76", "P"),
-    "numdifftools": CurveStyle("#9A8B00", "v"),
-    "pytensor": CurveStyle("#005A8C", "p"),
-    "tensorflow": CurveStyle("#00724F", "h"),
-    "tinygrad": CurveStyle("#A6761D", ">"),
-    "symforce": CurveStyle("#4B3F8F", "d"),
-    "jacobi": CurveStyle("#C2571A", "1"),
-    "enzyme-ad": CurveStyle("#3B7A57", "2"),
-}
-"""The styles of what `METHOD_STYLES` leaves out: methods that are not shown by default."""
+_EXACT_STYLE = CurveStyle("#5E6B75", "*")
+_PEER_STYLES = tuple(
+    CurveStyle(colour, marker)
+    for colour, marker in (
+        *(("#E7298A", "^"), ("#B3261E", "s"), ("#7570B3", "D"), ("#222222", "X")),
+        *(("#8F3B76", "P"), ("#9A8B00", "v"), ("#005A8C", "p"), ("#00724F", "h")),
+        *(("#7F4F24", "<"), ("#A6761D", ">"), ("#4B3F8F", "d"), ("#C2571A", "1")),
+        *(("#3B7A57", "2"), ("#1F78B4", "*"), ("#6A3D9A", "3"), ("#B15928", "4")),
+    )
+) + tuple(
+    CurveStyle(colour, marker, "--")
+    for colour, marker in (
+        *(("#8C6D31", "H"), ("#AD494A", "8"), ("#393B79", "s"), ("#637939", "^")),
+        *(("#843C39", "D"), ("#7B4173", "v"), ("#3182BD", "P"), ("#31A354", "X")),
+    )
+)
+"""The styles of the peers, in the order of the registry; none of them is shown by default."""
 OTHER_STYLE = CurveStyle(FAINT, ".", ":")
 """The style of a method without an entry, such as a plug-in's."""
 
@@ -92,7 +93,14 @@ def picture(figure: Callable[[Sequence[SweepRow]], Figure]) -> Callable[..., byt
 
 def style_of(method: str) -> CurveStyle:
     """Return the style of a method or peer."""
-    return METHOD_STYLES.get(method) or _PEER_STYLES.get(method, OTHER_STYLE)
+    if method in METHOD_STYLES:
+        return METHOD_STYLES[method]
+    if method == "exact":
+        return _EXACT_STYLE
+    names = peer_names()
+    if method not in names:
+        return OTHER_STYLE
+    return _PEER_STYLES[names.index(method) % len(_PEER_STYLES)]
 
 
 def formula_at_point(rows: Sequence[SweepRow]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.cli.output import emit, screen
 
@@ -18,27 +18,35 @@ OPTIONAL = {
     "flint": "proofs in comparisons; enclose; target exact",
     "llvmlite": "machine code for batches and for long formulas",
     "cupy": "one CUDA kernel per formula, on a GPU",
-    **dict.fromkeys(
-        (
-            "jax",
-            "torch",
-            "autograd",
-            "casadi",
-            "symengine",
-            "numdifftools",
-            "jacobi",
-            "tinygrad",
-            "pytensor",
-            "tensorflow",
-            "symforce",
-            "enzyme_ad",
-        ),
-        "a method of compare; bench peers",
-    ),
     "hypothesis": "testing.strategies",
     "pytest": "check_gradient in tests",
 }
 """Modules without which difflab does its main job, and what they are used for."""
+
+
+class _Package(NamedTuple):
+    module: str
+    distribution: str
+    use: str
+    install: str
+
+
+def _packages() -> list[_Package]:
+    """Return the optional packages; those of the peers as these declare them."""
+    from difflab.core.optional import distribution, requirement
+    from difflab.methods.peers.peer import Peer
+    from difflab.methods.registry import peers
+
+    found = {
+        module: _Package(module, distribution(module), use, f"pip install {requirement(module)}")
+        for module, use in OPTIONAL.items()
+    }
+    for peer in peers().values():
+        if isinstance(peer, Peer) and peer.package not in found:
+            use, install = "a method of compare; bench peers", f"pip install {peer.requirement}"
+            name = peer.packages[0]
+            found[peer.package] = _Package(peer.package, name, use, peer.too_old() or install)
+    return list(found.values())
 
 
 def doctor() -> int:
@@ -54,11 +62,12 @@ def doctor() -> int:
     found = [(name, str(value or "none found")) for name, value in environment().items()]
     found.append(("executable", sys.executable))
     found.append(("compiled code", str(folder() or "not kept: DIFFLAB_CACHE is off")))
-    wrong = faults(OPTIONAL)
+    packages = _packages()
+    wrong = faults(package.module for package in packages)
     distributions = packages_distributions()
     rows, notes = [], []
-    for package in OPTIONAL:
-        row, note = _described(package, wrong.get(package, ""), distributions)
+    for package in packages:
+        row, note = _described(package, wrong.get(package.module, ""), distributions)
         rows.append(row)
         notes += [note] if note else []
     headings = ("optional", "version", "used for", "add it with")
@@ -68,24 +77,24 @@ def doctor() -> int:
 
 
 def _described(
-    package: str, fault: str, distributions: Mapping[str, Sequence[str]]
+    package: _Package, fault: str, distributions: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, Cell, str, str], str]:
     """Return the row of a package, and a note if something has to be repaired."""
-    from difflab.core.optional import conflict, distribution, requirement
+    from difflab.core.optional import conflict
     from difflab.core.table import Cell
 
-    name = distribution(package)
+    name = package.distribution
     clash = conflict(name, unusable=bool(fault))
     install, note = "", clash
     if fault == "missing":
         state = Cell("missing", "missing")
-        install = "" if clash else f"pip install {requirement(package)}"
+        install = "" if clash else package.install
     elif fault or clash:
         state = Cell("broken", "broken")
         note = _broken(name, fault) if fault else clash
     else:
-        state = Cell(_version(distributions, package), "installed")
-    return (package, state, OPTIONAL[package], install), note
+        state = Cell(_version(distributions, package.module), "installed")
+    return (package.module, state, package.use, install), note
 
 
 def _broken(package: str, why: str) -> str:

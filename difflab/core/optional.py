@@ -39,18 +39,17 @@ _EXTRAS = {
     "casadi": "peers",
     "symengine": "peers",
     "numdifftools": "peers",
-    "jacobi": "jacobi",
-    "tinygrad": "tinygrad",
     "pytensor": "pytensor",
     "tensorflow": "tensorflow",
-    "symforce": "symforce",
-    "enzyme_ad": "enzyme-ad",
     "hypothesis": "test",
     "pytest": "test",
 }
-"""The extra of difflab that installs a module, with a version that difflab works with."""
+"""The extra of difflab that installs a module, with a version that difflab works with.
 
-_DISTRIBUTIONS = {"enzyme_ad": "enzyme-ad", "flint": "python-flint"}
+A peer that nothing else uses names its own (`difflab.methods.peers.peer.Peer.extra`).
+"""
+
+_DISTRIBUTIONS = {"flint": "python-flint"}
 """Distributions whose name is not that of their module."""
 
 
@@ -78,8 +77,15 @@ def requirement(module: str) -> str:
     return f"'difflab[{extra}]'" if extra else distribution(module)
 
 
-def absence(module: str) -> str | None:
+def absence(module: str, extra: str = "", package: str = "") -> str | None:
     """Return that a package is not installed, with the command that installs it, or None.
+
+    Parameters
+    ----------
+    module : str
+        The module that is imported.
+    extra, package : str
+        The extra of difflab that installs it and its distribution, if other than the table's.
 
     Examples
     --------
@@ -88,7 +94,8 @@ def absence(module: str) -> str | None:
     """
     if installed(module):
         return None
-    return str(MissingDependencyError(distribution(module), extra=_EXTRAS.get(module, "")))
+    extra = extra or _EXTRAS.get(module, "")
+    return str(MissingDependencyError(package or distribution(module), extra=extra))
 
 
 @dataclass(frozen=True)

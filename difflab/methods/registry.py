@@ -41,6 +41,7 @@ __all__ = [
     "installed",
     "named",
     "own",
+    "peer_names",
     "peers",
     "runs_here",
     "select",
@@ -64,9 +65,12 @@ _PEERS = {
     for name in (
         *("jax", "torch", "autograd", "casadi", "symengine", "numdifftools", "pytensor"),
         *("tensorflow", "torch-compile", "tinygrad", "symforce", "jacobi", "enzyme-ad"),
+        *("jax-jet", "jax-folx", "advect", "heyoka", "symb-anafis", "warp", "taichi", "tvm"),
     )
     for word in [name.replace("-", "_")]
 }
+# It runs difflab's own derivative, whose rules the peers may not use.
+_PEERS["onnxruntime"] = ("difflab.methods.onnxruntime", "ONNXRUNTIME")
 _loaded: dict[str, Method] = {}
 _processes: dict[tuple[str, str], Remote] = {}
 
@@ -149,6 +153,17 @@ def named() -> dict[str, Method]:
     ['exact']
     """
     return {name: _own(name) for name in _NAMED}
+
+
+def peer_names() -> list[str]:
+    """Return the names of the peers; none of them is loaded.
+
+    Examples
+    --------
+    >>> peer_names()[:3]
+    ['jax', 'torch', 'autograd']
+    """
+    return list(_PEERS)
 
 
 def peers() -> dict[str, Method]:

@@ -1,14 +1,15 @@
 """The tables of `docs/explanation/conventions.md` are the output of ``difflab conventions``.
 
-``python -m tests.docs.test_conventions`` measures the peers that are installed, keeps what was
-recorded of the others (SymEngine and SymForce exclude each other), and writes the record,
-`tests/data/conventions.json`, and the page anew.
+``python -m tests.docs.test_conventions [PEER ...]`` measures the peers that are installed, or those
+that are named, keeps what was recorded of the others (SymEngine and SymForce exclude each other),
+and writes the record, `tests/data/conventions.json`, and the page anew.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 
 import pytest
 
@@ -111,5 +112,6 @@ def write(found: Conventions) -> None:
 
 if __name__ == "__main__":
     older = recorded() if RECORD.exists() else Conventions([], [])
-    measured = measure(progress=lambda done, total, label: print(f"{done}/{total} {label}"))
+    chosen = sys.argv[1:] or None
+    measured = measure(chosen, progress=lambda done, total, label: print(f"{done}/{total} {label}"))
     write(ordered(measured.merged(older)))

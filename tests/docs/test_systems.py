@@ -9,14 +9,16 @@ import pytest
 
 import difflab as dl
 from difflab.cli.app import run
-from difflab.methods.registry import describe
+from difflab.methods.registry import describe, peer_names
 from tests.support.documents import ROOT
 
 TEXT = (ROOT / "docs" / "explanation" / "systems.md").read_text("utf-8")
+CONVENTIONS = (ROOT / "docs" / "explanation" / "conventions.md").read_text("utf-8")
 SECTIONS = re.findall(r"^### ([^\n]+)\n\n(.*?)(?=^##|\Z)", TEXT, re.MULTILINE | re.DOTALL)
 SYSTEMS = (
     *("PyTorch", "TorchInductor", "JAX and XLA", "TensorFlow 1", "TensorFlow 2", "Theano"),
     *("Chainer", "TVM", "ONNX Runtime", "Enzyme", "heyoka", "Warp", "Dr.Jit", "Taichi"),
+    *("advect", "folx", "SymbAnaFis"),
 )
 
 
@@ -30,6 +32,21 @@ def test_every_system_has_its_idea_a_source_its_place_and_what_is_missing() -> N
         ], name
         assert re.search(r"\]\(https://", section), name
         assert re.search(rf"^\| \[{re.escape(name)}\]\(#", TEXT, re.MULTILINE), name
+
+
+def test_each_system_that_is_a_method_is_linked_to_what_it_chooses() -> None:
+    linked = re.findall(r"\[`([\w-]+)`\]\(conventions\.md#what-each-package-chooses\)", TEXT)
+    elsewhere = {
+        "autograd",
+        "casadi",
+        "jacobi",
+        "numdifftools",
+        "symengine",
+        "symforce",
+        "tinygrad",
+    }
+    assert set(linked) | elsewhere == set(peer_names())
+    assert "\n## What each package chooses\n" in CONVENTIONS
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`dl\.(\w+)`", TEXT))))

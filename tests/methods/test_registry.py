@@ -191,6 +191,8 @@ def test_one_method_loads_no_other() -> None:
 PEERS = [
     *("jax", "torch", "autograd", "casadi", "symengine", "numdifftools", "pytensor"),
     *("tensorflow", "torch-compile", "tinygrad", "symforce", "jacobi", "enzyme-ad"),
+    *("jax-jet", "jax-folx", "advect", "heyoka", "symb-anafis", "warp", "taichi", "tvm"),
+    "onnxruntime",
 ]
 
 

@@ -4,12 +4,13 @@ Every package computes the value and the gradient in float64 at the same points.
 as in a loop of a million calls: by the package's fastest call, which the column ``call_form``
 states, such as CasADi's buffer. Results are checked before any timing: at one point by the referee,
 for a batch against difflab. Calls of difflab and of the peer are timed in turns, so that a drift of
-the machine affects both, and the ratio of each pair of times is reported.
+the machine affects both, and the ratio of each pair of times is reported. A peer runs in a process
+of its own, with difflab beside it: one that ends its process is a row that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from difflab.bench.peers.case import SEED_OF_BATCHES, Own, PeerCase
 from difflab.bench.peers.drawing import draw, table
+from difflab.core.worker import Worker
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
@@ -43,6 +45,7 @@ __all__ = [
     "answered",
     "contenders",
     "draw",
+    "measured",
     "ratio_columns",
     "table",
     "tasks",
@@ -53,6 +56,8 @@ Array = NDArray[float64]
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 SEED_AT = {"x1": 2.0, "x2": 5.0}
 POINTS = (1, 1_000, 1_000_000)
+LIMIT = 600.0
+"""Seconds of one row of a peer, after which its process is stopped."""
 TRIED = 16
 """Points from which the time of a batch is extrapolated for a peer without batches."""
 OWN = ("difflab", "difflab-python", "difflab-numpy", "difflab-native")
@@ -115,6 +120,7 @@ def tasks(
     A contender that timed out at one size is not measured at larger ones.
     """
     timeouts: dict[str, str] = {}
+    processes = {name: _PeerProcess(name) for name in chosen if chosen[name] is peers().get(name)}
     stated = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
     # A peer's ratio depends on the target of difflab, as difflab's own time does.
     sources = {
@@ -126,21 +132,55 @@ def tasks(
             # In the order of the progress line.
             key: dict[str, Cell] = {"points": size, "peer": name}
             key |= {"expression": case.text, "point": case.point}
-            measure = partial(_row, case, contender, size, budget, timeouts)
+            run = processes.get(name, partial(measured, contender=contender))
+            measure = partial(_row, case, contender, size, budget, timeouts, run)
             yield Task(key, measure, sources[name])
 
 
+class _PeerProcess:
+    """The process of a peer, started when it is needed and again after it has ended."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._worker: Worker | None = None
+
+    def __call__(self, case: PeerCase, points: int, budget: float) -> dict[str, Cell]:
+        """Measure the peer; if that ends its process, `WorkerDied` says how."""
+        reason = peers()[self._name].missing()
+        if reason is not None:
+            raise UnsupportedError(reason)
+        if self._worker is None or not self._worker.alive:
+            self._worker = Worker("difflab.bench.peers.worker", self._name)
+        request = (case.sent(), points, budget)
+        found: dict[str, Cell] = self._worker.request("measured", *request, timeout=LIMIT)
+        return found
+
+
 def _row(
-    case: PeerCase, contender: Peer, points: int, budget: float, timeouts: dict[str, str]
+    case: PeerCase,
+    contender: Peer,
+    points: int,
+    budget: float,
+    timeouts: dict[str, str],
+    run: Callable[..., dict[str, Cell]],
 ) -> dict[str, Cell]:
     """Measure one contender at one size; a failure is a row as well."""
     row: dict[str, Cell] = {"version": contender.version(), "message": ""}
-    measure = partial(_measured, case, contender, points, budget)
+    measure = partial(run, case, points=points, budget=budget)
     with np.errstate(all="ignore"):
         return row | attempted(measure, timeouts, contender.name, f"with {points:,}")
 
 
-def _measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dict[str, Cell]:
+def measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dict[str, Cell]:
+    """Return the columns of one contender at one size, timed in turns with difflab.
+
+    Raises
+    ------
+    UnsupportedError
+        The package is not installed, or does not support the function.
+    MethodTimeout
+        A batch computed point by point would exceed `budget` seconds.
+    """
     found = answered(case, contender, points, budget)
     row = found.columns()
     if found.complaint:

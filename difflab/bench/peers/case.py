@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -112,6 +112,11 @@ class PeerCase:
                 f"value and gradient need a scalar function, not {self.function.m} outputs",
                 text=self.function.text,
             )
+
+    def sent(self) -> PeerCase:
+        """Return the case for another process: judged already, and without compiled code."""
+        self.reference()
+        return replace(self, _own={})
 
     def at(self, points: int) -> Array:
         """Return the point itself, ``(n,)``, or a batch that begins with it, ``(points, n)``.

@@ -2,8 +2,9 @@
 
 A file of ``cases/`` is a family; its first line says what the cases have in common. A case has a
 ``formula``, the point ``at`` (the values of x and y), and by column the code over a package's
-functions: ``jax``, ``torch``, ``numpy``, … (`difflab.methods.peers.peer.Peer.columns`). Code that
-begins with ``~`` spells what the package has no function for. difflab computes the ``formula``,
+functions: ``jax``, ``torch``, ``numpy``, … (`difflab.methods.peers.peer.Peer.columns`). A peer may
+have such a table of its own instead (`difflab.methods.peers.peer.Peer.codes`). Code that begins
+with ``~`` spells what the package has no function for. difflab computes the ``formula``,
 the one in ``difflab`` if there is one, or the NumPy code in ``traced``. ``smooth`` is a case whose
 truth ball arithmetic gives.
 """
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 __all__ = ["FAMILIES", "LANGUAGE", "TRACED", "Case", "Code", "Family", "cases", "families"]
 
@@ -33,6 +35,11 @@ class Code:
 
     text: str
     own: bool = True
+
+    @classmethod
+    def read(cls, text: str) -> Code:
+        """Return the code of a table's entry."""
+        return cls(text.removeprefix("~").strip(), not text.startswith("~"))
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,14 @@ class Case:
         pairs = zip(self.inputs, self.at, strict=True)
         return ", ".join(f"{name} = {value:g}" for name, value in pairs)
 
-    def code(self, columns: Sequence[str]) -> Code | None:
-        """Return the code of the first column that has any, or None."""
-        return next((self.codes[name] for name in columns if name in self.codes), None)
+    def code(
+        self, columns: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
+    ) -> Code | None:
+        """Return the code of the first column that has any, else that of a peer's own table."""
+        found = next((self.codes[name] for name in columns if name in self.codes), None)
+        if found is None and self.formula in own:
+            return Code.read(own[self.formula])
+        return found
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,7 @@ def _case(family: str, entry: dict[str, object]) -> Case:
     formula, at = str(entry["formula"]), entry["at"]
     assert isinstance(at, list)
     codes = {
-        column: Code(text.removeprefix("~").strip(), not text.startswith("~"))
+        column: Code.read(text)
         for column, text in entry.items()
         if column not in _FIELDS and isinstance(text, str)
     }

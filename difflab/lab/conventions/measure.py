@@ -159,7 +159,7 @@ class _PeerRun:
     def case(self, case: Case) -> Result:
         """Return the peer's results."""
         peer = self._peer
-        code = case.code(peer.columns)
+        code = case.code(peer.columns, peer.codes)
         if code is None:
             reason = f"{peer.title} has no such function"
             return Result(peer.name, case.formula, case.at, answers=(reason,) * len(ORDERS))

@@ -29,6 +29,7 @@ class Autograd(ArrayPeer):
     """HIPS autograd's reverse mode over NumPy."""
 
     name = "autograd"
+    extra = "peers"
     title = "autograd"
     modules = ("autograd.numpy", "autograd.scipy.special", "autograd.scipy.stats")
     summary = "HIPS autograd: reverse mode over NumPy"

@@ -5,20 +5,15 @@ Arrays become arrays of scalar expressions, with which CasADi is fastest on smal
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive
-from difflab.errors import UnsupportedError
-from difflab.graph.interpreters import ElementInterpreter
-from difflab.graph.ir import Number
-from difflab.methods.expressions import boxed, expressions
+from difflab.methods.expressions import expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
-from difflab.methods.peers.spelling import REAL, RenamedModule
+from difflab.methods.peers.scalar_peer import ScalarInterpreter, scalar_module
+from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.timer import LoopCall
 
 if TYPE_CHECKING:
@@ -31,6 +26,7 @@ class Casadi(Peer):
     """CasADi's expression graphs, evaluated through a buffer."""
 
     name = "casadi"
+    extra = "peers"
     title = "CasADi"
     summary = "CasADi: scalar graphs (SX), reverse mode, run by its virtual machine"
 
@@ -125,98 +121,24 @@ def _expressions(function: Function) -> tuple[Any, Any]:
     import casadi
 
     x = casadi.SX.sym("x", function.n)
-    _, outputs = expressions(function, lambda number: x[number], CasadiInterpreter())
+    _, outputs = expressions(function, lambda number: x[number], _interpreter(casadi))
     return x, casadi.vertcat(*outputs)
 
 
-class CasadiInterpreter(ElementInterpreter):
-    """Interpreter whose values are NumPy object arrays of scalar expressions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        import casadi
-
-        self.xp = RenamedModule("CasADi", casadi, _names(casadi))
-
-    def operation(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the function on arrays of expressions."""
-        compute = super().operation(primitive)
-        return lambda *args, **params: boxed(compute(*map(boxed, args), **params))
-
-    def constant(self, value: Number, name: str | None) -> Any:
-        """Return the nearest float64 as an expression."""
-        import casadi
-
-        return casadi.SX(float(value))
-
-    def _whole(self, primitive: Primitive) -> Callable[..., Any]:
-        form = primitive.sympy
-        if primitive.name in _REDUCTIONS:
-            function = getattr(self.xp, _REDUCTIONS[primitive.name])
-            return lambda x, *, axes, rank: _reduced(function, x, axes)
-        if primitive.name == "constant_array":
-            return lambda **params: primitive.computer(np)(**params).astype(object)
-        if not callable(form):
-            if primitive.name in ("argmax", "argsort", "is_maximum"):
-                raise UnsupportedError(f"CasADi has no function '{primitive.name}'")
-            return super()._whole(primitive)
-        library = self.xp
-        return lambda *args, **params: form(library, *args, **params)
-
-    def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
-        if primitive.name == "power":  # the kernel corrects errors of NumPy's power only
-            return operator.pow
-        compute = primitive.computer(self.xp)
-
-        def run(*args: Any) -> Any:
-            try:
-                return compute(*args)
-            except TypeError as error:  # a kernel that computes with arrays of truth values
-                raise UnsupportedError(f"CasADi has no function '{primitive.name}'") from error
-
-        return run
-
-
-def _reduced(function: Callable[[Any], Any], x: Any, axes: tuple[int, ...]) -> Any:
-    """Return CasADi's function of a column of the elements along axes."""
-    import casadi
-
-    kept = [axis for axis in range(-x.ndim, 0) if axis not in axes]
-    shape = tuple(x.shape[axis] for axis in kept)
-    rows = np.transpose(x, (*kept, *sorted(axes))).reshape((math.prod(shape), -1))
-    found = np.empty(len(rows), dtype=object)
-    for number, row in enumerate(rows):
-        found[number] = function(casadi.vertcat(*row))
-    return found.reshape(shape)
-
-
-# The primitives' own definitions expect scalar sums from NumPy, but SX is a matrix to NumPy.
-_REDUCTIONS = {"logsumexp": "logsumexp", "norm": "norm_2"}
-
-
-_PLAIN = {
-    "add": operator.add,
-    "divide": operator.truediv,
-    "multiply": operator.mul,
-    "negative": operator.neg,
-    "subtract": operator.sub,
-}
-"""Python operators that work for expressions."""
+def _interpreter(casadi: Any) -> ScalarInterpreter:
+    # The primitives' own definitions expect scalar sums from NumPy, but SX is a matrix to NumPy.
+    reductions = {
+        "logsumexp": lambda row: casadi.logsumexp(casadi.vertcat(*row)),
+        "norm": lambda row: casadi.norm_2(casadi.vertcat(*row)),
+    }
+    xp = scalar_module("CasADi", casadi, _names(casadi))
+    return ScalarInterpreter("CasADi", xp, casadi.SX, reductions=reductions)
 
 
 def _names(casadi: Any) -> dict[str, Any]:
     """Return CasADi's functions for names of NumPy, and of SymPy for whole arrays."""
     return {
-        **REAL,
-        **_PLAIN,
         "abs": casadi.fabs,
-        "arccos": casadi.acos,
-        "arccosh": casadi.acosh,
-        "arcsin": casadi.asin,
-        "arcsinh": casadi.asinh,
-        "arctan": casadi.atan,
-        "arctan2": casadi.atan2,
-        "arctanh": casadi.atanh,
         "clip": lambda x, low, high: casadi.fmin(casadi.fmax(x, low), high),
         "equal": casadi.eq,
         "exp2": lambda x: casadi.power(2, x),
@@ -237,7 +159,6 @@ def _names(casadi: Any) -> dict[str, Any]:
         "special": RenamedModule("CasADi", casadi, {}),
         "where": casadi.if_else,
         # Required by the primitives' definitions for whole arrays of expressions.
-        "Symbol": casadi.SX.sym,
         "Max": casadi.fmax,
         "Min": casadi.fmin,
     }

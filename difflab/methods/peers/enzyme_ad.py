@@ -27,6 +27,7 @@ class EnzymeAd(Jax):
     """Enzyme's reverse mode on code that JAX compiles, in float64."""
 
     name = "enzyme-ad"
+    extra = "enzyme-ad"
     title = "Enzyme"
     package = "enzyme_ad"
     packages = ("enzyme-ad", "jax", "jaxlib")

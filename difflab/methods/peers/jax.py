@@ -36,6 +36,7 @@ class Jax(ArrayPeer):
     """JAX's transforms under ``jit``, in float64."""
 
     name = "jax"
+    extra = "peers"
     title = "JAX"
     summary = "JAX: jit(jacrev), jacfwd where there are more outputs, in float64"
     packages: tuple[str, ...] = ("jax", "jaxlib")

@@ -18,6 +18,7 @@ class Numdifftools(DifferencePeer):
     """numdifftools' Richardson-extrapolated differences, with their error estimates."""
 
     name = "numdifftools"
+    extra = "peers"
     title = "numdifftools"
     summary = "numdifftools: differences with adaptive steps, extrapolated"
 

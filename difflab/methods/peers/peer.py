@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -84,6 +85,13 @@ class Peer:
         Submodules that are imported with the package.
     vectorised : bool
         Whether one call accepts a batch of points; otherwise a batch is a loop.
+    extra : str
+        The extra of difflab that installs the package; by default the method's name.
+    python : tuple of int
+        The oldest version of Python for which the package exists.
+    codes : mapping
+        Code over the package's own functions by formula, for the conventions; that of packages
+        with NumPy's names is in the tables of `difflab.lab.conventions.cases`.
     """
 
     name: str
@@ -93,6 +101,9 @@ class Peer:
     orders: tuple[int, ...] = (1, 2)
     modules: tuple[str, ...] = ()
     vectorised = True
+    extra = ""
+    python: tuple[int, ...] = ()
+    codes: Mapping[str, str] = {}
 
     @property
     def package(self) -> str:
@@ -104,18 +115,31 @@ class Peer:
         """The distributions that determine its results, the one to install first."""
         return (self.package,)
 
+    @property
+    def requirement(self) -> str:
+        """What ``pip install`` adds the package with."""
+        return f"'difflab[{self.extra or self.name}]'"
+
     def missing(self) -> str | None:
         """Return that the package is missing or broken, with the command to repair it, or None.
 
         A broken package is detected only after `start`.
         """
         distribution = self.packages[0]
-        reason = absence(self.package)
+        if needs := self.too_old():
+            return f"{distribution} {needs}"
+        reason = absence(self.package, extra=self.extra or self.name, package=distribution)
         broken = "" if reason else fault(self.package, *self.modules)
         clash = conflict(distribution, unusable=bool(reason or broken))
         if clash or not broken:
             return clash or reason
         return f"{distribution} is installed and {broken}; {repair(distribution)}"
+
+    def too_old(self) -> str:
+        """Return that this version of Python is too old for the package, or an empty string."""
+        if sys.version_info >= self.python:
+            return ""
+        return f"needs Python {'.'.join(map(str, self.python))}"
 
     def start(self) -> None:
         """Import the package, so that the import is not measured with preparing."""

@@ -29,6 +29,7 @@ class Symengine(Peer):
     """SymEngine's ``diff`` and ``Lambdify`` with common subexpressions shared."""
 
     name = "symengine"
+    extra = "peers"
     title = "SymEngine"
     summary = "SymEngine: diff, common subexpressions shared, compiled by LLVM"
     family = Family.SYMBOLIC

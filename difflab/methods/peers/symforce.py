@@ -25,6 +25,7 @@ class Symforce(Symengine):
     """SymForce's generated functions, in Python and without Numba."""
 
     name = "symforce"
+    extra = "symforce"
     title = "SymForce"
     modules = ("symforce.symbolic", "symforce.codegen")
     summary = "SymForce: diff, common subexpressions shared, generated Python code"

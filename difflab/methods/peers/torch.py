@@ -33,6 +33,7 @@ class Torch(ArrayPeer):
     """PyTorch's eager mode, in float64."""
 
     name = "torch"
+    extra = "peers"
     title = "PyTorch"
     summary = "PyTorch: eager tensors, one backward pass per output, in float64"
 

@@ -16,7 +16,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from difflab.core.optional import requirement
 from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.graph.function import Function, evaluate
 from difflab.lab.compare import compare
@@ -33,6 +32,8 @@ from tests.support.special_rows import SPECIAL
 
 NAMES = list(peers())
 LOOSE = {"numdifftools": 1e-7, "jacobi": 1e-7}
+BATCHED = {"symb-anafis": 1e-12}
+"""Packages whose batches are less accurate than their single points, and how accurate they are."""
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 
 # What a package has no function or no derivative for; everything else must be right.
@@ -58,6 +59,38 @@ LACKING = {
     },
     "jacobi": set(),
     "enzyme-ad": {"tan"},
+    "jax-jet": {
+        *("acos", "asin", "atan", "cbrt", "exp2", "logaddexp", "relu", "softplus", "tan"),
+        *("digamma", "gamma", "loggamma", "polygamma"),
+    },
+    "jax-folx": {"ceil", "floor", "gamma", "round", "sign"},
+    "advect": {"gamma"},
+    "heyoka": {
+        *("cbrt", "ceil", "floor", "log1mexp", "logaddexp", "logcosh", "mod", "round"),
+        *("digamma", "gamma", "loggamma", "polygamma", "softplus", "versine"),
+    },
+    "symb-anafis": {
+        *("clip", "expm1", "heaviside", "log1mexp", "log1p", "logaddexp", "logcosh"),
+        *("loggamma", "mod", "round", "softplus", "versine", "where"),
+    },
+    "warp": {
+        *("acosh", "asinh", "atanh", "expm1", "log1mexp", "log1p", "logaddexp", "logcosh"),
+        *("digamma", "gamma", "loggamma", "polygamma", "softplus"),
+    },
+    "taichi": {
+        *("acosh", "asinh", "atanh", "cbrt", "expm1", "log1mexp", "log1p", "logaddexp"),
+        *("digamma", "erf", "erfc", "gamma", "loggamma", "polygamma"),
+        *("logcosh", "round", "softplus", "tan"),
+    },
+    "tvm": {
+        *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "sinh", "tan"),
+        *("cbrt", "ceil", "erf", "erfc", "expm1", "floor", "heaviside", "log1mexp", "log1p"),
+        *("digamma", "gamma", "loggamma", "polygamma", "versine"),
+        *("logaddexp", "logcosh", "mod", "round", "sech", "sign", "softplus"),
+    },
+    "onnxruntime": {
+        *("cosh", "digamma", "gamma", "loggamma", "polygamma", "sinh", "tan"),
+    },
 }
 
 # What a package computes wrongly, and by how much at most where it is near.
@@ -67,12 +100,23 @@ WRONG = {
     "jacobi": {"mod": math.inf},  # its first step is a quarter of x, over the jump
     # The sign of atanh's is wrong, and digamma's is nan.
     "enzyme-ad": {"acosh": 1.0, "atanh": 4.0, "digamma": 0.0, "polygamma": 4.0},
+    # I of order 2 is 29 % off at 1.45, K of order 1 three times too large; the others are
+    # approximations.
+    "symb-anafis": {"besseli": 0.02, "besselk": 3e-6, "bessely": 1e-8, "gamma": 1e-8},
 }
 SPELLED = {
     ("enzyme-ad", "sort([x, y])[1]"): "it ends the process",
     ("tinygrad", "sort([x, y])[1]"): "the method gathers by tinygrad's order",
+    ("jax-folx", "sort([x, y])[1]"): "the method gathers by an order, for which folx has no rule",
+    ("symb-anafis", "round(x)"): "it rounds halves away from 0",
+    ("warp", "mod(x, y)"): "its remainder has the sign of x",
 }
 """Cases in which a method does not run the function of the table, and why."""
+REFUSED = {
+    "jax-jet": ("relu(", "prod("),  # no rules for custom derivatives and products
+    "symb-anafis": ("where(",),  # it has no comparisons
+}
+"""Beginnings of calls that a package has no rule for."""
 ENZYME_AT_ZERO = "[x*y, x + y, exp(x)]"
 """Enzyme turns slices multiplied into a product of elements, whose derivative divides by them."""
 ONE_ORDER = "its orders are 1"
@@ -198,6 +242,10 @@ def exact_slope(function: Function, x: list[float], k: int) -> float:
 def test_arrays_and_branches(peer: Peer, text: str, x: Any, wanted: Any) -> None:
     if peer.name == "enzyme-ad" and text == ENZYME_AT_ZERO:
         pytest.skip("Enzyme returns nan for it")
+    if any(call in text for call in REFUSED.get(peer.name, ())):
+        with pytest.raises(UnsupportedError):
+            derivative(peer, text, np.array(x, dtype=float))
+        return
     found = derivative(peer, text, np.array(x, dtype=float))
     np.testing.assert_allclose(found, wanted, rtol=LOOSE.get(peer.name, 1e-14), atol=1e-8)
 
@@ -214,13 +262,14 @@ def test_the_adapter_gives_value_and_gradient(peer: Peer, points: int | None, te
     assert (value.shape, gradient.shape) == (x.shape[:-1], x.shape)
     assert value.dtype == gradient.dtype == np.float64
     for at, v, g in zip(rows, values, np.atleast_2d(gradient), strict=True):
-        np.testing.assert_allclose(v, function.values(at)[0], rtol=1e-14)
+        tolerance = BATCHED.get(peer.name, 1e-14) if points else 1e-14
+        np.testing.assert_allclose(v, function.values(at)[0], rtol=tolerance)
         wanted = (
             [exact_slope(parse(text), at.tolist(), k) for k in range(len(at))]
             if (not any(function.input_shapes))
             else derivative(peer, text, at)[0]
         )
-        np.testing.assert_allclose(g, wanted, rtol=LOOSE.get(peer.name, 1e-13))
+        np.testing.assert_allclose(g, wanted, rtol=max(10 * tolerance, LOOSE.get(peer.name, 0.0)))
 
 
 def test_the_users_setting_of_jax_is_left_alone() -> None:
@@ -237,7 +286,7 @@ def test_the_users_setting_of_jax_is_left_alone() -> None:
 def test_it_runs_the_packages_own_functions(peer: Peer) -> None:
     compared = 0
     for case in cases():
-        code, own = case.code(peer.columns), case.codes.get(LANGUAGE)
+        code, own = case.code(peer.columns, peer.codes), case.codes.get(LANGUAGE)
         if case.family not in ("kinks", "ties", "steps") or own is None:
             continue
         if code is None or not code.own or (peer.name, case.formula) in SPELLED:
@@ -359,16 +408,26 @@ def test_tinygrad_without_a_device_says_what_it_needs(monkeypatch: pytest.Monkey
 def test_an_absent_peer_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("difflab.core.optional.installed", lambda _: False)
     monkeypatch.setattr("difflab.core.optional._distributed", lambda _: False)
-    for name, peer in peers().items():
+    for peer in peers().values():
         assert isinstance(peer, Peer)
-        which = {"torch-compile": "torch"}.get(name, name)
-        command = f"pip install {requirement(peer.package)}"
-        assert peer.missing() == f"{which} is not installed; add it with: {command}"
+        command = f"pip install {peer.requirement}"
+        if needs := peer.too_old():
+            assert peer.missing() == f"{peer.packages[0]} {needs}"
+            continue
+        assert peer.missing() == f"{peer.packages[0]} is not installed; add it with: {command}"
         with pytest.raises(UnsupportedError, match=re.escape(command)):
             peer.prepare(problem(parse("x")))
     result = compare("x^2", {"x": 3}, methods=["jax", "reverse"], timing=False)
     assert [row.status for row in result.methods] == ["unsupported", "ok"]
     assert "pip install 'difflab[peers]'" in str(result.methods[0].message)
+
+
+def test_a_package_for_newer_versions_of_python_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = peers()["advect"]
+    monkeypatch.setattr("difflab.methods.peers.peer.sys.version_info", (3, 11, 9))
+    assert peer.missing() == "advect needs Python 3.12"
+    monkeypatch.setattr("difflab.methods.peers.peer.sys.version_info", (3, 12, 0))
+    assert peer.missing() != "advect needs Python 3.12"
 
 
 def test_the_command_for_each_peer_is_an_extra_that_the_package_declares() -> None:
@@ -379,7 +438,7 @@ def test_the_command_for_each_peer_is_an_extra_that_the_package_declares() -> No
     }
     for peer in peers().values():
         assert isinstance(peer, Peer)
-        extra = re.fullmatch(r"'difflab\[([\w-]+)\]'", requirement(peer.package))
+        extra = re.fullmatch(r"'difflab\[([\w-]+)\]'", peer.requirement)
         assert extra is not None, peer.name
         assert peer.packages[0] in declared[extra[1]]
 

@@ -1,0 +1,1 @@
+"""Detection and coloring of sparse Jacobians by difflab and by other packages."""
