@@ -287,7 +287,7 @@ def test_where_files_cannot_be_locked_a_sweep_goes_on_and_says_so(
     def unable(file: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("difflab.lab.alone._lock", unable)
+    monkeypatch.setattr("difflab.lab.alone.lock", unable)
     said: list[str] = []
     run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)], None, said.append)
     assert len(said) == 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.graph.repetition import rolled
 from difflab.graph.trace import trace
 from difflab.language import parse
 from difflab.methods.automatic import FORWARD, REVERSE, Automatic
@@ -158,8 +160,9 @@ def test_sizes_do_not_depend_on_what_counts_as_large(
     text = "x: [3]\n" + " + ".join(f"sin({i}*x[{i % 3}])*x[{(i + 1) % 3}]" for i in range(40))
     f = parse(text)
     found = []
-    for large in (10**9, 0):
-        monkeypatch.setattr("difflab.autodiff.functions.flat.LARGE", large)
+    for least in (10**9, 0):
+        repeating = partial(rolled, least=least)
+        monkeypatch.setattr("difflab.autodiff.functions.flat.rolled", repeating)
         prepared: Any = method.prepare(Problem(f.values, f.n, f.m, f, order))
         found.append((prepared.operations, prepared.size))
     assert found[0] == found[1]

@@ -91,8 +91,8 @@ class Heyoka(ScalarPeer):
         def result(found: Array) -> tuple[Array, Array]:
             return found[0].copy(), found[1:].T.copy()
 
-        call = partial(run, outputs=kept)
-        return CallAdapter(call, lambda x: [np.ascontiguousarray(x.T)], result, "cfunc(…, outputs=…)")
+        call, form = partial(run, outputs=kept), "cfunc(…, outputs=…)"
+        return CallAdapter(call, lambda x: [np.ascontiguousarray(x.T)], result, form)
 
     def _function(self, entries: list[Any], symbols: list[Any]) -> PeerCall:
         import heyoka

@@ -136,7 +136,7 @@ def test_a_list_of_results_leaves_numbers_to_be_printed_row_by_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The search for arrays without a name looks at the list only."""
-    function = dl.value_and_gradient(balanced(10))
+    function = dl.value_and_gradient(balanced(8))
     looked_at: list[int] = []
     inside = naming._inside
 
@@ -145,7 +145,7 @@ def test_a_list_of_results_leaves_numbers_to_be_printed_row_by_row(
         return inside(printer, node, *rest, **options)
 
     monkeypatch.setattr(naming, "_inside", counted)
-    assert printers.c(function).count("\n") > 1_000
+    assert printers.c(function).count("\n") > 100
     assert 0 < len(looked_at) < 10
 
 
