@@ -88,9 +88,7 @@ LACKING = {
         *("digamma", "gamma", "loggamma", "polygamma", "versine"),
         *("logaddexp", "logcosh", "mod", "round", "sech", "sign", "softplus"),
     },
-    "onnxruntime": {
-        *("cosh", "digamma", "gamma", "loggamma", "polygamma", "sinh", "tan"),
-    },
+    "onnxruntime": {"digamma", "gamma", "loggamma", "polygamma"},
 }
 
 # What a package computes wrongly, and by how much at most where it is near.
