@@ -15,6 +15,7 @@ from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays.expansion import routine_layout
 from difflab.execute.targets.llvm.arrays.failures import FAULT, STOPPED, raise_fault
+from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
@@ -49,16 +50,19 @@ class NativeBatch:
         self.threads = threads
 
     @cached_property
-    def _module(self) -> Module:
-        return Module(routine_layout(self.function), host(), checked=checked())
+    def _layout(self) -> NestLayout:
+        return routine_layout(self.function)
 
     @cached_property
-    def _code(self) -> tuple[engine.CompiledModule, Array]:
-        """The compiled code, and its constants."""
-        module = self._module
+    def _code(self) -> tuple[Module, engine.CompiledModule, Array]:
+        """The module, its compiled code, and its constants.
+
+        Writing a module changes it: threads that come here together write one each.
+        """
+        module = Module(self._layout, host(), checked=checked())
         text = module.batch_text()
         entry = engine.load(text, module.functions.symbols, host(), module.operations)
-        return entry, np.array([*module.constants, 0.0])
+        return module, entry, np.array([*module.constants, 0.0])
 
     def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Return the outputs for one float64 value per input."""
@@ -79,7 +83,7 @@ class NativeBatch:
 
     def _fill(self, arrays: Sequence[Array], points: int) -> None:
         """Compute all points, in blocks that the threads share."""
-        entry, constants = self._code
+        module, entry, constants = self._code
         steps = np.array([array.shape[1] if len(array) > 1 else 0 for array in arrays], np.intp)
         steps *= points > 1
         starts = np.array([array.ctypes.data for array in arrays], np.intp)
@@ -90,13 +94,13 @@ class NativeBatch:
         def work(turns: Iterator[int]) -> None:
             table = np.concatenate([starts, steps, np.zeros(FAULT, np.intp)])
             tables.append(table)
-            values = self._module.memory()
+            values = module.memory()
             for turn in turns:
                 first, last = points * turn // blocks, points * (turn + 1) // blocks
                 table[: len(starts)] = starts + 8 * first * steps
                 x, y, v = (part.ctypes.data for part in (table, constants, values))
                 entry.run(x, y, v, last - first)
-                raise_fault(table, self._module.accesses)
+                raise_fault(table, module.accesses)
 
         def stop() -> None:
             for table in tables:  # loops of machine code look there
@@ -106,7 +110,7 @@ class NativeBatch:
 
     def memory_plan(self, points: int) -> MemoryPlan:
         """Return the memory of a batch, if its inputs need not be copied."""
-        layout = self._module.layout
+        layout = self._layout
         results = 8 * points * self.function.m
         workers = min(self.threads, max(points, 1))
         return MemoryPlan(len(layout.program.code), (8 * layout.room,), workers, results, results)

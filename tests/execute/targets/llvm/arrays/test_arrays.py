@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.loop_detection import segmented
+from difflab.execute.targets.llvm.arrays.module import Module
+from difflab.execute.targets.llvm.arrays.routine import Routine
 from difflab.execute.targets.llvm.arrays.strides import reshaped
 from tests.support.rows import for_each
 
@@ -331,3 +335,35 @@ def test_a_sum_in_order_is_a_chain_of_additions(shape: tuple[int, ...]) -> None:
     assert fast.reason == "native: as requested"
     np.testing.assert_array_equal(fast(x, y), expected)
     np.testing.assert_array_equal(fast(np.stack([x, y]), y)[0], expected)
+
+
+def test_threads_that_prepare_a_batch_together_have_its_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Writing a module changes it, and `cached_property` has no lock since Python 3.12."""
+    terms = " + ".join(f"sin({i + 1}*x)*exp(-y/{i + 1})" for i in range(400))
+    fast = dl.compile(dl.parse(terms), "native", threads=1)
+    x, y = np.random.default_rng(1).uniform(0.5, 2.0, (2, 50))
+    k = np.arange(1, 401)[:, None]
+    expected = np.sum(np.sin(k * x) * np.exp(-y / k), axis=0)
+    write, text = Routine.write, Module.batch_text
+    begun, other_is_done = threading.Event(), threading.Event()
+
+    def writing(routine: Routine) -> None:
+        if not begun.is_set():
+            begun.set()
+            other_is_done.wait(timeout=1.0)  # in vain where the other waits for this one
+        write(routine)
+
+    def of_module(module: Module) -> str:
+        found = text(module)
+        other_is_done.set()
+        return found
+
+    monkeypatch.setattr(Routine, "write", writing)
+    monkeypatch.setattr(Module, "batch_text", of_module)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(fast, x, y)
+        assert begun.wait(timeout=60)
+        np.testing.assert_allclose(fast(x, y), expected, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(first.result(), expected, rtol=1e-11, atol=1e-12)
