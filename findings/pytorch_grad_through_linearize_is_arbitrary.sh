@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # PyTorch 2.13.0: torch.func.linearize(f, x)[1](v) is right, and its derivative by x is lost without
-# a word: torch.func.grad of the slope of x**3 at 2 returns whatever lies in memory (0 or some
-# 1e-309) instead of 12, and torch.autograd.grad of x times the slope lacks a term. Through
+# a word: torch.func.grad of the slope of x**3 at 2 returns some other number, often 0, instead of
+# 12, and torch.autograd.grad of x times the slope lacks a term. Through
 # torch.func.jvp both are right.
 #
 # Output seen:
