@@ -132,6 +132,27 @@ def test_arrays_that_are_equal_when_the_code_is_prepared_keep_their_places() -> 
         background.finish()
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda array, x: x * 0.5 + array * 2.0,
+        lambda array, x: x * 0.5 + np.sqrt(array),
+        lambda array, x: x * 0.5 - (-array),
+        lambda array, x: x * 0.5 + array[1],
+        lambda array, x: np.where(x > array[0], x * 0.5, array[1]),
+    ],
+)
+def test_numbers_computed_of_an_array_around_the_code_follow_it(use: Any) -> None:
+    array = np.zeros(2)
+    body = lambda v: (v[0] + 1, use(array, v[1]))  # noqa: E731
+    for change in (0.0, 0.0, 1.0, 1.0, 2.0):
+        array += change * np.array([1.0, 3.0])
+        assert_same(
+            dl.while_loop(below, body, (0, np.ones(2))), in_python(below, body, (0, np.ones(2)))
+        )
+        background.finish()
+
+
 class TestSideEffects:
     """What code does beside computing, it does in each step."""
 
