@@ -237,7 +237,6 @@ class _MachineLoop:
     def _compile(self) -> None:
         compiled = compile(self._function, "native", threads=1)
         if compiled.reason.startswith("native"):
-            compiled(*[np.ones(shape)[()] for shape in self._function.input_shapes])
             self.run = compiled
 
 
