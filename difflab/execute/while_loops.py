@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,10 +92,9 @@ def _ahead(loop: PlainLoop) -> _Rest | None:
     return None if reads is None else _Rest(loop, reads)
 
 
-def _place(captured: Any, arrays: Sequence[Any]) -> int | None:
-    """Return which of the arrays that code reads a recording has a copy of; None if unclear."""
-    equal = [place for place, array in enumerate(arrays) if np.array_equal(array, captured)]
-    return equal[0] if len(equal) == 1 else None
+def _contents(array: Any) -> Any:
+    """Return what is equal for arrays of the same shape, type and bits."""
+    return array.shape, array.dtype, blake2b(np.ascontiguousarray(array).data).digest()
 
 
 def _is_finite(value: Any) -> bool:
@@ -124,14 +124,19 @@ class _Rest:
         if self._dropped or not all(map(_is_finite, leaves)):
             return None
         key = self._reads.key, loop.structure, tuple(loop.shapes), kinds
-        if key not in _PREPARED and self._asked > 1:
+        contents = [*map(_contents, self._reads.arrays)]
+        prepared = _PREPARED.get(key)
+        if (prepared is None or prepared.contents != contents) and (
+            self._asked > 1 or (prepared is not None and prepared.code is not None)
+        ):
             if len(_PREPARED) >= _MOST:
                 _PREPARED.clear()
-            _PREPARED[key] = _prepare(loop, self._reads, tree)
-        prepared = _PREPARED.get(key)
-        if prepared is None or prepared.code.run is None:
+            prepared = _PREPARED[key] = _prepare(loop, contents, tree)
+        if prepared is None or prepared.contents != contents:
             return None
-        captured = [self._reads.arrays[place] for place in prepared.arrays if place is not None]
+        if prepared.code is None or prepared.code.run is None:
+            return None
+        captured = [self._reads.arrays[place] for place in prepared.places]
         if not all(map(_is_finite, captured)):
             return None
         found = prepared.code.run(*leaves, *prepared.code.zeros, *captured)
@@ -144,19 +149,26 @@ class _Rest:
 
 
 class _Prepared(NamedTuple):
-    """The machine code of a loop, and which of the arrays that its code reads it takes."""
+    """The machine code of a loop, and which of the arrays that its code reads it takes.
 
-    code: _MachineLoop
-    arrays: Sequence[int | None]
+    A recording has copies of arrays, and numbers that were computed of their elements: it holds
+    for the contents that they had. With others the loop is recorded again, which gives the same
+    machine code where they are only its inputs.
+    """
+
+    contents: list[Any]
+    code: _MachineLoop | None = None
+    places: Sequence[int] = ()
 
 
-_PREPARED: dict[Any, _Prepared | None] = {}
-"""What was prepared, None where only Python takes steps, by what determines it."""
+_PREPARED: dict[Any, _Prepared] = {}
+"""What was prepared last, without code where only Python takes steps, by what determines it."""
 _MOST = 256
 
 
-def _prepare(loop: PlainLoop, reads: Arithmetic, tree: Any) -> _Prepared | None:
+def _prepare(loop: PlainLoop, contents: list[Any], tree: Any) -> _Prepared:
     """Record a loop, and begin to compile it."""
+    nothing = _Prepared(contents)
     leaves = loop.leaves_of(tree)
     kinds = [*map(type, leaves)]
     try:
@@ -164,13 +176,13 @@ def _prepare(loop: PlainLoop, reads: Arithmetic, tree: Any) -> _Prepared | None:
             after = loop.leaves_of(loop.body_fun(tree))
         whole, captured = recorded_loop(loop)
     except Exception:  # the next step of Python raises it, or the code cannot be recorded
-        return None
-    places = [_place(array, reads.arrays) for array in captured]
-    if kinds != [*map(type, after)] or None in places:
-        return None
+        return nothing
+    found = [*map(_contents, captured)]
+    if kinds != [*map(type, after)] or not all(one in contents for one in found):
+        return nothing
     integers = tuple([place for place, kind in enumerate(kinds) if kind is int])
     code = _code(Contents(whole.test), Contents(whole.body), integers)
-    return None if code is None else _Prepared(code, places)
+    return _Prepared(contents, code, [contents.index(one) for one in found])
 
 
 def _as(kind: type, value: Any) -> Any:
@@ -225,7 +237,6 @@ class _MachineLoop:
     def _compile(self) -> None:
         compiled = compile(self._function, "native", threads=1)
         if compiled.reason.startswith("native"):
-            compiled(*[np.ones(shape)[()] for shape in self._function.input_shapes])
             self.run = compiled
 
 

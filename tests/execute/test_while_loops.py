@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -130,6 +131,41 @@ def test_arrays_that_are_equal_when_the_code_is_prepared_keep_their_places() -> 
             dl.while_loop(below, body, (0, np.ones(2))), in_python(below, body, (0, np.ones(2)))
         )
         background.finish()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda array, x: x * 0.5 + array * 2.0,
+        lambda array, x: x * 0.5 + np.sqrt(array),
+        lambda array, x: x * 0.5 - (-array),
+        lambda array, x: x * 0.5 + array[1],
+        lambda array, x: np.where(x > array[0], x * 0.5, array[1]),
+    ],
+)
+def test_numbers_computed_of_an_array_around_the_code_follow_it(use: Any) -> None:
+    array = np.zeros(2)
+    body = lambda v: (v[0] + 1, use(array, v[1]))  # noqa: E731
+    for change in (0.0, 0.0, 1.0, 1.0, 2.0):
+        array += change * np.array([1.0, 3.0])
+        assert_same(
+            dl.while_loop(below, body, (0, np.ones(2))), in_python(below, body, (0, np.ones(2)))
+        )
+        background.finish()
+
+
+def test_only_values_of_the_loop_are_computed() -> None:
+    """From 1.0 this loop does not end, nor would an interpreter that waits for its work."""
+    code = (
+        "import difflab as dl; from difflab.execute import background\n"
+        "for _ in range(2):\n"
+        "    print(dl.while_loop(lambda v: v[0] != 20_000, lambda v: (v[0] + 2, v[1]), (0, 1.0)))\n"
+        "    background.finish()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout == "(20000, 1.0)\n" * 2
 
 
 class TestSideEffects:

@@ -110,13 +110,24 @@ class NumpyNames(ModuleType):
         computed = getattr(np, name, None)
         if not callable(computed) or isinstance(computed, type):  # a dtype is an argument
             return found
-        return partial(self._called, found, computed)
+        kind = _WrittenUfunc if isinstance(computed, np.ufunc) else partial
+        return kind(self._called, found, computed)
 
     def _called(self, found: Any, computed: Any, *args: Any, **kwargs: Any) -> Any:
         value = found(*args, **kwargs)
         if isinstance(value, WrittenValue):
             value.shaped = partial(_shape_of, computed, args, kwargs)
         return value
+
+
+class _WrittenUfunc(partial[Any]):
+    """A universal function, of which addition can be done at indices that may repeat."""
+
+    def at(self, array: WrittenValue, where: Any, part: Any) -> None:
+        """Write the statement that changes an array as ``numpy.add.at`` does."""
+        if self.args[1] is not np.add:
+            raise UnsupportedError("only sums are written at indices")
+        array.add_at(where, part)
 
 
 class WrittenValue:
@@ -216,10 +227,24 @@ class WrittenValue:
         return WrittenValue(text, self.arrays, self.lines, shaped=shaped)
 
     def __setitem__(self, key: Any, part: Any) -> None:
+        lines = self._changing(part)
+        lines.lines.append(f"{self.text}[{_key_text(key)}] = {written_text(part)}")
+
+    def add_at(self, where: Any, part: Any) -> None:
+        """Write the statement that adds parts to elements, of which an index may repeat."""
+        lines, place, added = self._changing(part), written_text(where), written_text(part)
+        lines.lines.append(
+            f"{self.text}.index_put_(({place},), {added}, accumulate=True)"
+            if self.arrays == "torch"
+            else f"np.add.at({self.text}, {place}, {added})"
+        )
+
+    def _changing(self, part: Any) -> Lines:
+        """Return the lines of a statement that changes the array, which has a name then."""
         lines = self.lines or next(_lines_of([part]))
         if not self.text.isidentifier():
             self.text, self.level, self.lines = lines.assigned(self.text), _ATOM, lines
-        lines.lines.append(f"{self.text}[{_key_text(key)}] = {written_text(part)}")
+        return lines
 
     def __neg__(self) -> WrittenValue:
         return operated("-{}", (self,), np.negative)

@@ -55,6 +55,8 @@ PROGRAMS = [
     "v: [3]; concatenate(v[::-1], 2*v[1:])*x",
     "W: [3, 3]; v: [3]; sum(solve(W, v)) + det(W) + trace(W) + dot(v, W[0])",
     "v: [3]; cumsum(v)*outer(v, v) + diag(v)",
+    "v: [3]; sum(take(v, [2, 0, 2])^3)*x",
+    "W: [2, 3]; v: [3]; take(W, [1, 0, 1, 1] along 0)^2 @ v",
     "def: []; lambda: []; def*sin(lambda)",
 ]
 
