@@ -73,7 +73,8 @@ class Heyoka(ScalarPeer):
         if order:
             tensors = heyoka.diff_tensors(entries, diff_args=symbols, diff_order=order)
             entries = np.ravel(tensors.jacobian if order == 1 else tensors.hessian(0)).tolist()
-        return self._function(entries, symbols)
+        call: PeerCall = self._function(entries, symbols)
+        return call
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient as one compiled function; heyoka's batches are columns.
@@ -94,12 +95,11 @@ class Heyoka(ScalarPeer):
         call, form = partial(run, outputs=kept), "cfunc(…, outputs=…)"
         return CallAdapter(call, lambda x: [np.ascontiguousarray(x.T)], result, form)
 
-    def _function(self, entries: list[Any], symbols: list[Any]) -> PeerCall:
+    def _function(self, entries: list[Any], symbols: list[Any]) -> Any:
         import heyoka
 
         large = sum(len(entry) for entry in entries) > LARGE
-        call: PeerCall = heyoka.cfunc(entries, vars=symbols, compact_mode=large)
-        return call
+        return heyoka.cfunc(entries, vars=symbols, compact_mode=large)
 
     @cached_property
     def interpreter(self) -> ScalarInterpreter:
