@@ -340,24 +340,39 @@ def beta(xp: Any, a: Any, b: Any) -> Any:
 
 
 def betaln(xp: Any, a: Any, b: Any) -> Any:
-    """Return ln B(a, b) for a, b > 0."""
+    """Return ln B(a, b) for a, b > 0.
+
+    Of a large b the difference ln Γ(b) - ln Γ(a + b) is that of Stirling's series (Abramowitz &
+    Stegun, 6.1.41), term by term, since the logarithms cancel. Of a small a it is -a ψ(b).
+    """
     gammaln = xp.special.gammaln
 
-    def regular(a: Any, b: Any) -> Any:
+    def large(a: Any, b: Any) -> Any:
+        both = a + b
+        series = _stirling(b) - _stirling(both)
+        return gammaln(a) + (a - (b - 0.5) * xp.log1p(a / b) - a * xp.log(both) + series)
+
+    def near(a: Any, b: Any) -> Any:
+        vanishes = a * a < 1e-17 * b * xp.minimum(b, 1.0)
         return xp.cond(
-            a + b < 100,
+            vanishes,
+            lambda a, b: gammaln(a) - a * xp.special.digamma(b),
             lambda a, b: xp.log(_beta_small(xp, a, b)),
-            lambda a, b: gammaln(a) + gammaln(b) - gammaln(a + b),
             a,
             b,
         )
 
     def positive(a: Any, b: Any) -> Any:
         low, high = xp.minimum(a, b), xp.maximum(a, b)
-        apart = low * low < 1e-17 * high
-        return xp.cond(apart, lambda a, b: gammaln(a) - a * xp.log(b), regular, low, high)
+        return xp.cond(high > 80, large, near, low, high)
 
     return xp.cond((a > 0) & (b > 0), positive, lambda a, b: xp.nan * (a + b), a, b)
+
+
+def _stirling(z: Any) -> Any:
+    """Return ln Γ(z) - (z - 1/2) ln z + z - ln(2π)/2 for z above 80."""
+    w = 1.0 / (z * z)
+    return (1.0 / 12.0 - w * (1.0 / 360.0 - w * (1.0 / 1260.0 - w / 1680.0))) / z
 
 
 @helper

@@ -95,8 +95,9 @@ atanh: Primitive = _function(
 sech: Primitive = Primitive(
     name="sech",
     kernel=kernels.sech,
-    rule=elementwise(lambda t, y, x: -(t * (y * tanh(x)))),
     # Above this cosh overflows, where Python raises.
+    portable=lambda xp, x: xp.where(xp.abs(x) > 710.4758600739439, 0.0, 1.0 / xp.cosh(x)),
+    rule=elementwise(lambda t, y, x: -(t * (y * tanh(x)))),
     samples=(REAL,),
 )
 logcosh: Primitive = Primitive(
