@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.core.primitive import Primitive
 
 __all__ = ["failures", "for_each", "replaced_rule"]
@@ -91,10 +92,14 @@ def failures(number: int) -> Iterator[Callable[[str], AbstractContextManager[Non
 
 @contextmanager
 def replaced_rule(row: Primitive, rule: Any) -> Iterator[None]:
-    """Give a row of the table another rule, to see that the tests notice."""
+    """Give a row of the table another rule, to see that the tests notice.
+
+    Transposes of tangent maps are remembered, also those that the rule was a part of.
+    """
     own = row.rule
     object.__setattr__(row, "rule", rule)
     try:
         yield
     finally:
         object.__setattr__(row, "rule", own)
+        cotangent.cache_clear()
