@@ -29,7 +29,7 @@ from difflab.autodiff.transforms.grad import gradient
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
-from difflab.graph.repetition import rolled
+from difflab.graph.repetition import LEAST_NODES, rolled
 
 __all__ = ["sparse_hessian", "sparse_jacobian", "sparsity"]
 
@@ -204,7 +204,9 @@ def sparse_hessian(
     _check(coloring, HessianColoring, "coloring")
     of = Columns.of(f, wrt, "sparse_hessian")
     names = None if wrt is None else of.part.inputs
-    slopes = Columns.of(rolled(gradient(f, wrt=names)), names, "sparse_hessian")
+    # Of a function on vectors, scalar inputs are what is left to be rolled.
+    least = 0 if len(f.graph) >= LEAST_NODES else LEAST_NODES
+    slopes = Columns.of(rolled(gradient(f, wrt=names), least), names, "sparse_hessian")
     of = replace(slopes, chosen=of.chosen).with_outputs_alike()
     one_sided = of.pattern()
     pattern = sparse.csr_array(one_sided + one_sided.T)
