@@ -1,12 +1,8 @@
 """Commands as functions: the signature gives arguments and options, the docstring their help.
 
-A positional-only parameter is an argument of the command, any other one an option. A section of
-the docstring describes them, with the placeholder of the value as the type::
-
-Parameters
-----------
-    seed : NAME
-        The input to differentiate by (forward), or the output (reverse).
+A positional-only parameter is an argument of the command, any other one an option. The section
+"Parameters" of the docstring describes them; its types are the placeholders of the values that the
+help shows, such as ``seed : NAME``.
 """
 
 from __future__ import annotations

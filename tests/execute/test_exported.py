@@ -51,6 +51,21 @@ def test_the_bits_of_calls() -> None:
             assert called(fast, point).tobytes() == np.array([value, *slope]).tobytes()
 
 
+def test_code_of_loops_is_compiled_once(monkeypatch: Any, tmp_path: Path) -> None:
+    """Its constants are part of it: an address of memory would make it another text each time."""
+    monkeypatch.setenv("DIFFLAB_CACHE", str(tmp_path))
+    terms = " + ".join(f"sin({i + 1}*x)*exp(-y/{i + 1})" for i in range(400))
+    counts = []
+    kept = [dl.compile(dl.parse(terms)) for _ in range(3)]
+    for fast in kept:
+        assert fast.address
+        counts.append(len(list(tmp_path.iterdir())))
+    assert counts[0] == counts[1] == counts[2] > 0
+    found, k = np.empty(1), np.arange(1, 401)
+    kept[0].ctypes(np.array([0.7, 1.3]).ctypes, found.ctypes)
+    assert found[0] == pytest.approx(np.sum(np.sin(k * 0.7) * np.exp(-1.3 / k)), rel=1e-11)
+
+
 def test_large_functions() -> None:
     terms = " + ".join(f"sin(x[{i}]*x[{i + 1}])*exp(-x[{i}]^2)" for i in range(299))
     f = dl.value_and_gradient(dl.parse(f"x: [300]\n{terms}"))

@@ -8,14 +8,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays.expansion import routine_layout
 from difflab.execute.targets.llvm.arrays.failures import FAULT
 from difflab.execute.targets.llvm.arrays.module import Module
+from difflab.execute.targets.llvm.functions import constant
 from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.function import Function
@@ -41,10 +40,10 @@ define void @point(ptr noalias %x, ptr noalias %y) #0 {{
   %table = alloca i64, i64 {words}, align 64
   call void @llvm.memset.p0.i64(ptr %table, i8 0, i64 {words_bytes}, i1 false)
   %v = alloca double, i64 {memory}, align 64
-{starts}  %constants = inttoptr i64 {constants} to ptr
-  call void @run(ptr %table, ptr %constants, ptr %v, i64 1)
+{starts}  call void @run(ptr %table, ptr @constants, ptr %v, i64 1)
   ret void
 }}
+@constants = internal constant [{count} x double] [{constants}], align 64
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 _START = """  %from{place} = getelementptr double, ptr {base}, i64 {number}
@@ -86,8 +85,6 @@ class ExportedCode:
         The number of operations.
     input_shapes, output_shapes : sequence of tuple
         The shapes of the inputs and outputs.
-    kept : object, optional
-        What the code reads.
 
     Attributes
     ----------
@@ -102,13 +99,12 @@ class ExportedCode:
         operations: int,
         input_shapes: Sequence[Shape],
         output_shapes: Sequence[Shape],
-        kept: Any = None,
     ) -> None:
         self.scalar = [tuple(shape) for shape in output_shapes] == [()]
         if self.scalar:
             text += _SCALAR.format(inputs=sum(map(math.prod, input_shapes)))
         found = engine.linked(text, symbols, host(), operations)
-        _KEPT.append((found, kept))
+        _KEPT.append(found)
         self._find = found.get_function_address
         self.address: int = self._find("point")
 
@@ -141,7 +137,7 @@ class ExportedCode:
         module = Module(routine_layout(function), host())
         text = module.batch_text()
         _require_stack(module.layout.room, module.operations)
-        constants = np.array([*module.constants, 0.0])
+        constants = [f"double {constant(number, 1)}" for number in (*module.constants, 0.0)]
         shapes = *function.input_shapes, *function.output_shapes
         words = 2 * len(shapes) + FAULT
         starts, number = [], 0
@@ -155,10 +151,11 @@ class ExportedCode:
             words_bytes=FLOAT.itemsize * words,
             memory=module.layout.room + 1,
             starts="".join(starts),
-            constants=constants.ctypes.data,
+            count=len(constants),
+            constants=", ".join(constants),
         )
         given = function.input_shapes, function.output_shapes
-        return cls(text, module.functions.symbols, module.operations, *given, kept=constants)
+        return cls(text, module.functions.symbols, module.operations, *given)
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
         """Return one of the module's functions for `ctypes`."""
