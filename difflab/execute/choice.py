@@ -33,6 +33,7 @@ from difflab.primitives import (
     rfft,
     scatter,
     solve,
+    sum_,
     sum_in_order,
     take,
     transpose,
@@ -82,8 +83,8 @@ WORTH_COMPILING_ARRAYS = 400_000
 
 LOOKED_UP = frozenset((index, put, scatter, sum_in_order, take))
 """The rows that read or write parts of arrays, and the sum of them in a given order."""
-COPIED = frozenset((broadcast, concatenate, constant_array, pack, reshape, transpose))
-"""The other rows that change no number."""
+COPIED = frozenset((broadcast, concatenate, constant_array, pack, reshape, sum_, transpose))
+"""The other rows that change no number, and their transposes."""
 RUNNING = frozenset(getattr(cumulative, name) for name in cumulative.__all__)
 """The rows that accumulate along an axis."""
 

@@ -157,7 +157,7 @@ class PointCalls(TargetDispatch):
         python = self._python
         same = None if python is None else same_bits(python.program, python.input_shapes)
         if self._choice.point is not None and self._choice.point.callable_by_code:
-            return ExportedCode.of_arrays(self._schedule.function)
+            return ExportedCode.of_arrays(self._choice.point)
         native = same or self._native
         if native is not None:
             return ExportedCode.of_scalars(native)

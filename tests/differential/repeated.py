@@ -7,6 +7,7 @@ bits before and after it is optimised, and by its address.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ import difflab as dl
 from difflab.execute import background
 from difflab.execute.point_calls import FEWEST_CALLS
 from difflab.execute.targets.llvm.libraries import available
+from difflab.graph.repetition import LEAST_NODES
 from tests.differential.search import Family
 
 __all__ = ["FAMILY"]
@@ -41,8 +43,8 @@ FORMS = {
     "max({}, {})": np.maximum,
     "abs({})": np.abs,
 }
-COUNTS = (97, 128, 250)
-NODES = 2_300
+NODES = 2_600
+"""Nodes that differ from term to term, together; from `LEAST_NODES` on repetition is looked for."""
 RELATIVE = 1e-12
 
 
@@ -84,8 +86,12 @@ def _values(tree: Tree, x: Any, s: float, terms: int) -> Any:
     return FORMS[kind](*[_values(part, x, s, terms) for part in rest])
 
 
-def _size(tree: Tree) -> int:
-    return 1 + sum(map(_size, tree[1:])) if tree[0] in FORMS else 1
+def _varying(tree: Tree) -> int:
+    """Return how many nodes of a term differ from those of other terms."""
+    if tree[0] not in FORMS:
+        return int(tree[0] == "x")
+    found = sum(map(_varying, tree[1:]))
+    return found + (found > 0)
 
 
 _LEAVES = st.one_of(
@@ -101,20 +107,22 @@ def _with(inner: Any) -> Any:
     )
 
 
-_TREES = st.recursive(_LEAVES, _with, max_leaves=6).filter(lambda tree: 4 <= _size(tree) <= 20)
+_TREES = st.recursive(_LEAVES, _with, max_leaves=6).filter(lambda tree: 3 <= _varying(tree) <= 20)
 
 
 @st.composite
 def _programs(draw: Any) -> _Program:
     tree = draw(_TREES)
-    inputs = draw(st.sampled_from(COUNTS))
-    terms = max(inputs, -(-NODES // _size(tree)))
+    terms = -(-NODES // _varying(tree)) + draw(st.integers(0, 8))
+    inputs = terms + draw(st.integers(0, 3))
+    inputs += next(more for more in range(8) if math.gcd(inputs + more, 14) == 1)  # for each step
     target = draw(st.sampled_from(("auto", "native") if available() else ("auto",)))
     return _Program(tree, inputs, terms, target, draw(st.integers(0, 2**32)))
 
 
 def _check(program: _Program) -> None:
     f = dl.parse(program.text())
+    assert len(f.graph) >= LEAST_NODES, repr(program)
     fast = dl.compile(dl.value_and_gradient(f), program.target, packed=True)
     slow = dl.compile(dl.jacobian(f, "reverse"), "python", packed=True)
     points = np.random.default_rng(program.seed).normal(size=(3, f.n))

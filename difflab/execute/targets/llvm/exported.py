@@ -11,14 +11,13 @@ from typing import Any
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm import engine
-from difflab.execute.targets.llvm.arrays.expansion import routine_layout
+from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.failures import FAULT
-from difflab.execute.targets.llvm.arrays.module import Module
+from difflab.execute.targets.llvm.arrays.strides import in_order
 from difflab.execute.targets.llvm.functions import constant
 from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.target import NativeTarget
-from difflab.graph.function import Function
-from difflab.graph.ir import Shape
+from difflab.graph.ir import Shape, packed_slices
 
 __all__ = ["ExportedCode", "header"]
 
@@ -33,22 +32,26 @@ define void @point(ptr noalias %x, ptr noalias %y) #0 {{
   ret void
 }}
 """
-# A run reads the addresses of its inputs and outputs, and then steps between points, of which
-# there is one.
+# A run reads a table of the addresses of its inputs, and leaves its results in its memory.
 _POINT_OF_ARRAYS = """
 define void @point(ptr noalias %x, ptr noalias %y) #0 {{
   %table = alloca i64, i64 {words}, align 64
   call void @llvm.memset.p0.i64(ptr %table, i8 0, i64 {words_bytes}, i1 false)
   %v = alloca double, i64 {memory}, align 64
-{starts}  call void @run(ptr %table, ptr @constants, ptr %v, i64 1)
-  ret void
+{before}  call void @run(ptr %table, ptr @constants, ptr %v, i64 1)
+{after}  ret void
 }}
 @constants = internal constant [{count} x double] [{constants}], align 64
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
-_START = """  %from{place} = getelementptr double, ptr {base}, i64 {number}
+_INPUT = """  %from{place} = getelementptr double, ptr %x, i64 {number}
   %word{place} = getelementptr ptr, ptr %table, i64 {place}
   store ptr %from{place}, ptr %word{place}, align 8
+"""
+_RESULT = """  %found{place} = getelementptr double, ptr {base}, i64 {start}
+  %to{place} = getelementptr double, ptr %y, i64 {number}
+  call void @llvm.memcpy.p0.p0.i64(ptr %to{place}, ptr %found{place}, i64 {nbytes}, i1 false)
 """
 _SCALAR = """
 define double @integrand(i32 %n, ptr %x, ptr %data) #0 {{
@@ -126,36 +129,47 @@ class ExportedCode:
         return cls(text, writer.symbols, native.operations, *shapes)
 
     @classmethod
-    def of_arrays(cls, function: Function) -> ExportedCode:
-        """Return the code of a function of arrays, whose machine code does not call Python.
+    def of_arrays(cls, point: NativeArrays) -> ExportedCode:
+        """Return the machine code of a function of arrays at one point.
 
         Raises
         ------
         UnsupportedError
-            The code needs more memory than a stack has.
+            The code needs more memory than a stack has, or the numbers of a result do not lie side
+            by side.
         """
-        module = Module(routine_layout(function), host())
-        text = module.batch_text()
-        _require_stack(module.layout.room, module.operations)
+        module, layout = point.module, point.layout
+        _require_stack(layout.room, module.operations)
+        inputs, outputs = point.input_shapes, point.output_shapes
+        before = [
+            _INPUT.format(place=place, number=part.start)
+            for place, part in enumerate(packed_slices(inputs))
+        ]
+        after = []
+        for place, part in enumerate(packed_slices(outputs)):
+            ref = point.program.outputs[place]
+            if not in_order(ref.strides, outputs[place]):
+                raise UnsupportedError(
+                    "machine code with an address needs results whose numbers lie side by side"
+                )
+            memory, start, _ = layout.address(ref)
+            base = {"constants": "@constants", "values": "%v"}.get(memory) or f"%from{ref.root}"
+            size = FLOAT.itemsize * (part.stop - part.start)
+            after.append(
+                _RESULT.format(place=place, base=base, start=start, number=part.start, nbytes=size)
+            )
+        words = len(inputs) + FAULT
         constants = [f"double {constant(number, 1)}" for number in (*module.constants, 0.0)]
-        shapes = *function.input_shapes, *function.output_shapes
-        words = 2 * len(shapes) + FAULT
-        starts, number = [], 0
-        for place, shape in enumerate(shapes):
-            number = 0 if place == len(function.input_shapes) else number
-            base = "%x" if place < len(function.input_shapes) else "%y"
-            starts.append(_START.format(place=place, base=base, number=number))
-            number += math.prod(shape)
-        text += _POINT_OF_ARRAYS.format(
+        text = point.text + _POINT_OF_ARRAYS.format(
             words=words,
             words_bytes=FLOAT.itemsize * words,
-            memory=module.layout.room + 1,
-            starts="".join(starts),
+            memory=layout.room + 1,
+            before="".join(before),
+            after="".join(after),
             count=len(constants),
             constants=", ".join(constants),
         )
-        given = function.input_shapes, function.output_shapes
-        return cls(text, module.functions.symbols, module.operations, *given)
+        return cls(text, module.functions.symbols, module.operations, inputs, outputs)
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
         """Return one of the module's functions for `ctypes`."""
