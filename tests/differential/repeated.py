@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import difflab as dl
@@ -43,16 +44,20 @@ FORMS = {
     "max({}, {})": np.maximum,
     "abs({})": np.abs,
 }
-NODES = 2_600
+NODES = 3_200
 """Nodes that differ from term to term, together; from `LEAST_NODES` on repetition is looked for."""
 RELATIVE = 1e-12
 
 
 @dataclass(frozen=True)
 class _Program:
-    """A term, how many there are of it, and the target; the seed draws the points."""
+    """A term, how many there are of it, and the target; the seed draws the points.
+
+    After each term another one may be subtracted.
+    """
 
     tree: Tree
+    other: Tree | None
     inputs: int
     terms: int
     target: str
@@ -60,8 +65,18 @@ class _Program:
 
     def text(self) -> str:
         """Return the sum of the terms, each written out."""
-        terms = [_text(self.tree, i, self.inputs) for i in range(self.terms)]
+        each = [self.tree] if self.other is None else [self.tree, self.other]
+        terms = [
+            " - ".join(_text(tree, i, self.inputs) for tree in each) for i in range(self.terms)
+        ]
         return f"x: [{self.inputs}]\n" + " + ".join(terms)
+
+    def values(self, x: Any, s: float) -> Any:
+        """Return all terms."""
+        added = _values(self.tree, x, s, self.terms)
+        if self.other is None:
+            return added
+        return np.concatenate([added, -_values(self.other, x, s, self.terms)])
 
 
 def _text(tree: Tree, i: int, n: int) -> str:
@@ -112,24 +127,24 @@ _TREES = st.recursive(_LEAVES, _with, max_leaves=6).filter(lambda tree: 3 <= _va
 
 @st.composite
 def _programs(draw: Any) -> _Program:
-    tree = draw(_TREES)
+    tree, other = draw(_TREES), draw(st.one_of(st.none(), _TREES))
     terms = -(-NODES // _varying(tree)) + draw(st.integers(0, 8))
     inputs = terms + draw(st.integers(0, 3))
     inputs += next(more for more in range(8) if math.gcd(inputs + more, 14) == 1)  # for each step
     target = draw(st.sampled_from(("auto", "native") if available() else ("auto",)))
-    return _Program(tree, inputs, terms, target, draw(st.integers(0, 2**32)))
+    return _Program(tree, other, inputs, terms, target, draw(st.integers(0, 2**32)))
 
 
 def _check(program: _Program) -> None:
     f = dl.parse(program.text())
-    assert len(f.graph) >= LEAST_NODES, repr(program)
+    assume(len(f.graph) >= LEAST_NODES)  # parts of a term may be equal
     fast = dl.compile(dl.value_and_gradient(f), program.target, packed=True)
     slow = dl.compile(dl.jacobian(f, "reverse"), "python", packed=True)
     points = np.random.default_rng(program.seed).normal(size=(3, f.n))
     batch = fast(points)
     for number, point in enumerate(points):
         parts = dict(zip(f.inputs, f.split(point), strict=True))
-        terms = _values(program.tree, parts["x"], float(parts.get("s", 0.0)), program.terms)
+        terms = program.values(parts["x"], float(parts.get("s", 0.0)))
         first = fast(point)
         value, gradient = first
         close = partial(np.testing.assert_allclose, rtol=RELATIVE, err_msg=repr(program))
