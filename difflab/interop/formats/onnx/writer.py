@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from difflab.core.optional import require
 from difflab.errors import InputError, UnsupportedError
+from difflab.execute.compiled import check_dtype
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
@@ -18,12 +20,11 @@ from difflab.interop.formats.onnx.spelling import SPELLINGS
 
 __all__ = ["to_onnx"]
 
-_DTYPES = ("float64", "float32")
 OPSET = 18
 """Of the operators that are written; since then, axes of every reduction are an input."""
 
 
-def to_onnx(function: Function, name: str = "f", dtype: str = "float64") -> Any:
+def to_onnx(function: Function, name: str = "f", dtype: DTypeLike = np.float64) -> Any:
     """Return the model in ONNX's format that computes a function.
 
     Its inputs and outputs have the names and the shapes of the function's. Operations that ONNX
@@ -37,7 +38,7 @@ def to_onnx(function: Function, name: str = "f", dtype: str = "float64") -> Any:
         A function, parsed or derived.
     name : str
         The name of the model's graph.
-    dtype : {"float64", "float32"}
+    dtype : {float64, float32}
         Of all inputs, outputs and numbers.
 
     Returns
@@ -66,10 +67,9 @@ def to_onnx(function: Function, name: str = "f", dtype: str = "float64") -> Any:
     require_function(function, "to_onnx")
     if not isinstance(name, str):
         raise InputError(f"the name of a model is text, not {type(name).__name__}")
-    if dtype not in _DTYPES:
-        raise InputError(f"a model is of float64 or float32, not of {dtype!r}")
+    real = check_dtype("to_onnx", dtype)
     written = expanded(function, known=SPELLINGS)
-    return Writer(require("onnx", extra="onnx"), written, dtype).model(name)
+    return Writer(require("onnx", extra="onnx"), written, real).model(name)
 
 
 class Writer:
@@ -81,11 +81,11 @@ class Writer:
         ONNX's nodes and tensors.
     """
 
-    def __init__(self, onnx: Any, function: Function, dtype: str) -> None:
+    def __init__(self, onnx: Any, function: Function, dtype: np.dtype[Any]) -> None:
         self.onnx = onnx
         self.helper = onnx.helper
         self.function = function
-        self.dtype = np.dtype(dtype)
+        self.dtype = dtype
         self.kind = self.helper.np_dtype_to_tensor_dtype(self.dtype)
         self.graph = function.graph
         self.steps: list[Any] = []
