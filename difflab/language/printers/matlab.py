@@ -98,8 +98,9 @@ function value = exact_remainder(a, b)
 end"""
 _CUBE_ROOT = """\
 function value = cube_root(x)
-    value = sign(x) * abs(x)^(1/3);
-    if value ~= 0 && ~isinf(value)
+    value = x;
+    if x ~= 0 && ~isinf(x)
+        value = sign(x) * abs(x)^(1/3);
         value = value - (value - x / value / value) / 3;
     end
 end"""
