@@ -60,6 +60,8 @@ FEW_POINTS = 32
 """Points up to which Python floats beat NumPy's call overhead."""
 MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python does, and a call is ten times faster."""
+FEWEST_ROLLED = 400
+"""Operations on vectors of repeated scalars from which loops of machine code compute one point."""
 MOST_ROLLED = 1_000_000
 """Operations up to which those that repeat are compiled as loops, which takes 50 µs for each."""
 WORTH_COMPILING = 360
@@ -296,7 +298,7 @@ def _looks_up(schedule: Schedule) -> bool:
     moved = rows - elementwise
     if not moved & LOOKED_UP or not moved <= LOOKED_UP | COPIED:
         return False
-    return sum(sizes) >= MANY_OPERATIONS
+    return sum(sizes) >= FEWEST_ROLLED
 
 
 def _transforms(schedule: Schedule) -> bool:

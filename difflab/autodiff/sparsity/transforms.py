@@ -205,7 +205,7 @@ def sparse_hessian(
     of = Columns.of(f, wrt, "sparse_hessian")
     names = None if wrt is None else of.part.inputs
     # Of a function on vectors, scalar inputs are what is left to be rolled.
-    least = 0 if len(f.graph) >= LEAST_NODES else LEAST_NODES
+    least = 0 if len(f.graph) >= LEAST_NODES else None
     slopes = Columns.of(rolled(gradient(f, wrt=names), least), names, "sparse_hessian")
     of = replace(slopes, chosen=of.chosen).with_outputs_alike()
     one_sided = of.pattern()

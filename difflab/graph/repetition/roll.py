@@ -10,15 +10,19 @@ from difflab.graph.repetition.writing import write
 
 __all__ = ["LEAST_LANES", "LEAST_NODES", "rolled"]
 
-LEAST_NODES = 2000
-"""The fewest nodes for which repetition is searched: smaller graphs are fast enough, and are
-differentiated and written as formulas of numbers."""
+LEAST_NODES = 400
+"""The fewest nodes for which repetition is searched: smaller graphs are differentiated and compiled
+as fast as repetition is found, and are read as formulas of numbers."""
+
+LEAST_OF_NUMBERS = 2000
+"""The same where no input is an array: such numbers must first be packed into vectors, which costs
+batches more than it saves."""
 
 LEAST_LANES = 16
 """Operations that one operation on vectors must replace on average."""
 
 
-def rolled(function: Function, least: int = LEAST_NODES) -> Function:
+def rolled(function: Function, least: int | None = None) -> Function:
     r"""Return a function with its repetition as operations on vectors.
 
     Operations of one kind on scalars that are computed alike become one operation on vectors,
@@ -29,8 +33,9 @@ def rolled(function: Function, least: int = LEAST_NODES) -> Function:
     ----------
     function : Function
         What is computed, however it was written: text, a traced loop, a derivative.
-    least : int
-        Smaller graphs stay as they are.
+    least : int, optional
+        Graphs of fewer nodes stay as they are; by default `LEAST_NODES`, or `LEAST_OF_NUMBERS`
+        where no input is an array.
 
     Returns
     -------
@@ -47,6 +52,8 @@ def rolled(function: Function, least: int = LEAST_NODES) -> Function:
     (3998, 7)
     """
     graph = function.graph
+    if least is None:
+        least = LEAST_NODES if any(function.input_shapes) else LEAST_OF_NUMBERS
     if len(graph) < least:
         return function
     sums = chains(graph, function.outputs)

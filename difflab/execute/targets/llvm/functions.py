@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 
 import numpy as np
 
@@ -150,7 +151,8 @@ def _on_scalars(name: str, vector: str, arity: int, width: int, real: str) -> It
     yield from ("ret void", "}")
 
 
-def types(width: int, real: str = "double") -> dict[str, str]:
+@cache
+def types(width: int, real: str = "double") -> Mapping[str, str]:
     """Return the types and constants that templates use, for numbers of the type `real`."""
     v, b, c = (real, "i1", "i8")
     if width > 1:

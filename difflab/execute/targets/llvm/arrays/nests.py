@@ -26,6 +26,8 @@ __all__ = ["STRAIGHT", "Nest"]
 
 STRAIGHT = 4
 """Vectors along an axis that are written one after the other."""
+LONG = 24
+"""Instructions on vectors from which they are a loop: code is written and compiled by its length."""
 
 
 class Nest:
@@ -137,7 +139,7 @@ class Nest:
             for key, pointer in pointers.items()
         }
         done = 0
-        if whole > STRAIGHT:
+        if whole > STRAIGHT or (whole > 1 and whole * len(self.steps) > LONG):
             for counter in self.routine.loop(0, whole * width, width):
                 self._vector(operands, counter, width)
             done = whole * width
