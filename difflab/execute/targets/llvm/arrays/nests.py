@@ -27,7 +27,7 @@ __all__ = ["STRAIGHT", "Nest"]
 STRAIGHT = 4
 """Vectors along an axis that are written one after the other."""
 LONG = 24
-"""Instructions on vectors from which they are a loop: code is written and compiled by its length."""
+"""Instructions on vectors above which they are a loop: long code takes long to compile."""
 
 
 class Nest:
