@@ -60,7 +60,7 @@ FEW_POINTS = 32
 """Points up to which Python floats beat NumPy's call overhead."""
 MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python does, and a call is ten times faster."""
-FEWEST_ROLLED = 400
+FEWEST_ROLLED = 300
 """Operations on vectors of repeated scalars from which loops of machine code compute one point."""
 MOST_ROLLED = 1_000_000
 """Operations up to which those that repeat are compiled as loops, which takes 50 µs for each."""

@@ -103,7 +103,7 @@ def compile(
     Matrix products and sums may add their n terms in a different order, which changes a sum by
     at most n·2⁻⁵² times the sum of its terms' magnitudes. The target ``"native"``
     calls glibc's vector functions, whose own error is up to 4 ULP: for batches, and at one point
-    where 400 scalar operations or more repeat, or 20,000 hold independent calls of one function.
+    where 256 scalar operations or more repeat, or 20,000 hold independent calls of one function.
     If a function has no machine code, NumPy computes it and ``reason`` says so. Machine code is
     cached in ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables
     the cache.

@@ -44,7 +44,7 @@ FORMS = {
     "max({}, {})": np.maximum,
     "abs({})": np.abs,
 }
-NODES = (600, 3_200)
+NODES = (400, 3_200)
 """Nodes that differ from term to term, together; from `LEAST_NODES` on repetition is looked for."""
 RELATIVE = 1e-12
 

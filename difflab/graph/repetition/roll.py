@@ -10,7 +10,7 @@ from difflab.graph.repetition.writing import write
 
 __all__ = ["LEAST_LANES", "LEAST_NODES", "rolled"]
 
-LEAST_NODES = 400
+LEAST_NODES = 256
 """The fewest nodes for which repetition is searched: smaller graphs are differentiated and compiled
 as fast as repetition is found, and are read as formulas of numbers."""
 
