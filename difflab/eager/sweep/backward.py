@@ -177,7 +177,10 @@ def _moved(
         def move(t: Any, position: int = position) -> Any:
             return rule.transpose(t, position, shapes, **params)  # type: ignore[union-attr]
 
-        contributions.append((edge, *calculator.moved(value, mask, move, final=final)))
+        bar, live = calculator.moved(value, mask, move, final=final)
+        if position in rule.selects and not final:
+            live = both(calculator, live, move(calculator.xp.ones(value.shape)) != 0)
+        contributions.append((edge, bar, live))
     return contributions
 
 
