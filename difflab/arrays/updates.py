@@ -137,7 +137,6 @@ class Update:
         old = None if repeated else value[key]
         return replaced(value, places, change(old, _fitted(new, places.shape)))
 
-
     def _replaced(self, change: Callable[[Any, Any], Any], new: Any, repeated: bool) -> Array:
         """Replace what integers and slices choose."""
         value, shape = self._value, self._value.shape

@@ -84,6 +84,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     logistic,
     special,
     remainders,
+    replacement,
     inverses,
     integrals,
     densities,

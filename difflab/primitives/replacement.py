@@ -37,9 +37,7 @@ def chosen(key: Key, shape: Shape) -> Array:
     return found
 
 
-def _replace(
-    xp: ModuleType, x: Array, part: Array, *, key: Key, ranks: tuple[int, int]
-) -> Array:
+def _replace(xp: ModuleType, x: Array, part: Array, *, key: Key, ranks: tuple[int, int]) -> Array:
     dtype = _joint(x, part) if xp is np else None
     x, part = as_array(xp, x), as_array(xp, part)
     shape = x.shape[x.ndim - ranks[0] :]

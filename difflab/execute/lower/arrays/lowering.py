@@ -41,8 +41,8 @@ from difflab.graph.counts import may_be_long
 from difflab.graph.identities import exponent_of
 from difflab.graph.ir import Shape
 from difflab.primitives import concatenate, pack, replace, scatter, take
-from difflab.primitives.replacement import chosen
 from difflab.primitives.movement import indices
+from difflab.primitives.replacement import chosen
 
 __all__ = ["ArrayLowering", "lowered"]
 
