@@ -215,6 +215,7 @@ class Referee:
     def _in_time(self, proved: bool) -> Reference:
         """Return the derivative by differences, from a process that is stopped at the limit."""
         seconds = max(self._timeout - self._spent, 0.0)
+        assert isinstance(self._values, ExactValues)
         try:
             asked = self._values.function, self._point, self._order, seconds, proved
             found, self._level = in_process(_differences, *asked, timeout=seconds, grace=_GRACE)
@@ -304,6 +305,7 @@ class Referee:
     def _changes_in_time(self, missing: list[EntryKey]) -> dict[EntryKey, float]:
         """Return `sensitivity` from a process that is stopped at the limit."""
         seconds = self._patience
+        assert isinstance(self._values, ExactValues)
         if not missing or seconds <= 0:
             return {}
         asked = self._values.function, self._point, self._order, self._level, missing, seconds
