@@ -1,7 +1,7 @@
 """Checkpoint policies: which values a checkpointed function keeps for the reverse sweep."""
 
 from difflab.autodiff.policies.naming import name
-from difflab.autodiff.policies.optimal import Choice, front, optimal
+from difflab.autodiff.policies.optimum import Choice, front, optimal
 from difflab.autodiff.policies.policy import (
     Account,
     Policy,
