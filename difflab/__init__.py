@@ -39,7 +39,7 @@ Comparing
 
 Tensors that record while they compute, with PyTorch's names
     tensor, Tensor, no_grad, enable_grad, inference_mode, checkpoint, checkpoint_chain,
-    CustomFunction, detect_anomaly, memory, and difflab.eager.grad
+    checkpoint_with, name, policies, CustomFunction, detect_anomaly, memory, and difflab.eager.grad
     nn, optim            layers, losses and optimizers; fold_batch_norm simplifies what is trained
 
 Everything raised is a DifflabError. ``help(dl.parse)`` and so on say more; the checkers for
@@ -86,12 +86,14 @@ if TYPE_CHECKING:
     )
     from difflab.autodiff.control.branches import cond
     from difflab.autodiff.control.loops import fori_loop, scan
+    from difflab.autodiff.policies.naming import name
     from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
     from difflab.diagnose import explain
     from difflab.eager import (
         Tensor,
         checkpoint,
         checkpoint_chain,
+        checkpoint_with,
         detect_anomaly,
         enable_grad,
         inference_mode,
@@ -134,6 +136,7 @@ __all__ = [
     "arrays",
     "checkpoint",
     "checkpoint_chain",
+    "checkpoint_with",
     "columns",
     "compare",
     "compile",
@@ -167,11 +170,13 @@ __all__ = [
     "linearize",
     "memory",
     "methods",
+    "name",
     "nn",
     "no_grad",
     "optim",
     "parse",
     "partial",
+    "policies",
     "problem",
     "problems",
     "prove",
@@ -209,6 +214,7 @@ _HOMES = {
     "apply": "difflab.interop.large",
     "checkpoint": "difflab.eager",
     "checkpoint_chain": "difflab.eager",
+    "checkpoint_with": "difflab.eager",
     "columns": "difflab.report.columns",
     "compare": "difflab.report.comparison.result",
     "compile": "difflab.execute",
@@ -241,6 +247,7 @@ _HOMES = {
     "jvp": "difflab.autodiff",
     "linearize": "difflab.autodiff",
     "memory": "difflab.eager",
+    "name": "difflab.autodiff.policies.naming",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
     "partial": "difflab.autodiff",
@@ -270,6 +277,7 @@ _MODULES = {
     "methods": "difflab.methods",
     "nn": "difflab.nn",
     "optim": "difflab.optim",
+    "policies": "difflab.autodiff.policies",
     "random": "difflab.arrays.random",
     "testing": "difflab.testing",
 }

@@ -18,10 +18,9 @@ from difflab.arrays.updates import replaced
 from difflab.core.place import at_users_line
 from difflab.core.storage import View
 from difflab.errors import InputError, TraceError
-from difflab.primitives import index, scatter, transpose, where
+from difflab.primitives import index, replace, transpose, where
 from difflab.primitives import reshape as reshape_row
 from difflab.primitives.movement import inverse, read_only
-from difflab.primitives.structure import decoded
 
 __all__ = [
     "FUNCTIONS",
@@ -122,9 +121,7 @@ def _written(owner: Any, view: View, part: Any) -> Any:
     if before is None and row is transpose:
         return row(part, axes=inverse(params["axes"]))
     if before is None and row is index:
-        chosen = np.zeros(shape, dtype=bool)
-        chosen[decoded(params["key"])] = True
-        return where(chosen, scatter(part, keys=(params["key"],), shape=shape), owner)
+        return replace(owner, part, key=params["key"], ranks=(len(shape), len(part.shape)))
     return replaced(owner, view.places(shape), part)
 
 

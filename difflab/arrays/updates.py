@@ -14,10 +14,13 @@ import numpy as np
 from difflab import primitives as rows
 from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
 from difflab.arrays.shapes import broadcast_to, reshape, take, without_leading_ones
+from difflab.arrays.static_keys import static_key
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.errors import IndexingError, InputError
 from difflab.primitives.movement import as_places
+
+_BASIC = frozenset({int, slice, type(Ellipsis)})
 
 __all__ = ["Update", "Updates", "chosen_places", "replaced"]
 
@@ -118,6 +121,8 @@ class Update:
         if _is_computed(key):
             marks, wide = _marked(value.shape, key, new)
             return rows.where(marks, change(value, wide), value)
+        if _is_basic(key):
+            return self._replaced(change, new, repeated)
         places = chosen_places(key, value.shape)
         if not repeated and len(np.unique(places)) < places.size:
             raise at_users_line(
@@ -128,10 +133,37 @@ class Update:
             one = new if type(new) in (float, np.float64) else as_array(new)
             wide = shape_of(one)
             if math.prod(wide) == 1:  # `set` needs no part
-                number = reshape(one, ()) if wide else one
-                return rows.where(_chosen(places, value.shape), number, value)
+                return rows.where(_chosen(places, value.shape), _number(one, wide), value)
         old = None if repeated else value[key]
         return replaced(value, places, change(old, _fitted(new, places.shape)))
+
+    def _replaced(self, change: Callable[[Any, Any], Any], new: Any, repeated: bool) -> Array:
+        """Replace what integers and slices choose."""
+        value, shape = self._value, self._value.shape
+        stored = static_key(self._key, shape)
+        params = {"key": stored, "rank": len(shape)}
+        sizes: Shape = rows.index.shape((shape,), **params)  # type: ignore[misc]
+        part = new if type(new) in (float, np.float64) else as_array(new)
+        wide = shape_of(part)
+        if 0 in sizes:
+            _fitted(part, sizes)
+            return value.copy()
+        if repeated and math.prod(wide) == 1:  # `set` needs no part
+            part, sizes = _number(part, wide), ()
+        else:
+            part = change(None if repeated else value[self._key], _fitted(part, sizes))
+        return apply(rows.replace, value, part, key=stored, ranks=(len(shape), len(sizes)))
+
+
+def _number(one: Array, wide: Shape) -> Array:
+    """Return the only element of an array as a number."""
+    return reshape(one, ()) if wide else one
+
+
+def _is_basic(key: Any) -> bool:
+    """Whether a key consists of integers, slices and an Ellipsis."""
+    entries = key if type(key) is tuple else (key,)
+    return all(type(entry) in _BASIC for entry in entries)
 
 
 def _is_computed(key: Any) -> bool:

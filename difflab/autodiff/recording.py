@@ -144,6 +144,7 @@ class Contents:
             graph.source.keys,
             # repr distinguishes 0.0 from -0.0 and 1 from 1.0.
             repr(graph.constants),
+            tuple(graph.labels.items()),
             function.input_nodes,
             function.outputs,
         )

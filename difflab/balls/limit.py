@@ -23,7 +23,18 @@ from difflab.errors import MethodTimeout
 from difflab.graph.function import Function
 from difflab.primitives import TABLE
 
-__all__ = ["TIMEOUT", "Progress", "in_time", "reached", "shown_as", "time_limit", "within"]
+__all__ = [
+    "GRACE",
+    "SLOW",
+    "TIMEOUT",
+    "Progress",
+    "in_process",
+    "in_time",
+    "reached",
+    "shown_as",
+    "time_limit",
+    "within",
+]
 
 TIMEOUT = 60.0
 """Seconds after which bounds are returned as they are."""
@@ -149,10 +160,23 @@ def in_time(task: Callable[..., Any], function: Function, *arguments: Any, timeo
     if not _may_hang(function) or math.isinf(timeout):
         with time_limit(timeout):
             return task(function, *arguments)
-    limit = timeout + GRACE
+    return in_process(task, function, *arguments, timeout=timeout)
+
+
+def in_process(
+    task: Callable[..., Any],
+    function: Function,
+    *arguments: Any,
+    timeout: float,
+    grace: float = GRACE,
+) -> Any:
+    """Return ``task(function, *arguments)`` as `in_time` does, computed in another process.
+
+    The process is stopped `grace` seconds after the limit. What cannot be sent is computed here.
+    """
     try:
         sent = task, pickle.dumps(function), arguments, timeout
-        return _process().request("perform", *sent, timeout=limit, limit=timeout)
+        return _process().request("perform", *sent, timeout=timeout + grace, limit=timeout)
     except (UnsentError, pickle.PicklingError, AttributeError, TypeError):
         with time_limit(timeout):
             return task(function, *arguments)

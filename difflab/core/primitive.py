@@ -90,10 +90,12 @@ class LinearMap:
     of masks could cancel.
 
     ``transpose(t, position, shapes, **params)`` gives the cotangent of one argument, where
-    `shapes` are the arguments' shapes.
+    `shapes` are the arguments' shapes. At elements that no result reads, arguments in `selects`
+    are as a branch that is not taken: they contribute exactly zero.
     """
 
     transpose: Map
+    selects: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +158,9 @@ def select(*conditions: Map | None) -> Select:
     return Select(conditions)
 
 
-def linear(transpose: Map) -> LinearMap:
+def linear(transpose: Map, selects: tuple[int, ...] = ()) -> LinearMap:
     """State the rule of a linear primitive by its transpose."""
-    return LinearMap(transpose)
+    return LinearMap(transpose, selects)
 
 
 def bilinear(*transposes: Map) -> ByArgument:

@@ -7,6 +7,7 @@ decides what is computed, and the tape records it.
 from difflab.eager.anomaly import Watch, detect_anomaly
 from difflab.eager.checkpoints.chain import checkpoint_chain
 from difflab.eager.checkpoints.checkpoint import checkpoint
+from difflab.eager.checkpoints.policies import checkpoint_with
 from difflab.eager.gradients import grad
 from difflab.eager.memory_use import memory
 from difflab.eager.recording.mode import enable_grad, inference_mode, no_grad
@@ -18,6 +19,7 @@ __all__ = [
     "Watch",
     "checkpoint",
     "checkpoint_chain",
+    "checkpoint_with",
     "detect_anomaly",
     "enable_grad",
     "grad",

@@ -67,7 +67,9 @@ def while_loop(
     On numbers and arrays Python takes the steps, so that side effects of the code, such as
     printing, are those of the loop above. Where the code does nothing but arithmetic (``+ - * /``,
     comparisons, `abs`, ``np.sqrt``, ``np.where`` of numbers and arrays of float64), the loop goes
-    on as machine code after some thousand steps; results, warnings and errors are the same.
+    on as machine code after some thousand steps; results, warnings and errors are the same. Python
+    takes all steps where it calls ``np.exp`` and its kin, since NumPy's vector code rounds them
+    differently from the C library: of 200,000 random arguments, `exp` differs at 5 %.
     Under `jit` it is machine code from the first step, whatever it computes.
 
     Examples

@@ -279,10 +279,12 @@ class Checkpoint:
     """A function whose values inside are not kept: the reverse sweep computes them again.
 
     Forward it is one node. The reverse sweep appends the operations of the function, in the order
-    in which it needs them; they are no common subexpressions with those inside the node.
+    in which it needs them; they are no common subexpressions with those inside the node. Its last
+    outputs, `kept` of them, are values that a policy keeps: they are not computed again.
     """
 
     function: Function
+    kept: int = 0
 
     @property
     def functions(self) -> tuple[Function]:
@@ -291,7 +293,7 @@ class Checkpoint:
 
     def with_functions(self, functions: Sequence[Function]) -> Checkpoint:
         """Return the checkpoint of another function."""
-        return Checkpoint(functions[0])
+        return Checkpoint(functions[0], self.kept)
 
     @property
     def input_shapes(self) -> tuple[Shape, ...]:

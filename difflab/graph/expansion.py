@@ -26,7 +26,7 @@ def expand(builder: Builder, node: int, row: Primitive, args: Args, params: Para
     if row.expansion is None:
         return None
     builder.simplify = not isinstance(row.rule, Custom)
-    made: int = row.expansion(*(Node(builder, arg) for arg in args)).id
+    made: int = row.expansion(*(Node(builder, arg) for arg in args), **dict(params)).id
     builder.simplify = False
     return made
 

@@ -499,7 +499,8 @@ def _largest(errors: NDArray[float64]) -> float | None:
 class Judge:
     """The referee at one point, called once; if it fails, every verdict is inconclusive.
 
-    Without a graph it is the referee of values, and `values` are those of the code.
+    Without a graph it is the referee of values, and `values` are those of the code. With a
+    `reason` it is not called.
     """
 
     function: Function | None
@@ -507,11 +508,14 @@ class Judge:
     order: int
     timeout: float
     values: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+    reason: str = ""
 
     def __post_init__(self) -> None:
         self._referee: Referee | None = None
         self._reference: Reference | None = None
-        self._reason = ""
+        self._reason = self.reason
+        if self.reason:
+            return
         try:
             self._reference = self._refer()
         except Exception as error:  # mpmath, FLINT and the user's own values may raise anything

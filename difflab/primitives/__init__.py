@@ -37,6 +37,7 @@ from difflab.primitives import (
     random,
     reductions,
     remainders,
+    replacement,
     scaled_erfc,
     special,
     structure,
@@ -69,6 +70,7 @@ from difflab.primitives.piecewise import *
 from difflab.primitives.random import *
 from difflab.primitives.reductions import *
 from difflab.primitives.remainders import *
+from difflab.primitives.replacement import *
 from difflab.primitives.scaled_erfc import *
 from difflab.primitives.special import *
 from difflab.primitives.structure import *
@@ -82,6 +84,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     logistic,
     special,
     remainders,
+    replacement,
     inverses,
     integrals,
     densities,

@@ -30,21 +30,21 @@ def _batch(value: Array, rank: int) -> Shape:
     return shape[: len(shape) - rank]
 
 
-def _common_batch(xp: ModuleType, parts: Sequence[Array], ranks: Sequence[int]) -> Shape:
+def common_batch(xp: ModuleType, parts: Sequence[Array], ranks: Sequence[int]) -> Shape:
     """Return the batch shape that the values of several parts broadcast to."""
     batches = {_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
     common: Shape = np.broadcast_shapes(*batches)
     return common
 
 
-def _as_array(xp: ModuleType, value: Array) -> Array:
+def as_array(xp: ModuleType, value: Array) -> Array:
     if xp is not np and isinstance(value, np.generic):  # a number, whose shapes are the host's
         return xp.asarray(value)
     return value if hasattr(value, "shape") else xp.asarray(value)
 
 
 def _broadcast(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
-    x = _as_array(xp, x)
+    x = as_array(xp, x)
     if x.ndim == rank:
         return x if x.shape == shape else xp.broadcast_to(x, shape)
     batch = _batch(x, rank)
@@ -70,12 +70,12 @@ def _unbroadcast(
 
 
 def _reshape(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
-    x = _as_array(xp, x)
+    x = as_array(xp, x)
     return x.reshape(_batch(x, rank) + shape)
 
 
 def _index(xp: ModuleType, x: Array, *, key: Key, rank: int) -> Array:
-    return picked(xp, _as_array(xp, x), decoded(key))
+    return picked(xp, as_array(xp, x), decoded(key))
 
 
 def picked(xp: ModuleType, x: Array, key: Key) -> Array:
@@ -144,9 +144,9 @@ def _indexed_shape(shapes: tuple[Shape, ...], *, key: Key, rank: int) -> Shape:
 
 
 def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape) -> Array:
-    parts = tuple(_as_array(xp, part) for part in parts)
+    parts = tuple(as_array(xp, part) for part in parts)
     ranks = [sum(isinstance(entry, tuple) for entry in key) for key in keys]
-    batch = _common_batch(xp, parts, ranks)
+    batch = common_batch(xp, parts, ranks)
     dtypes = {part.dtype for part in parts} or {xp.float64}
     out = xp.zeros(batch + shape, dtype=xp.result_type(*dtypes))
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
@@ -159,8 +159,8 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
 
 
 def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
-    parts = tuple(_as_array(xp, part) for part in parts)
-    batch = _common_batch(xp, parts, ranks)
+    parts = tuple(as_array(xp, part) for part in parts)
+    batch = common_batch(xp, parts, ranks)
     if not any(ranks):
         return _stack(xp, parts, batch)
     flat = []
@@ -216,7 +216,7 @@ broadcast: Primitive = Primitive(
     rule=linear(_unbroadcast),
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
-    unbatched=lambda xp, *, shape, rank: lambda x: xp.broadcast_to(_as_array(xp, x), shape),
+    unbatched=lambda xp, *, shape, rank: lambda x: xp.broadcast_to(as_array(xp, x), shape),
 )
 reshape: Primitive = Primitive(
     name="reshape",
@@ -226,7 +226,7 @@ reshape: Primitive = Primitive(
     ),
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
-    unbatched=lambda xp, *, shape, rank: lambda x: _as_array(xp, x).reshape(shape),
+    unbatched=lambda xp, *, shape, rank: lambda x: as_array(xp, x).reshape(shape),
 )
 index: Primitive = Primitive(
     name="index",

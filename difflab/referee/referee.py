@@ -23,6 +23,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.balls.limit import in_process
 from difflab.errors import DifflabError, MethodTimeout, described
 from difflab.referee.context import own_context, shared
 from difflab.referee.differences import LADDER, PointSampler, Stage
@@ -41,6 +42,7 @@ MpReal = Any  # an mpmath number
 Exact = NDArray[Any]  # an array of mpmath numbers
 
 _SHARED = RLock()  # of the precision of mpmath.mp
+_GRACE = 0.25  # seconds for which a process may exceed its limit, to return what it has
 _INPUT = 1e-5  # seconds of preparation for each input
 PROVING = 0.25
 """Share of the time limit in which the derivative is enclosed by ball arithmetic."""
@@ -161,7 +163,8 @@ class Referee:
         self._timeout = timeout
         self._level = 0
         self._spent = 0.0  # before the first value
-        self._patience = timeout  # of `sensitivity`, over all calls
+        self._slow = isinstance(values, ExactValues) and math.isfinite(timeout) and values.slow
+        self._patience = timeout / 2 if self._slow else timeout  # of `sensitivity`, over all calls
         self._stages: list[Stage] = []
         self._changes: dict[EntryKey, float] = {}
 
@@ -205,13 +208,46 @@ class Referee:
             seconds = PROVING * self._timeout
             proof = prove(graph.function, self._point, self._order, seconds)
             self._spent += perf_counter() - began
+        proved = proof is not None and bool(proof.proved.all())
+        found = self._in_time(proved) if self._slow else self._by_differences(proved)
+        return found if proof is None else combined(found, proof)
+
+    def _in_time(self, proved: bool) -> Reference:
+        """Return the derivative by differences, from a process that is stopped at the limit."""
+        seconds = max(self._timeout - self._spent, 0.0)
+        assert isinstance(self._values, ExactValues)
+        try:
+            asked = self._values.function, self._point, self._order, seconds, proved
+            found, self._level = in_process(_differences, *asked, timeout=seconds, grace=_GRACE)
+        except MethodTimeout:
+            self._timeout, limit = 0.0, self._timeout  # without an evaluation
+            if not proved:
+                message = f"one evaluation takes longer than the time limit of {limit:g} s"
+                raise MethodTimeout(message) from None
+            self._patience = 0.0
+            found = self._without_values()
+        return found  # type: ignore[no-any-return]
+
+    def _by_differences(self, proved: bool) -> Reference:
+        """Return the derivative by differences; if all is `proved`, values may be missing."""
         sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
         work = Refinement(sampler, self._order)
         failure = self._refined(work)
         if not work.value:
-            if graph is None or proof is None or not proof.proved.all():
+            if not proved:
                 raise failure
-            work.without_values(graph.function.values(np.array(self._point)).tolist())
+            return self._without_values()
+        return self._gathered(work)
+
+    def _without_values(self) -> Reference:
+        """Return a derivative without elements, with rounded values."""
+        work = Refinement(PointSampler(self._values, self._point, 0.0), self._order)
+        assert isinstance(self._values, ExactValues)
+        work.without_values(self._values.function.values(np.array(self._point)).tolist())
+        return self._gathered(work)
+
+    def _gathered(self, work: Refinement) -> Reference:
+        graph = self._values if isinstance(self._values, ExactValues) else None
         self._level = work.level
         sizes = [abs(nearest(value)) for value in work.value]
         magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
@@ -220,8 +256,7 @@ class Referee:
         rounded_in = False
         if graph and any(math.isnan(size) for size in sizes):
             rounded_in = bool(np.isfinite(graph.function.values(np.array(self._point))).all())
-        found = _collected(work, magnitude, rounded_in)
-        return found if proof is None else combined(found, proof)
+        return _collected(work, magnitude, rounded_in)
 
     def _precision(self) -> AbstractContextManager[Any]:
         """Return what keeps other referees from the context of the values while it is used."""
@@ -251,17 +286,32 @@ class Referee:
         The derivative is computed at a few neighbours of the point at a distance of half an ULP
         in every input, with the function's decimal literals changed likewise. The largest change
         is returned; it is infinite if a neighbour has no derivative. Digits and steps are those
-        that `reference` needed. All calls together take at most the time limit once more; elements
-        for which there was no time, or no value, are omitted.
+        that `reference` needed. All calls together take at most the time limit once more, or half
+        of it if mpmath may not return; elements for which there was no time, or no value, are
+        omitted.
         """
         keys = sorted(set(entries))
         began = perf_counter()
+        missing = [key for key in keys if key not in self._changes]
         with suppress(Exception), self._precision():  # of time, or anything that mpmath raises
-            for key in keys:
-                if key not in self._changes:
+            if self._slow:
+                self._changes |= self._changes_in_time(missing)
+            else:
+                for key in missing:
                     self._changes[key] = self._largest_change(key)
         self._patience -= perf_counter() - began
         return {key: self._changes[key] for key in keys if key in self._changes}
+
+    def _changes_in_time(self, missing: list[EntryKey]) -> dict[EntryKey, float]:
+        """Return `sensitivity` from a process that is stopped at the limit."""
+        seconds = self._patience
+        assert isinstance(self._values, ExactValues)
+        if not missing or seconds <= 0:
+            return {}
+        asked = self._values.function, self._point, self._order, self._level, missing, seconds
+        found: dict[EntryKey, float]
+        found = in_process(_sensitivity, *asked, timeout=seconds, grace=_GRACE)
+        return found
 
     def _largest_change(self, key: EntryKey) -> float:
         if not self._stages:
@@ -292,6 +342,36 @@ class Referee:
         with base.mp.workdps(base.digits):
             size = nearest(abs(moved.sample(unit)[row].centre - base.sample(unit)[row].centre))
         return math.inf if math.isnan(size) else size
+
+
+def _here(function: Function, point: Sequence[float], order: int, timeout: float) -> Referee:
+    """Return the referee of a graph in a process that is stopped at its time limit."""
+    values = ExactValues(function, context=own_context())
+    referee = Referee(values, point, order=order, timeout=timeout)
+    referee._slow = False
+    return referee
+
+
+def _differences(
+    function: Function, point: Sequence[float], order: int, seconds: float, proved: bool
+) -> tuple[Reference, int]:
+    """Return the derivative by differences, and the level of the ladder that it needed."""
+    referee = _here(function, point, order, seconds)
+    return referee._by_differences(proved), referee._level
+
+
+def _sensitivity(
+    function: Function,
+    point: Sequence[float],
+    order: int,
+    level: int,
+    entries: list[EntryKey],
+    seconds: float,
+) -> dict[EntryKey, float]:
+    """Return how far elements change, at a level of the ladder."""
+    referee = _here(function, point, order, seconds)
+    referee._level, referee._patience = level, seconds
+    return referee.sensitivity(entries)
 
 
 def refer(

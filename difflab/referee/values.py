@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.balls import limit
 from difflab.core.primitive import Primitive
 from difflab.graph.control import Loop
 from difflab.graph.counts import operation_count
@@ -24,7 +25,7 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.repetition import balanced
-from difflab.primitives import add, multiply, negative, subtract
+from difflab.primitives import TABLE, add, multiply, negative, subtract
 from difflab.referee.forms import RefereeProgram, referee_program
 from difflab.referee.ulp import nearest
 
@@ -35,6 +36,15 @@ _KEPT = 1_000_000  # values that are stored at most, which bounds the memory
 _OFTEN = 256  # steps between two checks of the clock
 _ELEMENT = 5e-6  # minimum seconds of an operation for each element of an array
 
+
+SLOW = limit.SLOW | frozenset(
+    TABLE[name]
+    for name in (
+        *("cos_remainder", "cosh_remainder", "exp_remainder", "log_remainder"),
+        *("dawsn_derivative", "erfcx_derivative", "log_ndtr_derivative", "polygamma_difference"),
+    )
+)
+"""Rows with parameters for which a call of mpmath may take minutes."""
 
 # Exact operations of mpmath, which never raise and have real results.
 _PLAIN: dict[Primitive, Callable[..., Any]] = {
@@ -67,6 +77,8 @@ class ExactValues:
 
     Attributes
     ----------
+    slow : bool
+        Whether one operation may take longer than any time limit, which `until` does not stop.
     until : float
         The clock time (`time.perf_counter`) at which an evaluation is stopped.
 
@@ -88,6 +100,7 @@ class ExactValues:
     ) -> None:
         self.function = function
         self.until = math.inf
+        self.slow = not SLOW.isdisjoint(function.graph.primitives)
         self._nudge = nudge
         self._interpreter = MpmathInterpreter(context)
         self.mp = self._interpreter.mp

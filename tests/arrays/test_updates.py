@@ -143,3 +143,59 @@ def test_tensors_are_assigned_to_by_every_kind_of_key(key: str) -> None:
     if Y[at].size:
         np.testing.assert_allclose(new.grad, 2.0 * (Y[at] + 1.0), rtol=1e-14)
     np.testing.assert_allclose(leaf.grad, assigned("set", 8.0 * X, at, 0.0), rtol=1e-14)
+
+
+def replaced_at_zero(x):
+    """The logarithm of zeros is replaced: by numbers, by slices, backwards, twice."""
+    y = np.log(x).at[0].set(3.0).at[1:3].set(0.0)
+    return y.at[3:1:-1].set(2.0 * x[4:]).at[1].set(x[5])
+
+
+REPLACED = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 2.0])
+JACOBIAN = np.zeros((6, 6))
+JACOBIAN[1, 5] = 1.0  # x[5]
+JACOBIAN[3, 4] = JACOBIAN[2, 5] = 2.0  # 2 * x[4:]
+JACOBIAN[4, 4], JACOBIAN[5, 5] = 1.0, 0.5  # the logarithm's slopes
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_what_is_replaced_is_a_branch_that_is_not_taken():
+    for transform in (dl.jacfwd, dl.jacrev):
+        np.testing.assert_array_equal(transform(replaced_at_zero)(REPLACED), JACOBIAN)
+        traced = transform(dl.trace(replaced_at_zero, REPLACED))
+        for target in ("numpy", "native"):
+            np.testing.assert_array_equal(dl.compile(traced, target=target)(REPLACED), JACOBIAN)
+    mapped = dl.vmap(dl.jacrev(replaced_at_zero))(np.stack([REPLACED, REPLACED]))
+    np.testing.assert_array_equal(mapped, [JACOBIAN, JACOBIAN])
+    x = dl.tensor(REPLACED, requires_grad=True)
+    replaced_at_zero(x).sum().backward()
+    np.testing.assert_array_equal(x.grad, JACOBIAN.sum(axis=0))
+    hessian = dl.hessian(lambda x: replaced_at_zero(x).sum())(REPLACED)
+    np.testing.assert_array_equal(hessian, np.diag([0.0, 0.0, 0.0, 0.0, -1.0, -0.25]))
+
+
+def test_slopes_that_overflow_under_what_is_replaced_are_not_read():
+    found = dl.grad(lambda x: np.exp(x).at[0].set(3.0).sum())(np.array([1000.0, 0.0]))
+    np.testing.assert_array_equal(found, [0.0, 1.0])
+
+
+def test_a_loop_that_replaces_elements_records_one_operation_for_each():
+    def loop(x):
+        for i in range(1, 20):
+            x = x.at[i].set(np.sin(x[i - 1]) * x[i])
+        return np.sum(x)
+
+    x = np.linspace(0.5, 1.5, 20)
+    recorded = dl.trace(loop, x)
+    assert len(recorded.graph) <= 19 * 5 + 3  # two elements, sin, a product, the replacement
+    assert len(dl.gradient(recorded).graph) <= 19 * 14 + 10
+    slopes = [(loop_of_floats(x + h) - loop_of_floats(x - h)) / 2e-6 for h in 1e-6 * np.eye(20)]
+    np.testing.assert_allclose(dl.grad(loop)(x), slopes, rtol=1e-7, atol=1e-9)
+
+
+def loop_of_floats(x):
+    """The same loop on NumPy's array."""
+    x = x.copy()
+    for i in range(1, 20):
+        x[i] = np.sin(x[i - 1]) * x[i]
+    return np.sum(x)

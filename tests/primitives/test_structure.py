@@ -49,6 +49,11 @@ MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
     "diag": [((VECTOR,), {}), ((MATRIX,), {})],
     "diagonal": [(((3, 3),), {}), (((2, 2, 2),), {})],
     "cumsum": [((VECTOR,), {"axes": (-1,), "rank": 1}), ((MATRIX,), {"axes": (-2,), "rank": 2})],
+    "replace": [
+        ((VECTOR, ()), {"key": (1,), "ranks": (1, 0)}),
+        ((MATRIX, ()), {"key": ((0, 2, 1), 2), "ranks": (2, 0)}),
+        ((MATRIX, (2,)), {"key": (0, (2, None, -2)), "ranks": (2, 1)}),
+    ],
     "sum_in_order": [
         (((2,), (1,)), {"places": ((0, 3, 2), (1, 2, 1)), "length": 3}),
         ((MATRIX, (2, 1)), {"places": ((1, 4, 1), (0, 1, 1)), "length": 4}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.control.rows import function_row
-from difflab.autodiff.engine.argnums import pulled, tangents_of
+from difflab.autodiff.engine.argnums import tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
+from difflab.autodiff.policies.policy import Policy, nothing
+from difflab.autodiff.policies.reversal import backward_from, with_values
 from difflab.autodiff.recording import Contents, record
 from difflab.core.primitive import Primitive
 from difflab.errors import InputError
@@ -21,10 +24,13 @@ from difflab.graph.control import Checkpoint
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.footprint import peak_bytes
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape, packed_slices
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.primitives import add, scatter, where
+from difflab.primitives.structure import decoded
 
-__all__ = ["MOST_NESTED", "traced_checkpoint"]
+__all__ = ["MOST_NESTED", "called_on", "traced_checkpoint"]
 
 MOST_INLINED = 10_000
 """Nodes up to which a checkpoint is inlined for what knows no functions: text, SymPy, C."""
@@ -36,7 +42,10 @@ _around: ContextVar[int] = ContextVar("checkpoints that are being traced", defau
 
 
 def traced_checkpoint(
-    function: Callable[[Any], Any], leaves: Sequence[Any], structure: Structure
+    function: Callable[[Any], Any],
+    leaves: Sequence[Any],
+    structure: Structure,
+    policy: Policy = nothing,
 ) -> Any:
     """Return ``function(tree)``, as one node of the trace.
 
@@ -46,6 +55,8 @@ def traced_checkpoint(
         Its results are a tree; what is traced in it depends on the node.
     leaves, structure : list, Structure
         The tree, flattened.
+    policy : Policy
+        Chooses the values inside that are kept.
 
     Raises
     ------
@@ -53,6 +64,31 @@ def traced_checkpoint(
         More than `MOST_NESTED` checkpoints, or loops in them, are inside each other.
     """
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Node)]
+    call, returned = called_on(function, leaves, structure, places)
+    nodes = [leaves[place] for place in places]
+    with _nested():
+        run = record(call, [node.shape for node in nodes], has_aux=False, values=nodes)
+        _check_depth(_around.get() + _depth(run.function))
+    results, tree = returned[0]
+    if not run.results:
+        return unflatten(tree, results)
+    kept = run.derived(_kept, policy)
+    whole = Checkpoint(with_values(run.function, kept) if kept else run.function, len(kept))
+    outputs = iter(_append_checkpoint(whole, [*nodes, *run.captured]))
+    found = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
+    return unflatten(tree, found)
+
+
+def called_on(
+    function: Callable[[Any], Any],
+    leaves: Sequence[Any],
+    structure: Structure,
+    places: Sequence[int],
+) -> tuple[Callable[[list[Node]], list[Node]], list[tuple[list[Any], Structure]]]:
+    """Return a function of the leaves at some places, and a list for the whole results.
+
+    It returns the traced leaves among its results.
+    """
     returned: list[tuple[list[Any], Structure]] = []
 
     def call(nodes: list[Node]) -> list[Node]:
@@ -62,16 +98,11 @@ def traced_checkpoint(
         returned.append(flatten(function(unflatten(structure, filled))))
         return [leaf for leaf in returned[0][0] if isinstance(leaf, Node)]
 
-    nodes = [leaves[place] for place in places]
-    with _nested():
-        run = record(call, [node.shape for node in nodes], has_aux=False, values=nodes)
-        _check_depth(_around.get() + _depth(run.function))
-    results, tree = returned[0]
-    if not run.results:
-        return unflatten(tree, results)
-    outputs = iter(_append_checkpoint(Checkpoint(run.function), [*nodes, *run.captured]))
-    found = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
-    return unflatten(tree, found)
+    return call, returned
+
+
+def _kept(function: Function, policy: Policy) -> list[int]:
+    return policy.kept(function)
 
 
 @contextmanager
@@ -113,7 +144,7 @@ def _like(output: Node, result: Node) -> Any:
 
 def _append_checkpoint(checkpoint: Checkpoint, values: Sequence[Any]) -> list[Node]:
     """Append the node; return its outputs."""
-    whole = _row(Contents(checkpoint.function))(*values)
+    whole = _row(Contents(checkpoint.function), checkpoint.kept)(*values)
     return unpacked(whole, checkpoint.function.output_shapes, checkpoint.single)
 
 
@@ -132,24 +163,49 @@ def _vjp(
     checkpoint: Checkpoint, y_bar: Node, y: Node, *args: Node, wanted: Sequence[bool]
 ) -> list[Node | None]:
     """Return the cotangents of the arguments, from values that are computed again."""
-    count = len(checkpoint.function.outputs)
+    shapes, single = checkpoint.output_shapes, checkpoint.single
+    results = len(shapes) - checkpoint.kept
     sources = [place for place, flows in enumerate(wanted) if flows]
-    pull = pulled(checkpoint.function, tuple(sources), tuple(range(count)), joins=True)
-    bars = unpacked(y_bar, checkpoint.function.output_shapes, checkpoint.single)
-    found = dict(zip(sources, inlined(pull, [*args, *bars])[count:], strict=True))
+    # In first derivatives nothing flows to the kept values: zeros would be multiplied by slopes.
+    reached = _reached(y_bar, shapes) if checkpoint.kept else range(len(shapes))
+    back = backward_from(checkpoint.function, results, sources, reached)
+    bars = unpacked(y_bar, shapes, single)
+    kept = unpacked(y, shapes, single)[results:]
+    cotangents = inlined(back, [*args, *kept, *(bars[k] for k in reached)])
+    found = dict(zip(sources, cotangents, strict=True))
     return [found.get(place) for place in range(len(args))]
+
+
+def _reached(y_bar: Node, shapes: Sequence[Shape]) -> list[int]:
+    """Return the outputs whose cotangents are in the packed one; the others are zeros."""
+    builder = y_bar.builder
+    touched = np.zeros(sum(map(math.prod, shapes)), dtype=bool)
+    waiting = [y_bar.id]
+    while waiting:
+        node = waiting.pop()
+        row, args = builder.primitive(node), builder.arguments(node)
+        if row is scatter and len(builder.shape(node)) == 1:
+            for key in builder.params(node)["keys"]:
+                touched[decoded(key)] = True
+        elif row is add:
+            waiting += args
+        elif row is where and builder.number(args[2]) == 0:
+            waiting.append(args[1])
+        elif builder.number(node) != 0:
+            touched[:] = True
+    return [k for k, part in enumerate(packed_slices(shapes)) if touched[part].any()]
 
 
 def _batched(checkpoint: Checkpoint, size: int, args: list[Arg]) -> list[Node]:
     """Return the outputs of a stack of examples: a checkpoint of the function on stacks."""
     whole = batched(checkpoint.function, [is_mapped for _, is_mapped in args], size)
-    return _append_checkpoint(Checkpoint(whole), [node for node, _ in args])
+    return _append_checkpoint(Checkpoint(whole, checkpoint.kept), [node for node, _ in args])
 
 
 @lru_cache(maxsize=512)
-def _row(contents: Contents) -> Primitive:
+def _row(contents: Contents, kept: int) -> Primitive:
     """Return the row of a checkpoint; equal functions have one row."""
-    checkpoint = Checkpoint(contents.function)
+    checkpoint = Checkpoint(contents.function, kept)
     function = checkpoint.function
     return function_row(
         "checkpoint",
@@ -161,7 +217,7 @@ def _row(contents: Contents) -> Primitive:
         single=checkpoint.single,
         selective=True,
         workspace=partial(_workspace, checkpoint),
-        holding=lambda other: _row(Contents(other.function)),
+        holding=lambda other: _row(Contents(other.function), other.kept),
     )
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.engine.argnums import part_of
+from difflab.autodiff.engine.argnums import part_of, read_until
 from difflab.graph.counts import node_arithmetic
 from difflab.graph.function import Function
-from difflab.graph.ir import INPUT, Graph
+from difflab.graph.ir import INPUT
 
 __all__ = ["WORTH_KEEPING", "Divided", "divided"]
 
@@ -69,7 +69,7 @@ def divided(function: Function, early: int, *, keeps: bool = True) -> Divided:
     graph, inputs = function.graph, function.input_nodes
     late = np.frombuffer(graph.reached_from(inputs[early:]), np.bool_)
     kept = _kept(function, late) if keeps else []
-    read = _read(graph, function.outputs, kept)
+    read = read_until(graph, function.outputs, kept)
     operations = graph.opcode != INPUT
     names = {node: f"x{k + 1}" for k, node in enumerate(inputs)}
     labels = [f"kept{k + 1}" for k in range(len(kept))]
@@ -118,17 +118,3 @@ def _asked(function: Function, late: NDArray[np.bool_]) -> Iterator[int]:
         new = set(graph.arguments(node)) - seen
         seen |= new
         waiting += new
-
-
-def _read(graph: Graph, outputs: Sequence[int], kept: Sequence[int]) -> NDArray[np.bool_]:
-    """Mark the nodes that outputs are computed from, up to those that are kept."""
-    marks = np.zeros(len(graph), np.bool_)
-    stop = set(kept)
-    waiting = [node for node in dict.fromkeys(outputs) if node not in stop]
-    marks[waiting] = True
-    while waiting:
-        for arg in graph.arguments(waiting.pop()):
-            if not marks[arg] and arg not in stop:
-                marks[arg] = True
-                waiting.append(arg)
-    return marks

@@ -20,7 +20,7 @@ from difflab.autodiff.engine.reverse import cotangents
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
-from difflab.graph.ir import CONSTANT
+from difflab.graph.ir import CONSTANT, Graph
 from difflab.graph.node import Node
 from difflab.graph.repetition import rolled
 from difflab.graph.rewrite import rewrite
@@ -257,6 +257,20 @@ def part_of(
     nodes = np.flatnonzero(chosen).tolist()
     copied = rewrite(graph, builder, known=known, nodes=nodes)
     return Function.build(builder, list(known.values()), [copied[n] for n in outputs], names)
+
+
+def read_until(graph: Graph, outputs: Sequence[int], kept: Sequence[int]) -> NDArray[np.bool_]:
+    """Mark the nodes that outputs are computed from, up to those that are kept."""
+    marks = np.zeros(len(graph), np.bool_)
+    stop = set(kept)
+    waiting = [node for node in dict.fromkeys(outputs) if node not in stop]
+    marks[waiting] = True
+    while waiting:
+        for arg in graph.arguments(waiting.pop()):
+            if not marks[arg] and arg not in stop:
+                marks[arg] = True
+                waiting.append(arg)
+    return marks
 
 
 def _seeds(

@@ -24,6 +24,7 @@ from difflab.primitives import (
     index,
     matmul,
     pack,
+    replace,
     reshape,
     scatter,
     solve,
@@ -225,10 +226,23 @@ def packed_stacks(values: Sequence[Node], ranks: Sequence[int]) -> Node:
     return result
 
 
+def _replace(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    """Replace a part of each array; a number of each is spread over its part."""
+    x, part = stacks(size, args)
+    key, (rank, own) = ((0, size, 1), *params["key"]), params["ranks"]
+    whole: Node = index(x, key=key, rank=rank + 1)
+    if own + 1 < whole.ndim:
+        part = _opened(part, size, whole.ndim)
+        part = broadcast(part, shape=whole.shape, rank=whole.ndim)
+    result: Node = replace(x, part, key=key, ranks=(rank + 1, whole.ndim))
+    return result
+
+
 _RULES: dict[Primitive, BatchingRule] = {
     broadcast: _broadcast,
     matmul: _matmul,
     pack: _pack,
+    replace: _replace,
     solve: _solve,
 }
 _LEADING = frozenset(TABLE.values()) - _RULES.keys()

@@ -17,7 +17,7 @@ from difflab.autodiff.engine.sweep import Sweep, filled, spread
 from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select, Shapes
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
-from difflab.primitives import scatter
+from difflab.primitives import not_equal, scatter
 
 __all__ = ["cotangents", "pull_back", "pull_back_masked"]
 
@@ -160,4 +160,10 @@ def _transposed(sweep: Sweep, number: int, position: int, shapes: Shapes, y_bar:
 
     arg = sweep.all_args[sweep.starts[number] + position]
     final = sweep.resolves and sweep.opcode[arg] == INPUT
-    return moved(sweep.builder, y_bar, move, final=final)
+    part = moved(sweep.builder, y_bar, move, final=final)
+    if position not in rule.selects or final:
+        return part
+    ones: Node = spread(sweep.constant(1), shape)
+    read = sweep.builder.emit(not_equal, (move(ones.id), sweep.constant(0).id))
+    sweep.zeros.branches.add(read)
+    return Masked(part.value, both(sweep.builder, part.mask, read), clean=True)

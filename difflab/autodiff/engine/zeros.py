@@ -48,6 +48,8 @@ class Zeros:
         """The number of nodes of the function itself, which are not evaluated."""
         self.units: set[int] = set()
         """Inputs that hold unit seeds; one element of each is not zero."""
+        self.branches: set[int] = set()
+        """Masks of what is replaced: as under those of branches, slopes may overflow."""
         self._values: dict[int, NDArray[Any] | None] = {}
 
     def seeded(self, seed: int) -> Masked | None:
@@ -158,7 +160,7 @@ class Zeros:
         opcode = builder.opcode[node]
         if opcode == CONSTANT:
             return np.asarray(float(builder.constants[node][0]))
-        if node < self.function or opcode == INPUT:
+        if node < self.function or opcode == INPUT or node in self.branches:
             return None
         operands = [value for arg in args if (value := self._values[arg]) is not None]
         row = builder.primitive(node)

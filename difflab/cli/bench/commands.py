@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import typer
 
 from difflab.bench.registry import BENCHMARKS, MOVED, Benchmark
-from difflab.cli.bench.families import dimensions, swell
+from difflab.cli.bench.families import dimensions, memory, swell
 from difflab.cli.bench.formulas import accuracy, peers, precision
 from difflab.cli.bench.problems import problems
 from difflab.cli.bench.running import Destination, QuickOption, run, writes
@@ -48,6 +48,7 @@ def standard_command(benchmark: Benchmark) -> Callable[..., None]:
 _OWN_COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "accuracy": accuracy,
     "dimensions": dimensions,
+    "memory": memory,
     "peers": peers,
     "precision": precision,
     "problems": problems,

@@ -12,7 +12,7 @@ from difflab.cli.options import TimeoutOption, parse_names
 from difflab.cli.program_text import expression_key, read_expression
 from difflab.errors import InputError
 
-__all__ = ["dimensions", "swell"]
+__all__ = ["dimensions", "memory", "swell"]
 
 
 def dimensions(
@@ -50,6 +50,25 @@ def dimensions(
     tasks = module.tasks(chosen.family, ranges, select(parse_names(methods) or "all"), timeout)
     with chosen.running():
         run("dimensions", module, tasks, to, pages={".html": module.page})
+
+
+def memory(policies: bool = False, quick: QuickOption = False, *, to: Destination) -> None:
+    """Run the benchmark of memory against recomputation.
+
+    Parameters
+    ----------
+    policies : bool
+        The policies of checkpoints on one network, beside those of JAX and PyTorch, instead of
+        chains.
+    """
+    if policies:
+        from difflab.bench.policies import bench
+
+        run("policies", bench, bench.tasks(quick=quick), to)
+        return
+    from difflab.bench import memory as module
+
+    run("memory", module, module.tasks(quick=quick), to)
 
 
 def swell(

@@ -163,7 +163,8 @@ def _moved(
 ) -> Contributions:
     """Send a cotangent through the transpose of a linear row."""
     plan = step.plan
-    params, shapes, rule = plan.params, plan.shapes, plan.row.rule
+    params, shapes = plan.params, plan.shapes
+    rule: Any = plan.row.rule
     calculator.several |= plan.row is sent
     contributions: Contributions = []
     for position in plan.positions:
@@ -175,9 +176,12 @@ def _moved(
             continue
 
         def move(t: Any, position: int = position) -> Any:
-            return rule.transpose(t, position, shapes, **params)  # type: ignore[union-attr]
+            return rule.transpose(t, position, shapes, **params)
 
-        contributions.append((edge, *calculator.moved(value, mask, move, final=final)))
+        bar, live = calculator.moved(value, mask, move, final=final)
+        if position in rule.selects and not final:
+            live = both(calculator, live, move(calculator.xp.ones(value.shape)) != 0)
+        contributions.append((edge, bar, live))
     return contributions
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import mpmath
@@ -26,6 +27,7 @@ from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.referee.proofs import prove
 from difflab.referee.referee import PROVING
 from difflab.referee.ulp import errors, largest_errors, nearest
+from difflab.referee.values import SLOW
 from difflab.referee.verdict import Verdict, reproduced
 
 __all__ = [
@@ -42,6 +44,8 @@ __all__ = [
 Values = Callable[[NDArray[Any]], NDArray[Any]]
 
 VERDICTS = tuple(Verdict)
+PATIENT = 3
+"""Points of a block at which the referee may reach its time limit; no more are tried then."""
 SILENT = -1
 """In place of a verdict's index where a method gives no answer."""
 
@@ -143,6 +147,8 @@ class _Judging:
         self._timeout = timeout
         self._values = values
         self._judges: dict[int, Judge] = {}
+        self._slow = function is not None and not SLOW.isdisjoint(function.graph.primitives)
+        self._late = 0
         if function is None:
             self._exact = np.full((len(points), *shape), mpmath.nan, dtype=object)
             self._bounds = np.full(self._exact.shape, math.inf)
@@ -183,8 +189,10 @@ class _Judging:
 
     def _judged(self, index: int, blank: MethodRow, answers: Answers) -> MethodRow:
         """Return the verdict at one point, by the referee's full work."""
+        began = perf_counter()
         judge, plain = self._judge(index), answers.plain
         row = judge.judged(blank, answers.estimate(index))
+        self._late += perf_counter() - began > self._timeout
         if row.verdict == Verdict.DISAGREE and plain is not None and index not in plain.silent:
             again = judge.judged(blank, plain.estimate(index))
             if again.verdict in CONFIRMED:
@@ -208,9 +216,10 @@ class _Judging:
 
     def _judge(self, index: int) -> Judge:
         if index not in self._judges:
-            self._judges[index] = Judge(
-                self._function, self._points[index], self._order, self._timeout, self._values
-            )
+            late = self._slow and self._late >= PATIENT
+            reason = f"not tried: the referee reached its time limit at {PATIENT} points before"
+            about = self._function, self._points[index], self._order, self._timeout, self._values
+            self._judges[index] = Judge(*about, reason=reason if late else "")
         return self._judges[index]
 
 

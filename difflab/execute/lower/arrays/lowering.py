@@ -40,8 +40,9 @@ from difflab.execute.lower.schedule import Schedule, ScheduledStep
 from difflab.graph.counts import may_be_long
 from difflab.graph.identities import exponent_of
 from difflab.graph.ir import Shape
-from difflab.primitives import concatenate, pack, scatter, take
+from difflab.primitives import concatenate, pack, replace, scatter, take
 from difflab.primitives.movement import indices
+from difflab.primitives.replacement import chosen
 
 __all__ = ["ArrayLowering", "lowered"]
 
@@ -120,6 +121,8 @@ class ArrayLowering(Recorder):
         if row is concatenate:
             shape = self._result_shape(row, args, params)
             return self.add(OpForm.JOIN, params["axis"], args, shape, FLOAT)
+        if row is replace:
+            return self._replaced(*args, **params)
         if row in (scatter, pack) and len(args) <= MANY:
             keys = params["keys"] if row is scatter else _packed_keys(args)
             parts = args if row is scatter else [_flat(arg) for arg in args]
@@ -130,6 +133,13 @@ class ArrayLowering(Recorder):
             overlap = row is scatter and not _apart(keys)
             return self.add(OpForm.PLACE, (keys, gaps or overlap), parts, shape, FLOAT)
         return row.computer(np)(*args, **params)
+
+    def _replaced(self, x: Any, part: Any, key: Any, ranks: tuple[int, int]) -> Any:
+        """Return an array with a part replaced, by a selection."""
+        if ranks[1]:
+            params = {"keys": (key,), "shape": shape_of(x)}
+            part = self._recorded(scatter, [part], params)
+        return self.where(chosen(key, shape_of(x)), part, x)
 
     def _result_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
         """Return the shape of a row's result."""

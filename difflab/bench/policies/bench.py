@@ -1,0 +1,207 @@
+"""``difflab bench memory --policies``: every policy's bytes and seconds, predicted and measured."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.bench.pictures import BLUE, PURPLE, RED, picture
+from difflab.bench.policies.networks import CHECKED, LIBRARIES, POLICIES, Size, layer, predicted
+from difflab.core.quantities import bytes_text
+from difflab.core.worker import Worker
+from difflab.errors import DifflabError
+from difflab.lab import provenance
+from difflab.lab.outcomes import attempted
+from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.report.canvas import Label, label_ends, titled_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["LAYOUT", "SIZE", "draw", "tasks"]
+
+LAYOUT = provenance.layout(
+    {
+        "rows": int,
+        "columns": int,
+        "layers": int,
+        "library": str,
+        "policy": str,
+        "status": str,
+        "message": str,
+        "predicted_bytes": int,
+        "recomputed": int,
+        "peak_bytes": int,
+        "seconds": float,
+    },
+    key=("rows", "columns", "layers", "library", "policy"),
+)
+
+SIZE = Size(4096, 128, 12)
+"""A state has 4 MiB, and a layer reads five values of this size in its reverse sweep."""
+QUICK = Size(1024, 64, 6)
+WITHIN = 1e-9
+"""The largest relative difference between the sums of the libraries' gradients."""
+_MALLOC = {"MALLOC_MMAP_THRESHOLD_": "65536", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+
+
+def tasks(
+    size: Size | None = None, *, quick: bool = False, timeout: float = 120.0
+) -> Iterator[Task]:
+    """Yield a task for every library and policy.
+
+    Parameters
+    ----------
+    size : Size, optional
+        The network, by default `SIZE`, or a smaller one with `quick`.
+    timeout : float
+        Seconds of one row.
+    """
+    size = size or (QUICK if quick else SIZE)
+    for library in LIBRARIES:
+        if find_spec(library) is None:
+            continue
+        named = [*POLICIES[library], *(_optimal(size) if library == "difflab" else ())]
+        uses = () if library == "difflab" else (library,)
+        source = provenance.source(uses=uses, timeout=timeout)
+        for policy in named:
+            key: dict[str, Cell] = {**size._asdict(), "library": library, "policy": policy}
+            measured = partial(_measured, library, policy, size, timeout)
+            yield Task(key, partial(attempted, measured, {}, library, policy), source)
+
+
+def _optimal(size: Size) -> list[str]:
+    """Return the optimal choices for a layer, between none and all that it reads."""
+    from difflab.autodiff import policies
+
+    state, weight = np.ones((size.rows, size.columns)), np.ones((size.columns, size.columns))
+    found = policies.front(partial(layer, np, policies.name), state, weight)
+    return [f"optimal {choice.bytes}" for choice in found[1:-1]]
+
+
+@contextmanager
+def _freed_at_once() -> Iterator[None]:
+    """Let processes that are started return freed arrays to the system: what is held is counted."""
+    before = {name: os.environ.get(name) for name in _MALLOC}
+    os.environ.update(_MALLOC)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _measured(library: str, policy: str, size: Size, timeout: float) -> dict[str, Cell]:
+    """Measure one row in a process of its own; its gradient must be difflab's."""
+    found = _in_process(library, policy, size, timeout)
+    if not math.isclose(found["total"], _expected(size), rel_tol=WITHIN):
+        raise DifflabError(f"{library} gives another gradient under {policy}")
+    kept, again = predicted(policy, size)
+    return {
+        "status": "ok",
+        "predicted_bytes": kept,
+        "recomputed": again,
+        "peak_bytes": int(found["peak"]),
+        "seconds": found["seconds"],
+        "spread": found["spread"],
+        "repetitions": 5,
+    }
+
+
+@lru_cache
+def _expected(size: Size) -> float:
+    """Return the sum of the gradient of a few rows without checkpoints."""
+    total: float = LIBRARIES["difflab"]("none", size._replace(rows=CHECKED))()
+    return total
+
+
+def _in_process(library: str, policy: str, size: Size, timeout: float) -> dict[str, Any]:
+    with _freed_at_once():
+        worker = Worker("difflab.bench.policies.networks")
+    try:
+        found: dict[str, Any] = worker.request(
+            "measure", library, policy, tuple(size), timeout=timeout
+        )
+    finally:
+        worker.stop()
+    return found
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+_LOOKS = {"difflab": (BLUE, "o"), "jax": (RED, "s"), "torch": (PURPLE, "D")}
+
+
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw the measured peak against the seconds, and against the predicted bytes."""
+    size = Size(*(int(rows[0][name] or 0) for name in Size._fields))
+    canvas = titled_figure(
+        (11.0, 6.0),
+        "memory against time: checkpoint policies on one network",
+        f"{size.layers} layers, each checkpointed · a state of {size.rows} × {size.columns} has "
+        f"{bytes_text(8 * size.rows * size.columns)} · peak of one gradient, fastest of 5",
+    )
+    done = [row for row in rows if row["status"] == "ok"]
+    left = canvas.add_axes((0.075, 0.1, 0.5, 0.75))
+    right = canvas.add_axes((0.69, 0.1, 0.29, 0.75))
+    for library, (colour, mark) in _LOOKS.items():
+        own = [row for row in done if row["library"] == library]
+        if own:
+            _front(left, own, library, colour, mark)
+            x = [float(row["predicted_bytes"] or 0) for row in own]
+            y = [float(row["peak_bytes"] or 0) for row in own]
+            right.plot(x, y, mark, color=colour, ms=6, mfc="none", mew=1.4)
+    _frame(left, right)
+    label_ends(left, _names(left, done), gap=3)
+    return canvas
+
+
+def _front(axes: Axes, rows: Sequence[SweepRow], library: str, colour: str, mark: str) -> None:
+    """Draw one library's policies; a line joins those that no other one of it beats."""
+    points = sorted((float(r["seconds"] or 0), float(r["peak_bytes"] or 0)) for r in rows)
+    best: list[tuple[float, float]] = []
+    for point in points:
+        if not best or point[1] < best[-1][1]:
+            best.append(point)
+    axes.plot(*zip(*points, strict=True), mark, color=colour, ms=6, mfc="none", mew=1.4)
+    axes.plot(*zip(*best, strict=True), f"{mark}-", color=colour, ms=6, lw=1.3, label=library)
+
+
+def _frame(left: Axes, right: Axes) -> None:
+    left.set(xscale="log")
+    left.set_xlabel("seconds of a gradient")
+    left.set_ylabel("peak of resident memory")
+    right.set_xlabel("bytes that the policy keeps, predicted")
+    for axes in (left, right):
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(lambda value, _: bytes_text(value))
+        axes.grid(visible=True)
+    right.xaxis.set_major_formatter(lambda value, _: bytes_text(value))
+    right.tick_params(axis="x", labelrotation=30)
+    left.legend(loc="upper right", frameon=False, fontsize=9)
+
+
+def _names(axes: Axes, rows: Sequence[SweepRow]) -> list[Label]:
+    """Return the policies' names at the right margin, at the height of difflab's peaks."""
+    edge = axes.get_xlim()[1]
+    own = [row for row in rows if row["library"] == "difflab"]
+    return [Label(_short(row), edge, float(row["peak_bytes"] or 0), BLUE) for row in own]
+
+
+def _short(row: SweepRow) -> str:
+    name, _, argument = str(row["policy"]).partition(" ")
+    if name == "optimal":
+        return f"optimal, {bytes_text(float(argument))}"
+    return f"{name} {argument}".strip()
