@@ -35,6 +35,7 @@ Comparing
     enclose              proved bounds of value and derivatives, at a point or over a box
     problem, problems    the library of problems, with reference derivatives
     prove                a derivative graph is right on a box, with a certificate
+    error_budget         what each operation's rounding contributes to value and gradient
     explain              where a nan, an infinity or a zero gradient comes from
 
 Tensors that record while they compute, with PyTorch's names
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from difflab.proof import enclose, prove
     from difflab.report.columns import columns
     from difflab.report.comparison.result import compare
+    from difflab.report.rounding.result import error_budget
     from difflab.stabilisation.proof import stabilise
 
 __all__ = [
@@ -143,6 +145,7 @@ __all__ = [
     "differentiate",
     "enable_grad",
     "enclose",
+    "error_budget",
     "evaluate",
     "explain",
     "fold_batch_norm",
@@ -218,6 +221,7 @@ _HOMES = {
     "differentiate": "difflab.methods.differentiate",
     "enable_grad": "difflab.eager",
     "enclose": "difflab.proof",
+    "error_budget": "difflab.report.rounding.result",
     "evaluate": "difflab.graph.function",
     "explain": "difflab.diagnose",
     "fold_batch_norm": "difflab.graph.passes.batch_norm",

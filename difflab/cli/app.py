@@ -13,6 +13,7 @@ from typer.models import CommandInfo, TyperInfo
 
 from difflab.cli import INTERRUPTED
 from difflab.cli.bench.commands import bench
+from difflab.cli.budget import budget
 from difflab.cli.check import check
 from difflab.cli.compare import compare
 from difflab.cli.conventions import conventions
@@ -81,7 +82,7 @@ def _root(
 
 _GROUPS = {"bench": bench, "study": study}
 _PANELS: Mapping[str, tuple[Callable[..., Any] | str, ...]] = {
-    "Compare and judge": (compare, check, write_test, explain, fuzz),
+    "Compare and judge": (compare, check, write_test, explain, budget, fuzz),
     "Look": (trace, graph, explore, serve),
     "Print and evaluate": (derive, evaluate),
     "Measure": (diff, report, "bench", "study"),

@@ -7,25 +7,25 @@ number |x f'(x)/f(x)| (N. J. Higham, Accuracy and Stability of Numerical Algorit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from difflab.core.quantities import significant
-from difflab.core.wording import counted
 from difflab.diagnose.findings import call_text
 from difflab.errors import DifflabError
-from difflab.graph.function import Function
 from difflab.graph.ir import Graph
-from difflab.rounding.budget import Budget, Contribution, ErrorBudget
+from difflab.rounding.budget import Budget, Contribution, ErrorBudget, error_budget
 from difflab.rounding.formats import evaluated, format_of
 from difflab.stabilisation.proof import stabilise
 
 __all__ = ["advised"]
 
 WORST = 3
+REWRITTEN = 20_000
+"""Nodes up to which the function is stabilised."""
 LARGE = 8.0
 """Units in the last place from which a contribution is explained."""
 CANCELS = 4.0
@@ -34,7 +34,7 @@ MAGNIFIES = 16.0
 DIFFERENCES = frozenset(("add", "subtract"))
 SUMS = frozenset(("sum", "sum_in_order", "matmul", "cumsum"))
 STEEP = frozenset(("exp", "exp2", "power", "sinh", "cosh", "gamma", "sin", "cos", "tan"))
-REWRITES = {
+REWRITES = {  # the first that applies
     "sqrt": "multiply by the conjugate: √p - q = (p - q²)/(√p + q)",
     "cos": "1 - cos x is 2 sin²(x/2), versine(x)",
     "cosh": "cosh x - 1 is 2 sinh²(x/2)",
@@ -43,12 +43,15 @@ REWRITES = {
     "sin": "x - sin x is its series x³/6 - x⁵/120 + … where x is small",
     "tanh": "1 - tanh x is 2/(exp(2 x) + 1)",
     "erf": "1 - erf x is erfc(x)",
-    "power": "a² - b² is (a - b)(a + b)",
-    "multiply": "a c - b c is (a - b) c, and a² - b² is (a - b)(a + b)",
-    "divide": "1/a - 1/b is (b - a)/(a b)",
     "sum": "subtract the mean or another shift from the data before they are summed",
 }
 """What to write instead of a difference, by an operand that cancels."""
+FACTOR = (
+    "factor the difference, as a² - b² = (a - b)(a + b), or compute its operands in more digits"
+)
+COMPENSATE = "sum with compensation (math.fsum), or subtract a shift first"
+SPLIT = "split the argument, or reduce it exactly"
+DERIVED = "rewrite the value: its derivative is then another sum; or differentiate in more digits"
 
 
 def advised(result: ErrorBudget) -> ErrorBudget:
@@ -67,11 +70,21 @@ def _explained(part: Budget, result: ErrorBudget) -> Iterator[str]:
     worst = [each for each in part.contributions[:WORST] if each.worst > LARGE]
     if not worst:
         yield f"{part.kind}: every operation contributes at most {_units(_most(part))}"
-    users = _Users(function.graph, values)
+    users, written = _Users(function.graph, values), _operations(result.value.function.graph)
     for each in worst:
         cause = users.magnifier(each.node)
-        text = f"{part.kind}: {_named(each)} contributes {_units(each.worst)}"
-        yield f"{text}{_because(function.graph, values, cause, each)}"
+        text = f"{part.kind}: {_named(each, written)} contributes {_units(each.worst)}"
+        yield f"{text}{_because(function.graph, values, cause, each, written)}"
+
+
+def _key(graph: Graph, node: int) -> tuple[str, str]:
+    row = graph.primitive(node)
+    return str(graph.place(node)), "" if row is None else row.name
+
+
+def _operations(graph: Graph) -> set[tuple[str, str]]:
+    """Return the operations of the value: those of a derivative were written by a rule."""
+    return {_key(graph, node) for node in range(len(graph))}
 
 
 def _most(part: Budget) -> float:
@@ -87,11 +100,12 @@ def _digits(ulps: float) -> str:
     return f"{math.log10(ulps):.1f} decimal digits"
 
 
-def _named(each: Contribution) -> str:
+def _named(each: Contribution, written: set[tuple[str, str]]) -> str:
     site = f" ({each.site})" if str(each.site) else ""
-    return f"{each.operation} in {each.text}{site}" if each.operation not in each.text else (
-        f"{each.text}{site}"
-    )  # fmt: skip
+    if each.operation != "constant" and (str(each.site), each.operation) not in written:
+        return f"{each.operation} in the derivative of {each.text}{site}"
+    head = "" if each.operation in each.text else f"{each.operation} in "
+    return f"{head}{each.text}{site}"
 
 
 class _Users:
@@ -147,7 +161,13 @@ def _least(value: Any) -> float:
     return float(np.min(np.abs(np.asarray(value, np.float64)), initial=math.inf))
 
 
-def _because(graph: Graph, values: Sequence[Any], cause: int | None, each: Contribution) -> str:
+def _because(
+    graph: Graph,
+    values: Sequence[Any],
+    cause: int | None,
+    each: Contribution,
+    written: set[tuple[str, str]],
+) -> str:
     """Return why an error is magnified, and what to write."""
     if cause is None:
         return f": {significant(each.local, 3)} ULP of its own" if each.local > LARGE else ""
@@ -158,14 +178,11 @@ def _because(graph: Graph, values: Sequence[Any], cause: int | None, each: Contr
     place = graph.place(cause)
     site = f" in {place.part}" if place.part and not place.where else f" ({place})"
     if row.name in SUMS:
-        return (
-            f": its terms cancel{site}; sum with compensation (math.fsum), or subtract a shift first"
-        )
+        return f": its terms cancel{site}; {COMPENSATE}"
     if row.name in STEEP:
-        return (
-            f": {call}{site} magnifies relative errors by its argument; split the argument, or "
-            "reduce it exactly"
-        )
+        return f": {call}{site} magnifies relative errors by its argument; {SPLIT}"
+    if _key(graph, cause) not in written:
+        return f": {call} cancels in the derivative by {place.part or place}; {DERIVED}"
     names = {found.name for arg in arguments if (found := graph.primitive(arg)) is not None}
     below = {
         found.name
@@ -175,15 +192,15 @@ def _because(graph: Graph, values: Sequence[Any], cause: int | None, each: Contr
     }
     known = [REWRITES[name] for name in REWRITES if name in names]
     known = known or [REWRITES[name] for name in REWRITES if name in below]
-    advice = known[0] if known else "rewrite the difference, or compute its operands in more digits"
-    return f": {call} cancels{site}; {advice}"
+    return f": {call} cancels{site}; {(*known, FACTOR)[0]}"
 
 
 def _stabilised(result: ErrorBudget) -> Iterator[str]:
     """Yield what `stabilise` rewrites and how many digits of each part that gains."""
-    from difflab.rounding.budget import error_budget
-
     if all(part.ulps <= LARGE for part in result.parts):
+        return
+    if len(result.function.graph) > REWRITTEN:
+        yield "stabilise was not tried: the function is large"
         return
     stable = stabilise(result.function)
     if not len(stable):
@@ -191,10 +208,7 @@ def _stabilised(result: ErrorBudget) -> Iterator[str]:
         return
     yield from (f"stabilise: {each}" for each in stable.first(WORST))
     try:
-        better = error_budget(
-            _same_inputs(stable.function, result.function), result.point,
-            dtype=result.dtype, prove=False,
-        )  # fmt: skip
+        better = error_budget(stable.function, result.point, dtype=result.dtype, prove=False)
     except DifflabError as error:
         yield f"the stabilised function has no budget: {error}"
         return
@@ -203,9 +217,3 @@ def _stabilised(result: ErrorBudget) -> Iterator[str]:
         sizes = f"{significant(before.ulps, 3)} → {significant(after.ulps, 3)} ULP"
         verb = "gains" if gain >= 0 else "loses"
         yield f"{before.kind}: {verb} {abs(gain):.1f} decimal digits ({sizes})"
-
-
-def _same_inputs(stable: Function, plain: Function) -> Function:
-    """Return a stabilised function, whose inputs are those of the plain one."""
-    assert stable.inputs == plain.inputs, counted(len(stable.inputs), "input")
-    return stable

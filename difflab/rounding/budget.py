@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from difflab.autodiff import gradient, jacobian
 from difflab.core.place import SourceLocation
-from difflab.diagnose.anomalies import failures
+from difflab.diagnose.anomalies import failures, needed
 from difflab.diagnose.findings import call_text
 from difflab.diagnose.node_origins import CombinedGraph
 from difflab.diagnose.point_check import checked_point, packed
@@ -236,7 +236,8 @@ def error_budget(
 
 def failed(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: str) -> DomainError:
     """Return the error that names the operation that made results not finite."""
-    for event in failures(graph, values, range(len(graph)), {}):
+    marks = needed(graph, values, outputs)
+    for event in failures(graph, values, range(len(graph)), marks):
         row, place = graph.primitive(event.node), graph.place(event.node)
         call = call_text(row, event.operands)
         state = "overflows" if np.isinf(event.result) else f"is {event.result:g}"
@@ -313,7 +314,8 @@ def _budget(
     most = max(1, WORK // (len(sweeps.combined.graph) * len(sample)))
     chosen = sorted({round(k) for k in np.linspace(0, count - 1, min(count, most))})
     nodes = len(sweeps.graph)
-    total, largest, worst, found = np.zeros(nodes), np.zeros(nodes), -1.0, (0, [], [], [])
+    total, largest, worst = np.zeros(nodes), np.zeros(nodes), -1.0
+    found: tuple[int, list[Any], list[Any], list[OutputBudget]] = (0, [], [], [])
     for index, point in enumerate(sample):
         values, errors = sweeps.forward(point)
         numbers = np.array([sweeps.value(values, output) for output in chosen])
@@ -389,13 +391,13 @@ def _proved(
     given = dict(zip(sweeps.function.input_nodes, sweeps.function.split(point), strict=True))
     wanted = {node: bar for node, bar in sweeps.combined.bars.items() if np.any(errors[node])}
     outputs = []
-    for output, each, error in zip(chosen, budget.outputs, actual, strict=True):
+    for output, each, error_bound in zip(chosen, budget.outputs, actual, strict=True):
         known = {**given, **sweeps.seeds(output)}
         bars, doubt = largest_adjoints(sweeps.combined.graph, known, errors, wanted)
         reason = reason or doubt
         most = sum(float(np.sum(bar * errors[node])) for node, bar in bars.items())
         remainder = math.inf if doubt else max(most - each.bound, 0.0)
-        outputs.append(replace(each, remainder=remainder, error=float(error)))
+        outputs.append(replace(each, remainder=remainder, error=float(error_bound)))
     if not reason and not all(each.proved for each in outputs):
         reason = "the error exceeds the budget: a function is less accurate than documented"
     return replace(budget, outputs=tuple(outputs), reason=reason)

@@ -158,7 +158,7 @@ def _without_rounding(row: Primitive, given: Sequence[Array], y: Array, form: Fo
             part = y - a  # Knuth's two-sum
             return (a - (y - part)) + (b - part) == 0
         if row.name == "multiply":
-            return _exact_product(*given, form) | (given[0] == 0) | (given[1] == 0)
+            return _exact_product(given[0], given[1], form) | (given[0] == 0) | (given[1] == 0)
         if row.name == "divide":
             return (y * given[1] == given[0]) & _exact_product(y, given[1], form)
         root, square = (y, given[0]) if row.name == "sqrt" else (given[0], y)
