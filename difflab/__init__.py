@@ -36,6 +36,7 @@ Comparing
     problem, problems    the library of problems, with reference derivatives
     prove                a derivative graph is right on a box, with a certificate
     error_budget         what each operation's rounding contributes to value and gradient
+    cheapest_dtypes      float32 and float16 where they suffice, as NumPy code
     explain              where a nan, an infinity or a zero gradient comes from
 
 Tensors that record while they compute, with PyTorch's names
@@ -123,7 +124,7 @@ if TYPE_CHECKING:
     from difflab.proof import enclose, prove
     from difflab.report.columns import columns
     from difflab.report.comparison.result import compare
-    from difflab.report.rounding.result import error_budget
+    from difflab.report.rounding.result import cheapest_dtypes, error_budget
     from difflab.stabilisation.proof import stabilise
 
 __all__ = [
@@ -134,6 +135,7 @@ __all__ = [
     "__version__",
     "apply",
     "arrays",
+    "cheapest_dtypes",
     "checkpoint",
     "checkpoint_chain",
     "columns",
@@ -210,6 +212,7 @@ _HOMES = {
     "Function.trace": "difflab.report.trace.shown",
     "Tensor": "difflab.eager",
     "apply": "difflab.interop.large",
+    "cheapest_dtypes": "difflab.report.rounding.result",
     "checkpoint": "difflab.eager",
     "checkpoint_chain": "difflab.eager",
     "columns": "difflab.report.columns",

@@ -24,14 +24,22 @@ from difflab.diagnose.node_origins import CombinedGraph
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import DomainError, InputError, UnsupportedError
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.graph.ir import Graph
 from difflab.graph.names import element_names
 from difflab.lab.domain.box import box_of, evenly
 from difflab.language import given_names, parse
 from difflab.rounding.formats import Format, evaluated, format_of
 from difflab.rounding.local import rounding_errors
 
-__all__ = ["Budget", "Contribution", "ErrorBudget", "OutputBudget", "error_budget", "failed"]
+__all__ = [
+    "Budget",
+    "Contribution",
+    "ErrorBudget",
+    "OutputBudget",
+    "Sweeps",
+    "error_budget",
+    "failed",
+]
 
 Array = NDArray[np.float64]
 WORK = 20_000_000
@@ -245,7 +253,7 @@ def failed(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: s
     return DomainError(f"a result is not finite in {dtype}")
 
 
-class _Sweeps:
+class Sweeps:
     """The reverse sweeps of a function over its rounding operations, built once."""
 
     def __init__(self, function: Function, form: Format) -> None:
@@ -267,7 +275,7 @@ class _Sweeps:
         values = evaluated(self.graph, inputs, self.formats)
         if not all(np.all(np.isfinite(values[node])) for node in self.function.outputs):
             raise failed(self.graph, values, self.function.outputs, self.form.name)
-        return values, rounding_errors(self.graph, values, self.formats, len(self.graph))
+        return values, rounding_errors(self.graph, values, self.formats)
 
     def seeds(self, output: int) -> dict[int, Array]:
         """Return the seed cotangents of one output number."""
@@ -281,18 +289,23 @@ class _Sweeps:
 
     def contributions(self, values: Sequence[Any], errors: Sequence[Any], output: int) -> Array:
         """Return |ā| δ of every node for one output number."""
+        found = self.adjoints(values, output)
+        result = np.zeros(len(self.graph))
+        for node, bar in found.items():
+            error = errors[node]
+            if error.ndim == 0:
+                result[node] = abs(float(bar)) * error if error else 0.0
+            elif np.any(error):
+                result[node] = np.sum(np.where(error > 0, np.abs(bar) * error, 0.0))
+        return result
+
+    def adjoints(self, values: Sequence[Any], output: int) -> dict[int, Any]:
+        """Return ā of every node for one output number."""
         known = {node: np.asarray(value, np.float64) for node, value in enumerate(values)
                  if np.asarray(value).dtype != np.bool_}  # fmt: skip
         known |= {node: value for node, value in enumerate(values) if node not in known}
         found = evaluated(self.combined.graph, {**known, **self.seeds(output)}, self.double)
-        result = np.zeros(len(self.graph))
-        for node, bar in self.combined.bars.items():
-            error = errors[node]
-            if error.ndim == 0:
-                result[node] = abs(float(found[bar])) * error if error else 0.0
-            elif np.any(error):
-                result[node] = np.sum(np.where(error > 0, np.abs(found[bar]) * error, 0.0))
-        return result
+        return {node: found[bar] for node, bar in self.combined.bars.items()}
 
     def value(self, values: Sequence[Any], output: int) -> float:
         """Return the computed number of an output."""
@@ -309,7 +322,7 @@ def _budget(
     prove: bool | None,
 ) -> tuple[Budget, int]:
     """Return the budget over points, proved at the worst one, and that point's index."""
-    sweeps = _Sweeps(function, form)
+    sweeps = Sweeps(function, form)
     count = len(sweeps.cells)
     most = max(1, WORK // (len(sweeps.combined.graph) * len(sample)))
     chosen = sorted({round(k) for k in np.linspace(0, count - 1, min(count, most))})
@@ -342,7 +355,7 @@ def _budget(
 
 
 def _listed(
-    sweeps: _Sweeps, values: Sequence[Any], errors: Sequence[Any], means: Array, largest: Array
+    sweeps: Sweeps, values: Sequence[Any], errors: Sequence[Any], means: Array, largest: Array
 ) -> Iterator[Contribution]:
     """Yield the contributions in order."""
     graph, whole = sweeps.graph, float(np.sum(means))
@@ -367,7 +380,7 @@ def _listed(
 
 def _proved(
     budget: Budget,
-    sweeps: _Sweeps,
+    sweeps: Sweeps,
     original: Function,
     point: Array,
     errors: Sequence[Any],

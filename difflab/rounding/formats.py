@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.optional import require
-from difflab.core.primitive import Primitive
 from difflab.errors import InputError
-from difflab.graph.ir import CONSTANT, INPUT, Graph
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 
 __all__ = ["FORMATS", "Format", "computing_format", "evaluated", "format_of"]
 
+BRAIN_BITS = 16
+"""Of bfloat16, in which nothing is computed: NumPy's functions take float32."""
 FORMATS = ("float16", "bfloat16", "float32", "float64")
 """The names of formats, the narrowest first."""
 
@@ -60,15 +61,20 @@ class Format:
 
         Examples
         --------
-        >>> float(format_of("float64").spacing(1.0)) == np.spacing(1.0)
+        >>> float(format_of("float64").spacing(1.0)) == 2.0**-52
         True
-        >>> float(format_of("float16").spacing(0.0)) == np.spacing(np.float16(0))
+        >>> float(format_of("float16").spacing(0.0)) == np.spacing(np.float16(0)).item()
         True
         """
         size = np.abs(np.asarray(x, np.float64))
         exponent = np.where(size > 0, np.frexp(size)[1] - self.digits, self.least)
         found: NDArray[np.float64] = np.ldexp(1.0, np.maximum(exponent, self.least))
         return found
+
+    @property
+    def width(self) -> tuple[int, int]:
+        """Sorts formats, the narrowest first."""
+        return self.bits, self.digits
 
     def cast(self, x: Any) -> Any:
         """Return numbers rounded to the format; truth values are unchanged."""
@@ -101,16 +107,18 @@ def format_of(name: str) -> Format:
     return Format(name, dtype, info.nmant + 1, least, float(info.max), info.bits)
 
 
-def computing_format(own: Format, operands: Sequence[Format | None]) -> Format:
-    """Return the format in which an operation computes; None stands for a number of the graph."""
+def computing_format(own: Format | None, operands: Sequence[Format | None]) -> Format:
+    """Return the format in which an operation computes; None stands for constants."""
     known = [each for each in operands if each is not None]
-    if operands and not known:
+    if own is None or (operands and not known):
         return format_of("float64")
-    return max([own, *known], key=lambda each: (each.digits, each.bits))
+    widest = max([own, *known], key=lambda each: (each.bits, each.digits))
+    brain = any(each.name == "bfloat16" for each in (own, *known))
+    return format_of("float32") if brain and widest.bits == BRAIN_BITS else widest
 
 
 def evaluated(
-    graph: Graph, inputs: Mapping[int, Any], formats: Sequence[Format], upto: int | None = None
+    graph: Graph, inputs: Mapping[int, Any], formats: Sequence[Format | None]
 ) -> list[Any]:
     """Return the value of every node, each computed and rounded in its format.
 
@@ -119,10 +127,8 @@ def evaluated(
     graph : Graph
     inputs : mapping of int to array
         The values of inputs, or of any other nodes, with leading batch axes.
-    formats : sequence of Format
-        One for each node.
-    upto : int, optional
-        The number of nodes to evaluate.
+    formats : sequence of Format or None
+        One for each node; None for what is computed from constants alone, in float64.
 
     Examples
     --------
@@ -141,14 +147,12 @@ def evaluated(
         for node, (opcode, args) in enumerate(graph.rows()):
             own = formats[node]
             if node in inputs:
-                values[node] = own.cast(inputs[node])
+                values[node] = inputs[node] if own is None else own.cast(inputs[node])
             elif opcode == CONSTANT:
                 values[node] = np.float64(graph.constants[node][0])
             elif opcode != INPUT:
-                row = graph.primitives[opcode - 2]
                 computing = computing_format(own, [weak[arg] for arg in args])
                 operands = [computing.cast(values[arg]) for arg in args]
-                values[node] = own.cast(kernels[opcode - 2](*operands, **graph.params(node)))
-            if node + 1 == upto:
-                break
+                result = kernels[opcode - FIRST_ROW](*operands, **graph.params(node))
+                values[node] = computing.cast(result) if own is None else own.cast(result)
     return values

@@ -1,8 +1,8 @@
-"""The public `error_budget`: an error budget with a table, a picture and a display in notebooks."""
+"""The public `error_budget` and `cheapest_dtypes`: results with tables, pictures and displays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,11 +11,14 @@ from difflab.drawing import Drawing
 from difflab.graph.function import Function
 from difflab.report.displayed import Displayed
 from difflab.report.rounding import budget as reports
+from difflab.report.rounding import dtypes as dtype_reports
 from difflab.rounding.advice import advised
 from difflab.rounding.budget import Budget, ErrorBudget
 from difflab.rounding.budget import error_budget as budgeted
+from difflab.rounding.dtypes import DtypeAssignment
+from difflab.rounding.dtypes import cheapest_dtypes as assigned
 
-__all__ = ["ErrorBudgetResult", "error_budget"]
+__all__ = ["DtypeResult", "ErrorBudgetResult", "cheapest_dtypes", "error_budget"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,3 +152,136 @@ def error_budget(
     """
     found = budgeted(f, at, over=over, points=points, dtype=dtype, prove=prove, seed=seed)
     return ErrorBudgetResult.of(advised(found))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DtypeResult(Displayed, DtypeAssignment):
+    """A `difflab.rounding.dtypes.DtypeAssignment` with a display.
+
+    Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
+    """
+
+    _reports: ClassVar[Any] = dtype_reports
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the assignment as strict JSON values, schema ``difflab.dtypes/1``."""
+        columns = ("node", "operation", "text", "dtype", "saved", "error", "refused")
+        return {
+            "schema": "difflab.dtypes/1",
+            "function": self.original.text or str(self.original),
+            "over": {name: list(ends) for name, ends in self.over.items()},
+            "tolerance": self.tolerance,
+            "bits": self.bits,
+            "bits_float64": self.bits_of_double,
+            "error": strict(self.verified),
+            "points": self.points,
+            "verified": self.compared,
+            "worst": strict(self.worst),
+            "operations": [
+                {name: strict(getattr(each, name)) for name in columns} | {"where": str(each.site)}
+                for each in self.operations
+            ],
+            "code": self.code,
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as strict JSON text."""
+        return dumps(self.to_dict())
+
+
+def cheapest_dtypes(
+    f: str | Function,
+    over: Mapping[str, tuple[float, float]],
+    at: Mapping[str, Any] | None = None,
+    *,
+    tolerance: float,
+    dtypes: Sequence[str] = ("float64", "float32", "float16"),
+    floor: float | None = None,
+    scale: Mapping[str, str] | None = None,
+    points: int = 1024,
+    seed: int = 0,
+) -> DtypeResult:
+    """Return the cheapest dtypes of operations that keep value and gradient within a tolerance.
+
+    Every input and every operation of value and gradient is rounded to its dtype; an operation is
+    computed in the widest dtype of its result and its operands. The cost is the number of bits of
+    all of them. The error of an output is relative to its size, or to `floor` if that is larger;
+    the elements of a gradient share the size of the largest of them.
+
+    The search goes by the error budget (`error_budget`). An assignment is accepted if the graph,
+    run with these roundings, keeps half of the tolerance against float64 at all points, and if the
+    printed code keeps the tolerance against mpmath at the worst points that a search finds.
+
+    Parameters
+    ----------
+    f : str or Function
+        A formula or a program, or a result of `parse` or `trace`.
+    over : mapping of str to (float, float)
+        An interval for each input that varies; the elements of an array share it.
+    at : mapping, optional
+        The values of the other inputs.
+    tolerance : float
+        The error that is allowed, relative to the size of a result.
+    dtypes : sequence of str
+        Those to choose from: ``"float64"``, ``"float32"``, ``"float16"`` and ``"bfloat16"``, which
+        needs ``ml_dtypes`` and is computed in float32.
+    floor : float, optional
+        Smaller results are judged as if they had this size; by default the median size of each
+        over the domain, so that a result may cross 0. At 0 every error is relative to the result.
+    scale : mapping of str to str, optional
+        ``"log"`` for an input whose points are even in the logarithm.
+    points : int
+        The number of points of the domain.
+    seed : int
+        Of the points.
+
+    Returns
+    -------
+    DtypeResult
+        With ``operations`` (each with its ``dtype``, the bits ``saved``, and why it is not
+        narrower), ``code``, NumPy code with casts that returns value and Jacobian, ``counts``,
+        ``bits`` and ``verified``, the largest error as a part of the tolerance.
+
+    Raises
+    ------
+    PointError
+        The domain is invalid, or float64 does not keep the tolerance: the message names the point
+        and the output.
+    DomainError
+        The function is undefined in the domain; the message names the operation.
+    InputError
+        Another argument is invalid.
+
+    See Also
+    --------
+    error_budget : what each operation's rounding contributes.
+
+    References
+    ----------
+    H. Menon et al., ADAPT: algorithmic differentiation applied to floating-point precision tuning,
+    SC 2018. G. Singh et al., Fast and automatic floating point error analysis with CHEF-FP,
+    IPDPS 2023. S. Graillat et al., Auto-tuning for floating-point precision with Discrete
+    Stochastic Arithmetic (PROMISE), J. Comput. Sci. 36, 2019.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> found = dl.cheapest_dtypes("exp(x)*y", {"x": (0, 15), "y": (1, 2)}, tolerance=1e-2)
+    >>> found.counts
+    {'float32': 2, 'float16': 2}
+    >>> print(found.code)
+    import numpy as np
+    <BLANKLINE>
+    <BLANKLINE>
+    def f(x, y):
+        t1 = np.float16(x)
+        t2 = np.float16(y)
+        t3 = np.exp(np.float32(t1))
+        t4 = t3 * np.float32(t2)
+        return t4, np.float32(np.stack((t4, t3)))
+    """
+    found = assigned(
+        f, over, at, tolerance=tolerance, dtypes=dtypes, floor=floor, scale=scale, points=points,
+        seed=seed,
+    )  # fmt: skip
+    return DtypeResult.of(found)
