@@ -22,7 +22,7 @@ from difflab.diagnose.anomalies import failures, needed
 from difflab.diagnose.findings import call_text
 from difflab.diagnose.node_origins import CombinedGraph
 from difflab.diagnose.point_check import checked_point, packed
-from difflab.errors import DomainError, InputError, UnsupportedError
+from difflab.errors import DomainError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.names import element_names
@@ -48,6 +48,8 @@ PROVED = 50_000
 """Elements of the graph and its sweeps up to which a budget is proved unless asked."""
 SLACK = 1 + 1e-9
 """For the rounding of the sums of a budget."""
+TINY = 1e-320
+"""What an enclosure of 0 may be at most."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class OutputBudget:
     @property
     def proved(self) -> bool:
         """Whether ball arithmetic proves that the error lies in the budget and its remainder."""
-        return self.error <= (self.bound + self.remainder) * SLACK < math.inf
+        return self.error <= (self.bound + self.remainder) * SLACK + TINY < math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,10 +296,12 @@ class Sweeps:
         for node, bar in found.items():
             error = errors[node]
             if error.ndim == 0:
-                result[node] = abs(float(bar)) * error if error else 0.0
+                result[node] = abs(float(bar)) * float(error) if error else 0.0
             elif np.any(error):
-                result[node] = np.sum(np.where(error > 0, np.abs(bar) * error, 0.0))
-        return result
+                with np.errstate(invalid="ignore"):
+                    result[node] = np.sum(np.where(error > 0, np.abs(bar) * error, 0.0))
+        # The adjoint of an operation whose derivative is infinite or undefined bounds nothing.
+        return np.where(np.isnan(result), np.inf, result)
 
     def adjoints(self, values: Sequence[Any], output: int) -> dict[int, Any]:
         """Return ā of every node for one output number."""
@@ -395,18 +399,24 @@ def _proved(
     if prove is None and size > PROVED:
         return replace(budget, reason=f"{size:,} elements: prove=True takes the time")
     try:
-        from difflab.rounding.proof import exact_results, largest_adjoints
+        from difflab.balls.limit import in_time
+        from difflab.rounding.proof import SECONDS, exact_results, largest_adjoints
     except UnsupportedError as error:
         return replace(budget, reason=str(error))
     every = np.full(len(sweeps.cells), np.nan)
     every[list(chosen)] = [each.value for each in budget.outputs]
-    actual, reason = exact_results(original, point.tolist(), order, every, chosen)
+    given_point = point.tolist(), order, every, chosen
+    try:
+        actual, reason = in_time(exact_results, original, *given_point, timeout=SECONDS)
+    except MethodTimeout as error:
+        return replace(budget, reason=str(error))
     given = dict(zip(sweeps.function.input_nodes, sweeps.function.split(point), strict=True))
     wanted = {node: bar for node, bar in sweeps.combined.bars.items() if np.any(errors[node])}
     outputs = []
     for output, each, error_bound in zip(chosen, budget.outputs, actual, strict=True):
         known = {**given, **sweeps.seeds(output)}
-        bars, doubt = largest_adjoints(sweeps.combined.graph, known, errors, wanted)
+        graph, results = sweeps.combined.graph, sweeps.function.outputs
+        bars, doubt = largest_adjoints(graph, known, errors, wanted, results)
         reason = reason or doubt
         most = sum(float(np.sum(bar * errors[node])) for node, bar in bars.items())
         remainder = math.inf if doubt else max(most - each.bound, 0.0)

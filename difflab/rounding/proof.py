@@ -21,14 +21,17 @@ from difflab.balls.evaluation import PRECISIONS, evaluated
 from difflab.balls.interpreter import BallInterpreter
 from difflab.balls.jets import Jet, Truth, Undecided
 from difflab.balls.library import Ball, arb, precision, upward
+from difflab.balls.limit import time_limit
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 
-__all__ = ["distances", "exact_results", "largest_adjoints"]
+__all__ = ["SECONDS", "distances", "exact_results", "largest_adjoints"]
 
 Array = NDArray[np.float64]
+SECONDS = 20.0
+"""Time limit of each part of a proof."""
 SHARP = 2.0**-20
 """Radius of an enclosure relative to the error that it is to show."""
 
@@ -122,7 +125,8 @@ def exact_results(
         try:
             outputs = evaluated(function, [arb(number) for number in point], bits, order)
         except DifflabError as error:
-            return found, str(error).splitlines()[0]
+            reason = str(error).splitlines()[0]
+            return found, reason
         with precision(bits):
             balls = [ball for output in outputs for ball in _read(output, order, function.n)]
             errors = [arb(float(computed[place])) - balls[place] for place in chosen]
@@ -148,6 +152,7 @@ def largest_adjoints(
     known: Mapping[int, Any],
     errors: Sequence[Any],
     wanted: Mapping[int, int],
+    outputs: Sequence[int],
 ) -> tuple[dict[int, Array], str]:
     """Return upper bounds of adjoints while every operation errs by its bound.
 
@@ -161,6 +166,9 @@ def largest_adjoints(
         The bounds of the function's nodes.
     wanted : mapping of int to int
         The cotangent's node for each node.
+    outputs : sequence of int
+        The results, which must be continuous for the mean value theorem; at a kink, adjoints lie
+        between those of both sides.
 
     Returns
     -------
@@ -173,8 +181,8 @@ def largest_adjoints(
     operations = [interpreter.operation(row) for row in graph.primitives]
     values: list[Any] = [None] * len(graph)
     last = graph.last_uses()
-    kept = set(wanted.values())
-    with precision(PRECISIONS[0]):
+    kept = {*wanted.values(), *outputs}
+    with precision(PRECISIONS[0]), time_limit(SECONDS):
         for node, (opcode, args) in enumerate(graph.rows()):
             try:
                 if node in known:
@@ -191,12 +199,23 @@ def largest_adjoints(
             for arg in args:
                 if last[arg] == node and arg not in kept:
                     values[arg] = None
-        found = {}
-        for node, bar in wanted.items():
-            sizes = np.array([_far(jet.value) for jet in _jets(values[bar])])
-            if not np.all(np.isfinite(sizes)):
-                return {}, _undecided(graph, node, None)
-            found[node] = np.broadcast_to(sizes.reshape(np.shape(values[bar])), graph.shape(node))
+        for jet in (each for node in outputs for each in _jets(values[node])):
+            if jet.fault is not None and jet.fault.kind != "kink":
+                kind, why = jet.fault.kind, jet.fault.reason
+                return {}, f"{kind} within the rounding of the operations: {why}"
+        return _bounds(graph, values, wanted)
+
+
+def _bounds(
+    graph: Graph, values: Sequence[Any], wanted: Mapping[int, int]
+) -> tuple[dict[int, Array], str]:
+    """Return the largest absolute values of the adjoints."""
+    found = {}
+    for node, bar in wanted.items():
+        sizes = np.array([_far(jet.value) for jet in _jets(values[bar])])
+        if not np.all(np.isfinite(sizes)):
+            return {}, _undecided(graph, node, None)
+        found[node] = np.broadcast_to(sizes.reshape(np.shape(values[bar])), graph.shape(node))
     return found, ""
 
 
