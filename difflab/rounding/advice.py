@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.place import SourceLocation
 from difflab.core.quantities import significant
 from difflab.diagnose.findings import call_text
 from difflab.errors import DifflabError
@@ -77,14 +78,18 @@ def _explained(part: Budget, result: ErrorBudget) -> Iterator[str]:
         yield f"{text}{_because(function.graph, values, cause, each, written)}"
 
 
-def _key(graph: Graph, node: int) -> tuple[str, str]:
-    row = graph.primitive(node)
-    return str(graph.place(node)), "" if row is None else row.name
+Key = tuple[tuple[int, int] | None, str, str]
+"""Where an operation is written, and which one it is."""
 
 
-def _operations(graph: Graph) -> set[tuple[str, str]]:
+def _key(site: SourceLocation, operation: str) -> Key:
+    return site.span, site.where, operation
+
+
+def _operations(graph: Graph) -> set[Key]:
     """Return the operations of the value: those of a derivative were written by a rule."""
-    return {_key(graph, node) for node in range(len(graph))}
+    rows = map(graph.primitive, range(len(graph)))
+    return {_key(graph.place(node), row.name) for node, row in enumerate(rows) if row is not None}
 
 
 def _most(part: Budget) -> float:
@@ -100,9 +105,9 @@ def _digits(ulps: float) -> str:
     return f"{math.log10(ulps):.1f} decimal digits"
 
 
-def _named(each: Contribution, written: set[tuple[str, str]]) -> str:
+def _named(each: Contribution, written: set[Key]) -> str:
     site = f" ({each.site})" if str(each.site) else ""
-    if each.operation != "constant" and (str(each.site), each.operation) not in written:
+    if each.operation != "constant" and _key(each.site, each.operation) not in written:
         return f"{each.operation} in the derivative of {each.text}{site}"
     head = "" if each.operation in each.text else f"{each.operation} in "
     return f"{head}{each.text}{site}"
@@ -166,7 +171,7 @@ def _because(
     values: Sequence[Any],
     cause: int | None,
     each: Contribution,
-    written: set[tuple[str, str]],
+    written: set[Key],
 ) -> str:
     """Return why an error is magnified, and what to write."""
     if cause is None:
@@ -181,7 +186,7 @@ def _because(
         return f": its terms cancel{site}; {COMPENSATE}"
     if row.name in STEEP:
         return f": {call}{site} magnifies relative errors by its argument; {SPLIT}"
-    if _key(graph, cause) not in written:
+    if _key(place, row.name) not in written:
         return f": {call} cancels in the derivative by {place.part or place}; {DERIVED}"
     names = {found.name for arg in arguments if (found := graph.primitive(arg)) is not None}
     below = {

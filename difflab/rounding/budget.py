@@ -231,7 +231,7 @@ def error_budget(
         sample = box.points(evenly(len(box.moving), points, seed)[:points])
     else:
         sample = packed(function, checked_point(function, at, seed))[None]
-    sample = np.asarray(form.cast(sample), np.float64).reshape(-1, function.n)
+    sample = np.asarray(form.cast(sample), np.float64).reshape(len(sample), function.n)
     value, worst = _budget(function, function, "value", sample, form, prove)
     slopes = None
     if function.n:
@@ -369,7 +369,7 @@ def _listed(
         row, site = graph.primitive(node), graph.place(node)
         unit = sweeps.form.spacing(np.asarray(values[node], np.float64))
         operands = [values[arg] for arg in graph.arguments(node)]
-        text = site.part if site.where == "" else ""
+        text = "" if site.where else site.part
         yield Contribution(
             node,
             "constant" if row is None else row.name,

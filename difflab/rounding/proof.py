@@ -59,6 +59,11 @@ def _far(ball: Ball) -> float:
     return math.inf if math.isnan(found) else found
 
 
+def _is_sharp(error: Ball, far: float) -> bool:
+    """Whether the enclosure of an error is narrow beside it."""
+    return float(arb(error).rad()) <= SHARP * far
+
+
 def distances(
     row: Primitive, operands: Sequence[Any], result: Any, params: Mapping[str, Any]
 ) -> Array:
@@ -81,11 +86,13 @@ def distances(
             with precision(bits):
                 exact = _jets(operation(*map(_lifted, operands), **params))
                 numbers = np.asarray(result, np.float64)
-                found = [
-                    _far(jet.value - arb(number))
+                errors = [
+                    jet.value - arb(number)
                     for jet, number in zip(exact, numbers.ravel().tolist(), strict=True)
                 ]
-            if all(map(math.isfinite, found)):
+                found = list(map(_far, errors))
+                sharp = all(map(_is_sharp, errors, found))
+            if all(map(math.isfinite, found)) and (sharp or bits == PRECISIONS[3]):
                 return np.array(found).reshape(numbers.shape)
     except (Undecided, UnsupportedError):
         pass
@@ -131,7 +138,7 @@ def exact_results(
             balls = [ball for output in outputs for ball in _read(output, order, function.n)]
             errors = [arb(float(computed[place])) - balls[place] for place in chosen]
             found = np.array(list(map(_far, errors)))
-            sharp = [float(e.rad()) <= SHARP * far for e, far in zip(errors, found, strict=True)]
+            sharp = map(_is_sharp, errors, found)
         faults = [output.fault for output in outputs if output.fault is not None]
         reason = f"{faults[0].kind}: {faults[0].reason}" if faults and order else ""
         if all(sharp) and np.all(np.isfinite(found)):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 
 from difflab.core.quantities import percent, significant
 from difflab.core.table import Cell, Column, Table, csv_text, guarded
@@ -17,9 +19,11 @@ from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 from difflab.rounding.budget import Budget, Contribution, ErrorBudget
 
-__all__ = ["csv", "drawn", "view"]
+__all__ = ["WRITTEN", "csv", "drawn", "view"]
 
 SHOWN = 8
+WRITTEN = 1000
+"""Most contributions of each part in JSON and CSV."""
 BAR = 12
 """Characters of the bar of a contribution that is all of a budget."""
 DOUBLE_DIGITS = {"float64": 15.95, "float32": 7.22, "float16": 3.31, "bfloat16": 2.41}
@@ -112,6 +116,8 @@ def _lines(result: ErrorBudget) -> Iterator[Section]:
     """Yield the table of the lines of code with the shares of their operations."""
     shares: dict[tuple[str, int], list[float]] = {}
     texts: dict[tuple[str, int], str] = {}
+    lines = (result.function.graph.text or "").split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines[:-1])]
     for index, part in enumerate(result.parts):
         for each in part.contributions:
             site = each.site
@@ -119,9 +125,9 @@ def _lines(result: ErrorBudget) -> Iterator[Section]:
                 file, _, line = site.where.rpartition(", line ")
                 key = (file, int(line)) if line.isdigit() else (site.where, 0)
                 texts[key] = (site.text or "").strip()
-            elif site.text is not None and site.span is not None and "\n" in site.text:
-                key = ("line", site.text.count("\n", 0, site.span[0]) + 1)
-                texts[key] = site.text.splitlines()[key[1] - 1].strip()
+            elif site.span is not None and len(starts) > 1:
+                key = ("line", bisect_right(starts, site.span[0]))
+                texts[key] = lines[key[1] - 1].strip()
             else:
                 continue
             shares.setdefault(key, [0.0] * len(result.parts))[index] += each.share
@@ -157,7 +163,7 @@ def _sentence(result: ErrorBudget) -> str:
 
 
 def csv(result: ErrorBudget) -> str:
-    """Return the contributions as CSV, a row for each operation."""
+    """Return the largest contributions as CSV, a row for each operation."""
     heads = ["part", "node", "operation", "text", "where", "ulps", "worst", "share"]
     rows = [
         (
@@ -165,7 +171,7 @@ def csv(result: ErrorBudget) -> str:
             *(guarded(clean(str(each.site))), each.ulps, each.worst, each.share),
         )
         for part in result.parts
-        for each in part.contributions
+        for each in part.contributions[:WRITTEN]
     ]
     return csv_text([heads, *rows])
 

@@ -64,7 +64,7 @@ def _part(part: Budget) -> dict[str, Any]:
         "outputs": [{name: strict(getattr(each, name)) for name in names} for each in part.outputs],
         "contributions": [
             {name: strict(getattr(each, name)) for name in columns} | {"where": str(each.site)}
-            for each in part.contributions
+            for each in part.contributions[: reports.WRITTEN]
         ],
     }
 
