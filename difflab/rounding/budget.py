@@ -232,13 +232,14 @@ def error_budget(
     else:
         sample = packed(function, checked_point(function, at, seed))[None]
     sample = np.asarray(form.cast(sample), np.float64).reshape(len(sample), function.n)
-    value, worst = _budget(function, function, "value", sample, form, prove)
     slopes = None
-    if function.n:
-        kind = "gradient" if function.m == 1 else "jacobian"
-        derived = gradient(function) if function.m == 1 else jacobian(function)
-        slopes, steepest = _budget(derived, function, kind, sample, form, prove)
-        worst = steepest if slopes.ulps > value.ulps else worst
+    with np.errstate(all="ignore"):
+        value, worst = _budget(function, function, "value", sample, form, prove)
+        if function.n:
+            kind = "gradient" if function.m == 1 else "jacobian"
+            derived = gradient(function) if function.m == 1 else jacobian(function)
+            slopes, steepest = _budget(derived, function, kind, sample, form, prove)
+            worst = steepest if slopes.ulps > value.ulps else worst
     parts = dict(zip(function.inputs, function.split(sample[worst]), strict=True))
     ranges = {name: (float(low), float(high)) for name, (low, high) in (over or {}).items()}
     return ErrorBudget(function, parts, dtype, value, slopes, ranges, len(sample))
