@@ -35,6 +35,8 @@ Comparing
     enclose              proved bounds of value and derivatives, at a point or over a box
     problem, problems    the library of problems, with reference derivatives
     prove                a derivative graph is right on a box, with a certificate
+    error_budget         what each operation's rounding contributes to value and gradient
+    cheapest_dtypes      float32 and float16 where they suffice, as NumPy code
     explain              where a nan, an infinity or a zero gradient comes from
 
 Tensors that record while they compute, with PyTorch's names
@@ -124,6 +126,7 @@ if TYPE_CHECKING:
     from difflab.proof import enclose, prove
     from difflab.report.columns import columns
     from difflab.report.comparison.result import compare
+    from difflab.report.rounding.result import cheapest_dtypes, error_budget
     from difflab.stabilisation.proof import stabilise
 
 __all__ = [
@@ -134,6 +137,7 @@ __all__ = [
     "__version__",
     "apply",
     "arrays",
+    "cheapest_dtypes",
     "checkpoint",
     "checkpoint_chain",
     "checkpoint_with",
@@ -146,6 +150,7 @@ __all__ = [
     "differentiate",
     "enable_grad",
     "enclose",
+    "error_budget",
     "evaluate",
     "explain",
     "fold_batch_norm",
@@ -212,6 +217,7 @@ _HOMES = {
     "Function.trace": "difflab.report.trace.shown",
     "Tensor": "difflab.eager",
     "apply": "difflab.interop.large",
+    "cheapest_dtypes": "difflab.report.rounding.result",
     "checkpoint": "difflab.eager",
     "checkpoint_chain": "difflab.eager",
     "checkpoint_with": "difflab.eager",
@@ -224,6 +230,7 @@ _HOMES = {
     "differentiate": "difflab.methods.differentiate",
     "enable_grad": "difflab.eager",
     "enclose": "difflab.proof",
+    "error_budget": "difflab.report.rounding.result",
     "evaluate": "difflab.graph.function",
     "explain": "difflab.diagnose",
     "fold_batch_norm": "difflab.graph.passes.batch_norm",

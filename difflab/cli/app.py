@@ -13,6 +13,7 @@ from typer.models import CommandInfo, TyperInfo
 
 from difflab.cli import INTERRUPTED
 from difflab.cli.bench.commands import bench
+from difflab.cli.budget import budget
 from difflab.cli.check import check
 from difflab.cli.compare import compare
 from difflab.cli.conventions import conventions
@@ -20,6 +21,7 @@ from difflab.cli.derive import derive
 from difflab.cli.diff import diff
 from difflab.cli.doctor import doctor
 from difflab.cli.documented import add
+from difflab.cli.dtypes import dtypes
 from difflab.cli.evaluate import evaluate
 from difflab.cli.explain import explain
 from difflab.cli.explore import explore
@@ -81,7 +83,7 @@ def _root(
 
 _GROUPS = {"bench": bench, "study": study}
 _PANELS: Mapping[str, tuple[Callable[..., Any] | str, ...]] = {
-    "Compare and judge": (compare, check, write_test, explain, fuzz),
+    "Compare and judge": (compare, check, write_test, explain, budget, dtypes, fuzz),
     "Look": (trace, graph, explore, serve),
     "Print and evaluate": (derive, evaluate),
     "Measure": (diff, report, "bench", "study"),

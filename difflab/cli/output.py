@@ -161,7 +161,7 @@ def check_picture(name: str) -> Path:
     return path
 
 
-_ENDINGS = {"latex": "tex"}
+_ENDINGS = {"latex": "tex", "python": "py"}
 """The endings of files whose format has another name."""
 
 

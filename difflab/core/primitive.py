@@ -203,6 +203,10 @@ class Primitive:
     kernel : str or callable
         A name on the array module (``"sin"``), on its special functions (``"special.erf"``),
         or a function ``(xp, *args, **params)``; by default `name`.
+    ulps : float
+        The documented error of the kernel in units in the last place of float64: a half for
+        operations that IEEE 754 rounds correctly, 4 for other functions. Above that, it is that of
+        a special function in the box of `samples`, or far from its zeros.
     ufunc : str
         The universal function with the same values, by which `native` and `cupy` spell the row; by
         default a `kernel` that is a name.
@@ -280,6 +284,7 @@ class Primitive:
     name: str
     arity: int | None = DEFAULT
     kernel: str | Callable[..., Any] = DEFAULT
+    ulps: float = 4.0
     ufunc: str = DEFAULT
     rule: DerivativeRule
     names: tuple[str, ...] = DEFAULT

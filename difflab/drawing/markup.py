@@ -6,7 +6,7 @@ import json
 from math import log10
 
 from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, carried
-from difflab.drawing.svg import LIGHT
+from difflab.drawing.svg import HEAT_LINE, LIGHT
 from difflab.errors import printable
 
 __all__ = ["dot", "mermaid"]
@@ -68,6 +68,10 @@ def _dot_node(name: str, box: DiagramBox) -> str:
     fill, stroke = LIGHT[box.kind], LIGHT[f"{box.kind} line"]
     tip = f", tooltip={_quoted(box.tip)}" if box.tip else ""
     colors = f'fillcolor="{fill}", color="{stroke}"'
+    if box.heat:
+        colors = (
+            f'fillcolor="{fill}", color="{LIGHT["bad"]}", penwidth={1.4 + HEAT_LINE * box.heat:.1f}'
+        )
     return f"  {name} [label={label}, {DOT_SHAPES[box.kind]}, {colors}{tip}];"
 
 
@@ -139,7 +143,11 @@ def _escaped(text: str) -> str:
 def _mermaid_node(name: str, box: DiagramBox) -> str:
     lines = [*box.lines, *([box.caption] if box.caption else [])]
     label = "<br/>".join(_escaped(line) for line in lines)
-    return f"    {name}{MERMAID_SHAPES[box.kind].format(label)}:::{box.kind}"
+    node = f"    {name}{MERMAID_SHAPES[box.kind].format(label)}:::{box.kind}"
+    if not box.heat:
+        return node
+    width = 1.4 + HEAT_LINE * box.heat
+    return f"{node}\n    style {name} stroke:{LIGHT['bad']},stroke-width:{width:.1f}px"
 
 
 def _mermaid_edge(edge: DiagramEdge, source: DiagramBox, stem: str) -> str:

@@ -45,6 +45,8 @@ class DiagramBox:
         Texts on the arrows that leave it: its value and its cotangent.
     nodes : tuple of int
         The nodes of the graph that it stands for; none for an output.
+    heat : float
+        How strongly it is marked, from 0 to 1: a wash of colour and a thicker line.
     """
 
     kind: BoxKind
@@ -54,6 +56,7 @@ class DiagramBox:
     value: str = ""
     bar: str = ""
     nodes: tuple[int, ...] = ()
+    heat: float = 0.0
 
 
 @dataclass(frozen=True)

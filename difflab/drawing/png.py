@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from difflab.drawing.layout import Curve
 from difflab.drawing.model import Diagram
 from difflab.drawing.scene import Outline, PanelFrame, Scene, outlines, scene
-from difflab.drawing.svg import LIGHT
+from difflab.drawing.svg import HEAT_LINE, LIGHT
 from difflab.errors import printable
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def _paint(axes: Axes, drawn: Scene) -> None:
     for shape in drawn.shapes:
         for outline in outlines(shape):
             axes.add_patch(_rect(outline))
+        if shape.heat:
+            axes.add_patch(_heat(outlines(shape)[0], shape.heat))
     colours = {"title": LIGHT["ink"], "label": LIGHT["ink"]}
     colours |= {role: LIGHT[role] for role in ("value", "bar", "bad")}
     for text in drawn.texts:
@@ -119,6 +121,19 @@ def _panel(frame: PanelFrame) -> Any:
         linewidth=1.2 * 72.0 / PER_INCH,
         linestyle=(0, (2, 3)),
     )  # fmt: skip
+
+
+def _heat(outline: Outline, heat: float) -> Any:
+    from matplotlib.colors import to_rgba
+
+    patch = _rect(outline)
+    patch.set(
+        facecolor=to_rgba(LIGHT["bad"], 0.5 * heat),
+        edgecolor=LIGHT["bad"],
+        linewidth=HEAT_LINE * heat * 72.0 / PER_INCH,
+        linestyle="solid",
+    )
+    return patch
 
 
 def _rect(outline: Outline) -> Any:

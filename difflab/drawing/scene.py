@@ -39,6 +39,7 @@ class BoxShape:
     width: float
     height: float
     tip: str = ""
+    heat: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -370,7 +371,7 @@ def _thickness(count: int) -> float:
 def _draw_box(drawn: Scene, box: DiagramBox, centre: XY, size: XY) -> None:
     (x, y), (width, height) = centre, size
     drawn.shapes.append(
-        BoxShape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip)
+        BoxShape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip, box.heat)
     )
     total = LINE * len(box.lines) + (15 if box.caption else 0)
     cursor = y - 0.5 * total + 0.5 * LINE

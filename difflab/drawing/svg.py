@@ -14,7 +14,7 @@ from difflab.drawing.model import BoxKind, Diagram
 from difflab.drawing.scene import BoxShape, Outline, PanelFrame, Scene, SceneText, outlines, scene
 from difflab.errors import printable
 
-__all__ = ["DARK", "LIGHT", "path", "svg"]
+__all__ = ["DARK", "HEAT_LINE", "LIGHT", "path", "svg"]
 
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
 _COLOURS = {  # on light paper, on dark
@@ -40,6 +40,8 @@ _COLOURS = {  # on light paper, on dark
     "bar": ("#8A4A00", "#F0B55A"),
     "bad": ("#C00000", "#FF7B72"),
 }
+HEAT_LINE = 5.0
+"""Width of the line around the hottest box."""
 LIGHT, DARK = ({name: pair[scheme] for name, pair in _COLOURS.items()} for scheme in (0, 1))
 
 
@@ -95,6 +97,7 @@ def _style(colours: Mapping[str, str]) -> str:
     rules["panel"] = f"fill:none;stroke:{colours['coarse line']}"
     for role in ("value", "bar"):
         rules[role] = f"fill:{colours[role]}"
+    rules["heat"] = f"fill:{colours['bad']};stroke:{colours['bad']}"
     rules["bad"] = f"fill:{colours['bad']};font-weight:600"
     for kind in BoxKind:
         rules[kind] = f"fill:{colours[kind]};stroke:{colours[f'{kind} line']}"
@@ -149,7 +152,17 @@ def _rect(outline: Outline) -> str:
 
 def _shape(shape: BoxShape) -> str:
     tip = f"<title>{_text(shape.tip)}</title>" if shape.tip else ""
-    return f"<g>{tip}{''.join(map(_rect, outlines(shape)))}</g>"
+    found = outlines(shape)
+    return f"<g>{tip}{''.join(map(_rect, found))}{_heat(found[0], shape.heat)}</g>"
+
+
+def _heat(outline: Outline, heat: float) -> str:
+    """Return the mark over a box: the more heat, the more colour and the thicker its line."""
+    if not heat:
+        return ""
+    size = f'width="{_n(outline.width)}" height="{_n(outline.height)}" rx="{_n(outline.radius)}"'
+    look = f'fill-opacity="{0.5 * heat:.2f}" stroke-width="{_n(HEAT_LINE * heat)}"'
+    return f'<rect class="heat" x="{_n(outline.x)}" y="{_n(outline.y)}" {size} {look}/>'
 
 
 def _label(text: SceneText) -> str:

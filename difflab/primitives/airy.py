@@ -54,6 +54,7 @@ NO_PHASE = 1e10
 
 airyai: Primitive = Primitive(
     name="airyai",
+    ulps=12.0,
     reserved=False,
     kernel=_airy(0),
     portable=portable_bessel.airy(second=False, prime=False),
@@ -66,6 +67,7 @@ airyai: Primitive = Primitive(
 )
 airyaiprime: Primitive = Primitive(
     name="airyaiprime",
+    ulps=12.0,
     reserved=False,
     kernel=_airy(1),
     portable=portable_bessel.airy(second=False, prime=True),

@@ -74,6 +74,7 @@ def _lowered(x: Term, p: Term) -> Term:
 
 add: Primitive = Primitive(
     name="add",
+    ulps=0.5,
     rule=elementwise(lambda t, y, a, b: t, lambda t, y, a, b: t),
     infix="+",
     sympy=lambda sympy, a, b: a + b,
@@ -85,6 +86,7 @@ add: Primitive = Primitive(
 )
 subtract: Primitive = Primitive(
     name="subtract",
+    ulps=0.5,
     rule=elementwise(lambda t, y, a, b: t, lambda t, y, a, b: -t),
     infix="-",
     sympy=lambda sympy, a, b: a - b,
@@ -95,6 +97,7 @@ subtract: Primitive = Primitive(
 )
 multiply: Primitive = Primitive(
     name="multiply",
+    ulps=0.5,
     rule=elementwise(lambda t, y, a, b: t * b, lambda t, y, a, b: t * a),
     infix="*",
     sympy=lambda sympy, a, b: a * b,
@@ -108,6 +111,7 @@ multiply: Primitive = Primitive(
 )
 divide: Primitive = Primitive(
     name="divide",
+    ulps=0.5,
     rule=elementwise(lambda t, y, a, b: t / b, lambda t, y, a, b: -((t / b) * y)),
     infix="/",
     sympy=lambda sympy, a, b: a / b,
@@ -196,6 +200,7 @@ dpower_exponent: Primitive = Primitive(
 )
 sqrt: Primitive = Primitive(
     name="sqrt",
+    ulps=0.5,
     rule=elementwise(lambda t, y, x: t * (0.5 / y)),
     latex="\\sqrt{{{0}}}",
     glyph="√",

@@ -127,6 +127,7 @@ def _refused(t: Any, y: Any, n: Any, x: Any) -> NoReturn:
 
 besselj: Primitive = Primitive(
     name="besselj",
+    ulps=8.0,
     reserved=False,
     kernel=_besselj,
     ufunc="jv",
@@ -143,6 +144,7 @@ besselj: Primitive = Primitive(
 )
 bessely: Primitive = Primitive(
     name="bessely",
+    ulps=8.0,
     reserved=False,
     kernel=_bessely,
     ufunc="yv",
@@ -159,6 +161,7 @@ bessely: Primitive = Primitive(
 )
 besseli: Primitive = Primitive(
     name="besseli",
+    ulps=16.0,
     reserved=False,
     kernel=_growing("iv", 1.0, _end_of_i),
     ufunc="iv",
@@ -174,6 +177,7 @@ besseli: Primitive = Primitive(
 )
 besselk: Primitive = Primitive(
     name="besselk",
+    ulps=8.0,
     reserved=False,
     kernel=_besselk,
     ufunc="kv",

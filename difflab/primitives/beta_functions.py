@@ -92,6 +92,7 @@ def _difference(xp: ModuleType, order: int, a: Any, b: Any) -> Any:
 
 beta: Primitive = Primitive(
     name="beta",
+    ulps=16.0,
     reserved=False,
     kernel=_beta,
     ufunc="beta",

@@ -39,6 +39,7 @@ _refused = refused("gamma", "argument")
 
 e1: Primitive = Primitive(
     name="e1",
+    ulps=12.0,
     names=("e1", "exp1"),
     reserved=False,
     kernel="special.exp1",
@@ -60,6 +61,7 @@ de1: Primitive = Primitive(
 )
 ei: Primitive = Primitive(
     name="ei",
+    ulps=12.0,
     names=("ei", "expi"),
     reserved=False,
     kernel="special.expi",
@@ -83,6 +85,7 @@ dei: Primitive = Primitive(
 )
 gammainc: Primitive = Primitive(
     name="gammainc",
+    ulps=12.0,
     reserved=False,
     kernel=_of_positive("gammainc"),
     ufunc="gammainc",
@@ -100,6 +103,7 @@ gammainc: Primitive = Primitive(
 )
 gammaincc: Primitive = Primitive(
     name="gammaincc",
+    ulps=16.0,
     reserved=False,
     kernel=_of_positive("gammaincc"),
     ufunc="gammaincc",

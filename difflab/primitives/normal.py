@@ -238,6 +238,7 @@ log_ndtr: Primitive = Primitive(
 )
 log_ndtr_derivative: Primitive = Primitive(
     name="log_ndtr_derivative",
+    ulps=8.0,
     reserved=False,
     kernel=_slope_kernel,
     rule=elementwise(None, lambda t, y, n, x: t * log_ndtr_derivative(n + 1, x)),

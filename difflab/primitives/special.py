@@ -51,6 +51,7 @@ erfc: Primitive = Primitive(
 )
 gamma: Primitive = Primitive(
     name="gamma",
+    ulps=12.0,
     kernel="special.gamma",
     portable=portable_gamma.gamma,
     rule=elementwise(lambda t, y, x: t * (y * digamma(x))),
@@ -86,6 +87,7 @@ digamma: Primitive = Primitive(
 )
 polygamma: Primitive = Primitive(
     name="polygamma",
+    ulps=12.0,
     kernel=kernels.polygamma,
     portable=portable_gamma.polygamma,
     rule=elementwise(None, lambda t, y, k, x: t * polygamma(k + 1, x)),

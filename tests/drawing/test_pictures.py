@@ -331,3 +331,20 @@ def test_kinds_differ_in_shape_and_not_only_in_colour() -> None:
 def test_the_same_picture_every_time() -> None:
     for write in WRITERS.values():
         assert write(drawn(BRANCHES)) == write(drawn(BRANCHES))
+
+
+def test_heat_marks_a_box_in_every_format() -> None:
+    """The hotter a box, the thicker its line; without heat nothing changes."""
+    boxes = [DiagramBox(BoxKind.OPERATION, (name,), heat=heat) for name, heat in
+             (("cold", 0.0), ("warm", 0.25), ("hot", 1.0))]  # fmt: skip
+    picture = Diagram("", "", tuple(boxes), ())
+    found = re.findall(
+        r'class="heat".*?fill-opacity="([\d.]+)" stroke-width="([\d.]+)"', svg(picture)
+    )
+    assert [(float(fill), float(line)) for fill, line in found] == [(0.12, 1.2), (0.5, 5.0)]
+    widths = re.findall(rf'color="{LIGHT["bad"]}", penwidth=([\d.]+)', dot(picture))
+    assert list(map(float, widths)) == [2.6, 6.4]
+    assert mermaid(picture).count(f"stroke:{LIGHT['bad']}") == 2
+    cold = Diagram("", "", tuple(DiagramBox(BoxKind.OPERATION, box.lines) for box in boxes), ())
+    assert "heat" not in svg(cold).partition("</style>")[2]
+    assert png(picture) != png(cold)

@@ -34,7 +34,7 @@ from difflab.methods.peers.written_values import (
 )
 from difflab.primitives import argsort, linear_recurrence, power
 
-__all__ = ["jax_code", "numpy_code", "torch_code"]
+__all__ = ["NumpyCode", "jax_code", "numpy_code", "torch_code"]
 
 _MODULE = re.compile(r"(?<![\w.])(np|jnp|jax\.lax|jax\.nn|jax\.scipy|special)\.")
 _ROOTS = {"PyTorch": (0.5, -0.5)}
@@ -75,7 +75,7 @@ def numpy_code(function: Function, name: str = "f") -> str:
         return np.stack((x2, x1 - np.cos(x2)))
     """
     heading = {"special": "from scipy import special"}
-    return _Code(function, name, "NumPy", _numpy()).source(["import numpy as np"], heading)
+    return NumpyCode(function, name).source(["import numpy as np"], heading)
 
 
 def jax_code(function: Function, name: str = "f") -> str:
@@ -195,7 +195,10 @@ def _under_numpys_names(spelling: LibrarySpelling) -> NumpyNames:
 
 
 class _Code:
-    """The body of one function."""
+    """The body of one function.
+
+    A subclass may change what an operation takes and gives, by `operand` and `result`.
+    """
 
     def __init__(
         self, function: Function, name: str, title: str, spelling: LibrarySpelling
@@ -215,7 +218,7 @@ class _Code:
 
     def source(self, imports: Sequence[str], optional: Mapping[str, str]) -> str:
         """Return the code; an import of `optional` is written where its prefix is used."""
-        results = ", ".join(self._array(node).text for node in self._computed())
+        results = ", ".join(self._array(self.values[node]).text for node in self._computed())
         body = [*self.lines.lines, f"return {results}"]
         heading = f"def {self.name}({', '.join(self.inputs)}):"
         text = "\n    ".join([heading, *body])
@@ -226,14 +229,22 @@ class _Code:
     def _computed(self) -> Sequence[int]:
         graph = self.function.graph
         for name, node in zip(self.inputs, self.function.input_nodes, strict=True):
-            self.values[node] = self._value(name, node)
+            self.values[node] = self.result(node, self._value(name, node))
         for node in range(len(graph)):
             row = self.view.rows[node]
             if row is not None and self.view.uses[node]:
-                self.values[node] = self._kept(node, self._row(node, row))
+                self.values[node] = self._kept(node, self.result(node, self._row(node, row)))
             elif graph.opcode[node] == CONSTANT:
                 self.values[node] = self.spelling.constant(*graph.constants[node])
         return self.function.outputs
+
+    def operand(self, node: int, child: int) -> Any:
+        """Return a value as a node takes it."""
+        return self.values[child]
+
+    def result(self, node: int, found: Any) -> Any:
+        """Return a value as the code keeps it."""
+        return found
 
     def _row(self, node: int, row: Primitive) -> Any:
         """Return the expression of an operation: an operator, or what its kernel writes."""
@@ -241,7 +252,7 @@ class _Code:
         if row.holds is not None:
             raise UnsupportedError(f"{self.title} code has no form of '{row.name}'")
         operator = self.spelling.operators.get(row.name)
-        plain = [self.values[child] for child in children]
+        plain = [self.operand(node, child) for child in children]
         written = any(isinstance(value, WrittenValue) for value in plain)
         known = not any(isinstance(value, WrittenValue) for value in plain[1:])
         if row is power and written and known and plain[1] in _ROOTS.get(self.title, (0.5,)):
@@ -250,7 +261,7 @@ class _Code:
             return operated(operator, plain, getattr(np, row.name))
         try:
             compute = self.spelling.rows.get(row.name) or row.computer(self.xp)
-            values = [self._array(child, row) for child in children]
+            values = [self._array(value, row) for value in plain]
             return compute(*values, **params)
         except (DifflabError, TypeError, AttributeError, ValueError) as error:
             raise UnsupportedError(
@@ -271,9 +282,8 @@ class _Code:
         shape = self.function.graph.shape(node)
         return WrittenValue(text, self.arrays, self.lines, shaped=lambda: shape)
 
-    def _array(self, node: int, row: Primitive | None = None) -> Any:
+    def _array(self, value: Any, row: Primitive | None = None) -> Any:
         """Return a value of the library, not a Python number, where `row` takes no such."""
-        value = self.values[node]
         if isinstance(value, WrittenValue):
             return value
         if row is not None and row.shape is None and self.arrays != "torch":
@@ -281,3 +291,10 @@ class _Code:
         lifted = self.spelling.lifted(float(value))
         lifted.shaped, lifted.lines = lambda: (), self.lines
         return lifted
+
+
+class NumpyCode(_Code):
+    """The body of a function over NumPy."""
+
+    def __init__(self, function: Function, name: str) -> None:
+        super().__init__(function, name, "NumPy", _numpy())

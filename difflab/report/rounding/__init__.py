@@ -1,0 +1,1 @@
+"""Reports of error budgets and of assignments of dtypes: tables, pages, CSV and pictures."""

@@ -1,0 +1,522 @@
+"""The cheapest dtypes of operations that keep value and gradient within a tolerance.
+
+The budget says what an operation costs in accuracy in each format, |ā| δ.
+For a price μ of accuracy each operation takes the format that minimises its bits plus μ times that;
+the smallest price whose assignment holds is found by bisection, and operations are then narrowed
+one by one (the Lagrangian relaxation of a knapsack problem). An assignment holds if the graph, run
+with the rounding of every operation, keeps the tolerance at the points, with a margin. The printed
+code is run as well, and compared with mpmath. ADAPT (H. Menon et al., SC 2018) and CHEF-FP (G.
+Singh et al., IPDPS 2023) choose by such a budget, PROMISE (S. Graillat et al., 2019) by trial.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.autodiff import gradient, jacobian
+from difflab.core.place import SourceLocation
+from difflab.core.quantities import significant
+from difflab.errors import InputError, PointError, UnsupportedError
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function, evaluate, inline
+from difflab.graph.interpreters import MpmathInterpreter
+from difflab.graph.names import element_names
+from difflab.lab.domain.box import Box, box_of, evenly
+from difflab.language import given_names, parse
+from difflab.rounding.budget import Sweeps, failed
+from difflab.rounding.dtype_code import compiled, dtype_code
+from difflab.rounding.formats import FORMATS, Format, evaluated, format_of
+from difflab.rounding.local import is_exact, rounding_errors
+
+__all__ = ["DtypeAssignment", "OperationDtype", "cheapest_dtypes"]
+
+Array = NDArray[np.float64]
+MARGIN = 0.5
+"""The part of the tolerance that may be used at the points: between them errors may be larger."""
+SAMPLE = 1024
+"""Points at which assignments are compared with float64."""
+STEEPEST = 16
+"""Points at which the sensitivities are computed, and worst points that are verified."""
+WORK = 20_000_000
+"""Elements of the graph times points above which fewer points are used."""
+TRIALS = 400
+"""Assignments that are tried one operation at a time."""
+PRICES = 48
+"""Steps of the bisection over the price, and the factor between the ends of its range."""
+DIGITS = (40, 80, 160, 320)
+"""Decimal digits of the truth, until two agree."""
+
+
+@dataclass(frozen=True)
+class OperationDtype:
+    """The dtype of one operation or input, and what it saves.
+
+    Attributes
+    ----------
+    node : int
+    operation : str
+        The name of the primitive; "input" for an input.
+    text : str
+        Its source.
+    site : SourceLocation
+    dtype : str
+    saved : int
+        Bits that it saves at each point, against float64.
+    error : float
+        What its rounding adds to the error at most, to first order, as a part of the tolerance.
+    refused : str
+        Why the next narrower dtype does not do.
+    """
+
+    node: int
+    operation: str
+    text: str
+    site: SourceLocation
+    dtype: str
+    saved: int
+    error: float
+    refused: str
+
+
+@dataclass(frozen=True, eq=False)
+class DtypeAssignment:
+    """Result of `difflab.cheapest_dtypes`.
+
+    Attributes
+    ----------
+    function : Function
+        Value and gradient (Jacobian) in one graph.
+    original : Function
+    tolerance, floor : float
+    over : dict of str to (float, float)
+    operations : tuple of OperationDtype
+        In evaluation order.
+    code : str
+        NumPy code; empty where an operation has none.
+    verified : float
+        The largest error at the verified points, as a part of the tolerance.
+    points : int
+        Points at which the graph was run, and
+    compared : int
+        of them those that were compared with mpmath, the worst ones among them.
+    worst : dict of str to value
+        The point with the largest error.
+    formats : tuple of Format or None
+    """
+
+    function: Function
+    original: Function
+    tolerance: float
+    over: dict[str, tuple[float, float]]
+    operations: tuple[OperationDtype, ...]
+    code: str
+    verified: float
+    points: int
+    compared: int
+    worst: dict[str, Any]
+    formats: tuple[Format | None, ...]
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """The number of operations and inputs of each dtype."""
+        names = [each.dtype for each in self.operations]
+        return {name: names.count(name) for name in reversed(FORMATS) if name in names}
+
+    @property
+    def bits(self) -> int:
+        """The bits of all results, at one point."""
+        return self.bits_of_double - sum(each.saved for each in self.operations)
+
+    @property
+    def bits_of_double(self) -> int:
+        """The bits of all results in float64."""
+        graph = self.function.graph
+        return sum(64 * math.prod(graph.shape(each.node)) for each in self.operations)
+
+    def values(self, points: Array) -> Array:
+        """Return value and gradient at packed points ``(N, n)``, in the assigned dtypes."""
+        return _run(self.function, np.asarray(points, np.float64), self.formats)[1]
+
+
+def cheapest_dtypes(
+    f: str | Function,
+    over: Mapping[str, tuple[float, float]],
+    at: Mapping[str, Any] | None = None,
+    *,
+    tolerance: float,
+    dtypes: Sequence[str] = ("float64", "float32", "float16"),
+    floor: float | None = None,
+    scale: Mapping[str, str] | None = None,
+    points: int = SAMPLE,
+    seed: int = 0,
+) -> DtypeAssignment:
+    """Return the assignment without a display; `difflab.cheapest_dtypes` documents it."""
+    function = parse(f, [*given_names(at), *over]) if isinstance(f, str) else f
+    if not (isinstance(tolerance, int | float) and 0 < tolerance < math.inf):
+        raise InputError(f"tolerance is a positive number, not {tolerance!r}", hint="1e-6")
+    if function.n == 0:
+        raise InputError("the expression has no variable")
+    formats = sorted(
+        {format_of(name) for name in (*dtypes, "float64")}, key=lambda form: form.width
+    )
+    search = _Search(function, box_of(function, over, at, scale), formats, points, seed)
+    search.judge(tolerance, floor)
+    chosen = search.cheapest()
+    return search.assignment(chosen, {name: (float(a), float(b)) for name, (a, b) in over.items()})
+
+
+def _joint(function: Function) -> Function:
+    """Return value and Jacobian as one function, equal operations once."""
+    builder = Builder(function.graph.source)
+    pairs = zip(function.inputs, function.input_shapes, strict=True)
+    inputs = [builder.input(name, shape) for name, shape in pairs]
+    value = inline(function, builder, inputs)
+    derived = gradient(function) if function.m == 1 else jacobian(function)
+    slopes = inline(derived, builder, inputs)
+    names = [*function.output_names, *derived.output_names]
+    return Function.build(builder, inputs, [*value, *slopes], names)
+
+
+def _run(
+    function: Function, points: Array, formats: Sequence[Format | None]
+) -> tuple[list[Any], Array]:
+    """Return the values of all nodes, and the flattened outputs, at points ``(N, n)``."""
+    known = dict(zip(function.input_nodes, function.split(points), strict=True))
+    values = evaluated(function.graph, known, formats)
+    batch = points.shape[:-1]
+    flat = [
+        np.broadcast_to(np.asarray(values[node], np.float64), (*batch, *shape)).reshape(*batch, -1)
+        for node, shape in zip(function.outputs, function.output_shapes, strict=True)
+    ]
+    return values, np.concatenate(flat, axis=-1)
+
+
+class _Search:
+    """The search for one function over one domain."""
+
+    def __init__(
+        self, function: Function, box: Box, formats: Sequence[Format], points: int, seed: int
+    ) -> None:
+        self.original, self.real, self.box = function, _joint(function), box
+        self.function = self.real.in_floats
+        self.graph = self.function.graph
+        self.formats = list(formats)
+        self.double = formats[-1]
+        count = max(STEEPEST, min(points, WORK // self.graph.element_count()))
+        self.points = box.points(evenly(len(box.moving), count, seed)[:count])
+        self.draw = np.random.default_rng(seed)
+        varies = self.graph.reached_from(self.function.input_nodes)
+        self.weak = [not varies[node] for node in range(len(self.graph))]
+        self.free = [node for node in range(len(self.graph)) if self._is_free(node)]
+        self.sizes = {node: math.prod(self.graph.shape(node)) for node in self.free}
+        m, n = function.m, function.n
+        self.groups = np.array([*range(m), *np.repeat(np.arange(m, 2 * m), n)])
+
+    def _is_free(self, node: int) -> bool:
+        """Whether a node rounds, so that its dtype is chosen; others follow their operands."""
+        row = self.graph.primitive(node)
+        return not self.weak[node] and (row is None or not is_exact(row))
+
+    # --- the tolerance --------------------------------------------------------------------------
+
+    def judge(self, tolerance: float, floor: float | None) -> None:
+        """Set the errors that are allowed, and check that float64 keeps them."""
+        self.tolerance = tolerance
+        values, self.reference = _run(self.function, self.points, self.completed({}))
+        finite = np.all(np.isfinite(self.reference), axis=1)
+        if not np.all(finite):
+            first = self.points[np.argmin(finite)]
+            values, _ = _run(self.function, first, self.completed({}))
+            error = failed(self.graph, values, self.function.outputs, "float64")
+            raise type(error)(
+                f"{error.message} at {self._shown(first)}", text=error.text, span=error.span
+            )
+        sizes = self._grouped(np.abs(self.reference))
+        fixed = np.full(sizes.shape[1], 0.0 if floor is None else floor)
+        self.floors = np.median(sizes, axis=0) if floor is None else fixed
+        part, worst, output = self._against_truth(self.points[: 4 * STEEPEST], self.completed({}))
+        if part > 1:
+            raise PointError(
+                f"the tolerance {tolerance:g} is beyond float64: at {self._shown(worst)} the error"
+                f" of {self._names()[output]} is {significant(part * tolerance, 3)} of its size",
+                hint="allow more, or rewrite the function: difflab budget names the operations",
+            )
+
+    def _names(self) -> list[str]:
+        return list(element_names(self.function.output_names, self.function.output_shapes))
+
+    def _grouped(self, sizes: Array) -> Array:
+        """Return the largest of each output number, and of each row of the Jacobian."""
+        found = np.zeros((len(sizes), 2 * self.original.m))
+        for column, group in enumerate(self.groups.tolist()):
+            found[:, group] = np.maximum(found[:, group], sizes[:, column])
+        return found
+
+    def allowed(self, reference: Array) -> Array:
+        """Return the error that is allowed for every output number at points."""
+        sizes = np.maximum(self._grouped(np.abs(reference)), self.floors)
+        found: Array = self.tolerance * sizes[:, self.groups]
+        return found
+
+    def parts(self, found: Array, reference: Array) -> Array:
+        """Return the largest error at each point, as a part of what is allowed."""
+        with np.errstate(all="ignore"):
+            errors = np.abs(found - reference)
+            shares = np.where(errors == 0, 0.0, errors / self.allowed(reference))
+        worst: Array = np.max(np.where(np.isnan(shares), np.inf, shares), axis=1)
+        return worst
+
+    # --- assignments ----------------------------------------------------------------------------
+
+    def completed(self, chosen: Mapping[int, Format]) -> list[Format | None]:
+        """Return the format of every node: those that do not round follow their operands."""
+        found: list[Format | None] = []
+        for node, (_, args) in enumerate(self.graph.rows()):
+            if self.weak[node]:
+                found.append(None)
+            elif node in self.sizes:
+                found.append(chosen.get(node, self.double))
+            else:
+                truths = self.graph.primitives[self.graph.opcode[node] - 2].truths
+                known = [found[arg] for k, arg in enumerate(args) if k not in truths]
+                given = [each for each in known if each is not None]
+                found.append(max(given, key=lambda form: form.width, default=self.double))
+        return found
+
+    @cached_property
+    def costs(self) -> dict[int, Array]:
+        """What each format of each node costs in accuracy, as a part of the tolerance."""
+        sweeps = Sweeps(self.function, self.double)
+        found = {node: np.zeros(len(self.formats)) for node in self.free}
+        for point in self.points[:STEEPEST]:
+            values, reference = _run(self.function, point, [self.double] * len(self.graph))
+            errors = [
+                rounding_errors(self.graph, values, [form] * len(self.graph))
+                for form in self.formats
+            ]
+            for node in self.function.input_nodes:
+                for form, each in zip(self.formats, errors, strict=True):
+                    each[node] = form.spacing(values[node]) / 2 * (form is not self.double)
+            allowed = self.allowed(reference[None])[0]
+            for output, limit in enumerate(allowed.tolist()):
+                bars = sweeps.adjoints(values, output)
+                for node in self.free:
+                    for place, each in enumerate(errors):
+                        size = float(np.sum(np.abs(bars.get(node, 0.0)) * each[node])) / limit
+                        found[node][place] = max(found[node][place], size)
+        for node in self.free:
+            for place, form in enumerate(self.formats):
+                if self.peaks[node] > form.largest:
+                    found[node][place] = math.inf
+        return found
+
+    @cached_property
+    def peaks(self) -> dict[int, float]:
+        """The largest absolute value of each node over the points."""
+        values, _ = _run(self.function, self.points, self.completed({}))
+        return {node: float(np.max(np.abs(values[node]))) for node in self.free}
+
+    def priced(self, price: float) -> dict[int, Format]:
+        """Return the assignment in which every node minimises its bits plus its priced error."""
+        bits = np.array([form.bits for form in self.formats])
+        found = {}
+        for node in self.free:
+            with np.errstate(invalid="ignore"):
+                total = bits * self.sizes[node] + price * self.costs[node]
+            found[node] = self.formats[int(np.argmin(total))]
+        return found
+
+    def holds(self, chosen: Mapping[int, Format]) -> bool:
+        """Whether the graph keeps the tolerance, with the margin, at the points."""
+        _, found = _run(self.function, self.points, self.completed(chosen))
+        return bool(np.max(self.parts(found, self.reference)) <= MARGIN)
+
+    def cheapest(self) -> dict[int, Format]:
+        """Return the cheapest assignment that is found and verified."""
+        low, high = -20.0, 60.0  # of the price's binary logarithm
+        if self.holds(self.priced(2.0**low)):
+            high = low
+        for _ in range(PRICES if high > low else 0):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.holds(self.priced(2.0**middle)) else (middle, high)
+        chosen = self.priced(2.0**high)
+        if not self.holds(chosen):
+            chosen = {}
+        chosen = self.narrowed(chosen)
+        while not self.verified(chosen):
+            narrow = [node for node, form in chosen.items() if form is not self.double]
+            if not narrow:
+                break
+            widened = max(narrow, key=lambda node: self.cost(node, chosen[node]))
+            chosen = {**chosen, widened: self.double}
+        return chosen
+
+    def cost(self, node: int, form: Format) -> float:
+        """Return the part of the tolerance that the rounding of a node may take."""
+        return float(self.costs[node][self.formats.index(form)])
+
+    def narrowed(self, chosen: dict[int, Format]) -> dict[int, Format]:
+        """Return the assignment with operations narrowed one by one where that holds."""
+        order = sorted(self.free, key=lambda node: float(self.costs[node][0]))
+        for node in order[:TRIALS]:
+            for form in self.formats:
+                if form.bits >= chosen.get(node, self.double).bits:
+                    break
+                if math.isinf(self.cost(node, form)):
+                    continue
+                trial = {**chosen, node: form}
+                if self.holds(trial):
+                    chosen = trial
+                    break
+        return chosen
+
+    # --- verification ---------------------------------------------------------------------------
+
+    def verified(self, chosen: Mapping[int, Format]) -> bool:
+        """Whether the assignment keeps the tolerance against mpmath, at the worst points too."""
+        formats = self.completed(chosen)
+        self.hardest = self._hardest(formats)
+        part, self.worst, _ = self._against_truth(self.hardest, formats)
+        self.part = part
+        return part <= 1
+
+    def _hardest(self, formats: Sequence[Format | None]) -> Array:
+        """Return points of the sample, those with the largest errors, and worse ones near them."""
+        low, high = self.box.low, self.box.high
+        found = self.points
+        for radius in (0.1, 0.01, 0.001):
+            worst = self._largest(found, formats)
+            moves = self.draw.uniform(-radius, radius, (STEEPEST, *worst.shape)) * (high - low)
+            near = np.clip(worst + moves, low, high).reshape(-1, worst.shape[1])
+            found = np.concatenate([worst, near])
+        return np.concatenate([self._largest(found, formats), self.points[: 2 * STEEPEST]])
+
+    def _largest(self, points: Array, formats: Sequence[Format | None]) -> Array:
+        """Return the points with the largest differences from float64."""
+        _, reference = _run(self.function, points, self.completed({}))
+        _, found = _run(self.function, points, formats)
+        worst: Array = points[np.argsort(-self.parts(found, reference))[:STEEPEST]]
+        return worst
+
+    def _against_truth(
+        self, points: Array, formats: Sequence[Format | None]
+    ) -> tuple[float, Array, int]:
+        """Return the largest error against mpmath, its point and its output number."""
+        found = self._results(points, formats)
+        truth = np.array([_truth(self.real, point) for point in points])
+        with np.errstate(all="ignore"):
+            shares = np.abs(found - truth) / self.allowed(truth)
+        shares = np.where(found == truth, 0.0, np.where(np.isnan(shares), np.inf, shares))
+        point, output = np.unravel_index(np.argmax(shares), shares.shape)
+        return float(shares[point, output]), points[point], int(output)
+
+    def _results(self, points: Array, formats: Sequence[Format | None]) -> Array:
+        """Return the flattened outputs, of the printed code if there is any."""
+        function = self._code(formats)[1]
+        if function is None:
+            return _run(self.function, points, formats)[1]
+        rows = []
+        with np.errstate(all="ignore"):
+            for point in points:
+                found = function(*self.function.split(point))
+                rows.append(np.concatenate([np.ravel(np.asarray(y, np.float64)) for y in found]))
+        return np.array(rows)
+
+    def _code(self, formats: Sequence[Format | None]) -> tuple[str, Callable[..., Any] | None]:
+        try:
+            code = dtype_code(self.function, formats)
+        except UnsupportedError:
+            return "", None
+        return code, compiled(code)
+
+    def _shown(self, point: Array) -> str:
+        parts = zip(self.function.inputs, self.function.split(point), strict=True)
+        return ", ".join(f"{name} = {np.array2string(part, threshold=3)}" for name, part in parts)
+
+    # --- the result -----------------------------------------------------------------------------
+
+    def assignment(
+        self, chosen: Mapping[int, Format], over: dict[str, tuple[float, float]]
+    ) -> DtypeAssignment:
+        """Return the result."""
+        formats = self.completed(chosen)
+        if not self.verified(chosen):
+            raise PointError(
+                f"the tolerance {self.tolerance:g} does not hold at {self._shown(self.worst)}, "
+                "not even in float64",
+                hint="difflab budget names the operations that lose the digits",
+            )
+        return DtypeAssignment(
+            self.function,
+            self.original,
+            self.tolerance,
+            over,
+            tuple(self._described(chosen)),
+            self._code(formats)[0],
+            self.part,
+            len(self.points),
+            len(self.hardest),
+            dict(zip(self.function.inputs, self.function.split(self.worst), strict=True)),
+            tuple(formats),
+        )
+
+    def _described(self, chosen: Mapping[int, Format]) -> Iterator[OperationDtype]:
+        graph = self.graph
+        for node in self.free:
+            form, row = chosen.get(node, self.double), graph.primitive(node)
+            site = graph.place(node)
+            text = graph.input_name(node) if row is None else site.part or row.name
+            yield OperationDtype(
+                node,
+                "input" if row is None else row.name,
+                text,
+                site,
+                form.name,
+                (64 - form.bits) * self.sizes[node],
+                self.cost(node, form),
+                self._refused(node, chosen),
+            )
+
+    def _refused(self, node: int, chosen: Mapping[int, Format]) -> str:
+        """Return why the next narrower format of a node does not do."""
+        form = chosen.get(node, self.double)
+        narrower = [each for each in self.formats if each.bits < form.bits]
+        if not narrower:
+            return ""
+        cost = self.cost(node, narrower[-1])
+        if self.peaks[node] > narrower[-1].largest:
+            return f"overflows in {narrower[-1].name}: {significant(self.peaks[node], 3)}"
+        if cost > MARGIN:
+            return f"{narrower[-1].name} errs by {significant(cost, 3)} tolerances"
+        return f"{narrower[-1].name} does not hold beside the others"
+
+
+def _truth(function: Function, point: Array) -> list[float]:
+    """Return the flattened outputs in mpmath, with digits that agree."""
+    import mpmath
+
+    before: list[Any] | None = None
+    for digits in DIGITS:
+        with mpmath.workdps(digits):
+            exactly = np.frompyfunc(mpmath.mpf, 1, 1)
+            values = [np.asarray(exactly(part), object)[()] for part in function.split(point)]
+            outputs = evaluate(function, values, MpmathInterpreter())
+            flat = [
+                number
+                for found, shape in zip(outputs, function.output_shapes, strict=True)
+                for number in np.broadcast_to(np.asarray(found, object), shape).ravel().tolist()
+            ]
+            if before is not None and all(
+                mpmath.almosteq(a, b, rel_eps=1e-20, abs_eps=1e-300)
+                for a, b in zip(flat, before, strict=True)
+            ):
+                break
+            before = flat
+    return [float(number) for number in flat]

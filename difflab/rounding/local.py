@@ -1,0 +1,209 @@
+"""The rounding error of one operation: a bound from its operands and its result.
+
+A correctly rounded operation errs by at most half a unit in the last place, another function by the
+documented units of its row, and a sum or product of n numbers by γₙ = n u/(1 - n u) times that of
+their absolute values, in any order (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
+2nd ed., SIAM 2002, ch. 2-4). Operations that are exact at their operands, such as the difference
+of numbers within a factor of 2 (Sterbenz), err by nothing. What has no such bound (matrix
+factorizations, loops, special functions) is compared with ball arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.primitive import Custom, Elementwise, Primitive, Select
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
+from difflab.rounding.formats import Format
+
+__all__ = ["constant_error", "is_exact", "rounding_error", "rounding_errors"]
+
+Array = NDArray[Any]
+
+EXACT = frozenset(
+    (
+        *("absolute", "negative", "max", "min", "argmax", "argsort", "is_maximum"),
+        *("take_along", "put_along", "random_keys"),
+    )
+)
+"""Rows that do not round, beside selections and those that only move elements."""
+SUMS = frozenset(("sum", "sum_in_order", "cumsum", "convolve", "correlate", "matmul"))
+PRODUCTS = frozenset(("prod", "cumprod"))
+DOCUMENTED = 4.0
+"""Units up to which the documented error of a row is used; beyond them it is measured as well."""
+DOUBLE = 53
+
+
+def is_exact(row: Primitive) -> bool:
+    """Whether a primitive returns its operands, whole numbers or truth values."""
+    if row.structural or row.boolean or row.name in EXACT or isinstance(row.rule, Select):
+        return True
+    return row.shape is None and isinstance(row.rule, Elementwise) and not any(row.rule.maps)
+
+
+def constant_error(value: float, name: str | None, form: Format) -> float:
+    """Return the error of a number of the graph; ``pi`` and ``e`` have one in float64 too."""
+    named = float(form.spacing(value)) / 2 if name else 0.0
+    return max(named, abs(float(value) - float(form.cast(np.float64(value)))))
+
+
+def rounding_errors(graph: Graph, values: Sequence[Any], formats: Sequence[Format]) -> list[Array]:
+    """Return a bound of the rounding error of each node of a graph.
+
+    Operations on numbers are computed together, those of one row and one format at a time.
+    """
+    found: list[Array] = [np.zeros(())] * len(graph)
+    together: dict[tuple[int, Format], list[int]] = {}
+    for node, opcode in enumerate(graph.opcode.tolist()):
+        if opcode == CONSTANT:
+            found[node] = np.asarray(constant_error(*graph.constants[node], formats[node]))
+        elif opcode != INPUT:
+            row = graph.primitives[opcode - FIRST_ROW]
+            if _of_numbers(row) and not is_exact(row) and graph.shape(node) == ():
+                together.setdefault((opcode, formats[node]), []).append(node)
+                continue
+            operands = [values[arg] for arg in graph.arguments(node)]
+            error = rounding_error(row, operands, values[node], graph.params(node), formats[node])
+            found[node] = np.broadcast_to(error, graph.shape(node))
+    for (opcode, form), nodes in together.items():
+        arguments = zip(*(graph.arguments(node) for node in nodes), strict=True)
+        operands = [np.array([values[arg] for arg in each], np.float64) for each in arguments]
+        results = np.array([values[node] for node in nodes], np.float64)
+        errors = rounding_error(graph.primitives[opcode - FIRST_ROW], operands, results, {}, form)
+        for node, error in zip(nodes, errors, strict=True):
+            found[node] = error
+    return found
+
+
+def rounding_error(
+    row: Primitive,
+    operands: Sequence[Any],
+    result: Any,
+    params: Mapping[str, Any],
+    form: Format,
+) -> Array:
+    """Return a bound of the rounding error of an operation, of the shape of its result.
+
+    Parameters
+    ----------
+    row : Primitive
+    operands : sequence of array
+    result : array
+        What the kernel returned.
+    params : mapping
+        The static parameters.
+    form : Format
+        In which the result is.
+
+    Raises
+    ------
+    UnsupportedError
+        No bound is known, and ball arithmetic has no such operation.
+
+    Examples
+    --------
+    >>> from difflab.primitives import add, subtract
+    >>> from difflab.rounding.formats import format_of
+    >>> double = format_of("float64")
+    >>> float(rounding_error(add, [0.1, 0.2], 0.1 + 0.2, {}, double)) == 2.0**-55
+    True
+    >>> float(rounding_error(subtract, [0.3, 0.2], 0.3 - 0.2, {}, double))
+    0.0
+    """
+    y = np.asarray(result, np.float64)
+    if is_exact(row):
+        return np.zeros(y.shape)
+    given = [np.asarray(each, np.float64) for each in operands]
+    if row.name in SUMS | PRODUCTS:
+        return _accumulated(row, given, y, params, form)
+    if _of_numbers(row) and row.ulps <= DOCUMENTED and row.portable is None:
+        return _elementwise(row, given, y, form)
+    from difflab.rounding.proof import distances
+
+    measured = distances(row, operands, y, params)
+    return np.maximum(measured, row.ulps * form.spacing(y)) if _of_numbers(row) else measured
+
+
+def _of_numbers(row: Primitive) -> bool:
+    """Whether the documented error of a row is that of each element."""
+    return row.shape is None and row.holds is None and not isinstance(row.rule, Custom)
+
+
+def _elementwise(row: Primitive, given: Sequence[Array], y: Array, form: Format) -> Array:
+    unit = form.spacing(y)
+    half = np.where(_without_rounding(row, given, y, form), 0.0, unit / 2)
+    if row.ulps <= 0.5:
+        return half
+    documented = row.ulps * form.spacing(np.abs(y) + row.ulps * unit)
+    if row.name != "power":
+        return documented
+    # A square that is the product, correctly rounded, has the error of a product.
+    with np.errstate(all="ignore"):
+        square = (given[1] == 2) & (form.cast(given[0] * given[0]) == y)
+    return np.where(square, half, documented)
+
+
+def _without_rounding(row: Primitive, given: Sequence[Array], y: Array, form: Format) -> Any:
+    """Return where an operation that rounds correctly is exact."""
+    with np.errstate(all="ignore"):
+        if row.name in ("add", "subtract"):
+            a, b = given[0], given[1] if row.name == "add" else -given[1]
+            part = y - a  # Knuth's two-sum
+            return (a - (y - part)) + (b - part) == 0
+        if row.name == "multiply":
+            return _exact_product(given[0], given[1], form) | (given[0] == 0) | (given[1] == 0)
+        if row.name == "divide":
+            return (y * given[1] == given[0]) & _exact_product(y, given[1], form)
+        root, square = (y, given[0]) if row.name == "sqrt" else (given[0], y)
+        return (root * root == square) & _exact_product(root, root, form)
+
+
+def _exact_product(a: Array, b: Array, form: Format) -> Array:
+    """Return where the product of two significands fits in that of a format."""
+    first, second = _significant_bits(a), _significant_bits(b)
+    fits = (first + second <= form.digits) | (first <= 1) | (second <= 1)
+    normal = 2.0 ** (form.least + form.digits)
+    found: Array = fits & (np.abs(a * b) >= normal)
+    return found
+
+
+def _significant_bits(x: Array) -> Array:
+    """Return the bits of float64 from the first that is 1 to the last.
+
+    Examples
+    --------
+    >>> _significant_bits(np.array([0.0, 1.0, 3.0, 10.0])).tolist()
+    [0, 1, 2, 3]
+    """
+    whole = np.abs(np.ldexp(np.frexp(np.where(np.isfinite(x), x, 0.0))[0], DOUBLE)).astype(np.int64)
+    last = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    found: Array = np.where(whole == 0, 0, DOUBLE - last)
+    return found
+
+
+def _accumulated(
+    row: Primitive, given: Sequence[Array], y: Array, params: Mapping[str, Any], form: Format
+) -> Array:
+    """Return γₙ times the result for absolute values: n numbers are added or multiplied."""
+    axes = params.get("axes", (-1,))
+    terms = math.prod(given[0].shape[axis] for axis in axes) if given[0].ndim else 1
+    if row.name not in ("convolve", "correlate", "matmul"):
+        terms -= 1  # the first is only copied
+    u = form.roundoff
+    gamma = terms * u / (1 - terms * u) if terms * u < 0.5 else math.inf
+    sizes = np.abs(y)
+    if row.name in SUMS:
+        sizes = np.asarray(row.computer(np)(*map(np.abs, given), **params))
+        sizes = np.where(_whole(given, sizes, form), 0.0, sizes)
+    found: Array = gamma * sizes + (form.spacing(0.0) * terms if row.name != "sum" else 0.0)
+    return np.where(sizes == 0, 0.0, found)
+
+
+def _whole(given: Sequence[Array], sizes: Array, form: Format) -> Any:
+    """Return where sums are of whole numbers that the format holds."""
+    return all(np.all(x == np.rint(x)) for x in given) & (sizes <= 2.0**form.digits)
