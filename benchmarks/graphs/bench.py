@@ -30,6 +30,7 @@ from difflab.core.quantities import bytes_text, seconds
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.lab import provenance
 from difflab.lab.outcomes import attempted
+from difflab.lab.record import cell_types
 from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.peers.jax import double
@@ -47,10 +48,8 @@ LAYOUT = provenance.layout(
         "measure": str,
         "steps": int,
         "tool": str,
-        "status": str,
-        "message": str,
-        "prepare_seconds": float,
-        "call_seconds": float,
+        **cell_types("status", "message"),
+        **cell_types("prepare_seconds", "call_seconds"),
         "difflab_seconds": float,
         "ratio": float,
         "ratio_low": float,

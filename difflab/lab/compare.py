@@ -23,17 +23,15 @@ from difflab.execute import check_target
 from difflab.execute.long_loops import interpreter_of, values_of
 from difflab.graph.checks import require_timeout
 from difflab.lab.code import CodeSubject
-from difflab.lab.conditioning import lost_value
 from difflab.lab.declared import DeclaredRules
 from difflab.lab.effort import Effort
+from difflab.lab.judge import Judge
 from difflab.lab.options import CompareOptions, stated
 from difflab.lab.outcomes import outcome
 from difflab.lab.record import (
-    ERRORS,
     Comparison,
     Expression,
     MethodRow,
-    ReferenceRow,
     Status,
     Variable,
 )
@@ -43,11 +41,9 @@ from difflab.methods.registry import runs_here, select
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.measure import MethodCall
-    from difflab.referee.referee import Referee, Reference
 
 __all__ = [
     "NO_GRAPH",
-    "Judge",
     "Problems",
     "check_request",
     "compare",
@@ -493,70 +489,3 @@ def _judged(
 def _largest(errors: NDArray[float64]) -> float | None:
     """Return the largest error estimate; nan if one is nan."""
     return float(np.max(errors)) if np.size(errors) else None
-
-
-@dataclass
-class Judge:
-    """The referee at one point, called once; if it fails, every verdict is inconclusive.
-
-    Without a graph it is the referee of values, and `values` are those of the code.
-    """
-
-    function: Function | None
-    x: Packed
-    order: int
-    timeout: float
-    values: Callable[[NDArray[Any]], NDArray[Any]] | None = None
-
-    def __post_init__(self) -> None:
-        self._referee: Referee | None = None
-        self._reference: Reference | None = None
-        self._reason = ""
-        try:
-            self._reference = self._refer()
-        except Exception as error:  # mpmath, FLINT and the user's own values may raise anything
-            self._reason = f"the referee gave up: {outcome(error).message}"
-            if isinstance(error, MethodTimeout) and self.function is not None:
-                lost = lost_value(values_of(self.function), self.x)
-                self._reason += f"; {lost}" if lost else ""
-
-    def _refer(self) -> Reference:
-        point, order, timeout = self.x.tolist(), self.order, self.timeout
-        if self.function is None:
-            from difflab.referee.by_values import reference_by_values
-
-            assert self.values is not None
-            return reference_by_values(self.values, point, order=order, timeout=timeout)
-        from difflab.referee.referee import Referee
-
-        self._referee = Referee.of(self.function, point, order=order, timeout=timeout)
-        return self._referee.reference()
-
-    def row(self) -> ReferenceRow:
-        """Return the referee's result as a row of the record."""
-        found = self._reference
-        if found is None:
-            return ReferenceRow(None, 0, None, self._reason)
-        return ReferenceRow(
-            found.jacobian,
-            found.digits,
-            found.error_bound,
-            found.status,
-            proved=bool(found.proved.all()),
-            contradiction=found.contradiction,
-        )
-
-    def judged(self, row: MethodRow, estimate: Any) -> MethodRow:
-        """Return the row with its verdict and errors."""
-        if self._reference is None:
-            return replace(row, verdict="inconclusive", message=self._reason)
-        from difflab.referee.verdict import judge
-
-        sensitivity = None if self._referee is None else self._referee.sensitivity
-        found = judge(estimate, self._reference, row.family, sensitivity=sensitivity)
-        return replace(
-            row,
-            verdict=str(found.verdict),
-            message=found.reason,
-            **{name: getattr(found, name) for name in ERRORS},
-        )

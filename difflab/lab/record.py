@@ -32,6 +32,7 @@ __all__ = [
     "ReferenceRow",
     "Status",
     "Variable",
+    "cell_types",
     "read_samples",
 ]
 
@@ -134,6 +135,10 @@ class MethodRow:
         found = self.max_ulp_error
         return math.inf if found is not None and math.isnan(found) else found
 
+    def stored(self) -> dict[str, Any]:
+        """Return the columns `STORED`, by their names."""
+        return {column.name: getattr(self, column.name) for column in STORED}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the schema that describes a method's result."""
         return kinds.written(self, size=strict(self.size or Size()))
@@ -143,6 +148,20 @@ STORED = tuple(
     each for each in kinds.columns(MethodRow) if each.stored and each.name not in ("name", "family")
 )
 """The columns of a method's result of one cell each."""
+
+
+def cell_types(*titles: str) -> dict[str, Any]:
+    """Return the types of columns of a method's result in flat tables, by their titles.
+
+    Examples
+    --------
+    >>> cell_types("method", "operations", "call_seconds")
+    {'method': <class 'str'>, 'operations': <class 'int'>, 'call_seconds': <class 'float'>}
+    """
+    known = {column.title: column.stored for column in kinds.columns(MethodRow)}
+    return {title: known[title] for title in titles}
+
+
 ERRORS = tuple(column.name for column in STORED if column.judged)
 """The names of the errors against the referee."""
 

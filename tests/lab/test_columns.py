@@ -96,7 +96,9 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import difflab as dl
+from difflab.bench.problems.bench import LAYOUT, tasks
 from difflab.cli.app import run
+from difflab.lab.problems.library import problem
 from difflab.lab.record import SCHEMA, SCHEMAS
 from difflab.lab.saved import from_dict
 from tests.docs.test_schemas import page
@@ -116,6 +118,8 @@ else:
 written["methods"][0]["planted"] = 0.5
 assert from_dict(written).methods[0].planted == 0.5
 assert dl.columns(result)["planted"] == [0.25]
+(task,) = tasks([problem("nist/misra1a")], ["forward"])
+assert (LAYOUT.columns["planted"], task.measure()["remarked"]) == (float, "seen")
 print(result.table())
 for form in ("md", "latex", "html", "csv"):
     run(["compare", "x^2", "--at", "x=3", "--methods", "forward", "--no-timing",

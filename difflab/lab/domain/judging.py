@@ -2,7 +2,7 @@
 
 At a point where ball arithmetic encloses every element of the derivative, a method that reproduces
 it agrees; that is decided for all points at once. At every other point the verdict is that of a
-comparison at the point, with both witnesses, `difflab.lab.compare.Judge`.
+comparison at the point, with both witnesses, `difflab.lab.judge.Judge`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from difflab.errors import DifflabError
 from difflab.graph.function import Function
-from difflab.lab.compare import Judge
 from difflab.lab.declared import CONFIRMED, declared
 from difflab.lab.domain.answers import Answers
+from difflab.lab.judge import Judge
 from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.referee.proofs import prove
 from difflab.referee.referee import PROVING
