@@ -80,13 +80,15 @@ def fluctuation(
     return deviations / norm * largest  # type: ignore[no-any-return]
 
 
-def noise_of(lead: NDArray[Any], on: Arithmetic = FLOATS) -> NoiseEstimate:
+def noise_of(
+    lead: NDArray[Any], on: Arithmetic = FLOATS, eps: float | None = None
+) -> NoiseEstimate:
     """Return a bound on the errors of the values ``(LEAD, m)`` near x, at least their rounding.
 
     The points are those of `difflab.differences.sampling.lead_points`. The value at x itself is
     left out: where the function jumps at x, that is not noise.
     """
-    eps, center = _rounding(lead.dtype), lead[0]
+    eps, center = eps or _rounding(lead.dtype), lead[0]
     # The weights sum to zero; without the value at x the products are exact.
     seen = fluctuation(lead[1:] - center, _DEVIATIONS, on=on)
     return NoiseEstimate(center, on.larger_known(seen, eps * np.abs(center) + LEAST), eps)

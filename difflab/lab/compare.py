@@ -16,6 +16,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat, formats
 from difflab.core.machine import require_memory
 from difflab.core.progress import Progress, shown
 from difflab.errors import DifflabError, InputError, MethodTimeout
@@ -24,6 +25,7 @@ from difflab.execute.long_loops import interpreter_of, values_of
 from difflab.graph.checks import require_timeout
 from difflab.lab.code import CodeSubject
 from difflab.lab.declared import DeclaredRules
+from difflab.lab.dtypes import ROUNDED, in_range, rounded_point
 from difflab.lab.effort import Effort
 from difflab.lab.judge import Judge
 from difflab.lab.options import CompareOptions, stated
@@ -35,6 +37,7 @@ from difflab.lab.record import (
     Status,
     Variable,
 )
+from difflab.methods.in_dtype import InDtype
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.methods.registry import runs_here, select
 
@@ -116,7 +119,8 @@ def compare(
     timing, order, target = options["timing"], options["order"], options["target"]
     timeout, seed = options["timeout"], options["seed"]
     check_target(target)
-    chosen = select(options["methods"])
+    dtypes = formats(options["dtype"])
+    methods = chosen = select(options["methods"])
     start(chosen)
     case = _case_of(expression, at, options)
     _require_room(case, order, len(chosen))
@@ -127,31 +131,46 @@ def compare(
         effort = Effort(problems.graph, case.x)
         chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
     start(chosen)
+    rows: list[MethodRow] = []
+    judges: list[Judge] = []
     with shown(options["progress"]) as progress:
-        progress(0, len(chosen), "the referee")
-        judge = Judge(truth or case.function, case.x, order, timeout, case.values)
-        rows = _rows(chosen, problems, case.x, judge, timing, progress, reported)
+        for dtype in dtypes:
+            progress(0, len(chosen), "the referee")
+            x = rounded_point(dtype, case.x)
+            judges.append(Judge(truth or case.function, x, order, timeout, case.values, dtype))
+            if dtype is DOUBLE:
+                rows += _rows(chosen, problems, x, judges[-1], timing, progress, reported)
+                continue
+            coarse = [InDtype(each, dtype) for each in methods]
+            found = _rows(coarse, problems, x, judges[-1], False, progress, None)
+            rows += in_range(found, case.function, judges[-1], reported)
+    first = judges[0]
+    if first.dtype is not DOUBLE and case.function is not None:
+        case = case.at(first.x)
     return Comparison(
         expression=case.expression(truth is not None),
         point=case.point,
         point_chosen=at is None,
         order=order,
         value=np.asarray(case.value, dtype=float64),
-        reference=judge.row(),
+        reference=first.row(),
         methods=tuple(rows),
         environment=environment_of(
             chosen,
             target=target,
             timeout=f"{timeout:g} s",
             seed=seed if at is None else None,
-            **_dtype(case.function),
+            **_dtype(case.function, dtypes),
             **({"code": case.evidence} if case.evidence else {}),
         ),
     )
 
 
-def _dtype(function: Function | None) -> dict[str, str]:
-    """Return what is to be said about the dtype in which code is evaluated, if anything is."""
+def _dtype(function: Function | None, dtypes: Sequence[FloatFormat]) -> dict[str, str]:
+    """Return what is to be said about the dtypes in which methods compute, if anything is."""
+    if [*dtypes] != [DOUBLE]:
+        names = ", ".join(map(str, dtypes))
+        return {"dtype": f"{names}; {ROUNDED}"}
     if function is None or not function.traced_in:
         return {}
     return {"dtype": f"float64; the code was traced for {function.traced_in}, which rounds more"}
@@ -217,6 +236,13 @@ class _Case:
 
     def _too_slow(self, points: NDArray[Any]) -> NDArray[Any]:
         raise MethodTimeout(self.evidence)
+
+    def at(self, x: Packed) -> _Case:
+        """Return the graph at another point."""
+        assert self.function is not None
+        parts = zip(self.function.inputs, self.function.split(x), strict=True)
+        point = {name: part if part.ndim else float(part) for name, part in parts}
+        return replace(self, x=x, point=point, value=np.asarray(values_of(self.function)(x)))
 
     def problems(self, **settings: Any) -> Problems:
         """Return the problems of the methods."""

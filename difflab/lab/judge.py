@@ -10,6 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.errors import MethodTimeout
 from difflab.execute.long_loops import values_of
 from difflab.lab.conditioning import lost_value
@@ -29,7 +30,8 @@ __all__ = ["Judge"]
 class Judge:
     """The referee at one point, called once; if it fails, every verdict is inconclusive.
 
-    Without a graph it is the referee of values, and `values` are those of the code.
+    Without a graph it is the referee of values, and `values` are those of the code. The methods
+    compute in `dtype`.
 
     Attributes
     ----------
@@ -51,6 +53,7 @@ class Judge:
     order: int = 1
     timeout: float = 10.0
     values: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+    dtype: FloatFormat = DOUBLE
 
     def __post_init__(self) -> None:
         self._referee: Referee | None = None
@@ -109,7 +112,7 @@ class Judge:
         if not isinstance(found, Estimate):
             found = Estimate(np.reshape(found, self.reference.exact.shape), None, 0)
         sensitivity = None if self._referee is None else self._referee.sensitivity
-        return judge(found, self.reference, family, sensitivity=sensitivity)
+        return judge(found, self.reference, family, sensitivity=sensitivity, dtype=self.dtype)
 
     def judged(self, row: MethodRow, estimate: Estimate) -> MethodRow:
         """Return the row with its verdict and errors."""

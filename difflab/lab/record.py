@@ -1,4 +1,4 @@
-"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/4``."""
+"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/5``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import FORMATS
 from difflab.core.strict_json import dumps, strict
 from difflab.lab import kinds
 from difflab.lab.reading import RecordPart
@@ -33,6 +34,7 @@ __all__ = [
     "Status",
     "Variable",
     "cell_types",
+    "labelled",
     "read_samples",
 ]
 
@@ -90,6 +92,11 @@ class ReferenceRow:
     contradiction: Annotated[str, kinds.TEXT("where enclosure and values differ", since=2)] = ""
 
 
+def labelled(name: str, dtype: str) -> str:
+    """Return a method as reports name it: with its dtype, unless that is float64."""
+    return name if dtype == "float64" else f"{name} {dtype}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodRow:
     """Result and cost of one method; None for a field without a value.
@@ -121,8 +128,14 @@ class MethodRow:
     call_seconds: Annotated[float | None, kinds.SECONDS("of the fastest call", "call")] = None
     call_form: Annotated[str, kinds.TEXT("the call that was timed, if not the usual", since=4)] = ""
     peak_bytes: Annotated[int | None, kinds.BYTES("peak memory of a call")] = None
+    dtype: Annotated[str, kinds.choice(*FORMATS)("in which it computes", since=5)] = "float64"
     samples: tuple[float, ...] = ()
     prepare_samples: tuple[float, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The method, and its dtype unless that is float64."""
+        return labelled(self.name, self.dtype)
 
     @property
     def outcome(self) -> str:

@@ -37,7 +37,7 @@ class Judged:
     failure : Outcome or None
         Why there is none.
     domain : mapping or None
-        The comparison over a domain, of the schema ``difflab.domain/2``.
+        The comparison over a domain, of the schema ``difflab.domain/3``.
     """
 
     comparison: Comparison | None
