@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from difflab.core.quantities import bytes_text, seconds
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.lab import provenance
 from difflab.lab.outcomes import attempted
+from difflab.lab.record import cell_types
 from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.peers.jax import double
@@ -47,10 +48,8 @@ LAYOUT = provenance.layout(
         "measure": str,
         "steps": int,
         "tool": str,
-        "status": str,
-        "message": str,
-        "prepare_seconds": float,
-        "call_seconds": float,
+        **cell_types("status", "message"),
+        **cell_types("prepare_seconds", "call_seconds"),
         "difflab_seconds": float,
         "ratio": float,
         "ratio_low": float,
@@ -178,13 +177,24 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "Python code as graphs",
         "time or memory over difflab's · results were equal before they were timed",
     )
-    axes = canvas.add_axes((0.3, 0.55 / height, 0.66, 1 - 1.6 / height))
+    axes = canvas.add_axes((0.3, 0.62 / height, 0.4, 1 - 1.67 / height))
     panel(axes, rows, list(own), lambda row: str(row["measure"]), "ratio")
     axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
     name_lines(axes, [_label(name, row) for name, row in own.items()])
-    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_major_formatter("{x:g}×")
+    axes.set_xlabel("over difflab's time or memory, logarithmic", loc="left")
+    for place, measure in enumerate(own):
+        text = _ratios(row for row in rows if row["measure"] == measure)
+        at = (1.02, place)
+        axes.annotate(text, at, xycoords=axes.get_yaxis_transform(), va="center", fontsize=9)
     legend(axes, rows)
     return canvas
+
+
+def _ratios(rows: Iterable[SweepRow]) -> str:
+    """Return the ratios of the other tools in one line, since their marks may cover each other."""
+    known = [(row["tool"], number(row, "ratio")) for row in rows if row["tool"] != "difflab"]
+    return " · ".join(f"{tool} {value:.3g}×" for tool, value in known if value is not None)
 
 
 def _label(name: str, row: SweepRow) -> str:

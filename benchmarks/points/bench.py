@@ -24,6 +24,7 @@ from difflab.core.quantities import seconds
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.lab import provenance
 from difflab.lab.outcomes import attempted
+from difflab.lab.record import cell_types
 from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.registry import peers
@@ -40,11 +41,8 @@ LAYOUT = provenance.layout(
         "measure": str,
         "points": int,
         "tool": str,
-        "status": str,
-        "message": str,
-        "prepare_seconds": float,
-        "call_seconds": float,
-        "call_form": str,
+        **cell_types("status", "message"),
+        **cell_types("prepare_seconds", "call_seconds", "call_form"),
         "difflab_seconds": float,
         "ratio": float,
         "ratio_low": float,

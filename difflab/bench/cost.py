@@ -19,6 +19,7 @@ from difflab.graph.counts import count
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import attempted
 from difflab.lab.problems import crossover
+from difflab.lab.record import cell_types
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
@@ -45,14 +46,9 @@ LAYOUT = provenance.layout(
     {
         "inputs": int,
         "outputs": int,
-        "method": str,
-        "status": str,
-        "message": str,
+        **cell_types("method", "status", "message"),
         "function_operations": int,
-        "operations": int,
-        "prepare_seconds": float,
-        "call_seconds": float,
-        "call_form": str,
+        **cell_types("operations", "prepare_seconds", "call_seconds", "call_form"),
     },
     key=("inputs", "outputs", "method"),
 )

@@ -21,6 +21,7 @@ from difflab.bench.pictures import ORANGE, formula_at_point, picture, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
+from difflab.lab.record import cell_types
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
@@ -38,15 +39,12 @@ LAYOUT = provenance.layout(
     {
         "expression": str,
         "point": str,
-        "method": str,
-        "status": str,
-        "message": str,
+        **cell_types("method", "status", "message"),
         "step": float,
         "evaluations": int,
         "absolute_error": float,
         "relative_error": float,
-        "prepare_seconds": float,
-        "call_seconds": float,
+        **cell_types("prepare_seconds", "call_seconds"),
     },
     key=("expression", "point", "method"),
 )

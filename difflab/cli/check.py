@@ -5,7 +5,7 @@ The module that the user names is imported and run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -21,6 +21,7 @@ from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.graph.ir import Shape
+    from difflab.lab.code import Parameters
 
 __all__ = ["UserGradient", "check"]
 
@@ -124,7 +125,7 @@ class UserGradient:
     function: Callable[..., Any]
     slope: Callable[..., Any] | None
     point: Mapping[str, Any]
-    positional: Sequence[str]
+    parameters: Parameters
 
     @classmethod
     def of(
@@ -144,7 +145,7 @@ class UserGradient:
         if point is None:
             random = Random(seed)
             point = {name: round(random.uniform(0.5, 1.5), 3) for name in parameters.required}
-        return cls(function, slope, parameters.matched(point), parameters.positional)
+        return cls(function, slope, parameters.matched(point), parameters)
 
     @property
     def single(self) -> bool:
@@ -194,16 +195,9 @@ class UserGradient:
 
     def named(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of the arguments, whose parameters have the user's names."""
-        import inspect
+        from difflab.lab.code import named
 
-        def call(*arguments: Any) -> Any:
-            return function(*arguments)
-
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters = [inspect.Parameter(name, kind) for name in self.point]
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        call.__wrapped__ = self.function  # type: ignore[attr-defined]  # its state is watched
-        return call
+        return named(lambda *arguments: function(*arguments), list(self.point), self.function)
 
     def value(self, *arguments: Any) -> Any:
         """Return the user's value."""
@@ -230,9 +224,7 @@ class UserGradient:
 
     def called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function of the user returns."""
-        named = dict(zip(self.point, arguments, strict=True))
-        positional = [named.pop(name) for name in self.positional if name in named]
-        return function(*positional, **named)
+        return self.parameters.caller(function, list(self.point))(*arguments)
 
     def _split(self, result: Any) -> tuple[Any, Any]:
         if isinstance(result, tuple | list) and len(result) == 2:

@@ -92,7 +92,7 @@ class _Subject:
             paired = slope is None and isinstance(result, tuple) and len(result) == 2
         if slope is None and not paired:
             # Any second function makes `value` return what the first does.
-            pair = UserGradient(function, function, pair.point, pair.positional)
+            pair = UserGradient(function, function, pair.point, pair.parameters)
         return cls(target, gradient or "", paired, pair)
 
     @property
@@ -163,7 +163,7 @@ class _Subject:
             gradient=self.gradient_name,
             paired=self.paired,
             parameters=dict(zip(self.pair.point, self.pair.shapes, strict=True)),
-            positional=self.pair.positional,
+            positional=self.pair.parameters.positional,
             by_position=self.pair.by_position,
             points=points,
             scalar=self.scalar,

@@ -58,10 +58,10 @@ def _first_pass(rule: DifferenceRule, sampler: Sampler, x: Array, scale: Array) 
     block = max(1, _ENTRIES // (len(units) * sampler.m))
     if n <= block and LEAD + units.size * n <= sampler.rows:
         lead, body, moved = probe(sampler, x, scale, units)
-        near = noise_of(lead)
+        near = noise_of(lead, eps=sampler.eps)
         parts = [_judged(rule, sampler, x, np.arange(n), scale, near, body, moved)]
     else:
-        near = noise_of(sampler(lead_points(x, scale)))
+        near = noise_of(sampler(lead_points(x, scale)), eps=sampler.eps)
         parts = []
         for start in range(0, n, block):
             chosen = np.arange(start, min(start + block, n))

@@ -6,6 +6,7 @@ The idea is that of R. W. Hamming's tables of differences, and of J. J. Moré an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,11 +16,12 @@ from numpy.typing import NDArray
 from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.differences.sampling import LEAST
 
-__all__ = ["NoiseEstimate", "fluctuation", "noise_of"]
+__all__ = ["NoiseEstimate", "fluctuation", "noise_along", "noise_of"]
 
 Array = NDArray[np.float64]
 
 _DEVIATIONS = 3.0  # standard deviations of the noise that count as its bound
+_ALONG = 4.0  # the largest error of a rounded value, relative to the noise of neighbours
 
 
 class NoiseEstimate(NamedTuple):
@@ -78,13 +80,43 @@ def fluctuation(
     return deviations / norm * largest  # type: ignore[no-any-return]
 
 
-def noise_of(lead: NDArray[Any], on: Arithmetic = FLOATS) -> NoiseEstimate:
+def noise_of(
+    lead: NDArray[Any], on: Arithmetic = FLOATS, eps: float | None = None
+) -> NoiseEstimate:
     """Return a bound on the errors of the values ``(LEAD, m)`` near x, at least their rounding.
 
     The points are those of `difflab.differences.sampling.lead_points`. The value at x itself is
     left out: where the function jumps at x, that is not noise.
     """
-    eps, center = _rounding(lead.dtype), lead[0]
+    eps, center = eps or _rounding(lead.dtype), lead[0]
     # The weights sum to zero; without the value at x the products are exact.
     seen = fluctuation(lead[1:] - center, _DEVIATIONS, on=on)
     return NoiseEstimate(center, on.larger_known(seen, eps * np.abs(center) + LEAST), eps)
+
+
+def noise_along(values: Callable[[float], Array]) -> Array:
+    r"""Return a bound on the rounding of values ``(m, n)`` from those along a line.
+
+    It is that of the formula by which they are computed: :math:`p - 1` for p next to 1 has the
+    absolute error of p, which one unit of rounding of the arguments does not show. Differences
+    remove what is smooth, so that a wrong formula is not noise; those of two steps differ where
+    the values jump beside the point, and the smaller ones are returned.
+
+    Parameters
+    ----------
+    values : callable
+        Map a relative move of the arguments to the values there.
+
+    Examples
+    --------
+    >>> noise = noise_along(lambda t: np.array([[1.0 / (1.0 + np.exp(-18.0 * (1.0 + t))) - 1.0]]))
+    >>> bool(1e-17 < noise[0, 0] < 1e-15)
+    True
+    >>> bool(noise_along(lambda t: np.array([[np.exp(t)]]))[0, 0] < 1e-14)
+    True
+    """
+    bounds = []
+    for step in (2.0**-13, 2.0**-17):
+        near = np.array([values(k * step) for k in range(-4, 5)])
+        bounds.append(fluctuation(near.reshape(9, -1), _ALONG).reshape(near.shape[1:]))
+    return np.nan_to_num(np.fmin(*bounds))

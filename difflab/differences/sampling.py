@@ -51,6 +51,10 @@ class Sampler:
         Bytes that the points and values of one batch may need.
     nodes : int
         Intermediate values of the function at one point.
+    eps : float, optional
+        The relative rounding of the values, if it is not that of their dtype.
+    rounded : callable, optional
+        Rounds arguments to the dtype of the function.
     """
 
     def __init__(
@@ -60,10 +64,14 @@ class Sampler:
         m: int,
         memory: int = _BATCH_BYTES,
         nodes: int = 0,
+        eps: float | None = None,
+        rounded: Callable[[Array], Array] = np.asarray,
     ) -> None:
         self.values = values
         self.n = n
         self.m = m
+        self.eps = eps
+        self.rounded = rounded
         self.rows = max(64, min(memory, _BATCH_BYTES) // (16 * (n + m + nodes)))
         self.count = 0
 
@@ -128,7 +136,7 @@ def probe(
     """
     n = x.size
     count = units.size * n
-    moved = units * scale + x
+    moved = sampler.rounded(units * scale + x)
     points = np.empty((LEAD + count, n))
     points[:LEAD] = lead_points(x, scale)
     points[LEAD:] = x
@@ -145,7 +153,7 @@ def ladder(
     Returns the values ``(R, b, m)`` and the moved components ``(R, b)``; the components
     are processed in blocks, so that the points of one block fit in memory.
     """
-    moved = x[components] + steps
+    moved = sampler.rounded(x[components] + steps)
     return moved_values(sampler, x, (components, moved)), moved
 
 

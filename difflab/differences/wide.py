@@ -117,7 +117,8 @@ class _WideSearch:
         if (found.noise <= _QUIET * found.eps * np.abs(found.center)).all():
             return found.noise
         lengths = np.where(x == 0, 2.0**-300, np.abs(x))
-        near = noise_of(self.sampler(lead_points(x, lengths, _NEAREST)) / found.unit)
+        lead = self.sampler(lead_points(x, lengths, _NEAREST)) / found.unit
+        near = noise_of(lead, eps=self.sampler.eps)
         return np.fmin(found.noise, near.noise)
 
     def _rescale(self, factor: Array) -> None:

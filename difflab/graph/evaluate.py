@@ -13,10 +13,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from difflab.core.dtypes import FloatFormat
 from difflab.core.primitive import Primitive
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params
 
-__all__ = ["ArrayInterpreter", "Fold", "Interpreter", "KernelInterpreter", "fold", "fold_all"]
+__all__ = [
+    "ArrayInterpreter",
+    "Fold",
+    "Interpreter",
+    "KernelInterpreter",
+    "RoundedInterpreter",
+    "fold",
+    "fold_all",
+]
 
 
 class Interpreter(Protocol):
@@ -61,6 +70,31 @@ class KernelInterpreter(ArrayInterpreter):
     def constant(self, value: Number, name: str | None) -> Any:
         """Return a number of Python, which has no dtype."""
         return float(value)
+
+
+class RoundedInterpreter(ArrayInterpreter):
+    """Interpreter in which the result of every operation is rounded to a format.
+
+    What is one operation, such as a sum of an array, is computed in float64 and rounded once.
+    """
+
+    def __init__(self, dtype: FloatFormat) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the kernel, followed by rounding."""
+        compute, rounded = super().operation(primitive), self.dtype.rounded
+
+        def computed(*args: Any, **params: Any) -> Any:
+            found = compute(*args, **params)
+            return tuple(map(rounded, found)) if isinstance(found, tuple) else rounded(found)
+
+        return computed
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return the nearest number of the format."""
+        return np.float64(self.dtype.rounded(float(value)))
 
 
 _Row = tuple[int, tuple[int, Sequence[int]]]

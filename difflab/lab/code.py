@@ -39,7 +39,7 @@ from difflab.methods.deadline import Deadline
 from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 
-__all__ = ["CodeSubject", "Parameters", "user_frame"]
+__all__ = ["CodeSubject", "Parameters", "named", "user_frame"]
 
 Packed = NDArray[float64]
 
@@ -123,11 +123,18 @@ class Parameters:
             positional = [named.pop(name) for name in self.positional if name in named]
             return function(*positional, **named)
 
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters = [inspect.Parameter(name, kind) for name in names]
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        call.__wrapped__ = function  # type: ignore[attr-defined]  # its random generators count
-        return call
+        return named(call, names, function)
+
+
+def named(
+    call: Callable[..., Any], names: Sequence[str], code: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Name the positional arguments of a function that calls code of the user, and return it."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind) for name in names]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__wrapped__ = code  # type: ignore[attr-defined]  # its state and generators are watched
+    return call
 
 
 class _QuietCode(PointByPoint):

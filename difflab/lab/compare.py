@@ -16,6 +16,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat, formats
 from difflab.core.machine import require_memory
 from difflab.core.progress import Progress, shown
 from difflab.errors import DifflabError, InputError, MethodTimeout
@@ -23,31 +24,29 @@ from difflab.execute import check_target
 from difflab.execute.long_loops import interpreter_of, values_of
 from difflab.graph.checks import require_timeout
 from difflab.lab.code import CodeSubject
-from difflab.lab.conditioning import lost_value
 from difflab.lab.declared import DeclaredRules
+from difflab.lab.dtypes import ROUNDED, in_range, rounded_point
 from difflab.lab.effort import Effort
+from difflab.lab.judge import Judge
 from difflab.lab.options import CompareOptions, stated
 from difflab.lab.outcomes import outcome
 from difflab.lab.record import (
-    ERRORS,
     Comparison,
     Expression,
     MethodRow,
-    ReferenceRow,
     Status,
     Variable,
 )
+from difflab.methods.in_dtype import InDtype
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.methods.registry import runs_here, select
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.measure import MethodCall
-    from difflab.referee.referee import Referee, Reference
 
 __all__ = [
     "NO_GRAPH",
-    "Judge",
     "Problems",
     "check_request",
     "compare",
@@ -120,7 +119,8 @@ def compare(
     timing, order, target = options["timing"], options["order"], options["target"]
     timeout, seed = options["timeout"], options["seed"]
     check_target(target)
-    chosen = select(options["methods"])
+    dtypes = formats(options["dtype"])
+    methods = chosen = select(options["methods"])
     start(chosen)
     case = _case_of(expression, at, options)
     _require_room(case, order, len(chosen))
@@ -131,31 +131,46 @@ def compare(
         effort = Effort(problems.graph, case.x)
         chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
     start(chosen)
+    rows: list[MethodRow] = []
+    judges: list[Judge] = []
     with shown(options["progress"]) as progress:
-        progress(0, len(chosen), "the referee")
-        judge = Judge(truth or case.function, case.x, order, timeout, case.values)
-        rows = _rows(chosen, problems, case.x, judge, timing, progress, reported)
+        for dtype in dtypes:
+            progress(0, len(chosen), "the referee")
+            x = rounded_point(dtype, case.x)
+            judges.append(Judge(truth or case.function, x, order, timeout, case.values, dtype))
+            if dtype is DOUBLE:
+                rows += _rows(chosen, problems, x, judges[-1], timing, progress, reported)
+                continue
+            coarse = [InDtype(each, dtype) for each in methods]
+            found = _rows(coarse, problems, x, judges[-1], False, progress, None)
+            rows += in_range(found, case.function, judges[-1], reported)
+    first = judges[0]
+    if first.dtype is not DOUBLE and case.function is not None:
+        case = case.at(first.x)
     return Comparison(
         expression=case.expression(truth is not None),
         point=case.point,
         point_chosen=at is None,
         order=order,
         value=np.asarray(case.value, dtype=float64),
-        reference=judge.row(),
+        reference=first.row(),
         methods=tuple(rows),
         environment=environment_of(
             chosen,
             target=target,
             timeout=f"{timeout:g} s",
             seed=seed if at is None else None,
-            **_dtype(case.function),
+            **_dtype(case.function, dtypes),
             **({"code": case.evidence} if case.evidence else {}),
         ),
     )
 
 
-def _dtype(function: Function | None) -> dict[str, str]:
-    """Return what is to be said about the dtype in which code is evaluated, if anything is."""
+def _dtype(function: Function | None, dtypes: Sequence[FloatFormat]) -> dict[str, str]:
+    """Return what is to be said about the dtypes in which methods compute, if anything is."""
+    if [*dtypes] != [DOUBLE]:
+        names = ", ".join(map(str, dtypes))
+        return {"dtype": f"{names}; {ROUNDED}"}
     if function is None or not function.traced_in:
         return {}
     return {"dtype": f"float64; the code was traced for {function.traced_in}, which rounds more"}
@@ -221,6 +236,13 @@ class _Case:
 
     def _too_slow(self, points: NDArray[Any]) -> NDArray[Any]:
         raise MethodTimeout(self.evidence)
+
+    def at(self, x: Packed) -> _Case:
+        """Return the graph at another point."""
+        assert self.function is not None
+        parts = zip(self.function.inputs, self.function.split(x), strict=True)
+        point = {name: part if part.ndim else float(part) for name, part in parts}
+        return replace(self, x=x, point=point, value=np.asarray(values_of(self.function)(x)))
 
     def problems(self, **settings: Any) -> Problems:
         """Return the problems of the methods."""
@@ -493,74 +515,3 @@ def _judged(
 def _largest(errors: NDArray[float64]) -> float | None:
     """Return the largest error estimate; nan if one is nan."""
     return float(np.max(errors)) if np.size(errors) else None
-
-
-@dataclass
-class Judge:
-    """The referee at one point, called once; if it fails, every verdict is inconclusive.
-
-    Without a graph it is the referee of values, and `values` are those of the code. With a
-    `reason` it is not called.
-    """
-
-    function: Function | None
-    x: Packed
-    order: int
-    timeout: float
-    values: Callable[[NDArray[Any]], NDArray[Any]] | None = None
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        self._referee: Referee | None = None
-        self._reference: Reference | None = None
-        self._reason = self.reason
-        if self.reason:
-            return
-        try:
-            self._reference = self._refer()
-        except Exception as error:  # mpmath, FLINT and the user's own values may raise anything
-            self._reason = f"the referee gave up: {outcome(error).message}"
-            if isinstance(error, MethodTimeout) and self.function is not None:
-                lost = lost_value(values_of(self.function), self.x)
-                self._reason += f"; {lost}" if lost else ""
-
-    def _refer(self) -> Reference:
-        point, order, timeout = self.x.tolist(), self.order, self.timeout
-        if self.function is None:
-            from difflab.referee.by_values import reference_by_values
-
-            assert self.values is not None
-            return reference_by_values(self.values, point, order=order, timeout=timeout)
-        from difflab.referee.referee import Referee
-
-        self._referee = Referee.of(self.function, point, order=order, timeout=timeout)
-        return self._referee.reference()
-
-    def row(self) -> ReferenceRow:
-        """Return the referee's result as a row of the record."""
-        found = self._reference
-        if found is None:
-            return ReferenceRow(None, 0, None, self._reason)
-        return ReferenceRow(
-            found.jacobian,
-            found.digits,
-            found.error_bound,
-            found.status,
-            proved=bool(found.proved.all()),
-            contradiction=found.contradiction,
-        )
-
-    def judged(self, row: MethodRow, estimate: Any) -> MethodRow:
-        """Return the row with its verdict and errors."""
-        if self._reference is None:
-            return replace(row, verdict="inconclusive", message=self._reason)
-        from difflab.referee.verdict import judge
-
-        sensitivity = None if self._referee is None else self._referee.sensitivity
-        found = judge(estimate, self._reference, row.family, sensitivity=sensitivity)
-        return replace(
-            row,
-            verdict=str(found.verdict),
-            message=found.reason,
-            **{name: getattr(found, name) for name in ERRORS},
-        )

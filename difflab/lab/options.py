@@ -37,6 +37,7 @@ _TARGETS = "How forward and reverse execute: auto, python, numpy, native, cupy, 
 _VERIFY = "Do not run module:function to compare its values with its graph's."
 _TIMEOUT = "The time limit of each method and of the referee."
 _METHODS = "Only these of `difflab methods`; or peers, or all."
+_DTYPE = "The dtypes in which methods compute: float64, float32, float16, bfloat16."
 _POINTS = "How many, with --over; 10,000 by default."
 _SCALE = "With --over: the points are even in the logarithm."
 
@@ -47,6 +48,7 @@ class _SharedOptions(TypedDict, total=False):
     target: Annotated[str, Option("auto", _TARGETS, "NAME")]
     timeout: Annotated[float, Option(10.0, _TIMEOUT, "SECONDS", least=0.01)]
     seed: Annotated[int, Option(0, "Seed for choosing the point.", least=0)]
+    dtype: Annotated[Sequence[str] | None, Option(None, _DTYPE, "a,b")]
     verify: Annotated[bool, Option(True, _VERIFY)]
     progress: Annotated[Progress | None, Option(None)]
 

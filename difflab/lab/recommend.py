@@ -75,7 +75,8 @@ def recommend(comparison: Comparison) -> str:
     less than `NOISE` times as much. Of the methods that tie, the one with the fewest operations
     is recommended, then the first in a fixed order; the sentence states this.
     """
-    judged = [row for row in comparison.methods if row.status is Status.OK]
+    first = comparison.methods[0].dtype if comparison.methods else ""
+    judged = [r for r in comparison.methods if r.status is Status.OK and r.dtype == first]
     right = [row for row in judged if row.verdict == "agree"]
     opening = "Use {} here: "
     if not right:

@@ -1,4 +1,4 @@
-"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/4``."""
+"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/5``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import FORMATS
 from difflab.core.strict_json import dumps, strict
 from difflab.lab import kinds
 from difflab.lab.reading import RecordPart
@@ -32,6 +33,8 @@ __all__ = [
     "ReferenceRow",
     "Status",
     "Variable",
+    "cell_types",
+    "labelled",
     "read_samples",
 ]
 
@@ -89,6 +92,11 @@ class ReferenceRow:
     contradiction: Annotated[str, kinds.TEXT("where enclosure and values differ", since=2)] = ""
 
 
+def labelled(name: str, dtype: str) -> str:
+    """Return a method as reports name it: with its dtype, unless that is float64."""
+    return name if dtype == "float64" else f"{name} {dtype}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodRow:
     """Result and cost of one method; None for a field without a value.
@@ -120,8 +128,14 @@ class MethodRow:
     call_seconds: Annotated[float | None, kinds.SECONDS("of the fastest call", "call")] = None
     call_form: Annotated[str, kinds.TEXT("the call that was timed, if not the usual", since=4)] = ""
     peak_bytes: Annotated[int | None, kinds.BYTES("peak memory of a call")] = None
+    dtype: Annotated[str, kinds.choice(*FORMATS)("in which it computes", since=5)] = "float64"
     samples: tuple[float, ...] = ()
     prepare_samples: tuple[float, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The method, and its dtype unless that is float64."""
+        return labelled(self.name, self.dtype)
 
     @property
     def outcome(self) -> str:
@@ -134,6 +148,10 @@ class MethodRow:
         found = self.max_ulp_error
         return math.inf if found is not None and math.isnan(found) else found
 
+    def stored(self) -> dict[str, Any]:
+        """Return the columns `STORED`, by their names."""
+        return {column.name: getattr(self, column.name) for column in STORED}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the schema that describes a method's result."""
         return kinds.written(self, size=strict(self.size or Size()))
@@ -143,6 +161,20 @@ STORED = tuple(
     each for each in kinds.columns(MethodRow) if each.stored and each.name not in ("name", "family")
 )
 """The columns of a method's result of one cell each."""
+
+
+def cell_types(*titles: str) -> dict[str, Any]:
+    """Return the types of columns of a method's result in flat tables, by their titles.
+
+    Examples
+    --------
+    >>> cell_types("method", "operations", "call_seconds")
+    {'method': <class 'str'>, 'operations': <class 'int'>, 'call_seconds': <class 'float'>}
+    """
+    known = {column.title: column.stored for column in kinds.columns(MethodRow)}
+    return {title: known[title] for title in titles}
+
+
 ERRORS = tuple(column.name for column in STORED if column.judged)
 """The names of the errors against the referee."""
 

@@ -43,7 +43,7 @@ class SideBySide:
     def to_dict(self) -> dict[str, Any]:
         """Return the schema ``difflab.stabilisation/1``.
 
-        Its `plain` and `stabilised` are comparisons of the schema ``difflab.comparison/4``.
+        Its `plain` and `stabilised` are comparisons of the schema ``difflab.comparison/5``.
         """
         return {
             "schema": SCHEMA,

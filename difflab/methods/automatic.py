@@ -14,9 +14,11 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.devices import on_host
+from difflab.core.dtypes import DOUBLE
 from difflab.errors import InputError, MethodTimeout, UnsupportedError, described
 from difflab.graph.pytree import flatten, unflatten
 from difflab.methods.deadline import PATIENCE
+from difflab.methods.in_dtype import COARSE, RoundedDerivative
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 from difflab.methods.timer import LoopCall
 
@@ -47,6 +49,7 @@ class Automatic:
 
     family = Family.AUTOMATIC
     orders = (1, 2)
+    dtypes = COARSE
 
     def __init__(self, mode: Mode, summary: str) -> None:
         self.name = str(mode)
@@ -68,6 +71,8 @@ class Automatic:
         """
         function = problem.function or _traced(problem)
         derivative = self._derivative(function, problem)
+        if problem.dtype is not DOUBLE:
+            return RoundedDerivative(derivative, problem.dtype, problem.target)
         return AutomaticDerivative(derivative, problem.target)
 
     def _derivative(self, function: Function, problem: Problem) -> Function:

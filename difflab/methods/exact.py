@@ -35,6 +35,7 @@ class Exact:
     family = Family.AUTOMATIC
     summary = "ball arithmetic over FLINT's power series, every component correctly rounded"
     orders = (1, 2)
+    only_float64 = "ball arithmetic takes as many digits as it needs"
 
     def missing(self) -> str | None:
         """Return why python-flint cannot be used and the command that installs it, or None."""

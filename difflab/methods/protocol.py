@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
+
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
@@ -63,6 +65,9 @@ class Problem:
         seconds.
     untraceable : str
         Why there is no graph, if that is known.
+    dtype : FloatFormat
+        The format in which the method computes; those that it offers beside float64 are named in
+        its attribute `dtypes`.
     """
 
     values: Callable[[NDArray[Any]], NDArray[Any]]
@@ -76,6 +81,7 @@ class Problem:
     often: bool = False
     deadline: Deadline | None = None
     untraceable: str = ""
+    dtype: FloatFormat = DOUBLE
 
     @classmethod
     def of(cls, function: Function, **settings: Any) -> Problem:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
+
 __all__ = ["Errors", "errors", "exact", "largest_errors", "nearest", "rough_ulps", "ulp_distance"]
 
 # Beyond these binary exponents a number rounds to infinity or to zero, so an exact ratio of
@@ -109,8 +111,8 @@ def rough_ulps(value: NDArray[float64], truth: NDArray[float64]) -> NDArray[floa
     return found
 
 
-def errors(value: NDArray[float64], truth: NDArray[Any]) -> Errors:
-    """Return the errors of a float64 array against an array of mpmath numbers.
+def errors(value: NDArray[float64], truth: NDArray[Any], dtype: FloatFormat = DOUBLE) -> Errors:
+    """Return the errors of an array against an array of mpmath numbers.
 
     If the truth or the value is nan, every error is nan.
 
@@ -120,11 +122,12 @@ def errors(value: NDArray[float64], truth: NDArray[Any]) -> Errors:
         The result of a method.
     truth : ndarray of object
         mpmath numbers (or floats) of the same shape.
+    dtype : FloatFormat
+        The format whose units in the last place are counted.
     """
-    found = np.array(
-        [_distances(v, exact(t)) for v, t in zip(value.ravel().tolist(), truth.flat, strict=True)],
-        dtype=float64,
-    ).reshape(-1, 3)
+    pairs = zip(value.ravel().tolist(), truth.flat, strict=True)
+    distances = [_distances(v, exact(t), dtype) for v, t in pairs]
+    found = np.array(distances, dtype=float64).reshape(-1, 3)
     absolute, relative, ulps = (found[:, column].reshape(value.shape) for column in range(3))
     return Errors(absolute, relative, ulps)
 
@@ -159,10 +162,14 @@ def largest_errors(
     return absolute, relative, ulps
 
 
-def _distances(value: float, truth: Fraction | float) -> tuple[float, float, float]:
+def _distances(
+    value: float, truth: Fraction | float, dtype: FloatFormat = DOUBLE
+) -> tuple[float, float, float]:
     if math.isnan(value) or truth != truth:
         return math.nan, math.nan, math.nan
     closest = _rounded(truth)
+    if dtype is not DOUBLE and isinstance(truth, Fraction):
+        closest = dtype.nearest(truth)
     if math.isinf(closest) or math.isinf(value):
         # Infinity is the correct result for a truth beyond the largest float64.
         distance = 0.0 if value == closest else math.inf
@@ -173,7 +180,8 @@ def _distances(value: float, truth: Fraction | float) -> tuple[float, float, flo
     gap, unit = abs(over * bottom - top * under), under * bottom
     if not gap:
         return 0.0, 0.0, 0.0
-    ulp, ulp_unit = math.ulp(closest).as_integer_ratio()
+    spacing = math.ulp(closest) if dtype is DOUBLE else dtype.spacing(closest)
+    ulp, ulp_unit = spacing.as_integer_ratio()
     relative = _quotient(gap, under * abs(top)) if top else math.inf
     return _quotient(gap, unit), relative, _quotient(gap * ulp_unit, unit * ulp)
 

@@ -33,13 +33,14 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.core.quantities import error
 from difflab.methods.protocol import Estimate, Family
 from difflab.referee.limits import Regularity
 from difflab.referee.referee import Reference
 from difflab.referee.ulp import Errors, errors, exact, largest_errors, nearest
 
-__all__ = ["Judgement", "Verdict", "judge", "reproduced"]
+__all__ = ["Judgement", "Verdict", "judge", "reproduced", "tolerance"]
 
 EntryIndex = tuple[int, int]
 Sensitivity = Callable[[Iterable[EntryIndex]], Mapping[EntryIndex, float]]
@@ -50,6 +51,8 @@ RTOL = {
     Family.AUTOMATIC: math.sqrt(EPS),
     Family.NUMERIC: 1e-6,
 }
+WIDEST = 0.125
+"""The largest relative tolerance, of formats with few digits."""
 ULPS = 4.0
 BARS = 10.0  # factor by which a method's own error estimate is widened
 CONCLUSIVE = 0.5  # largest conclusive ratio of the widened bar to the derivative
@@ -107,8 +110,9 @@ def judge(
     family: Family,
     *,
     sensitivity: Sensitivity | None = None,
+    dtype: FloatFormat = DOUBLE,
 ) -> Judgement:
-    """Judge a method's float64 derivative against the referee.
+    """Judge a method's derivative against the referee.
 
     Parameters
     ----------
@@ -120,6 +124,9 @@ def judge(
         Determines the expected accuracy.
     sensitivity : callable, optional
         `Referee.sensitivity`: called only for elements that would otherwise disagree.
+    dtype : FloatFormat
+        The format in which the method computes: the tolerances are those of its rounding, and the
+        errors are counted in its units in the last place.
 
     Examples
     --------
@@ -131,20 +138,23 @@ def judge(
     >>> judge(Estimate(np.array([[12e-12]]), None, 0), truth, Family.AUTOMATIC).verdict.value
     'disagree'
     """
-    found = _Entries(estimate, reference, family).judged()
+    found = _Entries(estimate, reference, family, dtype).judged()
     accused = [
         index
         for index, (verdict, _) in found.items()
         if verdict is Verdict.DISAGREE and _excusable(index, reference)
     ]
     if accused and sensitivity is not None:
-        found.update(_excused(accused, sensitivity, estimate.value, reference))
+        found.update(_excused(accused, sensitivity, estimate.value, reference, dtype.eps / EPS))
     index = max(found, key=lambda key: _GRAVITY.index(found[key][0]), default=None)
     verdict, reason = found[index] if index is not None else (Verdict.AGREE, "")
     distances = errors(
-        np.asarray(estimate.value, dtype=float64).reshape(reference.exact.shape), reference.exact
+        np.asarray(estimate.value, dtype=float64).reshape(reference.exact.shape),
+        reference.exact,
+        dtype,
     )
-    reason = "; ".join(filter(None, (reason, _proof(verdict, distances, reference))))
+    proof = _proof(verdict, distances, reference) if dtype is DOUBLE else ""
+    reason = "; ".join(filter(None, (reason, proof)))
     return Judgement(verdict, reason, index, *_largest(distances, reference))
 
 
@@ -193,20 +203,24 @@ def _largest(kinds: Errors, reference: Reference) -> tuple[float | None, ...]:
     return tuple(None if np.isneginf(part[0]) else float(part[0]) for part in found)
 
 
-def reproduced(
-    value: NDArray[float64], truth: NDArray[float64], family: Family
-) -> NDArray[np.bool_]:
-    """Return the mask of finite derivatives that a method of a family reproduces.
+def tolerance(family: Family, dtype: FloatFormat = DOUBLE) -> float:
+    """Return the relative error that a method of a family may have in a format."""
+    return min(RTOL[family] * math.sqrt(dtype.eps / EPS), WIDEST)
+
+
+def reproduced(value: NDArray[float64], truth: NDArray[float64], rtol: float) -> NDArray[np.bool_]:
+    """Return the mask of finite derivatives that a method reproduces.
 
     Examples
     --------
-    >>> reproduced(np.array([1.0, 2.0]), np.array([1.0 + 1e-7, 2.0]), Family.NUMERIC).tolist()
+    >>> truth = np.array([1.0 + 1e-7, 2.0])
+    >>> reproduced(np.array([1.0, 2.0]), truth, RTOL[Family.NUMERIC]).tolist()
     [True, True]
-    >>> reproduced(np.array([1.0, 2.0]), np.array([1.0 + 1e-7, 2.0]), Family.AUTOMATIC).tolist()
+    >>> reproduced(np.array([1.0, 2.0]), truth, RTOL[Family.AUTOMATIC]).tolist()
     [False, True]
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        close = np.abs(value - truth) <= RTOL[family] * np.abs(truth)
+        close = np.abs(value - truth) <= rtol * np.abs(truth)
     close &= np.isfinite(truth)
     same: NDArray[np.bool_] = close | (value == truth)
     return same
@@ -224,15 +238,18 @@ def _excused(
     sensitivity: Sensitivity,
     value: NDArray[float64],
     reference: Reference,
+    scale: float,
 ) -> dict[EntryIndex, tuple[Verdict, str]]:
     """Return the elements whose difference the rounding of the inputs explains, or may.
 
-    They are checked in order up to the first that it does not explain.
+    `scale` is the rounding of the inputs over that of float64. The elements are checked in order
+    up to the first that it does not explain.
     """
     excused: dict[EntryIndex, tuple[Verdict, str]] = {}
     truth = reference.jacobian
     for index in accused:
         change = sensitivity([index]).get(index)
+        change = None if change is None else scale * change
         gap = abs(value[index] - truth[index])
         if change is None:
             reason = "the referee's time limit ended before the conditioning was known"
@@ -247,19 +264,24 @@ def _excused(
 class _Entries:
     """The elements of one method's derivative, each with its verdict."""
 
-    def __init__(self, estimate: Estimate, reference: Reference, family: Family) -> None:
+    def __init__(
+        self, estimate: Estimate, reference: Reference, family: Family, dtype: FloatFormat
+    ) -> None:
         self.reference = reference
-        self.truth = reference.jacobian
+        self.dtype = dtype
+        self.truth = dtype.rounded(reference.jacobian)  # infinite beyond the largest number
         self.value = np.asarray(estimate.value, dtype=float64).reshape(self.truth.shape)
         self.family = family
         self.numeric = family is Family.NUMERIC
-        self.rtol = RTOL[family]
+        rounding = math.sqrt(dtype.eps / EPS)
+        self.rtol = tolerance(family, dtype)
         self.bars = (
             np.full(self.truth.shape, math.nan)
             if estimate.error is None
             else BARS * np.asarray(estimate.error, dtype=float64).reshape(self.truth.shape)
         )
-        self.floors = FLOOR[family] * _rounding(reference)
+        floor = FLOOR[family] * (rounding if self.numeric else rounding**2)
+        self.floors = floor * _rounding(reference)
 
     def judged(self) -> dict[EntryIndex, tuple[Verdict, str]]:
         """Return a verdict and its reason for every element that does not agree."""
@@ -273,7 +295,7 @@ class _Entries:
     def _plain(self) -> NDArray[np.bool_]:
         """Return the mask of finite derivatives that the method reproduces."""
         regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
-        plain: NDArray[np.bool_] = regular & reproduced(self.value, self.truth, self.family)
+        plain: NDArray[np.bool_] = regular & reproduced(self.value, self.truth, self.rtol)
         return plain
 
     def _entry(self, index: EntryIndex) -> tuple[Verdict, str]:
@@ -301,7 +323,7 @@ class _Entries:
         value, truth = float(self.value[index]), float(self.truth[index])
         # The spacing of float64 matters only for subnormal numbers.
         gap = nearest(abs(exact(value) - exact(self.reference.exact[index])))
-        if gap <= ULPS * math.ulp(truth):
+        if gap <= ULPS * self.dtype.spacing(truth):
             return Verdict.AGREE, ""
         doubt = BARS * float(self.reference.bounds[index])  # large for values of float64 only
         if gap <= doubt < math.inf:
@@ -323,7 +345,7 @@ class _Entries:
             if gap <= allowed or (math.isnan(value) and math.isinf(bar)):
                 return Verdict.INCONCLUSIVE, "its error bar is too wide for this derivative"
         reason = f"{value:.17g} where the derivative is {truth:.17g}"
-        if not self.numeric and gap <= RTOL[Family.NUMERIC] * abs(truth):
+        if self.dtype is DOUBLE and not self.numeric and gap <= RTOL[Family.NUMERIC] * abs(truth):
             reason += (
                 f": inaccurate, the relative error {gap / abs(truth):.1e} is above 2⁻²⁶, but too"
                 " small for a wrong rule"
@@ -356,11 +378,13 @@ class _Entries:
         value, truth = float(self.value[index]), float(self.truth[index])
         if value == truth:
             return Verdict.AGREE, ""
+        pole = math.isinf(self.reference.jacobian[index])
+        fact = "infinite" if pole else f"above {self.dtype.largest:.6g}"
         if math.isnan(value):
-            return Verdict.INCONCLUSIVE, "the derivative is infinite at this point"
+            return Verdict.INCONCLUSIVE, f"the derivative is {fact} at this point"
         if self.numeric and self.bars[index] >= abs(value):
             return Verdict.INCONCLUSIVE, "its error bar is wider than its value"
-        return Verdict.DISAGREE, f"{value:.6g} where the derivative is infinite"
+        return Verdict.DISAGREE, f"{value:.6g} where the derivative is {fact}"
 
     def _at_undefined(self, index: EntryIndex) -> tuple[Verdict, str]:
         value, limit = float(self.value[index]), nearest(self.reference.left[index])

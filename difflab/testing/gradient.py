@@ -327,7 +327,7 @@ def _checked(
     with np.errstate(all="ignore"):
         yours = jacobian_of(gradient, point, values)
         truth, verdicts = decided(f, gradient, yours, point, values, allowed, method)
-    names = Names(point.shape, values.shape, parameter_name(f))
+    names = Names.of_array(point.shape, values.shape, parameter_name(f))
     explain = partial(_explained, f, gradient, point, values, yours)
     report(yours, truth, verdicts, allowed, names, values.ravel(), unjudged, explain)
     if callable(gradient):

@@ -61,7 +61,7 @@ def test_json_follows_the_contract(difflab):
     result = difflab("compare", SEED, *AT, "--format", "json")
     assert result.code == 0
     record = strict(result.out)
-    assert record["schema"] == "difflab.comparison/4"
+    assert record["schema"] == "difflab.comparison/5"
     assert record["expression"]["text"] == SEED
     assert record["point"] == {"x1": 2.0, "x2": 5.0}
     assert record["value"] == [11.652071455223084]

@@ -48,7 +48,7 @@ def test_json_holds_two_comparisons_of_the_schema(difflab, reference):
     assert list(record) == ["schema", "rewrites", "refused", "plain", "stabilised"]
     assert record["schema"] == "difflab.stabilisation/1"
     for name in ("plain", "stabilised"):
-        jsonschema.validate(record[name], reference("comparison-4.schema"))
+        jsonschema.validate(record[name], reference("comparison-5.schema"))
     assert record["plain"]["point"] == record["stabilised"]["point"] == {"x": -700.0}
     assert record["plain"]["reference"] == record["stabilised"]["reference"]
     assert record["stabilised"]["expression"]["text"] == "sigmoid(x)"

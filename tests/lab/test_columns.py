@@ -38,8 +38,8 @@ at = {x = 3}
 methods = ["forward"]
 timing = false
 """
-LINES = '    planted: Annotated[float | None, kinds.SECONDS("a test", "planted", since=5)] = 0.25\n'
-LINES += '    remarked: Annotated[str, kinds.TEXT("a text", "remarks", since=5)] = "seen"\n'
+LINES = '    planted: Annotated[float | None, kinds.SECONDS("a test", "planted", since=6)] = 0.25\n'
+LINES += '    remarked: Annotated[str, kinds.TEXT("a text", "remarks", since=6)] = "seen"\n'
 """The declarations of two columns."""
 
 
@@ -96,26 +96,30 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import difflab as dl
+from difflab.bench.problems.bench import LAYOUT, tasks
 from difflab.cli.app import run
+from difflab.lab.problems.library import problem
 from difflab.lab.record import SCHEMA, SCHEMAS
 from difflab.lab.saved import from_dict
 from tests.docs.test_schemas import page
 assert str(Path(dl.__file__).parents[1]) == sys.argv[1], dl.__file__
 result = dl.compare("x^2", {"x": 3}, methods=["forward"], timing=False)
 written = result.to_dict()
-assert written["schema"] == SCHEMA == SCHEMAS[-1] == "difflab.comparison/5"
+assert written["schema"] == SCHEMA == SCHEMAS[-1] == "difflab.comparison/6"
 assert written["methods"][0].pop("planted") == 0.25
-older = from_dict({**written, "schema": "difflab.comparison/4"})
+older = from_dict({**written, "schema": "difflab.comparison/5"})
 assert older.methods[0].planted == 0.25  # the default
 try:
     from_dict(written)
 except dl.errors.InputError as error:
     assert "methods[0].planted is missing" in str(error)
 else:
-    raise AssertionError("the fifth version has the column")
+    raise AssertionError("the sixth version has the column")
 written["methods"][0]["planted"] = 0.5
 assert from_dict(written).methods[0].planted == 0.5
 assert dl.columns(result)["planted"] == [0.25]
+(task,) = tasks([problem("nist/misra1a")], ["forward"])
+assert (LAYOUT.columns["planted"], task.measure()["remarked"]) == (float, "seen")
 print(result.table())
 for form in ("md", "latex", "html", "csv"):
     run(["compare", "x^2", "--at", "x=3", "--methods", "forward", "--no-timing",
@@ -156,7 +160,7 @@ def test_one_line_is_a_column_of_everything(tmp_path: Path) -> None:
     assert 'data-value="0.25"' in index
     assert "<td>seen</td>" in index
     assert re.search(
-        r"\| `planted` \| `planted` \| 5 \| a test", (tmp_path / "page.md").read_text()
+        r"\| `planted` \| `planted` \| 6 \| a test", (tmp_path / "page.md").read_text()
     )
 
 

@@ -88,7 +88,7 @@ def test_its_costs_are_there(seed: Comparison) -> None:
 
 def test_its_json_is_of_the_schema(seed: Comparison, reference: Any) -> None:
     found = json.loads(seed.to_json())
-    jsonschema.validate(found, reference("comparison-4.schema"))
+    jsonschema.validate(found, reference("comparison-5.schema"))
     assert found["expression"]["text"] == SEED
     assert found["point"] == {"x1": 2.0, "x2": 5.0}
 

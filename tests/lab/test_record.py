@@ -65,17 +65,17 @@ def refuse(name: str) -> None:
 
 def test_it_is_strict_json_of_the_schema(reference: Any) -> None:
     text = comparison(methods=comparison().methods[1:]).to_json()
-    jsonschema.validate(json.loads(text, parse_constant=refuse), reference("comparison-4.schema"))
+    jsonschema.validate(json.loads(text, parse_constant=refuse), reference("comparison-5.schema"))
 
 
 def test_every_key_of_the_contract_is_there(reference: Any) -> None:
     found = comparison().to_dict()
-    jsonschema.validate(found, reference("comparison-4.schema"))
+    jsonschema.validate(found, reference("comparison-5.schema"))
     assert list(found["methods"][0]) == [
         *("name", "family", "status", "message", "jacobian"),
         *("max_abs_error", "max_rel_error", "max_ulp_error", "error_estimate", "verdict"),
         *("size", "operations", "function_evaluations"),
-        *("prepare_seconds", "call_seconds", "call_form", "peak_bytes"),
+        *("prepare_seconds", "call_seconds", "call_form", "peak_bytes", "dtype"),
     ]
 
 
@@ -92,7 +92,7 @@ def test_every_key_of_the_contract_is_there(reference: Any) -> None:
 )
 def test_the_schema_can_fail(reference: Any, change: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(comparison().to_dict() | change, reference("comparison-4.schema"))
+        jsonschema.validate(comparison().to_dict() | change, reference("comparison-5.schema"))
 
 
 def test_what_is_not_finite_is_a_string() -> None:

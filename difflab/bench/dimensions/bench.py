@@ -10,6 +10,7 @@ from difflab.bench.dimensions.measuring import SEED, FamilyMeter
 from difflab.bench.dimensions.page import page
 from difflab.lab import provenance
 from difflab.lab.problems.sized import Family, formula_family
+from difflab.lab.record import cell_types
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.protocol import Method
 from difflab.methods.registry import select
@@ -21,17 +22,13 @@ LAYOUT = provenance.layout(
         "family": str,
         "n": int,
         "m": int,
-        "method": str,
+        **cell_types("method"),
         "inputs": int,
         "outputs": int,
-        "status": str,
-        "message": str,
+        **cell_types("status", "message"),
         "error": float,
         "function_operations": int,
-        "operations": int,
-        "prepare_seconds": float,
-        "call_seconds": float,
-        "peak_bytes": int,
+        **cell_types("operations", "prepare_seconds", "call_seconds", "peak_bytes"),
     },
     key=("family", "n", "m", "method"),
 )

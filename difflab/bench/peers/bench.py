@@ -23,18 +23,19 @@ from numpy.typing import NDArray
 from difflab.bench.peers.case import SEED_OF_BATCHES, Own, PeerCase
 from difflab.bench.peers.drawing import draw, table
 from difflab.core.worker import Worker
-from difflab.errors import InputError, MethodTimeout, UnsupportedError
+from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.outcomes import attempted
+from difflab.lab.record import cell_types
 from difflab.lab.sampling import Pairs, paired, spread
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.peers.peer import Peer, refusals
-from difflab.methods.protocol import Estimate, Family
+from difflab.methods.protocol import Family
 from difflab.methods.registry import peers
 from difflab.methods.timer import LoopCall
 from difflab.referee.ulp import exact, nearest, ulp_distance
-from difflab.referee.verdict import RTOL, Verdict, judge
+from difflab.referee.verdict import RTOL, Verdict
 
 __all__ = [
     "LAYOUT",
@@ -69,12 +70,9 @@ LAYOUT = provenance.layout(
         "points": int,
         "peer": str,
         "version": str,
-        "status": str,
-        "message": str,
+        **cell_types("status", "message"),
         "ulps": float,
-        "prepare_seconds": float,
-        "call_seconds": float,
-        "call_form": str,
+        **cell_types("prepare_seconds", "call_seconds", "call_form"),
         "difflab_seconds": float,
         "ratio": float,
         "ratio_low": float,
@@ -306,13 +304,15 @@ def _against_referee(
     case: PeerCase, family: Family, value: Any, gradient: Array
 ) -> tuple[str, float | None]:
     """Judge the result at the point itself."""
-    reference = case.reference()
+    reference = case.judge.reference
+    if reference is None:
+        raise DifflabError(case.judge.reason)
     truth = reference.value[0]
     number = float(value)
     gap = nearest(abs(exact(number) - exact(truth))) if np.isfinite(number) else np.inf
     if not gap <= RTOL[Family.AUTOMATIC] * reference.magnitude:
         return f"the value is {number:.17g} where it should be {nearest(truth):.17g}", None
-    found = judge(Estimate(gradient.reshape(1, -1), None, 0), reference, family)
+    found = case.judge.verdict(gradient, family)
     worst = max(ulp_distance(number, truth), found.max_ulp_error or 0.0)
     return (found.reason if found.verdict is Verdict.DISAGREE else ""), worst
 

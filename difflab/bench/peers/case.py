@@ -16,9 +16,9 @@ from difflab.errors import InputError, UnsupportedError
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab.environment import environment
+from difflab.lab.judge import Judge
 from difflab.methods.peers.peer import CallAdapter, Peer
 from difflab.methods.timer import LoopCall
-from difflab.referee.referee import Referee, Reference
 
 __all__ = ["SEED_OF_BATCHES", "Own", "PeerCase"]
 
@@ -104,7 +104,7 @@ class PeerCase:
     text: str
     point: str
     _own: dict[int, tuple[LoopCall, tuple[Array, Array]]] = field(default_factory=dict)
-    _referee: Reference | None = None
+    _judge: Judge | None = None
 
     def __post_init__(self) -> None:
         if self.function.m != 1:
@@ -115,8 +115,7 @@ class PeerCase:
 
     def sent(self) -> PeerCase:
         """Return the case for another process: judged already, and without compiled code."""
-        self.reference()
-        return replace(self, _own={})
+        return replace(self, _own={}, _judge=self.judge)
 
     def at(self, points: int) -> Array:
         """Return the point itself, ``(n,)``, or a batch that begins with it, ``(points, n)``.
@@ -142,8 +141,8 @@ class PeerCase:
             self._own[points] = adapter.loop(arguments), answer
         return self._own[points]
 
-    def reference(self) -> Reference:
-        """Return the referee's value and gradient at the point."""
-        if self._referee is None:
-            self._referee = Referee.of(self.function, self.x.tolist(), order=1).reference()
-        return self._referee
+    @property
+    def judge(self) -> Judge:
+        """The referee at the point."""
+        self._judge = self._judge or Judge(self.function, self.x)
+        return self._judge

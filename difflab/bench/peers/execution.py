@@ -22,6 +22,7 @@ from difflab.bench.peers.ways import OWN, WAYS, Way, cold, contenders
 from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.outcomes import attempted
+from difflab.lab.record import cell_types
 from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, Task
 from difflab.language import parse
@@ -37,12 +38,9 @@ LAYOUT = provenance.layout(
         "package": str,
         "execution": str,
         "version": str,
-        "status": str,
-        "message": str,
+        **cell_types("status", "message"),
         "ulps": float,
-        "prepare_seconds": float,
-        "call_seconds": float,
-        "call_form": str,
+        **cell_types("prepare_seconds", "call_seconds", "call_form"),
         "baseline": str,
         "baseline_prepare_seconds": float,
         "baseline_seconds": float,

@@ -88,14 +88,14 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the seconds of preparing and of a call of every way, a panel per number of points."""
     shown = sizes(rows)
     places = _places(rows)
-    height = 1.75 + 0.3 * (max(places.values()) + 1)
+    height = 2.0 + 0.3 * (max(places.values()) + 1)
     canvas = titled_figure(
         (1.9 + 4.2 * len(shown), height),
         "one model, four ways of execution: seconds of a call and of preparing it",
         f"value and gradient of {shorten(clean(str(rows[0]['expression'])), 50)} · after how"
         f" many calls preparing pays, against define-by-run · {shorten(machine(rows[0]), 50)}",
     )
-    for axes, chosen in panels(canvas, rows, left=1.65, bottom=0.75, top=0.95):
+    for axes, chosen in panels(canvas, rows, left=1.65, bottom=1.0, top=0.95):
         _panel(axes, chosen, places)
     handles = [marker(name, "o", colour, "white", ms=8) for name, colour in _COLOURS.items()]
     handles += [
@@ -125,7 +125,8 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], places: dict[str, float]) -> No
     low, high = min(found), max(found)
     # Space for the figures to the right of the marks.
     limits = (low / 2, high * (high / low) ** 0.8 * 2)
-    frame(axes, places, (low, high), limits, seconds)
+    frame(axes, places, (low, high), limits, lambda tick: f"$10^{{{round(math.log10(tick))}}}$")
+    axes.set_xlabel("seconds, logarithmic", loc="left")
     axes.set_ylim(max(places.values()) + 0.6, -0.6)
     for row in rows:
         _mark(axes, row, places[_named(row)], low)

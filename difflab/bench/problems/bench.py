@@ -16,28 +16,21 @@ from difflab.lab.compare import compare
 from difflab.lab.outcomes import attempted
 from difflab.lab.problems.file import Problem
 from difflab.lab.problems.library import problems
-from difflab.lab.record import MethodRow
+from difflab.lab.record import STORED, MethodRow, cell_types
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.registry import select
 
 __all__ = ["LAYOUT", "QUICK", "draw", "page", "tasks", "text"]
 
+_TITLES = {"max_ulp_error": "ulps", "max_rel_error": "relative_error"}
 LAYOUT = provenance.layout(
     {
         "problem": str,
         "kind": str,
         "inputs": int,
         "outputs": int,
-        "method": str,
-        "family": str,
-        "status": str,
-        "verdict": str,
-        "message": str,
-        "ulps": float,
-        "relative_error": float,
-        "operations": int,
-        "prepare_seconds": float,
-        "call_seconds": float,
+        **cell_types("method", "family"),
+        **{_TITLES.get(each.name, each.name): each.stored or str for each in STORED},
     },
     key=("problem", "method"),
 )
@@ -96,15 +89,5 @@ def _measured(compared: Callable[[], dict[str, MethodRow]], name: str) -> dict[s
     found = compared().get(name)
     if found is None:
         raise DifflabError("the comparison has no row of this method")
-    return {
-        "family": str(found.family),
-        "status": str(found.status),
-        "verdict": found.verdict or "",
-        "message": found.message,
-        "ulps": found.max_ulp_error,
-        "relative_error": found.max_rel_error,
-        "operations": found.operations,
-        "prepare_seconds": found.prepare_seconds,
-        "call_seconds": found.call_seconds,
-        "repetitions": len(found.samples),
-    }
+    result = {_TITLES.get(name, name): value for name, value in found.stored().items()}
+    return {"family": found.family, **result, "repetitions": len(found.samples)}

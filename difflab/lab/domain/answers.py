@@ -10,11 +10,13 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.lab.declared import DeclaredRules
 from difflab.lab.measure import wait_for
 from difflab.lab.outcomes import Outcome, outcome
 from difflab.methods.deadline import Deadline
+from difflab.methods.in_dtype import InDtype
 from difflab.methods.protocol import Batched, Estimate, Family, Method, Prepared, Problem
 from difflab.methods.registry import own
 from difflab.methods.timer import Stopwatch
@@ -46,6 +48,8 @@ class Answers:
         What it answers for the function without the rules that this declares, if it follows them.
     rules : tuple of str
         The names of the rules.
+    dtype : FloatFormat
+        The format in which it computes.
     """
 
     family: Family
@@ -56,6 +60,7 @@ class Answers:
     evaluations: int = 0
     plain: Answers | None = None
     rules: tuple[str, ...] = ()
+    dtype: FloatFormat = DOUBLE
 
     def estimate(self, index: int) -> Estimate:
         """Return the answer at one point."""
@@ -115,18 +120,24 @@ class Candidate:
         limit = self.limit or nullcontext()
         with limit, Stopwatch() as watch, np.errstate(all="ignore"):
             found = self._together(points) or self._singly(points)
-            found = replace(found, seconds=watch.seconds())
+            found = replace(found, seconds=watch.seconds(), dtype=self.dtype)
         if self.plain is None:
             return found
         return replace(found, plain=self.plain.answers(points), rules=self.rules)
 
     @property
+    def dtype(self) -> FloatFormat:
+        """The format in which it computes."""
+        return self.method.dtype if isinstance(self.method, InDtype) else DOUBLE
+
+    @property
     def ranked(self) -> Candidate:
         """What a search for the worst point ranks: a declared difference is no error.
 
-        Methods that call Python code are not searched, since they are slow.
+        Methods that call Python code are not searched, since they are slow, nor those in other
+        formats than float64, whose points are few.
         """
-        if self.limit is not None:
+        if self.limit is not None or self.dtype is not DOUBLE:
             return replace(self, derivative=None, limit=None)
         return self.plain or self
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, formats
 from difflab.core.machine import require_memory
 from difflab.core.progress import Progress
 from difflab.core.progress import shown as in_view
@@ -34,16 +35,19 @@ from difflab.lab.declared import DeclaredRules
 from difflab.lab.domain.answers import Answers, Candidate, EachTime, prepared
 from difflab.lab.domain.block import Block
 from difflab.lab.domain.box import Box, box_of, evenly
+from difflab.lab.domain.dtypes import in_dtype, in_range_over, joined
 from difflab.lab.domain.losing import losing_node
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, gathered, row_of
 from difflab.lab.domain.search import Search
+from difflab.lab.dtypes import ROUNDED, rounded_point
 from difflab.lab.effort import Effort
 from difflab.lab.engine import Work
 from difflab.lab.options import DomainOptions, stated
 from difflab.lab.provenance import source
 from difflab.lab.store import Record, Store, digest, kept, packed_json, unpacked_json
+from difflab.methods.in_dtype import InDtype
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import select
 
@@ -99,6 +103,15 @@ def compare_domain(
     >>> found.methods[0].shares["agree"], found.agreed
     (1.0, True)
     """
+    dtypes = formats(options["dtype"])
+    if len(dtypes) > 1:
+        return joined(
+            [
+                compare_domain(expression, over, at, notify=notify, **in_dtype(options, dtype))
+                for dtype in dtypes
+            ]
+        )
+    (dtype,) = dtypes
     points, seed, resume = options["points"], options["seed"], options["resume"]
     order, timeout, target = options["order"], options["timeout"], options["target"]
     verify = options["verify"]
@@ -117,7 +130,7 @@ def compare_domain(
         at = {name: value for name, value in subject.point.items() if name not in over}
     box = box_of(function, over, at, options["scale"])
     unit = evenly(len(box.moving), SCAN * points, seed)
-    sample = box.points(unit[:points])
+    sample = rounded_point(dtype, box.points(unit[:points]))
     start(chosen)
     settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target}
     if subject is None:
@@ -126,12 +139,15 @@ def compare_domain(
         problems = problems_of(subject, function, **settings)
         if verify and subject.function is not None and not evidence:
             evidence = subject.verified_over(sample, timeout)
-    if problems.graph.function is not None:
+    if dtype is not DOUBLE:
+        chosen = [InDtype(each, dtype) for each in chosen]
+    elif problems.graph.function is not None:
         effort = Effort(problems.graph, sample[0])
         chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
     start(chosen)
     shown = {"target": target, "timeout": f"{timeout:g} s", "seed": seed}
     shown |= {"code": evidence} if evidence else {}
+    shown |= {"dtype": f"{dtype}; {ROUNDED}"} if dtype is not DOUBLE else {}
     environment = environment_of(chosen, **shown)
     question = _question(function, box, points, order, [m.name for m in chosen], environment)
     if subject is not None:
@@ -329,8 +345,9 @@ class _Work:
         rows = []
         for index, candidate in enumerate(self._candidates):
             row = row_of(self._function, candidate, index, self._sample, found, suspects)
-            known = row.worst is not None and row.worst.verdict != "declared"
-            if row.worst is not None and known and candidate.derivative is not None:
+            row = in_range_over(row, self._problem.function, self._problem.order, candidate.dtype)
+            known = candidate.dtype is DOUBLE and candidate.derivative is not None
+            if row.worst is not None and row.worst.verdict != "declared" and known:
                 node = losing_node(candidate.method, self._problem, row.worst)
                 row = replace(row, worst=replace(row.worst, node=node))
             rows.append(row)

@@ -2,7 +2,7 @@
 
 At a point where ball arithmetic encloses every element of the derivative, a method that reproduces
 it agrees; that is decided for all points at once. At every other point the verdict is that of a
-comparison at the point, with both witnesses, `difflab.lab.compare.Judge`.
+comparison at the point, with both witnesses, `difflab.lab.judge.Judge`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.errors import DifflabError
 from difflab.graph.function import Function
-from difflab.lab.compare import Judge
 from difflab.lab.declared import CONFIRMED, declared
 from difflab.lab.domain.answers import Answers
+from difflab.lab.judge import Judge
 from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.referee.proofs import prove
 from difflab.referee.referee import PROVING
 from difflab.referee.ulp import errors, largest_errors, nearest
 from difflab.referee.values import SLOW
-from difflab.referee.verdict import Verdict, reproduced
+from difflab.referee.verdict import Verdict, reproduced, tolerance
 
 __all__ = [
     "SILENT",
@@ -116,7 +117,7 @@ def judged(
     points : ndarray (N, n)
         The flattened inputs.
     methods : sequence of Answers
-        What each method answers there.
+        What each method answers there, all in one format.
     order : int
         1 for the Jacobian, 2 for the Hessian.
     timeout : float
@@ -125,7 +126,8 @@ def judged(
         The values of the code.
     """
     shape = methods[0].value.shape[1:] if methods else (0, 0)
-    work = _Judging(function, points, (order, shape), timeout, values)
+    dtype = methods[0].dtype if methods else DOUBLE
+    work = _Judging(function, points, (order, shape), timeout, values, dtype)
     found = [work.method(answers) for answers in methods]
     return Judged(work.referred(), found)
 
@@ -140,7 +142,9 @@ class _Judging:
         kind: tuple[int, tuple[int, ...]],
         timeout: float,
         values: Values | None,
+        dtype: FloatFormat,
     ) -> None:
+        self._dtype = dtype
         self._function = function
         self._points = points
         self._order, shape = kind
@@ -160,17 +164,20 @@ class _Judging:
         self._bounds = _joined([proof.bounds for proof in proofs], shape)
         self._proved = np.isfinite(self._bounds).all(axis=(1, 2))
         truth = [nearest(number) for number in self._exact.flat]
-        self._truth = np.array(truth, dtype=float64).reshape(self._exact.shape)
+        rounded = np.array(truth, dtype=float64).reshape(self._exact.shape)
+        self._truth = dtype.rounded(rounded)
 
     def method(self, answers: Answers) -> MethodJudged:
         """Return the verdicts on one method."""
-        count = len(self._points)
-        same = reproduced(answers.value, self._truth, answers.family).all(axis=(1, 2))
+        count, dtype = len(self._points), self._dtype
+        same = reproduced(answers.value, self._truth, tolerance(answers.family, dtype)).all(
+            axis=(1, 2)
+        )
         answered = np.ones(count, dtype=bool)
         answered[list(answers.silent)] = False
         plain = self._proved & same & answered
         parts = np.full((3, count), -math.inf)
-        kinds = errors(answers.value[plain], self._exact[plain])
+        kinds = errors(answers.value[plain], self._exact[plain], dtype)
         parts[:, plain] = largest_errors(
             kinds, self._exact[plain], self._truth[plain], self._bounds[plain]
         )
@@ -218,8 +225,10 @@ class _Judging:
         if index not in self._judges:
             late = self._slow and self._late >= PATIENT
             reason = f"not tried: the referee reached its time limit at {PATIENT} points before"
-            about = self._function, self._points[index], self._order, self._timeout, self._values
-            self._judges[index] = Judge(*about, reason=reason if late else "")
+            about = self._function, self._points[index], self._order, self._timeout
+            self._judges[index] = Judge(
+                *about, self._values, self._dtype, reason=reason if late else ""
+            )
         return self._judges[index]
 
 

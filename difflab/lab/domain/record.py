@@ -1,4 +1,4 @@
-"""A comparison over a domain as typed, immutable rows, and its schema ``difflab.domain/2``."""
+"""A comparison over a domain as typed, immutable rows, and its schema ``difflab.domain/3``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import FORMATS
 from difflab.core.strict_json import dumps, strict
 from difflab.lab import kinds
 from difflab.lab.domain.box import Box
 from difflab.lab.domain.judging import MethodJudged, Referred
 from difflab.lab.reading import RecordPart
-from difflab.lab.record import POINT, VERDICTS, Expression, Status
+from difflab.lab.record import POINT, VERDICTS, Expression, Status, labelled
 from difflab.methods.protocol import Family
 
 __all__ = [
@@ -32,9 +33,6 @@ __all__ = [
     "read_rows",
 ]
 
-SCHEMA = "difflab.domain/2"
-READ = ("difflab.domain/1", SCHEMA)
-"""The schemas that can be read; the second has another verdict."""
 LEVELS = (50, 99, 100)
 """The percentages of points of which the errors are stated."""
 UNANSWERED = "unanswered"
@@ -101,10 +99,21 @@ class DomainRow:
     batch_seconds: Annotated[float | None, kinds.SECONDS("for all points of the sample")] = None
     evaluations: Annotated[int, kinds.COUNT("of the function, for the sample")] = 0
     ulps: Annotated[Mapping[int, float] | None, ULPS("errors by percentage of points")] = None
+    dtype: Annotated[str, kinds.choice(*FORMATS)("in which it computes", since=3)] = "float64"
+
+    @property
+    def label(self) -> str:
+        """The method, and its dtype unless that is float64."""
+        return labelled(self.name, self.dtype)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as it is in the schema."""
         return kinds.written(self)
+
+
+READ = tuple(f"difflab.domain/{version}" for version in range(1, kinds.latest(DomainRow) + 1))
+"""The schemas that can be read; the second has another verdict."""
+SCHEMA = READ[-1]
 
 
 def read_rows(document: Mapping[str, Any]) -> list[DomainRow]:
@@ -173,7 +182,7 @@ class DomainComparison:
         return not (wrong or self.contradiction)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison in the schema ``difflab.domain/2``, strict JSON."""
+        """Return the comparison in the schema ``difflab.domain/3``, strict JSON."""
         return {
             "schema": SCHEMA,
             "expression": strict(self.expression),

@@ -1,7 +1,7 @@
 """Comparisons over a domain in a study: how one is made, repeated, and becomes records.
 
 The record of a method has the verdict and the errors of its worst point; the whole row is in the
-column `comparison`, as in the schema ``difflab.domain/2``.
+column `comparison`, as in the schema ``difflab.domain/3``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
-    """Compare methods over the domain of a case; return the schema ``difflab.domain/2``."""
+    """Compare methods over the domain of a case; return the schema ``difflab.domain/3``."""
     over = {name: tuple(ends) for name, ends in domain.over.items()}
     stated = chosen(vars(case) | vars(domain), DomainOptions)
     options: Any = {**stated, "methods": names, "progress": silent}  # the study shows its own

@@ -37,7 +37,7 @@ class Judged:
     failure : Outcome or None
         Why there is none.
     domain : mapping or None
-        The comparison over a domain, of the schema ``difflab.domain/2``.
+        The comparison over a domain, of the schema ``difflab.domain/3``.
     """
 
     comparison: Comparison | None
@@ -124,9 +124,6 @@ def records(
     return made
 
 
-_RESULT = [column.name for column in STORED]
-
-
 def _with_times(row: MethodRow, times: Times) -> MethodRow:
     calls = tuple(seconds for block in times.blocks for seconds in block[0])
     return replace(
@@ -145,7 +142,7 @@ def _figures(row: MethodRow | None, failure: Outcome | None) -> Record:
     if row is None:
         failure = failure or Outcome(Status.FAILED, "the comparison has no row of this method")
         return {
-            **dict.fromkeys(_RESULT),
+            **dict.fromkeys(column.name for column in STORED),
             "status": str(failure.status),
             "message": failure.message,
             "tree": None,
@@ -153,7 +150,7 @@ def _figures(row: MethodRow | None, failure: Outcome | None) -> Record:
         }
     size = row.size
     return {
-        **{name: getattr(row, name) for name in _RESULT},
+        **row.stored(),
         "status": str(row.status),
         "tree": None if size is None or size.tree is None else _digits(size.tree),
         "dag": None if size is None or size.dag is None else _digits(size.dag),

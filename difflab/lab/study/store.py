@@ -44,7 +44,7 @@ COLUMNS: Mapping[str, type] = {
 }
 """The columns of a record. `tree` and `dag` are exact integers of any length, as text; `point`,
 `over` (a domain, with its scale and seed), `blocks` (the samples) and `comparison` (of the schema
-``difflab.comparison/4``, or ``difflab.domain/2`` over a domain) are JSON."""
+``difflab.comparison/5``, or ``difflab.domain/3`` over a domain) are JSON."""
 
 
 class Store(store.Store):

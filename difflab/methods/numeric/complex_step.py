@@ -103,6 +103,7 @@ class ComplexStep:
     summary: str = "Im f(x + ih) / h: no cancellation, for analytic functions"
     family: Family = Family.NUMERIC
     orders: tuple[int, ...] = (1, 2)
+    only_float64: str = "its values are complex numbers of two float64"
 
     def prepare(self, problem: Problem) -> PreparedComplexStep:
         """Check that the function is analytic.

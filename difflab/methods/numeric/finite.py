@@ -21,15 +21,17 @@ spaced grids*, Math. Comput. 51 (1988).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE
 from difflab.differences.extrapolation import EVEN, FULL, plain
 from difflab.differences.first import first_derivatives
 from difflab.differences.rules import DifferenceRule, SecondRule
 from difflab.differences.second import second_derivatives
+from difflab.methods.in_dtype import COARSE, RoundedValues
 from difflab.methods.numeric.compiled_stencil import CompiledStencil
 from difflab.methods.numeric.sampler import require_order, sampler_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
@@ -94,6 +96,7 @@ class Differences:
     second: SecondRule
     family: Family = Family.NUMERIC
     orders: tuple[int, ...] = (1, 2)
+    dtypes: tuple[str, ...] = COARSE
 
     def prepare(self, problem: Problem) -> PreparedDifferences:
         """Bind the rule to the function; compile it if it will be called often.
@@ -105,6 +108,9 @@ class Differences:
         """
         require_order(self.name, problem)
         function, compiled = problem.function, None
+        if problem.dtype is not DOUBLE and function is not None:
+            values = RoundedValues(function, problem.dtype)
+            problem = replace(problem, values=values, often=False)
         if problem.often and problem.order == 1 and function is not None:
             compiled = CompiledStencil.of(function, self.rule)
         return PreparedDifferences(problem, self.rule, self.second, compiled)

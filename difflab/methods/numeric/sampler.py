@@ -6,12 +6,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE
 from difflab.differences.sampling import Sampler
 from difflab.errors import UnsupportedError
 from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 
 __all__ = ["require_order", "sampler_of"]
+
+_ROUNDINGS = 2.0  # of a value, which points inside one spacing of the format do not show
 
 
 def require_order(name: str, problem: Problem) -> None:
@@ -35,4 +38,7 @@ def sampler_of(problem: Problem) -> Sampler:
 
     nodes = 0 if problem.function is None else len(problem.function.graph)
     timed = values if deadline is None else in_time
-    return Sampler(timed, problem.n, problem.m, problem.memory_bytes // 4, nodes)
+    found = Sampler(timed, problem.n, problem.m, problem.memory_bytes // 4, nodes)
+    if problem.dtype is not DOUBLE:
+        found.eps, found.rounded = _ROUNDINGS * problem.dtype.eps, problem.dtype.rounded
+    return found

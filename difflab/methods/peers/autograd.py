@@ -31,6 +31,7 @@ class Autograd(ArrayPeer):
     name = "autograd"
     extra = "peers"
     title = "autograd"
+    dtypes = ("float32", "float16")
     modules = ("autograd.numpy", "autograd.scipy.special", "autograd.scipy.stats")
     summary = "HIPS autograd: reverse mode over NumPy"
 
@@ -62,7 +63,7 @@ class Autograd(ArrayPeer):
             with warnings.catch_warnings():
                 # A zero derivative is a valid result.
                 warnings.filterwarnings("ignore", message="Output seems independent of input")
-                return found(x)
+                return found(x.astype(self.dtype))
 
         return call
 

@@ -34,6 +34,7 @@ class EnzymeAd(Jax):
     modules = ("jax", "enzyme_ad.jax")
     summary = "Enzyme: reverse mode on compiled code, through JAX, in float64"
     orders = (1,)
+    dtypes: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ class Jax(ArrayPeer):
     title = "JAX"
     summary = "JAX: jit(jacrev), jacfwd where there are more outputs, in float64"
     packages: tuple[str, ...] = ("jax", "jaxlib")
+    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
     form = "jit(f)(x) under enable_x64"
     """The call that is timed: in a loop under one setting of the precision."""
 
@@ -108,7 +109,8 @@ class Jax(ArrayPeer):
 
         def run(*arguments: Any) -> Any:
             with double():
-                return wait(call(*arguments))
+                own = arguments if self.dtype == "float64" else self.converted(arguments)
+                return wait(call(*own))
 
         def loop(*arguments: Any) -> LoopCall:
             arrays = self.converted(arguments)
@@ -118,18 +120,22 @@ class Jax(ArrayPeer):
         return run
 
     def converted(self, values: Sequence[Any]) -> list[Any]:
-        """Return arrays of JAX in float64."""
+        """Return arrays of JAX in its dtype."""
         import jax
 
         with double():
-            return [jax.numpy.asarray(value) for value in values]
+            return [jax.numpy.asarray(value, dtype=self.dtype) for value in values]
 
     @cached_property
     def spelling(self) -> LibrarySpelling:
         """JAX's operations; some of NumPy's are elsewhere in JAX."""
         import jax
 
-        return jax_spelling(jax, jax.numpy)
+        found = jax_spelling(jax, jax.numpy)
+        if self.dtype == "float64":
+            return found
+        lifted = lambda value: jax.numpy.asarray(value, dtype=self.dtype)  # noqa: E731
+        return LibrarySpelling(found.xp, found.rows, lifted)
 
 
 def jax_spelling(jax: Any, jnp: Any) -> LibrarySpelling:

@@ -28,6 +28,7 @@ class AlongLines(Jax):
     """
 
     package = "jax"
+    dtypes: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.core.optional import absence, conflict, fault, load, repair
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
 from difflab.methods.deadline import PATIENCE
@@ -89,6 +91,10 @@ class Peer:
         The extra of difflab that installs the package; by default the method's name.
     python : tuple of int
         The oldest version of Python for which the package exists.
+    dtype : str
+        The dtype in which it computes.
+    dtypes : tuple of str
+        The others in which comparisons let it compute.
     codes : mapping
         Code over the package's own functions by formula, for the conventions; that of packages
         with NumPy's names is in the tables of `difflab.lab.conventions.cases`.
@@ -104,6 +110,8 @@ class Peer:
     extra = ""
     python: tuple[int, ...] = ()
     codes: Mapping[str, str] = {}
+    dtype = "float64"
+    dtypes: tuple[str, ...] = ()
 
     @property
     def package(self) -> str:
@@ -165,6 +173,8 @@ class Peer:
         MethodTimeout
             Preparing would take far longer than ``problem.timeout``.
         """
+        if problem.dtype is not DOUBLE:
+            return self._in(problem.dtype).prepare(replace(problem, dtype=DOUBLE))
         if problem.function is None:
             self.ready()
             with refusals(self.title):
@@ -173,6 +183,13 @@ class Peer:
         with refusals(self.title):
             call = self.derivative(function, problem.order)
         return PeerDerivative(self, call, problem.shape)
+
+    def _in(self, dtype: FloatFormat) -> Peer:
+        """Return the peer that computes in a format."""
+        found = copy(self)
+        found.__dict__.pop("spelling", None)
+        found.dtype = dtype.name
+        return found
 
     def ready(self) -> None:
         """Import the package.

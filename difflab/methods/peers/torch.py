@@ -35,6 +35,7 @@ class Torch(ArrayPeer):
     name = "torch"
     extra = "peers"
     title = "PyTorch"
+    dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
     summary = "PyTorch: eager tensors, one backward pass per output, in float64"
 
     def names(self) -> Mapping[str, Any]:
@@ -67,14 +68,16 @@ class Torch(ArrayPeer):
         """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
         import torch
 
+        kind = getattr(torch, self.dtype)
         if order == 0:
-            return lambda x: self.array(flat(torch.tensor(x)))
+            return lambda x: self.array(flat(torch.tensor(x, dtype=kind)))
         if order == 2:
             hessian = torch.autograd.functional.hessian
-            return lambda x: hessian(lambda at: flat(at)[0], torch.tensor(x))
+            tensor = partial(torch.tensor, dtype=kind)
+            return lambda x: hessian(lambda at: flat(at)[0], tensor(x)).double()
 
         def jacobian(x: Array) -> Array:
-            at = torch.tensor(x, requires_grad=True)
+            at = torch.tensor(x, dtype=kind, requires_grad=True)
             outputs = flat(at).unbind()
             rows = []
             for output in outputs:
@@ -82,7 +85,7 @@ class Torch(ArrayPeer):
                 if output.requires_grad:
                     kept = len(outputs) > 1
                     (slope,) = torch.autograd.grad(output, at, retain_graph=kept, allow_unused=True)
-                rows.append(np.zeros(len(x)) if slope is None else slope.numpy())
+                rows.append(np.zeros(len(x)) if slope is None else slope.double().numpy())
             return np.array(rows)
 
         return jacobian
@@ -116,7 +119,7 @@ class Torch(ArrayPeer):
 
     def array(self, value: Any) -> Array:
         """Return a tensor as an array, without its history."""
-        array: Array = value.detach().numpy()
+        array: Array = value.detach().double().numpy()
         return array
 
     @cached_property
@@ -124,15 +127,15 @@ class Torch(ArrayPeer):
         """PyTorch's operations; its sign of nan is 0, which printed code mends."""
         import torch
 
-        found = torch_spelling(torch)
+        found = torch_spelling(torch, self.dtype)
         return LibrarySpelling(found.xp, {**found.rows, "sign": torch.sign}, found.lifted)
 
 
-def torch_spelling(torch: Any) -> LibrarySpelling:
+def torch_spelling(torch: Any, dtype: str = "float64") -> LibrarySpelling:
     """Return the functions of PyTorch that differ from NumPy, over the module `torch`."""
 
     def lifted(value: float) -> Any:
-        return torch.tensor(value, dtype=torch.float64)
+        return torch.tensor(value, dtype=getattr(torch, dtype))
 
     names = RenamedModule("PyTorch", torch, _names(torch, lifted))
     return LibrarySpelling(names, _rows(torch, lifted), lifted)

@@ -25,6 +25,7 @@ class TorchCompile(Torch):
     name = "torch-compile"
     title = "torch.compile"
     package = "torch"
+    dtypes: tuple[str, ...] = ()
     summary = "torch.compile: PyTorch's vjp, compiled to C++ by Inductor, in float64"
 
     def of_code(self, problem: Problem) -> PeerCall:

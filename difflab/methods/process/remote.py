@@ -56,6 +56,11 @@ class Remote(MethodProcess):
         """The supported orders of derivative."""
         return (self.here or self._describe()).orders
 
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes beside float64 in which it computes."""
+        return getattr(self.here, "dtypes", ())
+
     def missing(self) -> str | None:
         """Return why the method cannot be loaded or cannot run here, or None."""
         return self._describe().missing

@@ -41,6 +41,7 @@ class Symbolic(MethodProcess):
     family = Family.SYMBOLIC
     summary = "SymPy's diff, common subexpressions shared, compiled by lambdify"
     orders = (1, 2)
+    only_float64 = "SymPy's code computes with Python floats"
     packages = ("sympy",)
 
     def __init__(self) -> None:

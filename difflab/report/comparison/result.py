@@ -151,6 +151,11 @@ def compare(
     resume : str or path, optional
         With `over`, a file that keeps finished blocks of points until the comparison is done:
         an interrupted one goes on from it.
+    dtype : str or sequence of str, optional
+        The dtypes in which methods compute, of ``"float64"``, ``"float32"``, ``"float16"`` and
+        ``"bfloat16"``: a row for each method and dtype. The point is rounded to the dtype, the
+        truth is that of the rounded point, and errors are counted in its ULP; operations that
+        overflow, underflow or give nan are named. Calls are timed in float64 only.
     progress : callable, optional
         Called as ``progress(done, total, label)`` before each step, instead of the progress on
         standard error, which a comparison of more than two seconds shows.

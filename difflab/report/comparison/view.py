@@ -23,13 +23,13 @@ from difflab.report.heading import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 
-__all__ = ["ComparisonView", "view"]
+__all__ = ["ComparisonView", "method_column", "view"]
 
 SHOWN_ENTRIES = 6
 
 
 _SHOWN = [column for column in columns(MethodRow) if column.heading]
-_COLUMNS = (Column("method", wrap=True, widest=15), Column("verdict"), *(c.shown for c in _SHOWN))
+_COLUMNS = (Column("verdict"), *(column.shown for column in _SHOWN))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,8 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
 
         comparison = from_dict(comparison)
     rows = tuple(
-        replace(row, name=clean(row.name), message=clean(row.message)) for row in comparison.methods
+        replace(row, name=clean(row.label), message=clean(row.message))
+        for row in comparison.methods
     )
     name, entries = _derivative(comparison)
     point = point_text(comparison.point)
@@ -94,6 +95,11 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     )
 
 
+def method_column(rows: Sequence[Any]) -> Column:
+    """Return the column of the methods, wide enough for a method and its dtype."""
+    return Column("method", wrap=True, widest=15 if {r.dtype for r in rows} <= {"float64"} else 24)
+
+
 def _table(rows: Sequence[MethodRow]) -> Table:
     """Return the table of all methods."""
     lines = [
@@ -103,7 +109,7 @@ def _table(rows: Sequence[MethodRow]) -> Table:
         )
         for row in rows
     ]
-    return Table(_COLUMNS, lines)
+    return Table((method_column(rows), *_COLUMNS), lines)
 
 
 def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:

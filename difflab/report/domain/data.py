@@ -62,7 +62,7 @@ def columns(result: DomainComparison) -> dict[str, NDArray[Any]]:
         found[name] = np.tile(result.points[:, position], methods)
     found["status"] = np.tile(np.array(result.referred.status), methods)
     found["proved"] = np.tile(result.referred.proved, methods)
-    found["method"] = np.repeat(np.array([row.name for row in result.methods]), count)
+    found["method"] = np.repeat(np.array([row.label for row in result.methods]), count)
     found["verdict"] = np.concatenate([_verdicts(each) for each in result.judged])
     for name in _ERRORS:
         sizes = np.concatenate([getattr(each, name) for each in result.judged])

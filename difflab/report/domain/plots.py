@@ -121,7 +121,7 @@ def _head(canvas: Figure, result: DomainComparison) -> None:
         _typed(canvas, 1 - 0.70 / inch, mark, HUES["inconclusive"], alpha=0.45)
     _typed(canvas, 1 - 0.70 / inch, shown, INK)
     if node is not None and row is not None:
-        said = f"{clean(row.name)} loses its digits in {clean(node.call)}"
+        said = f"{clean(row.label)} loses its digits in {clean(node.call)}"
         captions(canvas, [(0.94, shorten(said, 110), 9.0, INK, "normal")])
 
 
@@ -155,7 +155,7 @@ def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
     axes.set_xlabel(names[0], fontsize=9, labelpad=1)
     axes.tick_params(labelsize=8)
     largest = "" if row.ulps is None else f"{error(row.ulps[99])} ULP"
-    axes.set_title(shorten(clean(row.name), 20), loc="left", fontsize=9.5, fontweight="bold")
+    axes.set_title(shorten(clean(row.label), 20), loc="left", fontsize=9.5, fontweight="bold")
     axes.set_title(largest, loc="right", fontsize=8, color=FAINT)
     for label in (axes.xaxis.label, axes.yaxis.label, axes.title):
         label.set_parse_math(False)
@@ -196,7 +196,7 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
             if j == 0 and i:
                 axes.set_ylabel(names[i], fontsize=8, parse_math=False)
     more = len(result.box.moving) - len(places)
-    said = f"{clean(result.methods[k].name)}, the worst method\nevery cell: its worst point"
+    said = f"{clean(result.methods[k].label)}, the worst method\nevery cell: its worst point"
     if more:
         said += f"\n{more} more inputs are not shown"
     canvas.text(0.98, space["top"], said, ha="right", va="top", fontsize=10, parse_math=False)

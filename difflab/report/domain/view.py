@@ -9,6 +9,7 @@ from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import counted
 from difflab.lab.domain.record import LEVELS, UNANSWERED, DomainComparison, DomainRow, WorstPoint
 from difflab.referee.verdict import Verdict
+from difflab.report.comparison.view import method_column
 from difflab.report.heading import point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
@@ -78,7 +79,7 @@ def methods_table(rows: Sequence[DomainRow]) -> Table:
         if name in _ALWAYS or any(row.shares.get(name) for row in rows)
     ]
     columns = (
-        Column("method", wrap=True, widest=15),
+        method_column(rows),
         *(Column(name, right=True) for name in needed),
         *(Column(f"{'ULP ' * (level == LEVELS[0])}{level} %", right=True) for level in LEVELS),
         Column("batch", right=True),
@@ -87,7 +88,7 @@ def methods_table(rows: Sequence[DomainRow]) -> Table:
 
 
 def _line(row: DomainRow, needed: Sequence[str], width: int) -> list[Cell]:
-    name = Cell(clean(row.name), row.family)
+    name = Cell(clean(row.label), row.family)
     if not row.shares:
         status = str(row.status)
         return [name, Cell(status, status), *[Cell("")] * (width - 2)]
@@ -101,7 +102,7 @@ def _line(row: DomainRow, needed: Sequence[str], width: int) -> list[Cell]:
 
 def notes(row: DomainRow) -> list[tuple[str, str]]:
     """Return what is said of one method below the table."""
-    name = clean(row.name)
+    name = clean(row.label)
     if row.message:
         return [(name, clean(row.message))]
     found = []
@@ -129,7 +130,7 @@ def _worst(worst: WorstPoint) -> str:
 def _sentence(result: DomainComparison) -> str:
     """Return one sentence: which methods are wrong, or that none is."""
     wrong = [
-        clean(row.name)
+        clean(row.label)
         for row in result.methods
         if row.shares.get("disagree") or (row.worst and row.worst.verdict == "disagree")
     ]

@@ -27,7 +27,7 @@ def domain_summary(
     domain : Domain
         The domain.
     documents : sequence of mapping
-        Comparisons of the schema ``difflab.domain/2``.
+        Comparisons of the schema ``difflab.domain/3``.
     """
     yield f"<h1>Over {escape(clean(domain.label))}</h1><pre>{escape(clean(text))}</pre>"
     yield f"<p>{domain.points:,} points, and those that a search suspects.</p>"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.core.conversions import host_numbers, host_reals
+from difflab.differences.noise import noise_along
 from difflab.errors import DifflabError, DomainError, PointError
 from difflab.testing.components.message import (
     Component,
@@ -28,7 +30,6 @@ from difflab.testing.components.truth import (
     argument,
     estimated,
     most_own,
-    own_rounding,
     refereed,
     rounds,
     traced,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
 
 __all__ = [
-    "ComponentNames",
     "Names",
     "decided",
     "jacobian_of",
@@ -59,18 +59,33 @@ _REPORTED_NOISE = 1e-12  # noise above which the message reports it, relative to
 _RADIUS = 2  # ULPs by which the inputs of those points are moved
 
 
-class ComponentNames(Protocol):
-    """Names of the elements of a Jacobian."""
+@dataclass(frozen=True)
+class Names:
+    """Names of the elements of a Jacobian, such as ``x[1]`` or ``dy[0]/dx[1]``.
 
-    @property
-    def root(self) -> str:
-        """The name of the arguments."""
+    Attributes
+    ----------
+    root : str
+        The name of the arguments; empty for several.
+    of : callable
+        From a row and a column to the name of the element.
+    arrays : callable
+        Returns the name, the first column and the shape of each array, and if it is complex.
+    """
 
-    def of(self, row: int, column: int) -> str:
-        """Return the name of one element."""
+    root: str
+    of: Callable[[int, int], str]
+    arrays: Callable[[], list[tuple[str, int, tuple[int, ...], bool]]]
 
-    def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
-        """Return the name, the first column and the shape of each array, and if it is complex."""
+    @classmethod
+    def of_array(cls, into: tuple[int, ...], out: tuple[int, ...], root: str = "x") -> Names:
+        """Return the names of the derivatives of an array by another."""
+
+        def of(row: int, column: int) -> str:
+            x = root + subscript(column, into)
+            return f"dy{subscript(row, out)}/d{x}" if out else x
+
+        return cls(root, of, lambda: [(root, 0, into, False)] if into else [])
 
 
 def decided(
@@ -199,7 +214,7 @@ def _sensitivity(
         moved = point + draw.choice((-1, 1), point.shape) * step
         widest = np.fmax(widest, np.abs(judged(moved) - here))
     direction = draw.choice((-1.0, 1.0), point.shape) * point
-    own = own_rounding(lambda t: judged(point + t * direction))
+    own = noise_along(lambda t: judged(point + t * direction))
     return np.fmax(2 * widest, np.fmin(own, np.fmin(MOST_OWN * np.abs(here), most_own(here))))
 
 
@@ -208,7 +223,7 @@ def report(
     truth: NumericJacobian,
     verdicts: Verdicts,
     allowed: Tolerance,
-    names: ComponentNames,
+    names: Names,
     values: Array,
     unjudged: str,
     explain: Callable[[], str] = str,
@@ -244,9 +259,7 @@ def report(
     warnings.warn(message, stacklevel=3)
 
 
-def _misplaced(
-    yours: Array, truth: NumericJacobian, wrong: NDArray[np.bool_], names: ComponentNames
-) -> str:
+def _misplaced(yours: Array, truth: NumericJacobian, wrong: NDArray[np.bool_], names: Names) -> str:
     """Return how the gradient of one array is misplaced: transposed, shifted, conjugated."""
     if len(yours) > 1 or not np.isfinite(truth.value).all():
         return ""
@@ -270,7 +283,7 @@ def _components(
     yours: Array,
     truth: NumericJacobian,
     chosen: NDArray[np.bool_],
-    names: ComponentNames,
+    names: Names,
     values: Array,
     eps: float,
 ) -> tuple[Component, ...]:
@@ -289,23 +302,6 @@ def _components(
         )
         for i, j in np.argwhere(chosen)
     )
-
-
-class Names(NamedTuple):
-    """Names of components, such as ``x[1]`` or ``dy[0]/dx[1]``."""
-
-    into: tuple[int, ...]
-    out: tuple[int, ...]
-    root: str = "x"
-
-    def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
-        """Return the only array, if it has axes."""
-        return [(self.root, 0, self.into, False)] if self.into else []
-
-    def of(self, row: int, column: int) -> str:
-        """Return the name of one element of the Jacobian."""
-        x = self.root + subscript(column, self.into)
-        return f"dy{subscript(row, self.out)}/d{x}" if self.out else x
 
 
 def subscript(flat: int, shape: tuple[int, ...]) -> str:

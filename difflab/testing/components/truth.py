@@ -12,7 +12,6 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers
-from difflab.differences.noise import fluctuation
 from difflab.errors import MethodTimeout
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ __all__ = [
     "argument",
     "estimated",
     "most_own",
-    "own_rounding",
     "refereed",
     "rounds",
     "small",
@@ -43,7 +41,6 @@ TRUSTED = 0.1
 MOST_OWN = 1e-5
 """Share of a gradient up to which differences along a line count as its own rounding."""
 _TERMS = 16.0  # roundings of terms that cancel
-_OWN = 4.0  # the largest error of a rounded value, relative to the noise of neighbours
 _LARGEST = 20_000  # operations times inputs up to which the referee is called
 _TIMEOUT = 5.0  # seconds for the referee
 
@@ -199,34 +196,6 @@ def _same(function: Function, f: Callee, point: Array) -> bool:
         if not agreeing(function, near.ravel(), ours, theirs)[np.isfinite(theirs)].all():
             return False
     return True
-
-
-def own_rounding(gradient: Callable[[float], Array]) -> Array:
-    r"""Return the rounding errors of a gradient ``(m, n)``, from its values along a line.
-
-    They are those of its own formula: :math:`p - 1` for p next to 1 has the absolute error of p,
-    which one unit of rounding of the arguments does not show. Fourth differences remove what is
-    smooth, so that a wrong formula is not excused; those of two steps differ where the gradient
-    jumps beside the point, and the smaller ones are returned.
-
-    Parameters
-    ----------
-    gradient : callable
-        Map a relative move of the arguments to the gradient there.
-
-    Examples
-    --------
-    >>> noise = own_rounding(lambda t: np.array([[1.0 / (1.0 + np.exp(-18.0 * (1.0 + t))) - 1.0]]))
-    >>> bool(1e-17 < noise[0, 0] < 1e-15)
-    True
-    >>> bool(own_rounding(lambda t: np.array([[np.exp(t)]]))[0, 0] < 1e-14)
-    True
-    """
-    found = []
-    for step in (2.0**-13, 2.0**-17):
-        values = np.array([gradient(k * step) for k in range(-4, 5)])
-        found.append(fluctuation(values.reshape(9, -1), _OWN).reshape(values.shape[1:]))
-    return np.nan_to_num(np.fmin(*found))
 
 
 def most_own(gradient: Array) -> float:

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.errors import DifflabError, described
 from difflab.graph.function import Function
 from difflab.lab.environment import package_version
+from difflab.lab.judge import Judge
 from difflab.language import parse
 from difflab.methods.protocol import Family, Method, Problem
-from difflab.referee.referee import Referee, Reference
-from difflab.referee.verdict import Verdict, judge
+from difflab.referee.verdict import Verdict
 from difflab.testing.fuzz.programs import Program, programs
+
+if TYPE_CHECKING:
+    from difflab.referee.referee import Reference
 
 __all__ = ["FuzzFinding", "Panel", "reproduction"]
 
@@ -114,15 +117,13 @@ class Panel:
             packed = np.array([v for name in point for v in np.ravel(point[name])], dtype=float64)
             if not packed.size:
                 return None
-            with np.errstate(all="ignore"):
-                referee = Referee.of(function, packed.tolist(), timeout=self.timeout)
-                reference = referee.reference()
         except DifflabError:
             return None
-        if reference.status not in _JUDGED:
+        judge = Judge(function, packed, timeout=self.timeout)
+        if judge.reference is None or judge.status not in _JUDGED:
             return None
-        small = Program(program.text, point)
-        judged = list(self._judged(function, packed, referee, reference))
+        small, expected = Program(program.text, point), _texts(judge.reference)
+        judged = list(self._judged(function, judge))
         witnesses = [
             name
             for name, verdict, _, _ in judged
@@ -132,17 +133,13 @@ class Panel:
             return []
         rows = frozenset(row.name for row in function.graph.primitives)
         return [
-            FuzzFinding(name, verdict, small, rows, reason, witnesses[0], found, _texts(reference))
+            FuzzFinding(name, verdict, small, rows, reason, witnesses[0], found, expected)
             for name, verdict, reason, found in judged
             if verdict in (Verdict.DISAGREE, _CRASH)
         ]
 
     def _judged(
-        self,
-        function: Function,
-        packed: NDArray[float64],
-        referee: Referee,
-        reference: Reference,
+        self, function: Function, judge: Judge
     ) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
         """Yield the name, verdict, reason and derivative of every method."""
         problem = Problem.of(function, timeout=self.timeout)
@@ -151,10 +148,8 @@ class Panel:
             found: tuple[str, ...] = ()
             try:
                 with np.errstate(all="ignore"):
-                    estimate = method.prepare(problem)(packed.copy())
-                judgement = judge(
-                    estimate, reference, method.family, sensitivity=referee.sensitivity
-                )
+                    estimate = method.prepare(problem)(judge.x.copy())
+                judgement = judge.verdict(estimate, method.family)
                 verdict, reason = str(judgement.verdict), judgement.reason
                 found = tuple(repr(float(value)) for value in np.ravel(estimate.value))
             except DifflabError as error:

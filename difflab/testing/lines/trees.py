@@ -12,9 +12,10 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.differences.noise import noise_along
 from difflab.errors import DifflabError
-from difflab.testing.components.dense import decided, report
-from difflab.testing.components.truth import MOST_OWN, most_own, own_rounding, small
+from difflab.testing.components.dense import Names, decided, report
+from difflab.testing.components.truth import MOST_OWN, most_own, small
 from difflab.testing.components.verdict import Tolerance, Verdicts, judged
 from difflab.testing.lines.blame import report_directional
 from difflab.testing.lines.coordinates import confirmed, coordinate_truth
@@ -154,7 +155,7 @@ class GradientCheck:
                 packed, moving, yours, here, values, allowed, method, self._small_graph
             )
         explain = partial(self.explained, yours)
-        report(yours, truth, verdicts, allowed, TreeNames(self), values, unjudged, explain)
+        report(yours, truth, verdicts, allowed, self._names(), values, unjudged, explain)
 
     @cached_property
     def graph(self) -> Function | None:
@@ -208,7 +209,7 @@ class GradientCheck:
             wrong = judged(yours, truth, allowed, noise).wrong
             wrong = confirmed(self.probe, yours, truth, wrong)
         verdicts = Verdicts(wrong, np.zeros_like(wrong))
-        names, values = TreeNames(self), self.probe.center
+        names, values = self._names(), self.probe.center
         explain = partial(self.explained, yours)
         report(yours, truth, verdicts, allowed, names, values, unjudged, explain, self.probe.eps)
 
@@ -218,6 +219,22 @@ class GradientCheck:
         gradient = self.gradient_there
         found = self._directional(gradient)
         report_directional(self, gradient, found, unjudged)
+
+    def _names(self) -> Names:
+        """Return the names of the elements of the Jacobian by the paths of the arguments."""
+        point, outputs = self.point, self.probe.outputs
+
+        def of(row: int, column: int) -> str:
+            name = point.name(column)
+            return name if outputs.m == 1 else f"d{outputs.name(row)}/d{name}"
+
+        def arrays() -> list[tuple[str, int, tuple[int, ...], bool]]:
+            each = zip(point.leaves, point.positions, point.starts.tolist(), strict=False)
+            return [
+                (point.path(k), at, leaf.shape, leaf.complex) for leaf, k, at in each if leaf.shape
+            ]
+
+        return Names("" if isinstance(self.f, OfSeveral) else point.root or "x", of, arrays)
 
     def _directional(self, gradient: Array) -> list[Directional]:
         """Return the derivatives along some directions; the last is wrong if any is."""
@@ -263,7 +280,7 @@ class GradientCheck:
             changed = 2.0 * max(abs(float((each - gradient) @ along)) for each in near)
             if self.probe.eps > 1e-12:
                 return changed
-            own = own_rounding(lambda t: np.array([[along_line(t) @ along]]))
+            own = noise_along(lambda t: np.array([[along_line(t) @ along]]))
             terms = float(np.linalg.norm(gradient * along))  # a jump at a kink is no rounding
             most = min(MOST_OWN * terms, most_own(gradient) * float(np.linalg.norm(along)))
             return max(changed, min(float(own[0, 0]), most))
@@ -274,31 +291,3 @@ class GradientCheck:
         if self.gradient is not None and not callable(self.gradient):
             return []
         return list(neighbours(self.point, _NEIGHBOURS))
-
-
-@dataclass(frozen=True)
-class TreeNames:
-    """Names of the elements of a Jacobian by the paths of the arguments."""
-
-    check: GradientCheck
-
-    @property
-    def root(self) -> str:
-        """The name of the arguments; empty for several."""
-        return "" if isinstance(self.check.f, OfSeveral) else self.check.point.root or "x"
-
-    def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
-        """Return the arrays of the arguments that have axes."""
-        point = self.check.point
-        each = zip(point.leaves, point.positions, point.starts.tolist(), strict=False)
-        return [
-            (point.path(position), start, leaf.shape, leaf.complex)
-            for leaf, position, start in each
-            if leaf.shape
-        ]
-
-    def of(self, row: int, column: int) -> str:
-        """Return the name of one element."""
-        name = self.check.point.name(column)
-        outputs = self.check.probe.outputs
-        return name if outputs.m == 1 else f"d{outputs.name(row)}/d{name}"

@@ -183,7 +183,7 @@ def test_processes_and_this_process_judge_alike(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_json_follows_the_schema(reference: Any, plant: Any) -> None:
-    schema = reference("domain-2.schema")
+    schema = reference("domain-3.schema")
     plant(Planted((0.0, 0.0), (0.5, 1.0), silent=0.8))
     for text, over, at in (
         (SEED, OVER, None),

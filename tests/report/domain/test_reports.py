@@ -95,7 +95,7 @@ def test_parquet_has_the_same_rows(two: DomainComparison, tmp_path: Any) -> None
     path = tmp_path / "points.parquet"
     DomainResult.of(two).save(path)
     found = parquet.read_table(path)
-    assert b'"difflab.domain/2"' in found.schema.metadata[b"difflab"]
+    assert b'"difflab.domain/3"' in found.schema.metadata[b"difflab"]
     DomainResult.of(two).save(tmp_path / "points.csv")
     text = (tmp_path / "points.csv").read_text(encoding="utf-8")
     rows = list(csv_reader.DictReader(io.StringIO(text)))

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from difflab.errors import DifflabError
 from difflab.graph.function import Function
-from difflab.methods.protocol import Estimate, Family
+from difflab.lab.judge import Judge
+from difflab.methods.protocol import Family
 from difflab.referee.context import own_context
-from difflab.referee.referee import Referee, Reference
 from difflab.referee.values import ExactValues
-from difflab.referee.verdict import Verdict, judge
+from difflab.referee.verdict import Verdict
 
 __all__ = ["Truth"]
 
@@ -43,27 +43,21 @@ class Truth:
     function: Function
     order: int
     expected: NDArray[float64]
-    referee: Referee
-    reference: Reference
+    judge: Judge
 
     @classmethod
     def of(cls, function: Function, x: Sequence[float], order: int, timeout: float) -> Truth | None:
         """Return the truth; None where there is none to judge by."""
-        try:
-            with np.errstate(all="ignore"):
-                referee = Referee.of(function, x, order=min(order, 2), timeout=timeout)
-                reference = referee.reference()
-        except DifflabError:
+        judge = Judge(function, np.array(x), min(order, 2), timeout)
+        if judge.reference is None or judge.status not in _JUDGED:
             return None
-        if reference.status not in _JUDGED:
-            return None
-        expected = reference.jacobian.reshape(-1)
+        expected = judge.reference.jacobian.reshape(-1)
         if order > 2:
-            third = _third(function, x) if reference.status == "smooth" else None
+            third = _third(function, x) if judge.status == "smooth" else None
             if third is None:
                 return None
             expected = np.array([third])
-        return cls(function, order, expected, referee, reference)
+        return cls(function, order, expected, judge)
 
     def verdict(self, found: Sequence[float], dtype: str) -> tuple[str, str]:
         """Return the verdict on a derivative, and its reason."""
@@ -72,15 +66,9 @@ class Truth:
         if result.size != n**self.order:
             return str(Verdict.DISAGREE), f"{result.size} numbers instead of {n**self.order}"
         if self.order < 3 and dtype == "float64":
-            shape = (1, n) if self.order == 1 else (n, n)
-            judgement = judge(
-                Estimate(result.reshape(shape), None, 0),
-                self.reference,
-                Family.AUTOMATIC,
-                sensitivity=self.referee.sensitivity,
-            )
+            judgement = self.judge.verdict(result, Family.AUTOMATIC)
             return str(judgement.verdict), judgement.reason
-        if self.reference.status != "smooth":
+        if self.judge.status != "smooth":
             return str(Verdict.INCONCLUSIVE), "no derivative at this point"
         return self._by_size(result, dtype)
 
