@@ -323,14 +323,14 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
 
 def stack_size(function: Function, mapped: Sequence[int]) -> int:
     """Return how many values of some input nodes one call takes in stacks of limited size."""
-    known: dict[tuple[int, ...], int] = function.derived_cache.setdefault("stack size", {})
+    largest: dict[tuple[int, ...], int] = function.derived_cache.setdefault("largest stacked", {})
     key = tuple(mapped)
-    if key not in known:
+    if key not in largest:
         graph = function.graph
         sizes = np.array([math.prod(shape) for shape in graph.shape_table])[graph.shape_ids]
         depends = np.frombuffer(graph.reached_from(key), dtype=np.bool_)
-        known[key] = max(1, STACKED_ELEMENTS // max(int(sizes[depends].max(initial=0)), 1))
-    return known[key]
+        largest[key] = max(int(sizes[depends].max(initial=0)), 1)
+    return max(1, STACKED_ELEMENTS // largest[key])
 
 
 def _shaped(result: Any, shape: Shape) -> Any:
