@@ -133,6 +133,15 @@ def test_large_batches_are_computed_in_pieces(monkeypatch: pytest.MonkeyPatch, w
     assert mapped(points, weights).shape == (11,)
 
 
+def test_products_with_unit_vectors_are_rows_and_columns(rng: np.random.Generator) -> None:
+    A = rng.normal(size=(3, 3))
+    squares = lambda x: (np.sum((A @ x) ** 2), np.sum((x @ A) ** 4), np.sin(A[0] @ x))  # noqa: E731
+    columns, rows, wave = dl.laplacian(squares, method="collapsed")(X)
+    assert np.isclose(columns, 2 * np.sum(A * A), rtol=1e-13)
+    assert np.isclose(rows, 12 * np.sum((X @ A) ** 2 * (A * A).sum(0)), rtol=1e-13)
+    assert np.isclose(wave, -np.sin(A[0] @ X) * (A[0] @ A[0]), rtol=1e-13)
+
+
 def test_trees_and_precision() -> None:
     f = lambda p: {"sum": np.sum(p["x"] ** 3) * p["s"] ** 2, "x": p["x"] ** 2 * p["s"]}  # noqa: E731
     p = {"x": np.array([1.0, 2.0]), "s": 3.0}
