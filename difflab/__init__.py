@@ -24,6 +24,9 @@ Derivatives of a Function, each a Function again
 Derivatives of any Python callable, with JAX's signatures
     grad, value_and_grad, jacfwd, jacrev, jvp, vjp, hvp, linearize, vmap, stop_gradient
     jet, taylor          derivatives of every order along a curve, in one sweep
+    laplacian, biharmonic, divergence, curl
+                         differential operators, in the way of the fewest operations
+    directional          derivatives of any order along many directions
 
 Control flow: one node in a trace, with JAX's signatures
     cond, scan, fori_loop, while_loop
@@ -68,6 +71,10 @@ if TYPE_CHECKING:
     from difflab import arrays, nn, optim
     from difflab.arrays import random
     from difflab.autodiff import (
+        biharmonic,
+        curl,
+        directional,
+        divergence,
         grad,
         gradient,
         hessian,
@@ -77,6 +84,7 @@ if TYPE_CHECKING:
         jacrev,
         jet,
         jvp,
+        laplacian,
         linearize,
         partial,
         stop_gradient,
@@ -137,6 +145,7 @@ __all__ = [
     "__version__",
     "apply",
     "arrays",
+    "biharmonic",
     "cheapest_dtypes",
     "checkpoint",
     "checkpoint_chain",
@@ -146,8 +155,11 @@ __all__ = [
     "compile",
     "cond",
     "count",
+    "curl",
     "detect_anomaly",
     "differentiate",
+    "directional",
+    "divergence",
     "enable_grad",
     "enclose",
     "error_budget",
@@ -172,6 +184,7 @@ __all__ = [
     "jet",
     "jit",
     "jvp",
+    "laplacian",
     "linearize",
     "memory",
     "methods",
@@ -218,6 +231,7 @@ _HOMES = {
     "Tensor": "difflab.eager",
     "apply": "difflab.interop.large",
     "cheapest_dtypes": "difflab.report.rounding.result",
+    "biharmonic": "difflab.autodiff",
     "checkpoint": "difflab.eager",
     "checkpoint_chain": "difflab.eager",
     "checkpoint_with": "difflab.eager",
@@ -226,8 +240,11 @@ _HOMES = {
     "compile": "difflab.execute",
     "cond": "difflab.autodiff.control.branches",
     "count": "difflab.graph.counts",
+    "curl": "difflab.autodiff",
     "detect_anomaly": "difflab.eager",
     "differentiate": "difflab.methods.differentiate",
+    "directional": "difflab.autodiff",
+    "divergence": "difflab.autodiff",
     "enable_grad": "difflab.eager",
     "enclose": "difflab.proof",
     "error_budget": "difflab.report.rounding.result",
@@ -252,6 +269,7 @@ _HOMES = {
     "jet": "difflab.autodiff",
     "jit": "difflab.execute.jit.jit",
     "jvp": "difflab.autodiff",
+    "laplacian": "difflab.autodiff",
     "linearize": "difflab.autodiff",
     "memory": "difflab.eager",
     "name": "difflab.autodiff.policies.naming",

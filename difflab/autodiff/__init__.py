@@ -7,6 +7,13 @@ from difflab.autodiff.transforms.grad import (
     value_and_gradient,
 )
 from difflab.autodiff.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
+from difflab.autodiff.transforms.operators import (
+    biharmonic,
+    curl,
+    directional,
+    divergence,
+    laplacian,
+)
 from difflab.autodiff.transforms.partial import partial
 from difflab.autodiff.transforms.products import hvp, jvp, linearize, vjp
 from difflab.autodiff.transforms.stop_gradient import stop_gradient
@@ -14,6 +21,10 @@ from difflab.autodiff.transforms.taylor import jet, taylor
 from difflab.autodiff.transforms.vmap import vmap
 
 __all__ = [
+    "biharmonic",
+    "curl",
+    "directional",
+    "divergence",
     "grad",
     "gradient",
     "hessian",
@@ -23,6 +34,7 @@ __all__ = [
     "jacrev",
     "jet",
     "jvp",
+    "laplacian",
     "linearize",
     "partial",
     "stop_gradient",

@@ -28,6 +28,7 @@ __all__ = ["AnyCallable", "Argnums", "Call", "F", "call_at", "composed", "lifted
 
 AnyCallable = Callable[..., Any]
 Argnums = int | Sequence[int]
+T = TypeVar("T")
 F = TypeVar("F", Function, AnyCallable)
 """What is transformed: a transform of a Function is a Function."""
 
@@ -76,7 +77,7 @@ class Call:
         """Return the shapes of `sources`."""
         return [self.run.function.input_shapes[i] for i in self.sources]
 
-    def derived(self, transform: Callable[..., Function], *details: Any, **more: Any) -> Function:
+    def derived(self, transform: Callable[..., T], *details: Any, **more: Any) -> T:
         """Return ``transform(function, sources, *details)``; of code from the cache."""
         if self.values is None:
             return transform(self.run.function, self.sources, *details, **more)

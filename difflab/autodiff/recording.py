@@ -7,6 +7,7 @@ is cached by the graph's contents.
 
 from __future__ import annotations
 
+import math
 from collections import ChainMap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,10 +32,12 @@ from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
 from difflab.graph.values import first_carrier
 
-__all__ = ["Contents", "Recording", "as_real", "computed", "record"]
+__all__ = ["Contents", "Recording", "as_real", "computed", "record", "stack_size"]
 
 NOTHING = flatten(None)[1]
 """The structure of no auxiliary data."""
+STACKED_ELEMENTS = 1 << 21
+"""Approximate maximum number of elements of a value when a call has many seeds or examples."""
 LARGEST_KEPT = 20_000
 """Number of nodes above which functions derived from a graph are not cached."""
 
@@ -317,6 +320,18 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
         for result, shape in zip(results, function.output_shapes, strict=True)
     ]
     return owned(found, values)
+
+
+def stack_size(function: Function, mapped: Sequence[int]) -> int:
+    """Return how many values of some input nodes one call takes in stacks of limited size."""
+    largest: dict[tuple[int, ...], int] = function.derived_cache.setdefault("largest stacked", {})
+    key = tuple(mapped)
+    if key not in largest:
+        graph = function.graph
+        sizes = np.array([math.prod(shape) for shape in graph.shape_table])[graph.shape_ids]
+        depends = np.frombuffer(graph.reached_from(key), dtype=np.bool_)
+        largest[key] = max(int(sizes[depends].max(initial=0)), 1)
+    return max(1, STACKED_ELEMENTS // largest[key])
 
 
 def _shaped(result: Any, shape: Shape) -> Any:

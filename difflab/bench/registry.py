@@ -103,6 +103,11 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             timed=False,
         ),
         Benchmark(
+            "operators",
+            "Laplacians against the dimension: error, time and memory of every way, and of peers.",
+            "difflab.bench.operators.bench",
+        ),
+        Benchmark(
             "peers",
             "Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios.",
             "difflab.bench.peers.bench",

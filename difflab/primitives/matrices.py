@@ -62,6 +62,9 @@ def _matmul(xp: ModuleType, a: Array, b: Array, *, ranks: Ranks) -> Array:
         return xp.matmul(b, a.T)
     if ranks == (1, 2) and b.ndim == 2:
         return xp.matmul(a, b)
+    if ranks == (2, 2) and b.ndim == 2 and a.ndim > 2 and a.shape[-1]:
+        # One product of all rows: NumPy would call BLAS once for each matrix of the stack.
+        return xp.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
     if ranks[0] == 1:
         a = a[..., None, :]
     if ranks[1] == 1:

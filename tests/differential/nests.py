@@ -61,8 +61,42 @@ def _dl_softmax(x: Any) -> Any:
     return dl.arrays.softmax(x, -1)
 
 
+WAYS = ("auto", "collapsed", "jets", "forward-reverse", "reverse", "symbolic")
+
+
+def _laplacian_by_hessian(lib: Any) -> Any:
+    """Return the Laplacian as the sum of the traces of the Hessian's blocks on the diagonal."""
+
+    def laplacian(fun: Any, argnums: int, detail: int) -> Any:
+        def value(*args: Any) -> Any:
+            blocks = leaves(lib.hessian(fun, argnums)(*args))
+            sizes = [int(np.prod(np.shape(leaf))) for leaf in leaves(args[argnums])]
+            diagonal = blocks[:: len(sizes) + 1]
+            return sum(
+                lib.np.trace(lib.np.reshape(block, (n, n)))
+                for block, n in zip(diagonal, sizes, strict=True)
+            )
+
+        return value
+
+    return laplacian
+
+
+def _along_by_jvp(lib: Any) -> Any:
+    """Return the derivative along a direction by nested forward mode."""
+
+    def along(fun: Any, x: Any, direction: Any, order: int) -> Any:
+        if order == 0:
+            return fun(x)
+        return lib.jvp(lambda x: along(fun, x, direction, order - 1), (x,), (direction,))[1]
+
+    return along
+
+
 OURS = SimpleNamespace(
     np=np,
+    laplacian=lambda fun, argnums, detail: dl.laplacian(fun, argnums, WAYS[detail % len(WAYS)]),
+    directional=dl.directional,
     grad=dl.grad,
     value_and_grad=dl.value_and_grad,
     jacfwd=dl.jacfwd,
@@ -182,6 +216,8 @@ OTHERWISE = SimpleNamespace(
     **network.definitions(np),
 )
 THEIRS = OTHERWISE if jax is None else _theirs()
+THEIRS.laplacian = _laplacian_by_hessian(THEIRS)
+THEIRS.directional = _along_by_jvp(THEIRS)
 
 
 # --- transforms ----------------------------------------------------------------------------------
@@ -300,6 +336,25 @@ def hvp_layer(lib: Any, fun: Any, detail: int) -> Any:
     return layer
 
 
+def laplacian_layer(lib: Any, fun: Any, detail: int) -> Any:
+    def layer(*args: Any) -> Any:
+        argnums = next(k for k in range(detail, detail + len(args)) if leaves(args[k % len(args)]))
+        inner = lambda *a: scalar(lib, fun(*a))  # noqa: E731
+        return lib.laplacian(inner, argnums % len(args), detail)(*args)
+
+    return layer
+
+
+def directional_layer(lib: Any, fun: Any, detail: int) -> Any:
+    """Differentiate twice along a direction of all arguments."""
+
+    def layer(*args: Any) -> Any:
+        constant = mapped(lambda leaf: signs(leaf) / 2, args)
+        return lib.directional(lambda tree: fun(*tree), args, constant, 2)
+
+    return layer
+
+
 def vmap_layer(lib: Any, fun: Any, detail: int) -> Any:
     """Map over two or three examples, made of the arguments; one argument may be shared."""
 
@@ -358,4 +413,6 @@ LAYERS: dict[str, tuple[int, Callable[..., Any]]] = {
     "value_and_grad": (1, value_and_gradient_layer),
     "hvp": (2, hvp_layer),
     "hessian": (2, jacobian_layer("hessian")),
+    "laplacian": (2, laplacian_layer),
+    "directional": (2, directional_layer),
 }

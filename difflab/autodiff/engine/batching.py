@@ -31,7 +31,7 @@ from difflab.primitives import (
     transpose,
 )
 
-__all__ = ["Arg", "batched", "packed_stacks", "stacks", "with_axis_at"]
+__all__ = ["Arg", "applied", "batched", "packed_stacks", "stacks", "with_axis_at"]
 
 Arg = tuple[Node, bool]
 BatchingRule = Callable[[int, list[Arg], dict[str, Any]], Node]
@@ -83,7 +83,7 @@ def batched(function: Function, mapped: Sequence[bool], size: int) -> Function:
             (Node(builder, arg), bool(stacks[old]))
             for arg, old in zip(args, all_args[node], strict=True)
         ]
-        return _applied(row, size, operands, dict(params)).id
+        return applied(row, size, operands, dict(params)).id
 
     copied = rewrite(graph, builder, on_stacks, known=known)
     outputs = [
@@ -96,7 +96,7 @@ def batched(function: Function, mapped: Sequence[bool], size: int) -> Function:
     return Function.build(builder, inputs, outputs, function.output_names, function.structure)
 
 
-def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+def applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     """Apply a row that is not elementwise to operands some of which are stacks."""
     rule = _RULES.get(row)
     if rule is not None:
@@ -164,6 +164,9 @@ def _deeper(row: Primitive, size: int, params: dict[str, Any]) -> dict[str, Any]
 
 def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     """Multiply matrices; a vector is a matrix of one row or column."""
+    joined = _joined(args, params["ranks"])
+    if joined is not None:
+        return joined
     a, b = stacks(size, args)
     row, column = (rank == 1 for rank in params["ranks"])
     a = a.reshape(size, 1, *a.shape[1:]) if row else a
@@ -174,6 +177,21 @@ def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     shape = product.shape
     kept = shape[:-2] + (() if row else shape[-2:-1]) + (() if column else shape[-1:])
     shaped: Node = product.reshape(kept)
+    return shaped
+
+
+def _joined(args: list[Arg], ranks: tuple[int, int]) -> Node | None:
+    """Return a stack times one matrix or vector as a single product; None of other operands."""
+    (a, a_mapped), (b, b_mapped) = args
+    if max(ranks) > 2 or a_mapped is b_mapped:
+        return None
+    if b_mapped:
+        if ranks[1] == 2:
+            return None
+        a, b = b, a if ranks[0] == 1 else transpose(a, axes=(-1, -2))
+    rows = a.reshape(-1, a.shape[-1]) if a.ndim == 3 else a
+    product: Node = matmul(rows, b, ranks=(2, b.ndim))
+    shaped: Node = product.reshape(*a.shape[:-1], *b.shape[1:])
     return shaped
 
 

@@ -17,7 +17,7 @@ from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode
 from difflab.autodiff.functions import flat
 from difflab.autodiff.functions.chosen import Names, derivative_by
 from difflab.autodiff.lifting import Argnums, Call, F, composed, lifted
-from difflab.autodiff.recording import computed
+from difflab.autodiff.recording import computed, stack_size
 from difflab.core.devices import array_module
 from difflab.errors import InputError
 from difflab.graph.checks import require_flag, require_function
@@ -26,9 +26,6 @@ from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
-
-STACKED_ELEMENTS = 1 << 21
-"""Approximate maximum number of elements of a value when one sweep handles many seeds."""
 
 
 def jacfwd(fun: F, argnums: Argnums = 0, has_aux: bool = False) -> F:
@@ -290,25 +287,13 @@ def _blocks(call: Call, forward: bool | None) -> Any:
     return form([in_precision(block[()], kind) for block, kind in zip(blocks, kinds, strict=True)])
 
 
-def _largest_stacked(one: Function) -> int:
-    """Return the most elements of a value that depends on the seed, the last input."""
-    known: int | None = one.derived_cache.get("largest stacked")
-    if known is None:
-        graph = one.graph
-        sizes = np.array([math.prod(shape) for shape in graph.shape_table])[graph.shape_ids]
-        depends = np.frombuffer(graph.reached_from([one.input_nodes[-1]]), dtype=np.bool_)
-        known = int(sizes[depends].max())
-        one.derived_cache["largest stacked"] = known
-    return known
-
-
 def _on_unit_seeds(one: Function, values: list[Any]) -> list[Any]:
     """Evaluate a sweep for every unit seed, in stacks of limited size."""
     if len(one.inputs) == len(values):
         return computed(one, values)
     shape, xp = one.input_shapes[-1], array_module(values, "a Jacobian")
     size = math.prod(shape)
-    step = max(1, STACKED_ELEMENTS // max(_largest_stacked(one), 1))
+    step = stack_size(one, one.input_nodes[-1:])
     pieces = []
     for start in range(0, max(size, 1), step):
         count = min(step, size - start)

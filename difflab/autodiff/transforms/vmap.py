@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from difflab.autodiff.engine.argnums import split
 from difflab.autodiff.engine.batching import batched, with_axis_at
-from difflab.autodiff.recording import Recording, computed, record
+from difflab.autodiff.recording import Recording, computed, record, stack_size
 from difflab.core.attributes import like
 from difflab.core.conversions import as_float64
+from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
+from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.precision import precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, token_keys, unflatten
@@ -115,9 +119,33 @@ def _computed(run: Recording, stacks: Sequence[Any], size: int) -> list[Any]:
     """Return the results with the examples along the first axis."""
     values = [*stacks, *run.captured]
     if first_carrier(values) is None:
+        step = stack_size(run.function, run.function.input_nodes[: len(stacks)])
+        if size > step:
+            return _in_pieces(run, stacks, size, step)
         return computed(run.function, values, stack=size)[: run.results]
     flags = (True,) * len(stacks) + (False,) * len(run.captured)
     return computed(run.derived(batched, flags, size), values)[: run.results]
+
+
+def _in_pieces(run: Recording, stacks: Sequence[Any], size: int, step: int) -> list[Any]:
+    """Return the results of `step` examples at a time; what they share is computed once."""
+    count = len(run.captured)
+    prepare, rest = run.derived(_divided, count)
+    shared = computed(prepare, run.captured) if count else []
+    pieces = []
+    for start in range(0, size, step):
+        parts = [stack[start : start + step] for stack in stacks]
+        found = computed(rest, [*shared, *parts], stack=len(parts[0]))
+        pieces.append(found[: run.results])
+    xp = module_of(pieces[0][0])
+    return [xp.concatenate(parts) for parts in zip(*pieces, strict=True)]
+
+
+def _divided(function: Function, captured: int) -> tuple[Function, Function]:
+    """Return what the last inputs, which all examples share, determine, and the rest."""
+    first = len(function.inputs) - captured
+    nodes = function.input_nodes
+    return split(replace(function, input_nodes=(*nodes[first:], *nodes[:first])), captured, 0)
 
 
 def _axes(axes: Any, structure: Structure, what: str) -> list[int | None]:

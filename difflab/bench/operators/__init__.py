@@ -1,0 +1,1 @@
+"""The bench of differential operators: Laplacians in every way, and beside JAX and PyTorch."""
