@@ -40,6 +40,7 @@ Comparing
 Tensors that record while they compute, with PyTorch's names
     tensor, Tensor, no_grad, enable_grad, inference_mode, checkpoint, checkpoint_chain,
     CustomFunction, detect_anomaly, memory, and difflab.eager.grad
+    solve                programs that solve: root, fixed_point, minimize, linear, quad
     nn, optim            layers, losses and optimizers; fold_batch_norm simplifies what is trained
 
 Everything raised is a DifflabError. ``help(dl.parse)`` and so on say more; the checkers for
@@ -63,7 +64,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from difflab import arrays, nn, optim
+    from difflab import arrays, nn, optim, solve
     from difflab.arrays import random
     from difflab.autodiff import (
         grad,
@@ -177,6 +178,7 @@ __all__ = [
     "prove",
     "random",
     "scan",
+    "solve",
     "sparse_hessian",
     "sparse_jacobian",
     "stabilise",
@@ -271,6 +273,7 @@ _MODULES = {
     "nn": "difflab.nn",
     "optim": "difflab.optim",
     "random": "difflab.arrays.random",
+    "solve": "difflab.solve",
     "testing": "difflab.testing",
 }
 
