@@ -6,6 +6,8 @@ The derivative is that of the solution, ``derivative="implicit"``, or that of th
 """
 
 from difflab.solve.calls import OptimizeResult
-from difflab.solve.equations import root
+from difflab.solve.equations import fixed_point, linear, root
+from difflab.solve.integrals import quad
+from difflab.solve.optima import Bounds, minimize
 
-__all__ = ["OptimizeResult", "root"]
+__all__ = ["Bounds", "OptimizeResult", "fixed_point", "linear", "minimize", "quad", "root"]

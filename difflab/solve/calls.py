@@ -11,6 +11,7 @@ import numpy as np
 from difflab.autodiff.control.solutions import Rule, solution
 from difflab.autodiff.recording import Recording, computed, record
 from difflab.autodiff.solutions.implicit import MOST_CHANGE
+from difflab.autodiff.solutions.newton import CLOSE
 from difflab.core.conversions import as_float64
 from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.checks import require_callable
@@ -20,9 +21,19 @@ from difflab.graph.node import Node
 from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import flatten, unflatten
 
-__all__ = ["Derivative", "Equation", "OptimizeResult", "known_value", "solved"]
+__all__ = [
+    "Derivative",
+    "Equation",
+    "OptimizeResult",
+    "Solver",
+    "known_values",
+    "solved",
+    "unknowns",
+]
 
 Derivative = Literal["implicit", "unrolled"]
+Solver = Callable[..., tuple[Function, Rule | None]]
+"""Returns what solves a recorded function, and its rule: None has the derivative of the steps."""
 
 
 @dataclass
@@ -70,8 +81,6 @@ class Equation:
         The first values of the unknowns.
     params : tuple of tree
         The parameters.
-    convert : callable, optional
-        Returns the leaves of a result, given them and the traced unknowns.
 
     Attributes
     ----------
@@ -125,63 +134,80 @@ def _precision(leaf: Any) -> Precision:
 
 
 def solved(
-    equation: Equation, make: Callable[..., tuple[Function, Rule]], derivative: str, *details: Any
+    equation: Equation,
+    values: Sequence[Any],
+    make: Solver,
+    derivative: str,
+    *details: Any,
 ) -> list[Any]:
-    """Return the outputs of a solver: the unknowns, in their dtypes, and the statistics.
+    """Return the outputs of a solver at values of its arguments.
 
     ``make(function, *details)`` returns the solver of a recorded function and its rule.
-
-    Raises
-    ------
-    ConvergenceError
-        It does not converge, or the solution has no derivative; where the values are known.
     """
     if derivative not in get_args(Derivative):
         raise InputError(
             f"derivative of {equation.name} is 'implicit' or 'unrolled', not {derivative!r}"
         )
     whole = equation.run.derived(_whole, make, derivative == "implicit", *details)
-    found = computed(whole, equation.values)
-    _check(equation, found, derivative == "implicit")
-    pairs = zip(found, equation.precisions, strict=False)
-    return [*(in_precision(*pair) for pair in pairs), *found[equation.count :]]
+    return computed(whole, values)
 
 
-def _whole(
-    function: Function, make: Callable[..., tuple[Function, Rule]], implicit: bool, *details: Any
-) -> Function:
+def _whole(function: Function, make: Solver, implicit: bool, *details: Any) -> Function:
     """Return the solver as a function: one node, or its steps."""
     solver, rule = make(function, *details)
-    if not implicit:
+    if rule is None or not implicit:
         return solver
     return composed(lambda nodes: solution(solver, rule, nodes), solver.input_shapes)
 
 
-def known_value(value: Any) -> Any:
-    """Return the array of a value, None if it is traced and unknown."""
-    known = getattr(value, "__difflab_value__", None)
-    return value if known is None else known()
+def unknowns(
+    equation: Equation,
+    make: Solver,
+    derivative: str,
+    *details: Any,
+    more: Sequence[Any] = (),
+) -> list[Any]:
+    """Return the unknowns, in their dtypes, and the statistics; `more` are further arguments.
+
+    Raises
+    ------
+    ConvergenceError
+        There is no solution, or it has no derivative; where the values are known.
+    """
+    values = [*equation.values, *more]
+    found = solved(equation, values, make, derivative, *details)
+    leaves = known_values(found)
+    if leaves is not None:
+        *x, steps, correction, change = leaves
+        if not all(np.isfinite(leaf).all() for leaf in x):
+            raise _not_found(equation.name, int(steps), float(correction))
+        differentiated = any(hasattr(value, "__difflab_apply__") for value in values)
+        if derivative == "implicit" and differentiated and not change <= MOST_CHANGE:
+            raise ConvergenceError(
+                f"the Jacobian at the solution of {equation.name} is singular, so the solution has"
+                " no derivative by the parameters",
+                hint="solutions coincide there; derivative='unrolled' gives the value",
+            )
+    pairs = zip(found, equation.precisions, strict=False)
+    return [*(in_precision(*pair) for pair in pairs), *found[equation.count :]]
 
 
-def _check(equation: Equation, found: Sequence[Any], implicit: bool) -> None:
-    """Raise where the values are known and there is no solution, or no derivative of it."""
-    leaves = list(map(known_value, found))
-    if any(leaf is None for leaf in leaves):
-        return
-    *x, steps, correction, change = leaves
-    name = equation.name
-    if not all(np.isfinite(leaf).all() for leaf in x):
-        reason = f"its last step is {float(correction):.2g} of the size of x"
-        if not np.isfinite(correction):
-            reason = "a step is not finite: the Jacobian is singular, or the function is nan"
-        raise ConvergenceError(
-            f"{name} does not converge in {int(steps)} steps: {reason}",
-            hint="begin nearer to a solution, or allow more steps (maxiter) or a larger tol",
-        )
-    differentiated = any(hasattr(value, "__difflab_apply__") for value in equation.values)
-    if implicit and differentiated and not change <= MOST_CHANGE:
-        raise ConvergenceError(
-            f"the Jacobian at the solution of {name} is singular, so the solution has no derivative"
-            " by the parameters",
-            hint="solutions coincide there; derivative='unrolled' gives the value",
-        )
+def known_values(found: Sequence[Any]) -> list[Any] | None:
+    """Return the arrays of values; None if one is traced and unknown."""
+    leaves = []
+    for value in found:
+        known = getattr(value, "__difflab_value__", None)
+        leaves.append(value if known is None else known())
+    return None if any(leaf is None for leaf in leaves) else leaves
+
+
+def _not_found(name: str, steps: int, correction: float) -> ConvergenceError:
+    """Return the error of a solver whose result is nan."""
+    reason = f"its last step is {correction:.2g} of the size of x"
+    hint = "begin nearer to a solution, or allow more steps (maxiter) or a larger tolerance"
+    if not np.isfinite(correction):
+        reason = "a step is not finite: the Jacobian is singular, or the function is nan"
+    elif name == "minimize" and correction < CLOSE:
+        reason = "the gradient vanishes where the Hessian is not positive definite"
+        hint = "begin elsewhere: it is a saddle, a maximum or a valley of equal values"
+    return ConvergenceError(f"{name} does not converge in {steps} steps: {reason}", hint=hint)

@@ -17,7 +17,7 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["Newton", "repeat"]
+__all__ = ["CLOSE", "FLOOR", "Newton", "number", "repeat"]
 
 SHORTEST = 2.0**-40
 """Length of a step, in Newton's steps, below which the search for a shorter one ends."""
@@ -41,7 +41,7 @@ def repeat(
     return append_while_loop(WhileLoop(test, body), [*first, *constants])
 
 
-def _number(like: Node, value: float) -> Node:
+def number(like: Node, value: float) -> Node:
     """Return a number as a node of the same graph."""
     return Node(like.builder, like.builder.constant(value))
 
@@ -80,13 +80,15 @@ class Newton:
     def _solved(self, nodes: list[Node]) -> list[Node]:
         equations, count = self.equations, len(self.equations.shapes)
         x, params = equations.joined(nodes[:count]), nodes[count:]
+        x = self.moved(x, 0.0, params)
         dx = self.step(x, params)
-        first = [x, dx, _number(x, np.inf), norm(x), _number(x, 0.0)]
+        first = [x, dx, number(x, np.inf), norm(x), number(x, 0.0)]
         x, dx, _, scale, steps = repeat(self._going, self._stepped, first, params)
-        last = x + dx
+        last = self.moved(x, dx, params)
         size = norm(dx)
         scale = np.maximum(scale, norm(last))
         found = where(size <= self.tol * scale, last, np.nan)
+        found = where(self.valid(last, params), found, np.nan)
         correction = where(scale > 0, size / scale, size)
         change = self._change(x, dx, last, params)
         return [*equations.parts(found), steps, correction, change]
@@ -103,6 +105,18 @@ class Newton:
         """Return what each step decreases."""
         return norm(inlined(self.equations.flat, [x, *params])[0])
 
+    def moved(self, x: Any, dx: Any, params: Sequence[Node]) -> Any:
+        """Return what a step leads to."""
+        return x + dx
+
+    def enough(self, x: Any, last: Any, t: Any, limit: Any, params: Sequence[Node]) -> Any:
+        """Return whether the merit, `limit` before, decreases enough in t of a step."""
+        return self.merit(last, params) < (1 - 1e-4 * t) * limit
+
+    def valid(self, x: Any, params: Sequence[Node]) -> Any:
+        """Return whether the point is what is looked for."""
+        return norm(x) >= 0
+
     def _going(self, value: list[Node], params: list[Node]) -> Any:
         """Return whether to go on: the steps are not short, or still become shorter."""
         _, dx, previous, scale, steps = value
@@ -114,7 +128,7 @@ class Newton:
     def _stepped(self, value: list[Node], params: list[Node]) -> list[Any]:
         x, dx, _, scale, steps = value
         t = self._length(x, dx, scale, params)
-        x = x + t * dx
+        x = self.moved(x, t * dx, params)
         return [x, self.step(x, params), norm(dx), np.maximum(scale, norm(x)), steps + 1.0]
 
     def _length(self, x: Node, dx: Node, scale: Node, params: Sequence[Node]) -> Any:
@@ -124,12 +138,12 @@ class Newton:
 
         def longer(value: list[Node], rest: list[Node]) -> Any:
             (t,), (x, dx, limit, far, *params) = value, rest
-            decreases = self.merit(x + t * dx, params) < (1 - 1e-4 * t) * limit
+            decreases = self.enough(x, self.moved(x, t * dx, params), t, limit, params)
             search = np.logical_and(far > 0, t > SHORTEST)
             return np.logical_and(search, np.logical_not(decreases))
 
         rest = [x, dx, limit, where(far, 1.0, 0.0), *params]
-        return repeat(longer, lambda value, rest: [0.5 * value[0]], [_number(x, 1.0)], rest)[0]
+        return repeat(longer, lambda value, rest: [0.5 * value[0]], [number(x, 1.0)], rest)[0]
 
     def _change(self, x: Node, dx: Node, last: Node, params: Sequence[Node]) -> Any:
         """Return the relative change of the Jacobian in the last step, nan if it is singular."""
