@@ -333,9 +333,9 @@ class Solution(Checkpoint):
         return Solution(functions[0], self.rule)
 
     @property
-    def single(self) -> bool:
-        """Whether the only output is the value of the node."""
-        return False
+    def written(self) -> bool:
+        """Whether the language has a form for it."""
+        return bool(self.rule.written)
 
 
 def prepared(function: Function, on: Interpreter) -> Step:

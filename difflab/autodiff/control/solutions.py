@@ -34,6 +34,10 @@ class Rule(Protocol):
     def name(self) -> str:
         """The name of the row, an identifier."""
 
+    @property
+    def written(self) -> bool:
+        """Whether the language has a form for the solution."""
+
     def __hash__(self) -> int: ...
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
@@ -52,8 +56,7 @@ class Rule(Protocol):
 def solution(function: Function, rule: Rule, values: Sequence[Node]) -> list[Node]:
     """Append what a solver computes to the graph of its arguments; return its outputs."""
     row = _row(Contents(function), rule)
-    whole = row(*values)
-    return unpacked(whole, function.output_shapes)
+    return unpacked(row(*values), function.output_shapes, len(function.outputs) == 1)
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,10 @@ class _Mapped:
     @property
     def name(self) -> str:
         return self.rule.name
+
+    @property
+    def written(self) -> bool:
+        return False
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         flags = [True] * self.outputs, self.mapped, [self.mapped[place] for place in moving]
@@ -91,9 +98,9 @@ class _Mapped:
 def _jvp(held: Solution, dots: Sequence[Node], y: Node, *args: Node) -> Node:
     """Return the tangent of the outputs."""
     moving = tuple([k for k, dot in enumerate(dots) if dot.builder.number(dot.id) != 0])
-    outputs = unpacked(y, held.output_shapes)
+    outputs = unpacked(y, held.output_shapes, held.single)
     found = inlined(held.rule.pushed(moving), [*outputs, *args, *(dots[place] for place in moving)])
-    y_dot: Node = packed(found)
+    y_dot: Node = packed(found, held.single)
     return y_dot
 
 
@@ -102,7 +109,7 @@ def _vjp(
 ) -> list[Node | None]:
     """Return the cotangents of the arguments."""
     places = tuple([place for place, flows in enumerate(wanted) if flows])
-    outputs, bars = (unpacked(whole, held.output_shapes) for whole in (y, y_bar))
+    outputs, bars = (unpacked(whole, held.output_shapes, held.single) for whole in (y, y_bar))
     found = inlined(held.rule.pulled(places), [*outputs, *args, *bars])
     by_place = dict(zip(places, found, strict=True))
     return [by_place.get(place) for place in range(len(args))]
@@ -118,12 +125,14 @@ def _batched(held: Solution, size: int, args: list[Arg]) -> list[Node]:
 @lru_cache(maxsize=512)
 def _row(contents: Contents, rule: Rule) -> Primitive:
     """Return the row of a solution; equal ones have one row."""
+    held = Solution(contents.function, rule)
     return function_row(
         rule.name,
-        Solution(contents.function, rule),
+        held,
         _jvp,
         _vjp,
         _batched,
+        single=held.single,
         selective=True,
         holding=lambda other: _row(Contents(other.function), other.rule),
     )

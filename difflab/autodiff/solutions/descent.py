@@ -101,6 +101,10 @@ class Descent(Newton):
         rest = params[: len(params) - 2 * count] if self.bounded else params
         return inlined(self.objective.function, [*self.equations.parts(x), *rest])[0]
 
+    def begun(self, x: Any, params: Sequence[Node]) -> Any:
+        """Return the projection of the first value onto the bounds."""
+        return self.moved(x, 0.0, params)
+
     def moved(self, x: Any, dx: Any, params: Sequence[Node]) -> Any:
         """Return the projection of x + dx onto the bounds."""
         if not self.bounded:

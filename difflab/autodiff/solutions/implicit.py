@@ -122,10 +122,19 @@ class Implicit:
         The name of the row.
     equations : Equations
         What is solved.
+    statistics : int
+        The number of statistics among the outputs; without them a solution whose Jacobian counts as
+        singular is nan.
     """
 
     name: str
     equations: Equations
+    statistics: int = STATISTICS
+
+    @property
+    def written(self) -> bool:
+        """Whether it is a root of the language."""
+        return not self.statistics
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         """Return the tangents of the outputs, as `Rule.pushed`."""
@@ -177,7 +186,7 @@ class Implicit:
 
     @property
     def _outputs(self) -> list[Shape]:
-        return [*self.equations.shapes, *[()] * STATISTICS]
+        return [*self.equations.shapes, *[()] * self.statistics]
 
     def _inputs(self, more: Sequence[Shape]) -> list[Shape]:
         return [*self._outputs, *self._arguments, *more]

@@ -80,7 +80,7 @@ class Newton:
     def _solved(self, nodes: list[Node]) -> list[Node]:
         equations, count = self.equations, len(self.equations.shapes)
         x, params = equations.joined(nodes[:count]), nodes[count:]
-        x = self.moved(x, 0.0, params)
+        x = self.begun(x, params)
         dx = self.step(x, params)
         first = [x, dx, number(x, np.inf), norm(x), number(x, 0.0)]
         x, dx, _, scale, steps = repeat(self._going, self._stepped, first, params)
@@ -88,7 +88,8 @@ class Newton:
         size = norm(dx)
         scale = np.maximum(scale, norm(last))
         found = where(size <= self.tol * scale, last, np.nan)
-        found = where(self.valid(last, params), found, np.nan)
+        valid = self.valid(last, params)
+        found = found if valid is None else where(valid, found, np.nan)
         correction = where(scale > 0, size / scale, size)
         change = self._change(x, dx, last, params)
         return [*equations.parts(found), steps, correction, change]
@@ -105,6 +106,10 @@ class Newton:
         """Return what each step decreases."""
         return norm(inlined(self.equations.flat, [x, *params])[0])
 
+    def begun(self, x: Any, params: Sequence[Node]) -> Any:
+        """Return the first value of the iteration."""
+        return x
+
     def moved(self, x: Any, dx: Any, params: Sequence[Node]) -> Any:
         """Return what a step leads to."""
         return x + dx
@@ -114,8 +119,8 @@ class Newton:
         return self.merit(last, params) < (1 - 1e-4 * t) * limit
 
     def valid(self, x: Any, params: Sequence[Node]) -> Any:
-        """Return whether the point is what is looked for."""
-        return norm(x) >= 0
+        """Return whether the point is what is looked for; None where any solution is."""
+        return None
 
     def _going(self, value: list[Node], params: list[Node]) -> Any:
         """Return whether to go on: the steps are not short, or still become shorter."""

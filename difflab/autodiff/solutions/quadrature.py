@@ -97,6 +97,11 @@ class Quadrature:
         return "quad"
 
     @property
+    def written(self) -> bool:
+        """Whether the language has a form for it."""
+        return False
+
+    @property
     def integrand(self) -> Function:
         """The integrand."""
         function: Function = self.contents.function
