@@ -1,4 +1,4 @@
-"""Programs that solve: roots, fixed points, optima, linear systems, integrals and ODEs, differentiated.
+"""Programs that solve, differentiated: roots, optima, linear systems, integrals, ODEs.
 
 Callbacks take their arguments in SciPy's order, ``f(x, *params)``, and results have SciPy's names.
 The derivative is that of the solution, ``derivative="implicit"``, or that of the steps,

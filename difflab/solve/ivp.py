@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from difflab.arrays.complex_array import is_complex
 from difflab.autodiff.control.loops import scan
 from difflab.autodiff.recording import record
 from difflab.core.conversions import as_float64
@@ -162,8 +163,8 @@ def ivp(
     >>> round(float(dl.grad(end)(0.5)), 5)
     -1.21306
     """
-    problem = _Problem(f, t_span, y0, params)
     _check_options(method, derivative, rtol, atol, max_steps)
+    problem = _Problem(f, t_span, y0, params)
     times = _times(problem.span, t_eval)
     n = problem.rate.output_shapes[0][0]
     settings = (method, float(rtol), float(atol), n, int(max_steps), derivative)
@@ -241,6 +242,11 @@ class _Problem:
     def _leaves(self, found: Any) -> list[Any]:
         """Return the leaves of a result of f; of a vector, a list of its elements is one, too."""
         leaves, structure = flatten(found)
+        if any(map(is_complex, found if isinstance(found, list | tuple) else [found])):
+            raise InputError(
+                "f of ivp is complex",
+                hint="solve for the real and the imaginary part, as elements of y",
+            )
         if structure != self.structure and len(self.shapes) == 1 and self.shapes != [()]:
             leaves = [np.stack(leaves)] if isinstance(found, list | tuple) else leaves
             structure = self.structure
@@ -363,16 +369,16 @@ def _result(problem: _Problem, at: Any, whole: Any, statistics: Any) -> OdeResul
     known = _known(statistics)
     lowest = np.min(statistics[:, -1])
     if known is None:
-        totals = [np.sum(statistics[:, k]) for k in range(1, STATISTICS - 1)]
-        return OdeResult(at, problem.tree(whole), *totals, lowest)
-    nfev, accepted, rejected = (int(np.sum(known[:, k])) for k in range(1, STATISTICS - 1))
+        nfev, steps, rejected = (np.sum(statistics[:, k]) for k in range(1, STATISTICS - 1))
+        return OdeResult(at, problem.tree(whole), nfev, steps, rejected, lowest)
+    nfev, steps, rejected = (int(np.sum(known[:, k])) for k in range(1, STATISTICS - 1))
     failed = np.flatnonzero(known[:, -1])
     if failed.size:
         status = int(known[failed[0], -1])
         raise ConvergenceError(
             f"ivp does not reach t = {float(_known(at)[-1]):.6g}: {_REASONS[status]}"
-            f" ({accepted} steps were accepted, {rejected} rejected)",
+            f" ({steps} steps were accepted, {rejected} rejected)",
             hint="end earlier, choose larger tolerances or a larger max_steps, or write f as a"
             " smooth function",
         )
-    return OdeResult(at, problem.tree(whole), nfev, accepted, rejected, ENDED)
+    return OdeResult(at, problem.tree(whole), nfev, steps, rejected, ENDED)

@@ -1,6 +1,6 @@
 """An initial value problem as a row of a graph, and its derivatives of every order.
 
-The derivatives are rows of the same kind, of systems that hold the tangents as well, or one row that
+The derivatives are rows of the same kind, of systems that hold the tangents as well, or a row that
 goes back over the steps; the tangent and the cotangents of the latter are those of wider systems.
 """
 
@@ -26,7 +26,7 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.values import first_carrier
 from difflab.solve.ivp_runs import Integrator, Outcome
-from difflab.solve.ivp_steps import System
+from difflab.solve.ivp_steps import System, joined
 
 __all__ = ["STATISTICS", "integrated"]
 
@@ -63,7 +63,7 @@ def _row(rate: Contents, settings: System) -> Primitive:
 
     def run(y: Any, theta: Any, h: Any) -> Any:
         state, *statistics = integrator.run(np.array(y), np.array(theta), float(h))
-        return np.concatenate([state, statistics])
+        return joined(state, statistics)
 
     rule = custom(partial(_jvp, system), partial(_vjp, system))
     return _with_examples("ivp", run, [(n,), (p,), ()], n + STATISTICS, rule)
@@ -71,7 +71,7 @@ def _row(rate: Contents, settings: System) -> Primitive:
 
 @lru_cache(maxsize=512)
 def _sweep(rate: Contents, settings: System) -> Primitive:
-    """Return the row of the cotangents of y and θ as one vector, of (y, θ, h, cotangent of y(1))."""
+    """Return the row that gives the cotangents of y and θ, from y, θ, h and that of y(1)."""
     system = replace(settings, rate=rate.function)
     n, p = system.sizes
     integrator = _integrator(rate, settings)
@@ -129,7 +129,7 @@ def _with_tangents(system: System) -> System:
         s, y, theta = nodes
         parts = [y[:n], theta[:p], y[n:], theta[p:]]
         (slope,), (dot,) = inlined(rate, [s, *parts[:2]]), inlined(push, [s, *parts])
-        return [np.concatenate([slope, dot])]
+        return [joined(slope, dot)]
 
     whole = composed(wide, [(), (2 * n,), (2 * p,)])
     controlled = system.controlled if system.derivative == "unrolled" else 2 * n
@@ -140,8 +140,8 @@ def _tangent(system: System, args: Sequence[Node], dots: Sequence[Node]) -> Node
     """Return the tangent of the state at the end."""
     y, theta, h = args
     n, _ = system.sizes
-    wide = [np.concatenate([y, dots[0]]), np.concatenate([theta, dots[1]])]
-    found: Node = integrated(_with_tangents(system), *wide, h)[n : 2 * n]
+    wide = [joined(y, dots[0]), joined(theta, dots[1])]
+    found: Node = integrated(_with_tangents(system), wide[0], wide[1], h)[n : 2 * n]
     return found
 
 
@@ -149,7 +149,7 @@ def _jvp(system: System, dots: Sequence[Node], y: Node, *args: Node) -> Node:
     """Return the tangent of the value; statistics are constants."""
     found = _tangent(system, args, dots)
     rest = 0.0 * y[system.sizes[0] :]
-    whole: Node = np.concatenate([found, rest])  # type: ignore[assignment]
+    whole: Node = joined(found, rest)
     return whole
 
 
@@ -166,24 +166,25 @@ def _by_sensitivities(system: System, bar: Node, y: Node, theta: Node, h: Node) 
     n, p = system.sizes
     rate, count = system.rate, n + p
     push = batched(tangents_of(rate, [1, 2]), [False] * 3 + [True] * 2, count)
-    seeds = np.eye(count)
+    seeds: Any = np.eye(count)
 
     def wide(nodes: list[Node]) -> list[Node]:
         s, whole, theta = nodes
-        own, rows = whole[:n], np.reshape(whole[n:], (count, n))
+        own = whole[:n]
+        rows: Any = np.reshape(whole[n:], (count, n))
         theta_dot = 0.0 * theta + seeds[:, n:]
         (slope,), (dots,) = (
             inlined(rate, [s, own, theta]),
             inlined(push, [s, own, theta, rows, theta_dot]),
         )
-        return [np.concatenate([slope, np.reshape(dots, (-1,))])]
+        return [joined(slope, np.reshape(dots, (-1,)))]
 
     size = n + count * n
     whole = composed(wide, [(), (size,), (p,)])
     forward = replace(system, rate=whole, controlled=size)
-    first = np.concatenate([y, 0.0 * y[0] + seeds[:, :n].reshape(-1)])
+    first = joined(y, 0.0 * y[0] + seeds[:, :n].reshape(-1))
     found = integrated(forward, first, theta, h)
-    bars = np.reshape(found[n:size], (count, n)) @ bar
+    bars: Any = np.reshape(found[n:size], (count, n)) @ bar
     return [bars[:n], bars[n:]]
 
 
@@ -194,9 +195,9 @@ def _sweep_jvp(system: System, dots: Sequence[Node], y: Node, *args: Node) -> No
     """
     n, p = system.sizes
     state, theta, h, bar = args
-    wide = [np.concatenate([state, dots[0]]), np.concatenate([theta, dots[1]])]
-    found = _swept(_with_tangents(system), *wide, h, np.concatenate([dots[3], bar]))
-    whole: Node = np.concatenate([found[0][:n], found[1][:p]])  # type: ignore[assignment]
+    wide = [joined(state, dots[0]), joined(theta, dots[1])]
+    found = _swept(_with_tangents(system), *wide, h, joined(dots[3], bar))
+    whole: Node = joined(found[0][:n], found[1][:p])
     return whole
 
 
@@ -206,6 +207,6 @@ def _sweep_vjp(system: System, w: Node, y: Node, *args: Node) -> list[Node | Non
     *values, bar = args
     state, theta, h = values
     pushed = _tangent(system, values, [w[:n], w[n:]])
-    wide = [np.concatenate([state, w[:n]]), np.concatenate([theta, w[n:]])]
-    found = _swept(_with_tangents(system), *wide, h, np.concatenate([0.0 * bar, bar]))
+    wide = [joined(state, w[:n]), joined(theta, w[n:])]
+    found = _swept(_with_tangents(system), *wide, h, joined(0.0 * bar, bar))
     return [found[0][:n], found[1][:p], None, pushed]

@@ -20,13 +20,15 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
-from difflab.solve.ivp_steps import System, advance, first_step, step
+from difflab.solve.ivp_steps import System, advance, first_step, joined, step
 
 __all__ = ["Integrator", "Outcome"]
 
 Array = NDArray[np.float64]
 BLOCK = 32
 """Steps that one call of compiled code takes back."""
+Checkpoint = tuple[float, float, Array]
+"""s, the length of the next step, and the state."""
 ENDED, STALLED, TOO_MANY, NOT_FINITE = 0, -1, -2, -3
 """The status of an integration; that of SciPy is 0 or -1."""
 
@@ -83,34 +85,36 @@ class Integrator:
         """Return the cotangents of the first state and of θ, given that of the last state.
 
         About √N states of N steps are kept on the way forward, and all of them between two of
-        these while the sweep goes back; h·λ of the last step begins the one before.
+        these while the sweep goes back.
         """
         theta_bar, length = np.zeros_like(theta), 0.0
-        for block in self._blocks(y, theta, self._first(y, theta, h)):
-            length, bar, theta_bar = self._back(*block, length, bar, theta_bar, theta)
+        marks = self._checkpoints(y, theta, self._first(y, theta, h))
+        if not marks:
+            return np.full_like(y, np.nan), np.full_like(theta, np.nan)
+        for first, last in zip(marks[-2::-1], marks[:0:-1], strict=True):
+            for block in reversed(list(self._between(first, last, theta))):
+                length, bar, theta_bar = self._back(*block, length, bar, theta_bar, theta)
         return bar, theta_bar
 
     def _first(self, y: Array, theta: Array, h: float) -> float:
         return float(h) if h else float(self._guess(y, theta))
 
-    def _blocks(self, y: Array, theta: Array, h: float) -> Iterator[Block]:
-        """Return the steps, the last ones first."""
-        marks, spacing, s = [(0.0, h, y)], BLOCK, 0.0
-        steps = 0.0
-        while s < 1.0:
-            s, h, y, accepted, rejected = self._advance(s, 1.0, h, y, theta, float(spacing))
+    def _checkpoints(self, y: Array, theta: Array, h: float) -> list[Checkpoint]:
+        """Return about √N of N states, evenly; none if the end is not reached."""
+        marks, spacing, steps = [(0.0, h, y)], BLOCK, 0.0
+        while marks[-1][0] < 1.0:
+            *mark, accepted, rejected = self._advance(
+                marks[-1][0], 1.0, *marks[-1][1:], theta, float(spacing)
+            )
             steps += accepted + rejected
-            if not accepted or steps > self.system.max_steps or not np.isfinite(y).all():
-                nothing = np.full_like(y, np.nan)
-                yield self._steps(0.0, 1.0, 1.0, nothing, theta)[0]
-                return
-            marks.append((s, h, y))
-            if len(marks) > 2 * spacing // BLOCK * BLOCK:
+            if not accepted or steps > self.system.max_steps or not np.isfinite(mark[2]).all():
+                return []
+            marks.append((mark[0], mark[1], mark[2]))
+            if len(marks) > 2 * spacing:  # an odd number, so that both ends stay
                 marks, spacing = marks[::2], 2 * spacing
-        for first, last in zip(marks[-2::-1], marks[:0:-1], strict=True):
-            yield from reversed(list(self._between(first, last, theta)))
+        return marks
 
-    def _between(self, first: Any, last: Any, theta: Array) -> Iterator[Block]:
+    def _between(self, first: Checkpoint, last: Checkpoint, theta: Array) -> Iterator[Block]:
         """Return the steps from one checkpoint to the next one, in their order."""
         s, h, y = first
         while s < last[0]:
@@ -121,7 +125,7 @@ class Integrator:
         self, s: float, end: float, h: float, y: Array, theta: Array
     ) -> tuple[Block, tuple[float, float, Array]]:
         s, h, y, before, states = self._taken(s, end, h, y, theta)
-        after, next_states = np.append(before[1:], s), np.concatenate([states[1:], [y]])
+        after, next_states = np.append(before[1:], s), joined(states[1:], [y])
         return Block(before, after, states, next_states), (s, h, y)
 
     @cached_property
@@ -199,7 +203,7 @@ def _continuous(system: System) -> Function:
         s, y = -time, whole[:n]
         (slope,) = inlined(rate, [s, y, theta])
         y_bar, theta_bar = inlined(pull, [s, y, theta, whole[n : 2 * n]])
-        return [np.concatenate([-slope, y_bar, theta_bar])]
+        return [joined(-slope, y_bar, theta_bar)]
 
     wide = composed(backward, [(), (2 * n + p,), (p,)])
     adjoint = System(
@@ -210,7 +214,7 @@ def _continuous(system: System) -> Function:
     def back(nodes: list[Node]) -> list[Node]:
         length, bar, total, before, after, _, y, theta = nodes
         first = where(length > 0.0, length, after - before)
-        whole = np.concatenate([y, bar, total])
+        whole = joined(y, bar, total)
         most = float(system.max_steps) + 0.0 * before
         s, last, found, *_ = inlined(go, [-after, -before, first, whole, theta, most])
         reached = where(s >= -before, 1.0, np.nan)

@@ -25,7 +25,7 @@ from difflab.graph.node import Node
 from difflab.primitives import where
 from difflab.solve.ivp_tableaux import TABLEAUX, Tableau
 
-__all__ = ["METHODS", "System", "advance", "first_step", "step"]
+__all__ = ["METHODS", "System", "advance", "first_step", "joined", "step"]
 
 METHODS = (*TABLEAUX, "taylor")
 SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
@@ -95,8 +95,8 @@ class System:
 class Try(NamedTuple):
     """What one step gives: the state after it, its length, the next one's, and acceptance."""
 
-    state: Node
-    length: Node
+    state: Any
+    length: Any
     following: Any
     accepted: Any
 
@@ -107,7 +107,7 @@ def step(system: System) -> Function:
     return composed(lambda nodes: [_state_after(system, *nodes)], [(), (), (n,), (p,)])
 
 
-def _state_after(system: System, s: Node, h: Node, y: Node, theta: Node) -> Node:
+def _state_after(system: System, s: Node, h: Node, y: Node, theta: Node) -> Any:
     if system.method == "taylor":
         return _polynomial(_derivatives(system, s, y, theta), y, h)
     tableau = TABLEAUX[system.method]
@@ -216,13 +216,18 @@ def _taylor_try(
     return Try(state, length, where(ok, MOST * natural, 0.5 * length), ok), slope
 
 
+def joined(*vectors: Any) -> Any:
+    """Return vectors one after the other."""
+    return np.concatenate(vectors)
+
+
 def _rate(system: System, theta: Node, s: Node, y: Node) -> Node:
     (found,) = inlined(system.rate, [s, y, theta])
     return found
 
 
 def _slopes(
-    tableau: Tableau, rate: Callable[..., Node], s: Node, h: Node, y: Node, first: Node
+    tableau: Tableau, rate: Callable[..., Node], s: Node, h: Any, y: Node, first: Node
 ) -> list[Node]:
     slopes = [first]
     for node, row in zip(tableau.nodes, tableau.rows, strict=True):
