@@ -2,8 +2,8 @@ r"""The true derivative of the solution of ODEs, by two high precisions that mus
 
 The values at the end are computed by extrapolation of the modified midpoint rule (Gragg, Bulirsch,
 Stoer; Hairer, Nørsett & Wanner, II.9) with FLINT's numbers of many digits, from values of the right
-side alone, and differentiated by central differences. That is done with two precisions, which have different
-numbers of columns, steps and differences; what they have in common is the truth.
+side alone, and differentiated by central differences. That is done with two
+precisions, which have different numbers of columns, steps and differences, and must agree.
 ``python -m difflab.bench.solvers.ode_truths`` writes it to ``truths/odes.json``.
 """
 
@@ -13,6 +13,7 @@ import json
 import operator
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from difflab.language import parse
 
 __all__ = ["truth"]
 
-DIGITS = ((28, 8), (36, 9))
+DIGITS = ((30, 8), (38, 9))
 """The decimals to which each of the two solutions is computed, and the columns of extrapolation."""
 AGREED = 1e-13
 """The relative difference of the two derivatives that is still an agreement."""
@@ -76,7 +77,7 @@ def _solved(problem: SolverProblem, p: list[Any], digits: int, columns: int) -> 
     first, last = (arb(end) for end in problem.named("between"))
     y = [arb(value) for value in problem.start.values()]
     times = [first, *_breaks(problem, p), last]
-    for start, end in zip(times, times[1:], strict=False):
+    for start, end in pairwise(times):
         y = _integrated(lambda t, y: rate(t, y, p), start, end, y, 10.0**-digits, columns)
     return y
 

@@ -27,7 +27,7 @@ def judge(problem: SolverProblem) -> Truth:
         np.array(found["value"], dtype=float),
         np.array(found["jacobian"], dtype=float),
         float(found["bound"]),
-        "extrapolation with 28 and with 36 digits, which agree",
+        "extrapolation with two precisions of 28 digits and more, which agree",
     )
 
 
@@ -54,5 +54,3 @@ def right_side(problem: SolverProblem, library: Any) -> Callable[..., list[Any]]
         return [one for out in found for one in (out if np.ndim(out) else [out])]
 
     return rate
-
-
