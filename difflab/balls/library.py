@@ -17,6 +17,7 @@ __all__ = [
     "PYTHON_FLINT_VERSION",
     "Ball",
     "arb",
+    "arb_mat",
     "arb_series",
     "below",
     "between",
@@ -28,10 +29,12 @@ __all__ = [
     "shown",
     "upward",
     "whole",
+    "working_bits",
 ]
 
 _flint: Any = require("flint")
 arb: Any = _flint.arb
+arb_mat: Any = _flint.arb_mat
 arb_series: Any = _flint.arb_series
 fmpq: Any = _flint.fmpq
 fmpq_series: Any = _flint.fmpq_series
@@ -57,6 +60,11 @@ def precision(bits: int) -> Iterator[None]:
         yield
     finally:
         context.prec, context.cap = before
+
+
+def working_bits() -> int:
+    """Return the working precision."""
+    return int(_flint.ctx.prec)
 
 
 def between(low: float, high: float) -> Ball:
