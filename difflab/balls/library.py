@@ -16,6 +16,7 @@ __all__ = [
     "FLINT_VERSION",
     "PYTHON_FLINT_VERSION",
     "Ball",
+    "acb",
     "arb",
     "arb_mat",
     "arb_series",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 _flint: Any = require("flint")
+acb: Any = _flint.acb
 arb: Any = _flint.arb
 arb_mat: Any = _flint.arb_mat
 arb_series: Any = _flint.arb_series

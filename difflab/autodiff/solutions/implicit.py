@@ -106,8 +106,14 @@ def divided(slope: Any, right: Any) -> Any:
 
 
 def norm(vector: Any) -> Any:
-    """Return the Euclidean norm of a vector or the absolute value of a number."""
-    return np.sqrt(np.sum(vector * vector)) if vector.shape else np.abs(vector)
+    """Return the Euclidean norm of a vector or the absolute value of a number.
+
+    Its slope at zero is zero, not 0/0: solvers whose steps are differentiated end there.
+    """
+    if not vector.shape:
+        return np.abs(vector)
+    square = np.sum(vector * vector)
+    return where(square == 0, 0.0, np.sqrt(where(square == 0, 1.0, square)))
 
 
 @dataclass(frozen=True)
