@@ -104,7 +104,7 @@ class _Equations:
         held = {}
         for key, values in zip(("lower", "upper"), sides, strict=True):
             names = self.flat.problem.named(key)
-            names = names if len(names) == self.n else names * self.n
+            names = names if len(names) == self.n else (names or [0.0]) * self.n
             for k, bound in enumerate(values):
                 if abs(self.near[k] - bound) <= 1e-9 * max(1.0, abs(bound)):
                     own = names[k]
