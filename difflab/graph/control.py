@@ -16,6 +16,7 @@ import numpy as np
 
 from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
 from difflab.graph.function import Function
+from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, as_nodes
 from difflab.primitives import where
@@ -331,6 +332,13 @@ class Solution(Checkpoint):
     def with_functions(self, functions: Sequence[Function]) -> Solution:
         """Return the solution by another function of the same values."""
         return Solution(functions[0], self.rule)
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; in mpmath, to its working precision."""
+        found = super().run(on, values, batch)
+        if isinstance(on, MpmathInterpreter):
+            found = self.rule.refined(on, found, values)
+        return found
 
     @property
     def written(self) -> bool:

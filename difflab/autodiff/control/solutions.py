@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,6 +39,9 @@ class Rule(Protocol):
         """Whether the language has a form for the solution."""
 
     def __hash__(self) -> int: ...
+
+    def refined(self, on: Any, outputs: list[Any], values: Sequence[Any]) -> list[Any]:
+        """Return outputs to the working precision of mpmath, given those of the solver."""
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         """Return the tangents of the outputs.
@@ -75,6 +78,9 @@ class _Mapped:
     @property
     def written(self) -> bool:
         return False
+
+    def refined(self, on: Any, outputs: list[Any], values: Sequence[Any]) -> list[Any]:
+        return outputs
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         flags = [True] * self.outputs, self.mapped, [self.mapped[place] for place in moving]

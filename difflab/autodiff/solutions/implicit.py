@@ -22,6 +22,7 @@ from difflab.autodiff.control.rows import zeros
 from difflab.autodiff.engine.argnums import cotangents_of, jacobians, tangents_of
 from difflab.autodiff.recording import Contents
 from difflab.graph.composition import composed, inlined
+from difflab.graph.control import prepared
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
@@ -105,8 +106,14 @@ def divided(slope: Any, right: Any) -> Any:
 
 
 def norm(vector: Any) -> Any:
-    """Return the Euclidean norm of a vector or the absolute value of a number."""
-    return np.sqrt(np.sum(vector * vector)) if vector.shape else np.abs(vector)
+    """Return the Euclidean norm of a vector or the absolute value of a number.
+
+    Its slope at zero is zero, not 0/0: solvers whose steps are differentiated end there.
+    """
+    if not vector.shape:
+        return np.abs(vector)
+    square = np.sum(vector * vector)
+    return where(square == 0, 0.0, np.sqrt(where(square == 0, 1.0, square)))
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,28 @@ class Implicit:
     def written(self) -> bool:
         """Whether it is a root of the language."""
         return not self.statistics
+
+    def refined(self, on: Any, outputs: list[Any], values: Sequence[Any]) -> list[Any]:
+        """Return the solution after steps of Newton that no longer become shorter."""
+        equations, count, mp = self.equations, len(self.equations.shapes), on.mp
+        flat, slope = (prepared(one, on) for one in (equations.flat, equations.slope))
+        x = np.concatenate([np.ravel(np.asarray(one, dtype=object)) for one in outputs[:count]])
+        size = mp.inf
+        while not any(mp.isnan(one) for one in x):
+            at = [x[0] if equations.vector == () else x, *values[count:]]
+            right = mp.matrix(np.ravel(np.asarray(flat(at)[0], dtype=object)).tolist())
+            matrix = np.reshape(np.asarray(slope(at)[0], dtype=object), (len(x), len(x)))
+            try:
+                step = mp.lu_solve(mp.matrix(matrix.tolist()), right)
+            except ZeroDivisionError:
+                break
+            shorter, size = mp.norm(step) < size / 2, mp.norm(step)
+            if not shorter:
+                break
+            x = x - np.array(list(step), dtype=object)
+        parts = np.split(x, np.cumsum([math.prod(shape) for shape in equations.shapes])[:-1])
+        shaped = [p.reshape(s)[()] for p, s in zip(parts, equations.shapes, strict=True)]
+        return [*shaped, *outputs[count:]]
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         """Return the tangents of the outputs, as `Rule.pushed`."""

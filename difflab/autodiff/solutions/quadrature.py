@@ -101,6 +101,10 @@ class Quadrature:
         """Whether the language has a form for it."""
         return False
 
+    def refined(self, on: Any, outputs: list[Any], values: Sequence[Any]) -> list[Any]:
+        """Return the outputs as they are."""
+        return outputs
+
     @property
     def integrand(self) -> Function:
         """The integrand."""

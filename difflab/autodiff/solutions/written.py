@@ -53,7 +53,7 @@ def written_root(held: object) -> Function | None:
     >>> import difflab as dl
     >>> f = dl.parse("root(x^2 - a, x, 1)")
     >>> print(written_root(f.graph.primitive(f.outputs[0]).holds))
-    x^2 - a
+    y1 = x^2 - a
     """
     if not isinstance(held, Solution) or not held.written:
         return None

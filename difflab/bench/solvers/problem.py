@@ -15,8 +15,8 @@ is differentiated. What the program means depends on the kind:
 - ``root``: as many residuals as unknowns;
 - ``fixed-point``: the next value of the only unknown;
 - ``linear``: residuals that are linear in the unknowns;
-- ``minimum``: what is minimised; ``lower`` and ``upper`` name the bounds, as ``x = l``, where `l`
-  is a parameter or a number;
+- ``minimum``: what is minimised; ``lower: l, 0`` and ``upper: inf, u`` list the bounds of the
+  unknowns, parameters or numbers;
 - ``integral``: the integrand, of the only unknown; ``between: a, b`` names its bounds, parameters
   or numbers, and ``breaks`` where its derivative jumps;
 - ``ode``: the right sides; ``between`` names the first and the last time.

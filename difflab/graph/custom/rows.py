@@ -279,15 +279,16 @@ def opened(function: Function) -> Function:
     >>> f.graph.primitives, opened(f).graph.primitives
     ((<primitive Double>,), (<primitive add>,))
     """
-    rows = [row for row in function.graph.primitives if isinstance(row.rule, Custom)]
-    for row in rows:
-        if row.expansion is None and row.holds is not None:
-            raise UnsupportedError(
-                f"{row.name} takes too many steps, or an unknown number, to be written out"
-            )
-        if row.expansion is None:
-            _required(None, row.name)
-    return rewritten(function, _open) if rows else function
+    while rows := [row for row in function.graph.primitives if isinstance(row.rule, Custom)]:
+        for row in rows:
+            if row.expansion is None and row.holds is not None:
+                raise UnsupportedError(
+                    f"{row.name} takes too many steps, or an unknown number, to be written out"
+                )
+            if row.expansion is None:
+                _required(None, row.name)
+        function = rewritten(function, _open)
+    return function
 
 
 def _open(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
