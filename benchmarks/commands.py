@@ -54,6 +54,11 @@ BENCHMARKS = {
             "benchmarks.graphs.bench",
         ),
         Benchmark(
+            "ivp",
+            "ODEs solved to small tolerances, beside heyoka, diffrax and torchdiffeq.",
+            "benchmarks.ivp.bench",
+        ),
+        Benchmark(
             "points",
             "Scalar code at one point, by the fastest call of difflab, CasADi and heyoka.",
             "benchmarks.points.bench",
@@ -191,7 +196,7 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "adbench": adbench,
     "gradbench": gradbench,
     "graders": graders,
-    **{name: standard_command(BENCHMARKS[name]) for name in ("graphs", "points", "sparsity")},
+    **{name: standard_command(BENCHMARKS[name]) for name in ("graphs", "ivp", "points", "sparsity")},
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, help=BENCHMARKS[_name].summary)(writes(_command))

@@ -45,6 +45,7 @@ Comparing
 Tensors that record while they compute, with PyTorch's names
     tensor, Tensor, no_grad, enable_grad, inference_mode, checkpoint, checkpoint_chain,
     checkpoint_with, name, policies, CustomFunction, detect_anomaly, memory, and difflab.eager.grad
+    solve                programs that solve: root, fixed_point, minimize, linear, quad, ivp
     nn, optim            layers, losses and optimizers; fold_batch_norm simplifies what is trained
 
 Everything raised is a DifflabError. ``help(dl.parse)`` and so on say more; the checkers for
@@ -68,7 +69,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from difflab import arrays, nn, optim
+    from difflab import arrays, nn, optim, solve
     from difflab.arrays import random
     from difflab.autodiff import (
         biharmonic,
@@ -200,6 +201,7 @@ __all__ = [
     "prove",
     "random",
     "scan",
+    "solve",
     "sparse_hessian",
     "sparse_jacobian",
     "stabilise",
@@ -304,6 +306,7 @@ _MODULES = {
     "optim": "difflab.optim",
     "policies": "difflab.autodiff.policies",
     "random": "difflab.arrays.random",
+    "solve": "difflab.solve",
     "testing": "difflab.testing",
 }
 

@@ -16,7 +16,9 @@
     │   ├── GraphMismatchError     a graph does not compute what its Python code does
     │   ├── TapeError              an eager tensor cannot do this with its tape as it is
     │   ├── MissingAttributeError  a NumPy attribute that traced values lack
-    │   └── AnomalyError           a computation under `detect_anomaly` gave nan or inf
+    │   ├── AnomalyError           a computation under `detect_anomaly` gave nan or inf
+    │   └── ConvergenceError       a solver of `difflab.solve` finds no solution, or none that has
+    │                              a derivative
     ├── UnsupportedError           a method does not support the request; a row, not a crash
     │   └── MissingDependencyError an optional package is missing or broken
     ├── ConsistencyError           two parts of difflab disagree: a bug in difflab
@@ -30,6 +32,7 @@ import unicodedata
 __all__ = [
     "AnomalyError",
     "ConsistencyError",
+    "ConvergenceError",
     "DeviceError",
     "DifflabError",
     "DomainError",
@@ -230,6 +233,10 @@ class TapeError(InputError):
 
 class AnomalyError(InputError):
     """A computation under `detect_anomaly` gave nan or inf; the message says where."""
+
+
+class ConvergenceError(InputError):
+    """A solver of `difflab.solve` finds no solution, or one that has no derivative."""
 
 
 class UnsupportedError(DifflabError):

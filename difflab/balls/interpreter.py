@@ -21,6 +21,7 @@ from difflab.balls import (
     random,
     reductions,
     remainders,
+    roots,
     special,
 )
 from difflab.balls.jets import Jet, Undecided, constant, jet
@@ -28,6 +29,7 @@ from difflab.balls.library import arb, exactly
 from difflab.balls.limit import within
 from difflab.core.primitive import Custom, Primitive
 from difflab.errors import UnsupportedError
+from difflab.graph.control import Solution
 from difflab.graph.expansion import expansion_value, prepared_expansion
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
@@ -153,7 +155,10 @@ def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
     shapes = control.output_shapes
     single = bool(getattr(control, "single", False))
     try:
-        results = control.run(on, args, ())
+        if isinstance(control, Solution) and hasattr(control.rule, "equations"):
+            results = roots.solved(on, control, args)
+        else:
+            results = control.run(on, args, ())
     except Undecided as found:
         results = [_filled(shape, Jet(arb.nan(), fault=found.fault)) for shape in shapes]
     if single:

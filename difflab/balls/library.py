@@ -16,7 +16,9 @@ __all__ = [
     "FLINT_VERSION",
     "PYTHON_FLINT_VERSION",
     "Ball",
+    "acb",
     "arb",
+    "arb_mat",
     "arb_series",
     "below",
     "between",
@@ -28,10 +30,13 @@ __all__ = [
     "shown",
     "upward",
     "whole",
+    "working_bits",
 ]
 
 _flint: Any = require("flint")
+acb: Any = _flint.acb
 arb: Any = _flint.arb
+arb_mat: Any = _flint.arb_mat
 arb_series: Any = _flint.arb_series
 fmpq: Any = _flint.fmpq
 fmpq_series: Any = _flint.fmpq_series
@@ -57,6 +62,11 @@ def precision(bits: int) -> Iterator[None]:
         yield
     finally:
         context.prec, context.cap = before
+
+
+def working_bits() -> int:
+    """Return the working precision."""
+    return int(_flint.ctx.prec)
 
 
 def between(low: float, high: float) -> Ball:

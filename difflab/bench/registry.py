@@ -117,6 +117,12 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             "Performance and accuracy profiles of every method on the library of problems.",
             "difflab.bench.problems.bench",
         ),
+        Benchmark(
+            "solvers",
+            "Derivatives of roots, optima, integrals, … against the proved one of the solution.",
+            "difflab.bench.solvers.bench",
+            timed=False,
+        ),
     )
 }
 """In the order in which the command lists them."""

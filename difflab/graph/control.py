@@ -16,11 +16,12 @@ import numpy as np
 
 from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
 from difflab.graph.function import Function
+from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, as_nodes
 from difflab.primitives import where
 
-__all__ = ["Branches", "Checkpoint", "Control", "Loop", "WhileLoop", "WhileLoopVjp"]
+__all__ = ["Branches", "Checkpoint", "Control", "Loop", "Solution", "WhileLoop", "WhileLoopVjp"]
 
 WORTH_CODE = 100
 """Evaluations of a step above which its Python code, which takes a millisecond, pays off."""
@@ -313,6 +314,38 @@ class Checkpoint:
     def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Compute the outputs; values may have batch axes in front."""
         return prepared(self.function, on)(values)
+
+
+@dataclass(frozen=True)
+class Solution(Checkpoint):
+    """A function that solves an equation, with the derivative of the solution.
+
+    It is computed, compiled and printed like any function; its derivatives are those that `rule`
+    states, not those of its steps.
+
+    Attributes
+    ----------
+    rule : object
+        Hashable, and as `difflab.autodiff.control.solutions.Rule`.
+    """
+
+    rule: Any
+
+    def with_functions(self, functions: Sequence[Function]) -> Solution:
+        """Return the solution by another function of the same values."""
+        return Solution(functions[0], self.rule)
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; in mpmath, to its working precision."""
+        found = super().run(on, values, batch)
+        if isinstance(on, MpmathInterpreter):
+            found = self.rule.refined(on, found, values)
+        return found
+
+    @property
+    def written(self) -> bool:
+        """Whether the language has a form for it."""
+        return bool(self.rule.written)
 
 
 def prepared(function: Function, on: Interpreter) -> Step:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from difflab.core.wording import counted
-from difflab.graph.control import Branches, Checkpoint, Control, Loop, WhileLoop, WhileLoopVjp
+from difflab.graph.control import (
+    Branches,
+    Checkpoint,
+    Control,
+    Loop,
+    Solution,
+    WhileLoop,
+    WhileLoopVjp,
+)
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
@@ -17,6 +25,7 @@ _ROLES: dict[type, tuple[str, ...]] = {
     Branches: ("if true", "if false"),
     Checkpoint: ("function",),
     Loop: ("step",),
+    Solution: ("solver",),
     WhileLoop: ("while", "step"),
     WhileLoopVjp: ("while", "step", "step back"),
 }

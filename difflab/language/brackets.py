@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from difflab.core.primitive import Primitive
 from difflab.errors import ParseError
 from difflab.language import complaints
-from difflab.language.calls import ITERATE, LIST, ArrayCall, Statics
+from difflab.language.calls import CLAUSED, LIST, ArrayCall, Statics
 from difflab.language.complaints import shown
 from difflab.language.lexer import TokenKind, tokens
 from difflab.language.placing import AxisIndex, IndexKey, RawKey, axis_index, indexed
@@ -60,7 +60,7 @@ def open_list(parser: Parser, kind: int, start: int, end: int) -> None:
     """Open an array, or read the integers in brackets after the arguments of a call."""
     frame = parser.frames[-1] if parser.frames else None
     function = None if frame is None else frame.function
-    inside = parser.operators[-1] == _OPEN and function is not ITERATE
+    inside = parser.operators[-1] == _OPEN and function not in CLAUSED
     first = frame is not None and len(parser.nodes) == frame.base
     if not isinstance(function, ArrayCall) or not function.lists or not inside or first:
         parser.frames.append(OpenBracket(LIST, len(parser.nodes), start, start))

@@ -36,7 +36,7 @@ from difflab.primitives import (
     svd,
 )
 
-__all__ = ["ALIASES", "CALLS", "FACTORED", "LIST", "ArrayCall", "Statics"]
+__all__ = ["ALIASES", "CALLS", "CLAUSED", "FACTORED", "ITERATE", "LIST", "ROOT", "ArrayCall", "Statics"]
 
 FACTORS_OF = {eigenvalues: eigh, singular_values: svd}
 """The factorisation that a row of a matrix and its factors takes."""
@@ -372,3 +372,7 @@ def _no_call(nodes: Sequence[Node], static: Statics) -> Node:
 
 ITERATE = ArrayCall("iterate", _no_call, 1, None)
 """A loop, whose parentheses hold clauses."""
+ROOT = ArrayCall("root", _no_call, 3, 3)
+"""A solution of an equation, whose first argument is an expression of a name of its own."""
+CLAUSED = (ITERATE, ROOT)
+"""The calls that have a scope of their own, whose parentheses may hold definitions."""

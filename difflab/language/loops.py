@@ -24,7 +24,7 @@ from difflab.graph.control import Loop, WhileLoop
 from difflab.graph.source import SourceMap
 from difflab.language import complaints
 from difflab.language.brackets import OpenBracket
-from difflab.language.calls import ITERATE
+from difflab.language.calls import CLAUSED, ITERATE
 from difflab.language.complaints import TextSpan
 from difflab.language.lexer import TokenKind, clean_name
 from difflab.language.open_loops import (
@@ -138,7 +138,7 @@ def _enter(parser: Parser, loop: OpenLoop) -> None:
 def semicolon(parser: Parser, end: int) -> None:
     """End a clause of a loop; a sweep may follow the next values."""
     frame = parser.frames[-1]
-    if parser.operators[-1] != TokenKind.OPEN or frame.function is not ITERATE:
+    if parser.operators[-1] != TokenKind.OPEN or frame.function not in CLAUSED:
         raise complaints.unclosed(parser.text, frame.opener)
     loop = parser.loops[-1]
     if loop.clause is Clause.BINDINGS:
@@ -153,7 +153,8 @@ def semicolon(parser: Parser, end: int) -> None:
         _begin_sweep(parser, loop, frame, end)
         return
     else:
-        message = "the next values are the last part of iterate"
+        assert frame.function is not None
+        message = f"the values are the last part of {frame.function.name}"
         hint = "give the expression before it a name: a = …"
         raise parser.error(message, (parser.starts[-1], end), hint)
     parser.state = parser.at_clause

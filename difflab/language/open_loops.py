@@ -19,7 +19,16 @@ from difflab.language import complaints
 from difflab.language.complaints import TextSpan
 from difflab.language.scope import Scope
 
-__all__ = ["EXAMPLE", "Clause", "LoopScope", "LoopSweep", "OpenLoop", "emitted", "swept"]
+__all__ = [
+    "EXAMPLE",
+    "Clause",
+    "LoopScope",
+    "LoopSweep",
+    "OpenLoop",
+    "emitted",
+    "function_of",
+    "swept",
+]
 
 EXAMPLE = "write iterate(y = 0.5; 100 times; 4*y*(1 - y))"
 
@@ -95,13 +104,13 @@ class OpenLoop:
         self._check_values(scope, order[:carries], values, spans, span)
         inputs = [*order, *scope.captured]  # bindings are the first nodes
         arguments = [*(self.firsts[k] for k in order), *scope.captured.values()]
-        body = _function(scope.builder, inputs, values)
+        body = function_of(scope.builder, inputs, values)
         if self.test is not None:
             if carries < len(values) or carries < len(self.names) or self.reverse:
                 message = "a loop with a condition has carried values only"
                 hint = "write how often: 100 times"
                 raise ParseError(message, text=scope.text, span=span, hint=hint)
-            return WhileLoop(_function(scope.builder, inputs, [self.test]), body), arguments
+            return WhileLoop(function_of(scope.builder, inputs, [self.test]), body), arguments
         steps = self._steps(scope, span)
         return Loop(body, carries, len(order) - carries, steps, self.reverse), arguments
 
@@ -152,7 +161,7 @@ class LoopSweep:
     wanted: list[int]
 
 
-def _function(builder: Builder, inputs: list[int], outputs: list[int]) -> Function:
+def function_of(builder: Builder, inputs: list[int], outputs: list[int]) -> Function:
     """Return a part of the step, without locations: equal loops of two texts are equal."""
     names = [f"y{k + 1}" for k in range(len(outputs))]
     return rewritten(Function.build(builder, inputs, outputs, names), None, Builder())

@@ -5,7 +5,7 @@ two (kind, position), and reducing an operator emits a node. Every token is hand
 table indexed by its kind, with one table per parser state; so parsing is linear in the length
 of the text and nothing recurses. The method is Dijkstra's shunting-yard (Mathematisch
 Centrum report MR 34/61, 1961). The tables stand at the end of this module; the handlers of
-square brackets are in `brackets`, those of loops in `loops`.
+square brackets are in `brackets`, those of loops in `loops` and those of roots in `roots`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from difflab.graph.function import Function
 from difflab.graph.names import natural_order, output_names
 from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE, SourceMap
-from difflab.language import brackets, complaints, loops
+from difflab.language import brackets, complaints, loops, roots
 from difflab.language.brackets import OpenBracket
-from difflab.language.calls import ALIASES, CALLS, ITERATE, ArrayCall, Statics
+from difflab.language.calls import ALIASES, CALLS, CLAUSED, ITERATE, ROOT, ArrayCall, Statics
 from difflab.language.complaints import TextSpan
 from difflab.language.lexer import TokenKind, clean_name, number, superscript, tokens
 from difflab.language.operators import (
@@ -218,8 +218,9 @@ class Parser:
         function = CALLS.get(name, primitive)
         if function is None and name in ALIASES:
             function = by_spelling[ALIASES[name]]
-        if name == ITERATE.name:
-            return ITERATE if _BEFORE_CALL.match(self.text, end) else None
+        if name in (ITERATE.name, ROOT.name):
+            call = ITERATE if name == ITERATE.name else ROOT
+            return call if _BEFORE_CALL.match(self.text, end) else None
         if function is None or _BEFORE_CALL.match(self.text, end):
             return function
         reserved = primitive is not None and primitive.reserved
@@ -262,6 +263,8 @@ class Parser:
         self.state = self.at_operand
         if function is ITERATE:
             loops.begin(self)
+        elif function is ROOT:
+            roots.read(self)
 
     # Handlers after an operand.
 
@@ -338,6 +341,8 @@ class Parser:
         self.state = self.at_operand
         if frame.function is ITERATE:
             loops.comma(self, start, end)
+        elif frame.function is ROOT:
+            roots.comma(self)
 
     def close(self, kind: int, start: int, end: int) -> None:
         """Close a parenthesis; emit the call before it."""
@@ -347,6 +352,8 @@ class Parser:
             self.ends[-1] = end
         elif frame.function is ITERATE:
             loops.finish(self, frame, end)
+        elif frame.function is ROOT:
+            roots.finish(self, frame, end)
         else:
             self.finish_call(frame.function, frame, end)
 
@@ -465,7 +472,7 @@ class Parser:
     def no_expression(self, kind: int, start: int, end: int) -> None:
         """Raise the error for a token where an expression is expected."""
         opener = self.frames[-1].opener if self.frames else None
-        in_loop = bool(self.frames) and self.frames[-1].function is ITERATE
+        in_loop = bool(self.frames) and self.frames[-1].function in CLAUSED
         cut_off = kind == TokenKind.END or (kind == TokenKind.SEMICOLON and not in_loop)
         if opener is not None and cut_off:
             raise complaints.unclosed(self.text, opener)

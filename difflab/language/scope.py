@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from difflab.errors import ParseError
 from difflab.graph.builder import Builder
 from difflab.graph.rewrite import label
-from difflab.language.calls import CALLS, ITERATE
+from difflab.language.calls import CALLS, CLAUSED
 from difflab.language.complaints import TextSpan, reserved, shown
 from difflab.language.lexer import clean_name
 from difflab.primitives import by_spelling
@@ -19,7 +19,7 @@ CONSTANTS = {"pi": ("pi", math.pi), "π": ("pi", math.pi), "e": ("e", math.e)}
 KEYWORDS = frozenset({"and", "or", "not"})
 RESERVED = frozenset({*CONSTANTS, *(name for name, row in by_spelling.items() if row.reserved)})
 """The names of constants and functions that are variables only if they are declared or given."""
-_FUNCTIONS = frozenset({*by_spelling, *CALLS, ITERATE.name})
+_FUNCTIONS = frozenset({*by_spelling, *CALLS, *(call.name for call in CLAUSED)})
 
 
 def given_names(*points: object) -> list[str]:

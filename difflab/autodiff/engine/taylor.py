@@ -39,7 +39,7 @@ from difflab.graph.node import Node
 from difflab.primitives import add
 from difflab.primitives.recurrences import plus
 
-__all__ = ["taylor_terms"]
+__all__ = ["solution_terms", "taylor_terms"]
 
 
 def taylor_terms(
@@ -63,6 +63,31 @@ def taylor_terms(
         [expansion.resolved_term(expansion.of_node[number], k) for k in range(1, order + 1)]
         for number in targets
     ]
+
+
+def solution_terms(sweep: Sweep, time: int, state: int, rate: int, order: int) -> list[Node | None]:
+    """Return the derivatives by time, of the orders 1 to `order`, of y with y′ = f(t, y).
+
+    The derivative of order k + 1 of y is that of order k of f, which takes those of y up to k.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The graph of f.
+    time, state, rate : int
+        The nodes t, y and f(t, y).
+    order : int
+        The highest order.
+    """
+    first = Node(sweep.builder, rate)
+    # Two derivatives make the series one that is given; those from the second on are found here.
+    expansion = _SeriesExpansion(sweep, {time: [sweep.constant(1)], state: [first, first]})
+    terms = expansion.of_node[state].terms
+    del terms[2:]
+    for k in range(1, order):
+        term = expansion.resolved_term(expansion.of_node[rate], k)
+        terms.append(None if term is None else term.id)
+    return [None if term is None else Node(sweep.builder, term) for term in terms[1:]]
 
 
 class _SeriesExpansion:

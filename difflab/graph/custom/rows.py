@@ -31,7 +31,7 @@ from difflab.graph.rewritten import rewritten
 from difflab.graph.trace import TraceBuilder
 from difflab.primitives import broadcast, pack
 
-__all__ = ["applied", "opened", "packed", "unpacked"]
+__all__ = ["applied", "host_row", "opened", "packed", "unpacked"]
 
 KEPT = 512
 """Size of the cache of rows, by which a repeated call becomes the same node."""
@@ -71,7 +71,7 @@ class _Site:
         ran = self._recorded() or self._tried()
         self.single = ran.single
         self.outputs = tuple(map(shape_of, ran.outputs))
-        self.row = _host_row(
+        self.row = host_row(
             call.name,
             lambda *values: packed(call.run(values).outputs, self.single),
             shapes,
@@ -192,7 +192,7 @@ class _Site:
             # Targets that generate code require the name to be an identifier.
             name, shapes = f"{self.call.name}_{what}", (*self.shapes, *more)
             rule = custom(reason, reason)
-            row = self._rules[what] = _host_row(name, compute, shapes, (_size(into),), rule, None)
+            row = self._rules[what] = host_row(name, compute, shapes, (_size(into),), rule, None)
         return row
 
 
@@ -207,7 +207,7 @@ def _attempt(rule: Callable[..., Any], context: Context, *values: Any) -> Any:
         return None
 
 
-def _host_row(
+def host_row(
     name: str,
     compute: Callable[..., Any],
     shapes: Sequence[Shape],
@@ -279,15 +279,16 @@ def opened(function: Function) -> Function:
     >>> f.graph.primitives, opened(f).graph.primitives
     ((<primitive Double>,), (<primitive add>,))
     """
-    rows = [row for row in function.graph.primitives if isinstance(row.rule, Custom)]
-    for row in rows:
-        if row.expansion is None and row.holds is not None:
-            raise UnsupportedError(
-                f"{row.name} takes too many steps, or an unknown number, to be written out"
-            )
-        if row.expansion is None:
-            _required(None, row.name)
-    return rewritten(function, _open) if rows else function
+    while rows := [row for row in function.graph.primitives if isinstance(row.rule, Custom)]:
+        for row in rows:
+            if row.expansion is None and row.holds is not None:
+                raise UnsupportedError(
+                    f"{row.name} takes too many steps, or an unknown number, to be written out"
+                )
+            if row.expansion is None:
+                _required(None, row.name)
+        function = rewritten(function, _open)
+    return function
 
 
 def _open(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from difflab.core.primitive import Custom, Params, Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.control import Loop
+from difflab.graph.control import Loop, Solution
 from difflab.graph.expansion import expand
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
@@ -34,7 +34,7 @@ def expanded(
     customs : bool
         Whether custom functions and loops are expanded as well, where that is possible.
     loops : bool
-        Whether loops are among those.
+        Whether loops and roots, which the language has, are among those.
     known : container of str
         The names of rows that are kept.
 
@@ -46,7 +46,9 @@ def expanded(
     """
 
     def opens(row: Primitive) -> bool:
-        kept = not customs if loops or not isinstance(row.holds, Loop) else True
+        held = row.holds
+        written = isinstance(held, Loop) or (isinstance(held, Solution) and held.written)
+        kept = not customs if loops or not written else True
         if row.expansion is None or row.name in known:
             return False
         return not (kept and isinstance(row.rule, Custom))

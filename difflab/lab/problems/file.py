@@ -42,7 +42,15 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["DIGITS", "KINDS", "Problem", "Reference", "element_names", "read_header"]
+__all__ = [
+    "DIGITS",
+    "KINDS",
+    "Problem",
+    "Reference",
+    "assignments",
+    "element_names",
+    "read_header",
+]
 
 DIGITS = 40
 """Significant digits of values and derivatives."""
@@ -164,19 +172,19 @@ class Problem:
         """The point of the reference: a number or an array for every input."""
         return {
             name: value if isinstance(value, float) else np.array(value, dtype=float64)
-            for name, value in _assignments(self.header["start"], self)
+            for name, value in assignments(self.header["start"], self)
         }
 
     @cached_property
     def domain(self) -> dict[str, tuple[float, float]]:
         """The ranges of the inputs that its source states."""
-        ranges = _assignments(self.header.get("domain", ""), self)
+        ranges = assignments(self.header.get("domain", ""), self)
         return {name: (float(value[0]), float(value[1])) for name, value in ranges}
 
     @cached_property
     def certified(self) -> dict[str, float]:
         """The certified or optimal inputs that its source states, empty if it states none."""
-        found = _assignments(self.header.get("solution", ""), self)
+        found = assignments(self.header.get("solution", ""), self)
         return {name: value for name, value in found if isinstance(value, float)}
 
     @cached_property
@@ -293,7 +301,7 @@ def _named(inputs: Iterable[str], shapes: Iterable[Sequence[int]]) -> Iterator[s
                 yield f"{name}[{','.join(map(str, index))}]"
 
 
-def _assignments(text: str, problem: Problem) -> list[tuple[str, Any]]:
+def assignments(text: str, problem: Problem) -> list[tuple[str, Any]]:
     """Read ``a = 1, x = [1, 2]``; numbers are floats and arrays nested lists."""
     found = []
     try:

@@ -1,4 +1,7 @@
-"""Loops, and reverse sweeps of them, as text: ``iterate(y = x; 100 times; 4*y*(1 - y))``."""
+"""Loops, and reverse sweeps of them, as text: ``iterate(y = x; 100 times; 4*y*(1 - y))``.
+
+Roots are written alike, ``root(x^2 - a, x, 1)``: their expression is a step of a name of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from difflab.autodiff.solutions.written import written_root
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
@@ -62,16 +66,21 @@ class LoopForms:
         self.step = step
         self.alias = alias
         self.nodes: dict[int, WrittenLoop] = {}
+        self.roots: dict[int, Function] = {}
         for node, row in enumerate(view.rows):
             held = None if row is None else row.holds
             if view.uses[node] and isinstance(held, WrittenLoop):
                 self.nodes[node] = held
+            elif view.uses[node] and (residual := written_root(held)) is not None:
+                self.roots[node] = residual
 
     def constants(self) -> set[int]:
         """Return the arguments that steps read by name."""
         used: set[int] = set()
         for node, loop in self.nodes.items():
             used.update(self.view.children[node][_bound(loop) : len(_forward(loop).body.inputs)])
+        for node in self.roots:
+            used.update(self.view.children[node][1:])
         return used - set(self.names)
 
     def describe(self, node: int) -> list[Part] | None:
@@ -86,6 +95,8 @@ class LoopForms:
             if more or len(shape) == 1:
                 return parts
             return ["reshape(", *parts, f", [{math.prod(shape)}])"]
+        if node in self.roots:
+            return self._root(node)
         row = self.view.rows[node]
         if row is not index and row is not reshape:
             return None
@@ -97,6 +108,17 @@ class LoopForms:
             return None
         sole: list[Shape] = [self.view.graph.shape(node)]
         return self._parts(child) if list(loop.output_shapes) == sole else None
+
+    def _root(self, node: int) -> list[Part]:
+        """Return the arguments of a root: the expression, its unknown, the first value."""
+        residual, (first, *rest) = self.roots[node], self.view.children[node]
+        (name,), step = self.step(residual, [self.names[argument] for argument in rest])
+        definitions, (value,) = step(residual, lines=True)
+        clauses = "; ".join([*definitions, value])
+        if definitions:
+            inner = ";\n".join([*definitions, value]).replace("\n", "\n    ")
+            clauses = f"\n    {inner}"
+        return ["root(", f"{clauses}, {name}, ", (first, ANYTHING), ")"]
 
     def _parts(self, node: int) -> list[Part]:
         """Return the clauses of a loop."""

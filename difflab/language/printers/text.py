@@ -23,6 +23,7 @@ from difflab.language.printers.expressions import (
     TemplateForm,
     make_form,
 )
+from difflab.autodiff.solutions.written import written_root
 from difflab.language.printers.loops import LoopForms, Step, WrittenLoop
 from difflab.language.printers.view import PrintedGraph, call_results
 from difflab.language.scope import KEYWORDS
@@ -137,7 +138,7 @@ class _Text(ExpressionPrinter):
                 named[node] = self.fresh.fresh(label)
         calls = call_results(self.view) if self.whole and not self.calls else {}
         own = named.keys() | self._lists() | self.loops.constants() | calls.keys()
-        for node in self.view.own_lines(own, repeats=not self.loops.nodes):
+        for node in self.view.own_lines(own, repeats=not (self.loops.nodes or self.loops.roots)):
             expression = self.expression(node)
             name = named.get(node) or self.fresh.numbered("t")
             remark = f"  # {calls[node]}" if node in calls else ""
@@ -167,7 +168,8 @@ class _Text(ExpressionPrinter):
     def _warn(self) -> None:
         """Warn about operations that the language lacks, naming those that are printed instead."""
         for row in self.graph.primitives:
-            if not isinstance(row.rule, Custom) or isinstance(row.holds, WrittenLoop):
+            written = isinstance(row.holds, WrittenLoop) or written_root(row.holds) is not None
+            if written or not isinstance(row.rule, Custom):
                 continue
             nodes = np.flatnonzero(self.graph.applies(row)).tolist()
             if not any(self.view.uses[node] for node in nodes):

@@ -19,7 +19,7 @@ from difflab.methods.timer import LoopCall
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["CASADI"]
+__all__ = ["CASADI", "expressions_of"]
 
 
 class Casadi(Peer):
@@ -123,6 +123,14 @@ def _expressions(function: Function) -> tuple[Any, Any]:
     x = casadi.SX.sym("x", function.n)
     _, outputs = expressions(function, lambda number: x[number], _interpreter(casadi))
     return x, casadi.vertcat(*outputs)
+
+
+def expressions_of(function: Function, element: Callable[[int], Any]) -> list[Any]:
+    """Return the outputs as expressions of the packed inputs, ``element(k)``."""
+    import casadi
+
+    _, outputs = expressions(function, element, _interpreter(casadi))
+    return list(outputs)
 
 
 def _interpreter(casadi: Any) -> ScalarInterpreter:

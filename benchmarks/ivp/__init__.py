@@ -1,0 +1,1 @@
+"""Solutions of ODEs to small tolerances, beside heyoka, diffrax and torchdiffeq."""

@@ -1,0 +1,158 @@
+"""Newton's iteration with a line search, as a function of the first values and the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.control.while_loop import append_while_loop
+from difflab.autodiff.solutions.implicit import Equations, divided, norm
+from difflab.graph.composition import composed, inlined
+from difflab.graph.control import WhileLoop
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+from difflab.primitives import where
+
+__all__ = ["CLOSE", "FLOOR", "Newton", "number", "repeat"]
+
+SHORTEST = 2.0**-40
+"""Length of a step, in Newton's steps, below which the search for a shorter one ends."""
+CLOSE = 1e-6
+"""Relative length of Newton's step below which it is taken as it is."""
+FLOOR = 2.0**-52
+"""Relative length of Newton's step below which nothing is gained."""
+
+
+def repeat(
+    going: Callable[..., Any],
+    step: Callable[..., list[Any]],
+    first: Sequence[Any],
+    constants: Sequence[Node],
+) -> list[Node]:
+    """Append a loop: ``step(value, constants)`` while ``going(value, constants)``, on lists."""
+    count = len(first)
+    shapes = [node.shape for node in (*first, *constants)]
+    test = composed(lambda nodes: [going(nodes[:count], nodes[count:])], shapes)
+    body = composed(lambda nodes: step(nodes[:count], nodes[count:]), shapes)
+    return append_while_loop(WhileLoop(test, body), [*first, *constants])
+
+
+def number(like: Node, value: float) -> Node:
+    """Return a number as a node of the same graph."""
+    return Node(like.builder, like.builder.constant(value))
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Newton's iteration x ← x - t F_x⁻¹ F, with the largest t of 1, ½, ¼, … that decreases ‖F‖.
+
+    It ends when the steps no longer become shorter, at the accuracy of F itself, and converges if
+    the last one is shorter than `tol` times the largest iterate (Deuflhard, *Newton Methods for
+    Nonlinear Problems*, 2004, section 2.1).
+
+    Attributes
+    ----------
+    equations : Equations
+        What is solved.
+    tol : float
+        The relative length of the last step.
+    maxiter : int
+        The largest number of steps.
+    """
+
+    equations: Equations
+    tol: float
+    maxiter: int
+
+    def function(self) -> Function:
+        """Return the solution (nan if it does not converge) and the statistics.
+
+        Its inputs are the first values of the unknowns and the parameters.
+        """
+        equations = self.equations
+        shapes: list[Shape] = [*equations.shapes, *equations.parameters]
+        return composed(self._solved, shapes)
+
+    def _solved(self, nodes: list[Node]) -> list[Node]:
+        equations, count = self.equations, len(self.equations.shapes)
+        x, params = equations.joined(nodes[:count]), nodes[count:]
+        x = self.begun(x, params)
+        dx = self.step(x, params)
+        first = [x, dx, number(x, np.inf), norm(x), number(x, 0.0)]
+        x, dx, _, scale, steps = repeat(self._going, self._stepped, first, params)
+        last = self.moved(x, dx, params)
+        size = norm(dx)
+        scale = np.maximum(scale, norm(last))
+        found = where(size <= self.tol * scale, last, np.nan)
+        valid = self.valid(last, params)
+        found = found if valid is None else where(valid, found, np.nan)
+        correction = where(scale > 0, size / scale, size)
+        change = self._change(x, dx, last, params)
+        return [*equations.parts(found), steps, correction, change]
+
+    def step(self, x: Node, params: Sequence[Node]) -> Any:
+        """Return Newton's step; zero where the equations hold exactly."""
+        (value,), (slope,) = (
+            inlined(function, [x, *params])
+            for function in (self.equations.flat, self.equations.slope)
+        )
+        return where(norm(value) == 0, 0.0, -divided(slope, value))
+
+    def merit(self, x: Any, params: Sequence[Node]) -> Any:
+        """Return what each step decreases."""
+        return norm(inlined(self.equations.flat, [x, *params])[0])
+
+    def begun(self, x: Any, params: Sequence[Node]) -> Any:
+        """Return the first value of the iteration."""
+        return x
+
+    def moved(self, x: Any, dx: Any, params: Sequence[Node]) -> Any:
+        """Return what a step leads to."""
+        return x + dx
+
+    def enough(self, x: Any, last: Any, t: Any, limit: Any, params: Sequence[Node]) -> Any:
+        """Return whether the merit, `limit` before, decreases enough in t of a step."""
+        return self.merit(last, params) < (1 - 1e-4 * t) * limit
+
+    def valid(self, x: Any, params: Sequence[Node]) -> Any:
+        """Return whether the point is what is looked for; None where any solution is."""
+        return None
+
+    def _going(self, value: list[Node], params: list[Node]) -> Any:
+        """Return whether to go on: the steps are not short, or still become shorter."""
+        _, dx, previous, scale, steps = value
+        size = norm(dx)
+        shrinks = np.logical_or(size > self.tol * scale, size < 0.25 * previous)
+        more = np.logical_and(shrinks, size > FLOOR * scale)
+        return np.logical_and(more, steps < float(self.maxiter))
+
+    def _stepped(self, value: list[Node], params: list[Node]) -> list[Any]:
+        x, dx, _, scale, steps = value
+        t = self._length(x, dx, scale, params)
+        x = self.moved(x, t * dx, params)
+        return [x, self.step(x, params), norm(dx), np.maximum(scale, norm(x)), steps + 1.0]
+
+    def _length(self, x: Node, dx: Node, scale: Node, params: Sequence[Node]) -> Any:
+        """Return the largest t that decreases the merit enough; 1 near the solution."""
+        far = norm(dx) > CLOSE * scale
+        limit = self.merit(x, params)
+
+        def longer(value: list[Node], rest: list[Node]) -> Any:
+            (t,), (x, dx, limit, far, *params) = value, rest
+            decreases = self.enough(x, self.moved(x, t * dx, params), t, limit, params)
+            search = np.logical_and(far > 0, t > SHORTEST)
+            return np.logical_and(search, np.logical_not(decreases))
+
+        rest = [x, dx, limit, where(far, 1.0, 0.0), *params]
+        return repeat(longer, lambda value, rest: [0.5 * value[0]], [number(x, 1.0)], rest)[0]
+
+    def _change(self, x: Node, dx: Node, last: Node, params: Sequence[Node]) -> Any:
+        """Return the relative change of the Jacobian in the last step, nan if it is singular."""
+        before, after = (inlined(self.equations.slope, [at, *params])[0] for at in (x, last))
+        size = norm(dx)
+        moved = divided(before, after @ dx if dx.shape else after * dx)
+        return where(size > 0, norm(moved - dx) / size, norm(moved))

@@ -1,0 +1,1 @@
+"""Derivatives of what solvers return, against the proved derivative of the solution."""

@@ -1,0 +1,158 @@
+"""The true derivative of the solution of equations, and of a minimum, with proved bounds.
+
+A box that contains exactly one solution is found by `difflab.balls.roots`, with derivatives by FLINT,
+and the derivative of the solution follows from a linear system of balls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab import solve
+from difflab.balls.evaluation import PRECISIONS, evaluator
+from difflab.balls.jets import Undecided
+from difflab.balls.library import arb, arb_mat, nearest, precision
+from difflab.balls.roots import enclosed_root
+from difflab.bench.solvers.flat import Flat
+from difflab.bench.solvers.problem import SolverProblem, Truth
+from difflab.bench.solvers.ways import solution
+from difflab.errors import ConvergenceError
+
+__all__ = ["judge", "truth_of"]
+
+ENOUGH = 1e-20
+"""Relative radius of the derivative at which the precision is enough."""
+
+
+def judge(problem: SolverProblem) -> Truth:
+    """Return the true derivative of a solution of equations or of a minimum.
+
+    Raises
+    ------
+    ConvergenceError
+        It is not proved at any precision that there is one solution.
+    """
+    flat = Flat(problem)
+    near = np.ravel(solution(problem, solve.equations.TOL, "unrolled")(flat.at))
+    for bits in PRECISIONS[:6]:
+        with precision(bits):
+            try:
+                found = _Equations(flat, near, bits).solved()
+            except (Undecided, ZeroDivisionError):
+                continue
+            truth = truth_of(*found, f"proved, interval Newton at {bits} bits")
+        if truth.bound < ENOUGH:
+            return truth
+    raise ConvergenceError(f"the solution of {problem.name} is not proved to be the only one nearby")
+
+
+def truth_of(value: Sequence[Any], jacobian: Sequence[Sequence[Any]], how: str) -> Truth:
+    """Return balls as numbers, with the largest relative radius of a row."""
+    bound = 0.0
+    for row in jacobian:
+        size = max((float(abs(entry).upper()) for entry in row), default=0.0)
+        radius = max((float(entry.rad()) for entry in row), default=0.0)
+        bound = max(bound, radius / size if size else 0.0)
+    return Truth(
+        np.array([nearest(entry) for entry in value]),
+        np.array([[nearest(entry) for entry in row] for row in jacobian]),
+        bound,
+        how,
+    )
+
+
+class _Equations:
+    """The equations of a problem in balls: G(x, p) = 0 with its derivatives by x and p."""
+
+    def __init__(self, flat: Flat, near: Any, bits: int) -> None:
+        self.flat, self.near = flat, near
+        self.kind, self.n = flat.problem.kind, len(flat.start)
+        order = 2 if self.kind == "minimum" else 1
+        self.evaluate = evaluator(flat.function, bits, order)
+        self.at = [arb(float(value)) for value in flat.at]
+        self.held = self._held()
+
+    def solved(self) -> tuple[list[Any], list[list[Any]]]:
+        """Return the solution and its derivative."""
+        free = [k for k in range(self.n) if k not in self.held]
+        box = enclosed_root(self._system(free), self.near[free]) if free else []
+        x = self._whole(free, box)
+        _, by_x, by_p = self._expanded(x)
+        columns = range(len(self.at))
+        dx = {k: [arb(int(j == self.held[k][1])) for j in columns] for k in self.held}
+        right = [
+            [
+                -by_p[i][j] - sum((by_x[i][k] * dx[k][j] for k in self.held), arb(0))
+                for j in columns
+            ]
+            for i in free
+        ]
+        if free:
+            matrix = arb_mat([[by_x[i][k] for k in free] for i in free])
+            found = matrix.solve(arb_mat(right))
+            dx |= {k: [found[i, j] for j in columns] for i, k in enumerate(free)}
+        return x, [dx[k] for k in range(self.n)]
+
+    def _held(self) -> dict[int, tuple[Any, int]]:
+        """Return the unknowns at their bounds: the bound, and the parameter that it is, or -1."""
+        sides = self.flat.sides(self.flat.at)
+        if self.kind != "minimum" or sides is None:
+            return {}
+        held = {}
+        for key, values in zip(("lower", "upper"), sides, strict=True):
+            names = self.flat.problem.named(key)
+            names = names if len(names) == self.n else (names or [0.0]) * self.n
+            for k, bound in enumerate(values):
+                if abs(self.near[k] - bound) <= 1e-9 * max(1.0, abs(bound)):
+                    own = names[k]
+                    column = self.flat.columns[own][1].start if isinstance(own, str) else -1
+                    held[k] = arb(float(bound)), column
+        return held
+
+    def _whole(self, free: Sequence[int], box: Sequence[Any]) -> list[Any]:
+        """Return all unknowns, given the free ones; check the slopes at bounds."""
+        x = [arb(0)] * self.n
+        for k, at in zip(free, box, strict=True):
+            x[k] = at
+        for k, (bound, _) in self.held.items():
+            x[k] = bound
+        return x
+
+    def _system(self, free: Sequence[int]) -> Any:
+        def system(box: Sequence[Any]) -> tuple[list[Any], list[list[Any]]]:
+            values, by_x, _ = self._expanded(self._whole(free, box))
+            return [values[i] for i in free], [[by_x[i][k] for k in free] for i in free]
+
+        return system
+
+    def _expanded(self, x: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[list[Any]]]:
+        """Return G and its derivatives by x and by p."""
+        places: list[tuple[int, int]] = []
+        balls = []
+        for name in self.flat.function.inputs:
+            which, part, _ = self.flat.columns[name]
+            indices = range(part.start, part.stop)
+            places += [(which, k) for k in indices]
+            balls += [(self.at if which else x)[k] for k in indices]
+        where = {place: k for k, place in enumerate(places)}
+        own = [where[0, k] for k in range(self.n)]
+        given = [where[1, j] for j in range(len(self.at))]
+        outputs = self.evaluate(balls)
+        for output in outputs:
+            if output.fault is not None:
+                raise Undecided(output.fault)
+        if self.kind == "minimum":
+            (f,) = outputs
+            curve = lambda i, k: (f.curves or {}).get((min(i, k), max(i, k)), arb(0))  # noqa: E731
+            values = [arb(f.slopes.get(i, 0)) for i in own]
+            return values, *([[arb(curve(i, k)) for k in by] for i in own] for by in (own, given))
+        fixed = self.kind == "fixed-point"
+        values = [arb(out.value) - (x[k] if fixed else 0) for k, out in enumerate(outputs)]
+        by_x = [
+            [arb(out.slopes.get(k, 0)) - int(fixed and i == j) for j, k in enumerate(own)]
+            for i, out in enumerate(outputs)
+        ]
+        return values, by_x, [[arb(out.slopes.get(k, 0)) for k in given] for out in outputs]

@@ -1,0 +1,171 @@
+r"""Problems whose solution is differentiated, and what judges and ways of differentiating are.
+
+The file of a problem is a program of the language with comments before it::
+
+    # name: two roots that nearly coincide
+    # kind: root
+    # about: the Jacobian at the root is 2e-3, so the derivative is 500
+    # start: x = 2
+    # at: p = 1e-6
+    (x - 1)^2 - p
+
+``start`` names the unknowns and their first values, and ``at`` the parameters by which the solution
+is differentiated. What the program means depends on the kind:
+
+- ``root``: as many residuals as unknowns;
+- ``fixed-point``: the next value of the only unknown;
+- ``linear``: residuals that are linear in the unknowns;
+- ``minimum``: what is minimised; ``lower: l, 0`` and ``upper: inf, u`` list the bounds of the
+  unknowns, parameters or numbers;
+- ``integral``: the integrand, of the only unknown; ``between: a, b`` names its bounds, parameters
+  or numbers, and ``breaks`` where its derivative jumps;
+- ``ode``: the right sides; ``between`` names the first and the last time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.lab.problems.file import Problem, assignments, read_header
+
+__all__ = ["JUDGES", "WAYS", "Answer", "Judge", "SolverProblem", "Truth", "Way", "problems"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SolverProblem(Problem):
+    """A problem whose solution is differentiated."""
+
+    @cached_property
+    def at(self) -> dict[str, Any]:
+        """The parameters: numbers and arrays, in the order of the columns of the derivative."""
+        found = assignments(self.header["at"], self)
+        return {
+            name: value if isinstance(value, float) else np.array(value, dtype=np.float64)
+            for name, value in found
+        }
+
+    @property
+    def about(self) -> str:
+        """What is difficult about it."""
+        return self.header.get("about", "")
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters, each element of an array counted."""
+        return sum(np.size(value) for value in self.at.values())
+
+    def named(self, key: str) -> list[Any]:
+        """Return the parameters or numbers that a line lists, as ``between: 0, b``."""
+        parts = [part.strip() for part in self.header.get(key, "").split(",")]
+        return [part if part in self.at else float(part) for part in parts if part]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The derivative of a solution by the parameters.
+
+    Attributes
+    ----------
+    value : array of shape (m,)
+        The solution, rounded.
+    jacobian : array of shape (m, n)
+        Its derivative, rounded.
+    bound : float
+        The largest relative error of a row of the derivative, before rounding.
+    how : str
+        How it was found, and whether it is proved.
+    """
+
+    value: Array
+    jacobian: Array
+    bound: float
+    how: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a way of differentiating returns.
+
+    Attributes
+    ----------
+    jacobian : array of shape (m, n)
+        The derivative of the solution.
+    steps : int or None
+        How many steps the solver took; for differences, how many solutions were computed.
+    """
+
+    jacobian: Any
+    steps: int | None = None
+
+
+Judge = Callable[[SolverProblem], Truth]
+"""Returns the true derivative of a solution."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of differentiating a solution.
+
+    Attributes
+    ----------
+    name : str
+        As the table names it: ``implicit``, ``jax custom_root``.
+    kinds : frozenset of str
+        The kinds of problems that it can differentiate.
+    differentiate : callable
+        ``differentiate(problem, tolerance)`` returns an `Answer`. It raises a
+        `difflab.errors.DifflabError` where it refuses.
+    package : str
+        The module that it needs, beside difflab.
+    uses : tuple of str
+        The distributions on which its results depend.
+    prepare : callable or None
+        ``prepare(problem, tolerance)`` returns a function that differentiates once more and is
+        timed; by default `differentiate` is.
+    """
+
+    name: str
+    kinds: frozenset[str]
+    differentiate: Callable[[SolverProblem, float], Answer]
+    package: str = ""
+    uses: tuple[str, ...] = ()
+    prepare: Callable[[SolverProblem, float], Callable[[], Answer]] | None = field(default=None)
+
+
+JUDGES: Mapping[str, str] = {
+    "root": "difflab.bench.solvers.newton",
+    "fixed-point": "difflab.bench.solvers.newton",
+    "linear": "difflab.bench.solvers.newton",
+    "minimum": "difflab.bench.solvers.newton",
+    "integral": "difflab.bench.solvers.integrals",
+}
+"""The module of each kind whose ``judge(problem)`` returns the truth."""
+
+WAYS: tuple[str, ...] = (
+    "difflab.bench.solvers.ways",
+    "difflab.bench.solvers.peers",
+)
+"""The modules whose ``WAYS`` are the ways of differentiating."""
+
+
+@cache
+def problems() -> tuple[SolverProblem, ...]:
+    """Return the problems, in the order of their kinds and names.
+
+    Examples
+    --------
+    >>> {problem.kind for problem in problems()} >= {"root", "minimum", "integral"}
+    True
+    """
+    folder = Path(__file__).parent / "problems"
+    paths = sorted(folder.glob("*.txt"))
+    return tuple([SolverProblem(path.stem, path, read_header(path)) for path in paths])

@@ -1,0 +1,213 @@
+"""Calls of solvers: what is recorded of the user's functions, and how a solution is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from difflab.autodiff.control.solutions import Rule, solution
+from difflab.autodiff.recording import Recording, computed, record
+from difflab.autodiff.solutions.implicit import MOST_CHANGE
+from difflab.autodiff.solutions.newton import CLOSE
+from difflab.core.conversions import as_float64
+from difflab.errors import ConvergenceError, InputError, ShapeError
+from difflab.graph.checks import require_callable
+from difflab.graph.composition import composed
+from difflab.graph.function import Function
+from difflab.graph.node import Node
+from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
+from difflab.graph.pytree import flatten, unflatten
+
+__all__ = [
+    "Derivative",
+    "Equation",
+    "OptimizeResult",
+    "Solver",
+    "known_values",
+    "solved",
+    "unknowns",
+]
+
+Derivative = Literal["implicit", "unrolled"]
+Solver = Callable[..., tuple[Function, Rule | None]]
+"""Returns what solves a recorded function, and its rule: None has the derivative of the steps."""
+
+
+@dataclass
+class OptimizeResult:
+    """What a solver found, with SciPy's names.
+
+    Attributes
+    ----------
+    x : tree
+        The solution, with the structure of the first value. It is nan in traced code where the
+        iteration does not converge.
+    fun : tree or scalar
+        The value of the function at the solution.
+    success : bool
+        Whether the iteration has converged.
+    nit : int
+        The number of steps.
+    """
+
+    __difflab_tree__: ClassVar[bool] = True
+
+    x: Any
+    fun: Any
+    success: Any
+    nit: Any
+
+    @property
+    def message(self) -> str:
+        """The result in words."""
+        if isinstance(self.success, Node):
+            return "success is known when the traced code has run; x is nan where it is false"
+        return "converged" if self.success else "not converged: x is nan"
+
+
+class Equation:
+    """A user's function of the unknowns and of parameters, recorded.
+
+    Parameters
+    ----------
+    name : str
+        The solver's name, for messages.
+    function : callable
+        ``function(x, *params)``.
+    x : tree
+        The first values of the unknowns.
+    params : tuple of tree
+        The parameters.
+
+    Attributes
+    ----------
+    run : Recording
+        Its inputs are the unknowns, the parameters, and values that the code captured.
+    values : list
+        A value for each of them, of float64.
+    count : int
+        The number of unknowns that are leaves of `x`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        x: Any,
+        params: tuple[Any, ...],
+    ) -> None:
+        require_callable(function, name)
+        self.name = name
+        first, self.structure = flatten(x)
+        if not first:
+            raise InputError(f"the first value of {name} has no numbers")
+        rest, tree = flatten(params)
+        self.count = len(first)
+        leaves = [as_float64(leaf, f"a first value of {name}") for leaf in first]
+        leaves += [as_float64(leaf, f"a parameter of {name}") for leaf in rest]
+        self.precisions: list[Precision] = list(map(_precision, first))
+
+        def call(nodes: list[Node]) -> Any:
+            unknowns = unflatten(self.structure, nodes[: self.count])
+            return function(unknowns, *unflatten(tree, nodes[self.count :]))
+
+        self.run: Recording = record(call, [leaf.shape for leaf in leaves], has_aux=False)
+        self.values = [*leaves, *self.run.captured]
+
+    def require_like_unknowns(self) -> None:
+        """Raise `ShapeError` unless the result has the structure and shapes of the unknowns."""
+        shapes = self.run.function.input_shapes[: self.count]
+        found = self.run.function.output_shapes
+        if self.run.structure != self.structure or tuple(found) != tuple(shapes):
+            raise ShapeError(
+                f"the function of {self.name} returns {self.run.structure} of shapes"
+                f" {list(found)}, and the unknowns are {self.structure} of shapes {list(shapes)}",
+                hint="as many equations as unknowns: return what x0 looks like",
+            )
+
+
+def _precision(leaf: Any) -> Precision:
+    return precision_of(leaf) if hasattr(leaf, "dtype") else DOUBLE
+
+
+def solved(
+    equation: Equation,
+    values: Sequence[Any],
+    make: Solver,
+    derivative: str,
+    *details: Any,
+) -> list[Any]:
+    """Return the outputs of a solver at values of its arguments.
+
+    ``make(function, *details)`` returns the solver of a recorded function and its rule.
+    """
+    if derivative not in get_args(Derivative):
+        raise InputError(
+            f"derivative of {equation.name} is 'implicit' or 'unrolled', not {derivative!r}"
+        )
+    whole = equation.run.derived(_whole, make, derivative == "implicit", *details)
+    return computed(whole, values)
+
+
+def _whole(function: Function, make: Solver, implicit: bool, *details: Any) -> Function:
+    """Return the solver as a function: one node, or its steps."""
+    solver, rule = make(function, *details)
+    if rule is None or not implicit:
+        return solver
+    return composed(lambda nodes: solution(solver, rule, nodes), solver.input_shapes)
+
+
+def unknowns(
+    equation: Equation,
+    make: Solver,
+    derivative: str,
+    *details: Any,
+    more: Sequence[Any] = (),
+) -> list[Any]:
+    """Return the unknowns, in their dtypes, and the statistics; `more` are further arguments.
+
+    Raises
+    ------
+    ConvergenceError
+        There is no solution, or it has no derivative; where the values are known.
+    """
+    values = [*equation.values, *more]
+    found = solved(equation, values, make, derivative, *details)
+    leaves = known_values(found)
+    if leaves is not None:
+        *x, steps, correction, change = leaves
+        if not all(np.isfinite(leaf).all() for leaf in x):
+            raise _not_found(equation.name, int(steps), float(correction))
+        differentiated = any(hasattr(value, "__difflab_apply__") for value in values)
+        if derivative == "implicit" and differentiated and not change <= MOST_CHANGE:
+            raise ConvergenceError(
+                f"the Jacobian at the solution of {equation.name} is singular, so the solution has"
+                " no derivative by the parameters",
+                hint="solutions coincide there; derivative='unrolled' gives the value",
+            )
+    pairs = zip(found, equation.precisions, strict=False)
+    return [*(in_precision(*pair) for pair in pairs), *found[equation.count :]]
+
+
+def known_values(found: Sequence[Any]) -> list[Any] | None:
+    """Return the arrays of values; None if one is traced and unknown."""
+    leaves = []
+    for value in found:
+        known = getattr(value, "__difflab_value__", None)
+        leaves.append(value if known is None else known())
+    return None if any(leaf is None for leaf in leaves) else leaves
+
+
+def _not_found(name: str, steps: int, correction: float) -> ConvergenceError:
+    """Return the error of a solver whose result is nan."""
+    reason = f"its last step is {correction:.2g} of the size of x"
+    hint = "begin nearer to a solution, or allow more steps (maxiter) or a larger tolerance"
+    if not np.isfinite(correction):
+        reason = "a step is not finite: the Jacobian is singular, or the function is nan"
+    elif name == "minimize" and correction < CLOSE:
+        reason = "the gradient vanishes where the Hessian is not positive definite"
+        hint = "begin elsewhere: it is a saddle, a maximum or a valley of equal values"
+    return ConvergenceError(f"{name} does not converge in {steps} steps: {reason}", hint=hint)

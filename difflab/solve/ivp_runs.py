@@ -1,0 +1,241 @@
+"""Integration on arrays by compiled loops, forward, and back over the steps from checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.autodiff.control.loop import append_loop
+from difflab.autodiff.engine.argnums import cotangents_of
+from difflab.errors import UnsupportedError
+from difflab.execute.compiled import compile
+from difflab.execute.targets.llvm.libraries import available
+from difflab.graph.composition import composed, inlined
+from difflab.graph.control import Loop
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+from difflab.primitives import where
+from difflab.solve.ivp_steps import System, advance, first_step, joined, step
+
+__all__ = ["Integrator", "Outcome"]
+
+Array = NDArray[np.float64]
+BLOCK = 32
+"""Steps that one call of compiled code takes back."""
+Checkpoint = tuple[float, float, Array]
+"""s, the length of the next step, and the state."""
+ENDED, STALLED, TOO_MANY, NOT_FINITE = 0, -1, -2, -3
+"""The status of an integration; that of SciPy is 0 or -1."""
+
+
+class Outcome(NamedTuple):
+    """The state at the end, nan where it was not reached, and statistics."""
+
+    state: Array
+    length: float
+    nfev: float
+    accepted: float
+    rejected: float
+    status: float
+
+
+class Block(NamedTuple):
+    """Some consecutive steps; missing ones at the end of a block have no length.
+
+    Attributes
+    ----------
+    before, after : array of shape (BLOCK,)
+        s before and after each step.
+    states, next_states : array of shape (BLOCK, n)
+        The states there.
+    """
+
+    before: Array
+    after: Array
+    states: Array
+    next_states: Array
+
+
+class Integrator:
+    """The integration of a system, with its compiled loops."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+
+    def run(self, y: Array, theta: Array, h: float) -> Outcome:
+        """Integrate from 0 to 1; the first step has the length h, which 0 leaves to this."""
+        most = float(self.system.max_steps)
+        h = self._first(y, theta, h)
+        s, length, state, accepted, rejected = self._advance(0.0, 1.0, h, y, theta, most)
+        nfev = self.system.evaluations * (accepted + rejected) + 1
+        status = ENDED
+        if not (s >= 1.0 and np.isfinite(state).all()):
+            state = np.full_like(y, np.nan)
+            status = TOO_MANY if accepted + rejected >= most else STALLED
+            if not np.isfinite(h) or not accepted:
+                status = NOT_FINITE
+        return Outcome(state, length, nfev, accepted, rejected, float(status))
+
+    def back(self, y: Array, theta: Array, h: float, bar: Array) -> tuple[Array, Array]:
+        """Return the cotangents of the first state and of θ, given that of the last state.
+
+        About √N states of N steps are kept on the way forward, and all of them between two of
+        these while the sweep goes back.
+        """
+        theta_bar, length = np.zeros_like(theta), 0.0
+        marks = self._checkpoints(y, theta, self._first(y, theta, h))
+        if not marks:
+            return np.full_like(y, np.nan), np.full_like(theta, np.nan)
+        for first, last in zip(marks[-2::-1], marks[:0:-1], strict=True):
+            for block in reversed(list(self._between(first, last, theta))):
+                length, bar, theta_bar = self._back(*block, length, bar, theta_bar, theta)
+        return bar, theta_bar
+
+    def _first(self, y: Array, theta: Array, h: float) -> float:
+        return float(h) if h else float(self._guess(y, theta))
+
+    def _checkpoints(self, y: Array, theta: Array, h: float) -> list[Checkpoint]:
+        """Return about √N of N states, evenly; none if the end is not reached."""
+        marks, spacing, steps = [(0.0, h, y)], BLOCK, 0.0
+        while marks[-1][0] < 1.0:
+            *mark, accepted, rejected = self._advance(
+                marks[-1][0], 1.0, *marks[-1][1:], theta, float(spacing)
+            )
+            steps += accepted + rejected
+            if not accepted or steps > self.system.max_steps or not np.isfinite(mark[2]).all():
+                return []
+            marks.append((mark[0], mark[1], mark[2]))
+            if len(marks) > 2 * spacing:  # an odd number, so that both ends stay
+                marks, spacing = marks[::2], 2 * spacing
+        return marks
+
+    def _between(self, first: Checkpoint, last: Checkpoint, theta: Array) -> Iterator[Block]:
+        """Return the steps from one checkpoint to the next one, in their order."""
+        s, h, y = first
+        while s < last[0]:
+            block, (s, h, y) = self._steps(s, last[0], h, y, theta)
+            yield block
+
+    def _steps(
+        self, s: float, end: float, h: float, y: Array, theta: Array
+    ) -> tuple[Block, tuple[float, float, Array]]:
+        s, h, y, before, states = self._taken(s, end, h, y, theta)
+        after, next_states = np.append(before[1:], s), joined(states[1:], [y])
+        return Block(before, after, states, next_states), (s, h, y)
+
+    @cached_property
+    def _guess(self) -> Any:
+        return _compiled(first_step(self.system))
+
+    @cached_property
+    def _advance(self) -> Any:
+        return _compiled(advance(self.system))
+
+    @cached_property
+    def _taken(self) -> Any:
+        """The next steps: s, the length, the state; s and the states before each step."""
+        n, p = self.system.sizes
+        one = advance(self.system)
+
+        def taken(nodes: list[Node]) -> list[Node]:
+            s, h, y, end, theta = nodes
+            after = inlined(one, [s, end, h, y, theta, 1.0 + 0.0 * s])
+            return [*after[:3], s, y]
+
+        body = composed(taken, [(), (), (n,), (), (p,)])
+        loop = Loop(body, 3, 0, BLOCK, reverse=False)
+
+        def run(nodes: list[Node]) -> list[Node]:
+            start, end, h, y, theta = nodes
+            return append_loop(loop, [start, h, y, end, theta])
+
+        return _compiled(composed(run, [(), (), (), (n,), (p,)]))
+
+    @cached_property
+    def _back(self) -> Any:
+        """The sweep back over a block, from the cotangents after it to those before it."""
+        n, p = self.system.sizes
+        earlier = _of_steps(self.system) if self._unrolled else _continuous(self.system)
+
+        loop = Loop(earlier, 3, 4, BLOCK, reverse=True)
+
+        def run(nodes: list[Node]) -> list[Node]:
+            return append_loop(loop, [*nodes[4:7], *nodes[:4], nodes[7]])
+
+        stacks: list[Shape] = [(BLOCK,), (BLOCK,), (BLOCK, n), (BLOCK, n)]
+        return _compiled(composed(run, [*stacks, (), (n,), (p,), (p,)]))
+
+    @property
+    def _unrolled(self) -> bool:
+        return self.system.derivative == "unrolled"
+
+
+def _of_steps(system: System) -> Function:
+    """Return the adjoint of a step of given length."""
+    n, p = system.sizes
+    pull = cotangents_of(step(system), [2, 3])
+
+    def back(nodes: list[Node]) -> list[Node]:
+        length, bar, total, before, after, y, _, theta = nodes
+        y_bar, theta_bar = inlined(pull, [before, after - before, y, theta, bar])
+        return [length, y_bar, total + theta_bar]
+
+    return composed(back, _shapes(n, p))
+
+
+def _continuous(system: System) -> Function:
+    r"""Return the adjoint equations over a step, integrated with steps of their own.
+
+    .. math:: \dot λ = -g_y^T λ, \qquad \dot{\bar θ} = -g_θ^T λ
+
+    The state is integrated back as well, from the known one after the step.
+    """
+    n, p = system.sizes
+    rate, pull = system.rate, cotangents_of(system.rate, [1, 2])
+
+    def backward(nodes: list[Node]) -> list[Node]:
+        time, whole, theta = nodes  # time is −s
+        s, y = -time, whole[:n]
+        (slope,) = inlined(rate, [s, y, theta])
+        y_bar, theta_bar = inlined(pull, [s, y, theta, whole[n : 2 * n]])
+        return [joined(-slope, y_bar, theta_bar)]
+
+    wide = composed(backward, [(), (2 * n + p,), (p,)])
+    adjoint = System(
+        wide, system.method, system.rtol, system.atol, 2 * n + p, system.max_steps, "adjoint"
+    )
+    go = advance(adjoint)
+
+    def back(nodes: list[Node]) -> list[Node]:
+        length, bar, total, before, after, _, y, theta = nodes
+        first = where(length > 0.0, length, after - before)
+        whole = joined(y, bar, total)
+        most = float(system.max_steps) + 0.0 * before
+        s, last, found, *_ = inlined(go, [-after, -before, first, whole, theta, most])
+        reached = where(s >= -before, 1.0, np.nan)
+        return [
+            where(after > before, last, length),
+            reached * found[n : 2 * n],
+            reached * found[2 * n :],
+        ]
+
+    return composed(back, _shapes(n, p))
+
+
+def _shapes(n: int, p: int) -> list[Shape]:
+    """The carry, s before and after the step, the states there, and θ."""
+    return [(), (n,), (p,), (), (), (n,), (n,), (p,)]
+
+
+def _compiled(function: Function) -> Any:
+    """Return the machine code of a function, or what computes it where there is none."""
+    try:
+        call = compile(function, target="native" if available() else "auto").unchecked()
+    except UnsupportedError:
+        call = compile(function).unchecked()
+    return lambda *values: call(values)
