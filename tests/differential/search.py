@@ -47,6 +47,7 @@ FAMILIES = {
     "repeated": 1,
     "policies": 1,
     "budgets": 1,
+    "solvers": 1,
 }
 """The modules of this folder that define a `FAMILY`, and into how many tests, each under a seed of
 its own, its fixed share is divided: none takes longer than half a minute."""

@@ -39,6 +39,8 @@ LAYOUT = provenance.layout(
 )
 
 TOLERANCES = (1e-4, 1e-8, 1e-12)
+LONGEST = 0.5
+"""Seconds of a call above which its memory is not measured, which takes several times as long."""
 QUICK = 6
 """With ``quick`` one of so many problems is measured, at one tolerance."""
 
@@ -121,7 +123,7 @@ def _measured(
         "truth": known.how,
         "steps": answer.steps,
         "seconds": seconds,
-        "peak_bytes": peak_of(call),
+        "peak_bytes": peak_of(call) if seconds < LONGEST else None,
         "repetitions": 1,
     }
 
