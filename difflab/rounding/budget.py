@@ -306,10 +306,8 @@ class Sweeps:
 
     def adjoints(self, values: Sequence[Any], output: int) -> dict[int, Any]:
         """Return ā of every node for one output number."""
-        known = {node: np.asarray(value, np.float64) for node, value in enumerate(values)
-                 if np.asarray(value).dtype != np.bool_}  # fmt: skip
-        known |= {node: value for node, value in enumerate(values) if node not in known}
-        found = evaluated(self.combined.graph, {**known, **self.seeds(output)}, self.double)
+        known = {**dict(enumerate(values)), **self.seeds(output)}
+        found = evaluated(self.combined.graph, known, self.double)
         return {node: found[bar] for node, bar in self.combined.bars.items()}
 
     def value(self, values: Sequence[Any], output: int) -> float:

@@ -143,6 +143,7 @@ def evaluated(
     for node in graph.constants:
         weak[node] = None
     kernels = [row.computer(np) for row in graph.primitives]
+    double = all(form is None or form.name == "float64" for form in formats)
     with np.errstate(all="ignore"):
         for node, (opcode, args) in enumerate(graph.rows()):
             own = formats[node]
@@ -151,8 +152,11 @@ def evaluated(
             elif opcode == CONSTANT:
                 values[node] = np.float64(graph.constants[node][0])
             elif opcode != INPUT:
+                kernel, params = kernels[opcode - FIRST_ROW], graph.params(node)
+                if double:  # all values are float64 already
+                    values[node] = kernel(*[values[arg] for arg in args], **params)
+                    continue
                 computing = computing_format(own, [weak[arg] for arg in args])
-                operands = [computing.cast(values[arg]) for arg in args]
-                result = kernels[opcode - FIRST_ROW](*operands, **graph.params(node))
+                result = kernel(*[computing.cast(values[arg]) for arg in args], **params)
                 values[node] = computing.cast(result) if own is None else own.cast(result)
     return values

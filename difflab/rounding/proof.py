@@ -34,6 +34,8 @@ SECONDS = 20.0
 """Time limit of each part of a proof."""
 SHARP = 2.0**-20
 """Radius of an enclosure relative to the error that it is to show."""
+WIDER = 1 + 8 * SHARP
+"""So that a measured error is a bound of what another enclosure shows of it."""
 
 
 def _lifted(value: Any) -> Any:
@@ -93,7 +95,7 @@ def distances(
                 found = list(map(_far, errors))
                 sharp = all(map(_is_sharp, errors, found))
             if all(map(math.isfinite, found)) and (sharp or bits == PRECISIONS[3]):
-                return np.array(found).reshape(numbers.shape)
+                return WIDER * np.array(found).reshape(numbers.shape)
     except (Undecided, UnsupportedError):
         pass
     raise UnsupportedError(f"the rounding error of '{row.name}' is unknown: it cannot be bounded")

@@ -49,7 +49,10 @@ def check(formula: Formula) -> None:
         except (DomainError, UnsupportedError):
             continue
         checked += 1
-        truth = exact(function, point.tolist(), DIGITS)
+        try:
+            truth = exact(function, point.tolist(), DIGITS)
+        except TypeError:  # mpmath's hypergeometric functions, at complex numbers
+            continue
         for part, expected in zip(found.parts, (truth[:1], truth[1:]), strict=True):
             hold(part, expected, f"{dtype} at {at}")
 

@@ -13,7 +13,7 @@ from difflab.report.heading import heading, point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 from difflab.report.terminal import Screen
-from difflab.rounding.dtypes import DtypeAssignment
+from difflab.rounding.assignment import DtypeAssignment
 
 __all__ = ["csv", "fragment", "markdown", "page", "python", "table", "view"]
 

@@ -13,9 +13,9 @@ from difflab.report.displayed import Displayed
 from difflab.report.rounding import budget as reports
 from difflab.report.rounding import dtypes as dtype_reports
 from difflab.rounding.advice import advised
+from difflab.rounding.assignment import DtypeAssignment
 from difflab.rounding.budget import Budget, ErrorBudget
 from difflab.rounding.budget import error_budget as budgeted
-from difflab.rounding.dtypes import DtypeAssignment
 from difflab.rounding.dtypes import cheapest_dtypes as assigned
 
 __all__ = ["DtypeResult", "ErrorBudgetResult", "cheapest_dtypes", "error_budget"]
@@ -156,7 +156,7 @@ def error_budget(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DtypeResult(Displayed, DtypeAssignment):
-    """A `difflab.rounding.dtypes.DtypeAssignment` with a display.
+    """A `difflab.rounding.assignment.DtypeAssignment` with a display.
 
     Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
     """
