@@ -255,3 +255,26 @@ def test_torch_overflows_in_float16_as_difflab_does():
     row = row_of("exp(x)", {"x": 12}, method="torch")
     assert row.jacobian.tolist() == [[math.inf]]
     assert "overflow in exp(12)" in row.message
+
+
+def test_the_steps_of_a_loop_are_rounded():
+    text, x = "iterate(y = x; 6 times; 3.2*y*(1 - y))", 0.3
+    row = row_of(text, {"x": x}, method="forward")
+    value, slope = (rounded(Fraction(x), "float16"), Fraction(1))
+    factor = rounded(Fraction(3.2), "float16")
+    for _ in range(6):  # forward mode by hand, every operation rounded
+        a, b = rounded(factor * value, "float16"), rounded(1 - value, "float16")
+        a_dot = rounded(factor * slope, "float16")
+        parts = rounded(a_dot * b, "float16"), rounded(a * -slope, "float16")
+        value, slope = rounded(a * b, "float16"), rounded(sum(parts), "float16")
+    assert row.jacobian.tolist() == [[float(slope)]]
+
+
+def test_a_loop_evaluated_in_a_dtype_is_itself_in_float64_afterwards():
+    f = dl.parse("iterate(y = x; 6 times; 3.2*y*(1 - y))")
+    rounded_first = dl.compare(f, {"x": 0.3}, methods=["finite-central"], dtype="float16")
+    expected = 0.3
+    for _ in range(6):
+        expected = 3.2 * expected * (1 - expected)
+    assert rounded_first.methods[0].verdict is not None
+    assert f.values(np.array([0.3]))[0] == pytest.approx(expected, rel=1e-14)

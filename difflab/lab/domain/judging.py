@@ -49,7 +49,7 @@ SILENT = -1
 
 @dataclass(frozen=True, eq=False)
 class Referred:
-    """What the referee finds at N points.
+    """Results of the referee at N points.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def judged(
     timeout: float,
     values: Values | None = None,
 ) -> Judged:
-    """Judge what methods answer at points.
+    """Judge the methods' derivatives at points.
 
     Parameters
     ----------
