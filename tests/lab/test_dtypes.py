@@ -14,7 +14,10 @@ import pytest
 
 import difflab as dl
 from difflab.core.dtypes import DOUBLE, FORMATS, formats
+from difflab.differences.sampling import Sampler, ladder, probe
 from difflab.errors import InputError, PointError
+from difflab.graph.evaluate import RoundedInterpreter
+from difflab.referee.ulp import errors
 
 DIGITS = {"float32": (24, -126), "float16": (11, -14), "bfloat16": (8, -126)}
 """The bits of the significand, and the exponent of the least normal number."""
@@ -270,11 +273,34 @@ def test_the_steps_of_a_loop_are_rounded():
     assert row.jacobian.tolist() == [[float(slope)]]
 
 
-def test_a_loop_evaluated_in_a_dtype_is_itself_in_float64_afterwards():
+def test_a_loop_is_evaluated_in_each_dtype_by_itself():
     f = dl.parse("iterate(y = x; 6 times; 3.2*y*(1 - y))")
-    rounded_first = dl.compare(f, {"x": 0.3}, methods=["finite-central"], dtype="float16")
-    expected = 0.3
+    x = float(rounded(Fraction(0.3), "float16"))
+    factor = rounded(Fraction(3.2), "float16")
+    plain, coarse = x, Fraction(x)
     for _ in range(6):
-        expected = 3.2 * expected * (1 - expected)
-    assert rounded_first.methods[0].verdict is not None
-    assert f.values(np.array([0.3]))[0] == pytest.approx(expected, rel=1e-14)
+        plain = 3.2 * plain * (1 - plain)
+        left, right = rounded(factor * coarse, "float16"), rounded(1 - coarse, "float16")
+        coarse = rounded(left * right, "float16")
+    point, on = np.array([x]), RoundedInterpreter(FORMATS["float16"])
+    for _ in range(2):  # what is kept of one is not used by the other
+        assert f.values(point)[0] == pytest.approx(plain, rel=1e-14)
+        assert f.values(point, on)[0] == float(coarse)
+
+
+@pytest.mark.parametrize("dtype", COARSE)
+def test_arguments_of_differences_are_moved_within_the_dtype(dtype):
+    form = FORMATS[dtype]
+    sampler = Sampler(lambda points: points, 1, 1, rounded=form.rounded)
+    x, units = form.rounded(np.array([0.3])), 0.37 * 2.0 ** -np.arange(3.0, 7.0)[:, None]
+    moved = probe(sampler, x, x, units)[2]
+    again = ladder(sampler, x, np.array([0]), units * x)[1]
+    for each in (moved, again):
+        assert all(rounded(Fraction(v), dtype) == v for v in each.ravel())
+
+
+def test_the_unit_is_that_of_the_rounded_truth():
+    # 1 - 2^-12 rounds to 1, where the spacing is 2^-10; below 1 it is 2^-11.
+    truth = np.array([1 - 2.0**-12, 70_000.0], dtype=object)
+    found = errors(np.array([1.0, math.inf]), truth, FORMATS["float16"])
+    assert found.ulps.tolist() == [0.25, 0.0]
