@@ -165,7 +165,7 @@ def _frame(axes: Axes, rows: Sequence[SweepRow]) -> None:
 
 
 def _chain(axes: Axes, rows: Sequence[SweepRow], colour: str) -> None:
-    """Draw one chain's strategies; its length stands beside the one without checkpoints."""
+    """Draw one chain's strategies; its length labels the one without checkpoints."""
     revolved = sorted((row for row in rows if row["strategy"] == "revolve"), key=_relative_steps)
     axes.plot(*_coordinates(revolved), "o-", color=colour, lw=1.6, ms=4.5)
     for strategy, mark in (("plain", "s"), ("sqrt", "D")):

@@ -1,4 +1,4 @@
-"""What the pictures of several benchmarks share: colours, and how each method's curve is drawn."""
+"""Shared parts of the benchmarks' pictures: colours, and the style of each method's curve."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def style_of(method: str) -> CurveStyle:
 
 
 def formula_at_point(rows: Sequence[SweepRow]) -> str:
-    """Return what all rows are about, a formula at a point, as the beginning of a heading."""
+    """Return the formula and the point of all rows, to begin a heading."""
     formula, point = (clean(str(rows[0][name])) for name in ("expression", "point"))
     return f"{shorten(formula, 90)} at {shorten(point, 50)}"
 

@@ -150,7 +150,7 @@ class _Best(NamedTuple):
 
 @dataclass
 class _Meter:
-    """Measures all methods together: errors first, then times in turns."""
+    """Measures all methods together: errors first, then times alternately."""
 
     case: AccuracyCase
     methods: Sequence[Method]

@@ -16,7 +16,7 @@ __all__ = ["table"]
 
 
 def table(layout: SweepLayout, rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
-    """Return a table with a line for every row; what all rows have in common stands above it.
+    """Return a table with a line for every row; values common to all rows are in its heading.
 
     Parameters
     ----------

@@ -223,7 +223,7 @@ class UserGradient:
         return [part.reshape(ahead + s) for part, s in zip(parts, self.shapes, strict=True)]
 
     def called(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function of the user returns."""
+        """Return the result of a function of the user."""
         return self.parameters.caller(function, list(self.point))(*arguments)
 
     def _split(self, result: Any) -> tuple[Any, Any]:

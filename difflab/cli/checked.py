@@ -23,7 +23,7 @@ CheckFormat = Literal["text", "json"]
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """What a check found.
+    """Result of a check.
 
     Attributes
     ----------

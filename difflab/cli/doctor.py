@@ -98,7 +98,7 @@ def _described(
 
 
 def _broken(package: str, why: str) -> str:
-    """Return what is wrong with a package, and the command that repairs it."""
+    """Return the fault of a package, and the command that repairs it."""
     from difflab.core.optional import repair
     from difflab.report.style import clean
 

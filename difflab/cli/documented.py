@@ -86,7 +86,7 @@ def _sections(command: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 def _shown(parameter: Parameter, described: dict[str, str | None]) -> Parameter:
-    """Return a parameter with its help; what typer knows of its annotation, as a range, is kept."""
+    """Return a parameter with its help; typer's attributes of its annotation are kept."""
     argument = parameter.kind is parameter.POSITIONAL_ONLY
     if not (argument or described):
         return parameter

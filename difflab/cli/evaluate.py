@@ -81,7 +81,7 @@ def evaluate(
 
 
 def _result(function: Function, kinds: list[DerivativeKind], value: bool) -> Function:
-    """Return the function that computes what the options name."""
+    """Return the function of the values that the options name."""
     if len(kinds) > 1 or (value and kinds not in ([], [DerivativeKind.GRADIENT])):
         names = ", ".join(f"--{kind}" for kind in kinds)
         raise InputError(

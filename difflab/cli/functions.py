@@ -54,7 +54,7 @@ def is_function(argument: str) -> bool:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a command works on: a formula, or a Python function traced at a point.
+    """Subject of a command: a formula, or a Python function traced at a point.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ def code_at(target: str, point: Mapping[str, Any] | None) -> CodeSubject | Funct
 
 
 def required(target: str, found: CodeSubject | Function) -> Function:
-    """Return the graph of Python code; raise what tracing it raised."""
+    """Return the graph of Python code, or raise the exception of tracing it."""
     from difflab.graph.function import Function
 
     with user_code(target):
@@ -205,7 +205,7 @@ def _sampled(function: Function, found: CodeSubject, domain: Domain) -> NDArray[
 
 @contextmanager
 def user_code(target: str, point: str = "") -> Iterator[None]:
-    """Send the user's prints to standard error; turn its exceptions into `InputError`."""
+    """Send the user's prints to standard error; convert its exceptions to `InputError`."""
     with redirect_stdout(sys.stderr):
         try:
             yield
@@ -224,7 +224,7 @@ def user_code(target: str, point: str = "") -> Iterator[None]:
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """Return what identifies the code of a function: other code is another function."""
+    """Return the identifier of a function's code: other code is another function."""
     from hashlib import sha256
 
     try:

@@ -153,7 +153,7 @@ def _passes(
     *,
     to_file: bool,
 ) -> str:
-    """Return the table of what each pass changes in the function or its derivative."""
+    """Return the table of the changes by each pass in the function or its derivative."""
     from difflab.lab.pipeline import STABILISE, PassStep
     from difflab.report.passes import passes_table
 

@@ -132,7 +132,7 @@ def _show(text: str) -> None:
 
 
 def discard_unwritten(stream: TextIO | None) -> None:
-    """Discard what could not be written to a stream, which would fail again at the exit."""
+    """Discard unwritten output of a stream, which would fail again at the exit."""
     if stream is None:
         return
     try:

@@ -121,14 +121,14 @@ def _number(value: Any, key: str, place: SourceLocation) -> Any:
 
 
 def _at_key(content: str, name: str, key: str) -> SourceLocation:
-    """Return the place of a key; the last one if there are several."""
+    """Return the index of a key; the last one if there are several."""
     written = re.escape(json.dumps(key, ensure_ascii=False))
     ends = [found.start() for found in re.finditer(rf"{written}\s*:", content)]
     return _line(content, name, ends[-1] if ends else 0, len(key) + 2)
 
 
 def _line(content: str, name: str, position: int, length: int = 1) -> SourceLocation:
-    """Return a place in a file: its line, and what is wrong in it."""
+    """Return a location in a file: its line, and the fault."""
     start = content.rfind("\n", 0, position) + 1
     end = content.find("\n", position)
     line = content[start : len(content) if end < 0 else end]
@@ -158,7 +158,7 @@ def _real(values: NDArray[Any], what: str, place: SourceLocation) -> NDArray[np.
 
 @contextmanager
 def _faults(name: str, place: SourceLocation, kind: str, hint: str) -> Iterator[None]:
-    """Raise what a damaged or missing file raises as an error at `place`."""
+    """Convert the exceptions of a damaged or missing file to an error at `place`."""
     from zipfile import BadZipFile
     from zlib import error as zlib_error
 

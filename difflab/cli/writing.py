@@ -80,7 +80,7 @@ class _Subject:
 
     @classmethod
     def of(cls, target: str, gradient: str | None, at: Sequence[str], seed: int) -> _Subject:
-        """Import the functions, and call the one under test to see what it returns."""
+        """Import the functions, and call the one under test to inspect its result."""
         with user_code(target):
             function, slope = load_function(target), None
             if gradient is not None:

@@ -22,7 +22,7 @@ from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import add, matmul, subtract, sum_
 
-__all__ = ["Event", "doubtful", "events", "failures", "needed"]
+__all__ = ["Event", "doubtful", "events", "failures", "needed", "operands_of"]
 
 LIMIT = 8
 """Maximum number of events in a report."""
@@ -259,14 +259,14 @@ def _event(graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ..
     """Return the event of a non-finite element with finite operands."""
     value, row = found[node], graph.primitive(node)
     result = float(value[element] if element else value)
-    operands = _operands(graph, node, found, element)
+    operands = operands_of(graph, node, found, element)
     kind = AnomalyKind.NAN if math.isnan(result) else AnomalyKind.INFINITE
     if kind is AnomalyKind.INFINITE and row is not None and _finite_exactly(row, operands):
         kind = AnomalyKind.OVERFLOW
     return Event(node, kind, element, operands, result)
 
 
-def _operands(
+def operands_of(
     graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ...]
 ) -> tuple[Any, ...]:
     """Return the operands of one element, or whole arrays of a non-elementwise operation."""
@@ -308,7 +308,7 @@ def _cancellations(
         for element in map(tuple, np.argwhere(np.broadcast_to(cancels, got.shape)).tolist()):
             result, target = float(got[element]), true[element]
             if _lost(result, target, float(scale[element])):
-                operands = _operands(graph, node, found, element)
+                operands = operands_of(graph, node, found, element)
                 event = Event(
                     node, AnomalyKind.CANCELLATION, element, operands, result, float(target)
                 )

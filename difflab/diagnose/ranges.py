@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.dtypes import FloatFormat
-from difflab.core.primitive import Elementwise
 from difflab.core.quantities import error
-from difflab.diagnose.anomalies import needed
-from difflab.diagnose.findings import call_text, operands_at
+from difflab.diagnose.anomalies import needed, operands_of
+from difflab.diagnose.findings import call_text
 from difflab.graph.evaluate import RoundedInterpreter
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW
@@ -25,7 +23,7 @@ MOST = 3
 
 
 def range_faults(function: Function, x: NDArray[float64], dtype: FloatFormat) -> list[str]:
-    """Return what leaves the range of a format at a point, in evaluation order.
+    """Return the operations that leave the range of a format at a point, in evaluation order.
 
     Parameters
     ----------
@@ -80,9 +78,7 @@ def _faults(function: Function, x: NDArray[float64], dtype: FloatFormat) -> Iter
         wrong &= np.asarray(marks[node])
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0].tolist())
-            shown: Any = operands
-            if isinstance(row.rule, Elementwise):
-                shown = operands_at(operands, at, value.shape)
+            shown = operands_of(graph, node, found, at)
             yield _text(call_text(row, shown), float(value[at]), float(wide[at]), dtype)
 
 

@@ -205,7 +205,7 @@ def _size(box: DiagramBox, name: str) -> XY:
 
 
 def _collapsed(box: DiagramBox) -> bool:
-    """Whether a box stands for several nodes, so that their values do not fit in it."""
+    """Whether a box represents several nodes, whose values do not fit in it."""
     return len(box.nodes) > 1
 
 

@@ -352,7 +352,7 @@ def prepared(function: Function, on: Interpreter) -> Step:
     """Return a function for many evaluations on values of one kind; on arrays it is kept."""
     if not isinstance(on, ArrayInterpreter):
         return _prepared(function, on)
-    cache, key = function.derived_cache, f"evaluation with {on.xp.__name__}"
+    cache, key = function.derived_cache, f"evaluation with {on.name}"
     step: Step | None = cache.get(key)
     if step is None:
         step = cache[key] = _prepared(function, on)

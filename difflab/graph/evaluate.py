@@ -51,6 +51,11 @@ class ArrayInterpreter:
     def __init__(self, xp: ModuleType = np) -> None:
         self.xp = xp
 
+    @property
+    def name(self) -> str:
+        """The name of the arithmetic, by which prepared computations are kept."""
+        return self.xp.__name__
+
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the kernel."""
         return primitive.computer(self.xp)
@@ -75,16 +80,23 @@ class KernelInterpreter(ArrayInterpreter):
 class RoundedInterpreter(ArrayInterpreter):
     """Interpreter in which the result of every operation is rounded to a format.
 
-    What is one operation, such as a sum of an array, is computed in float64 and rounded once.
+    An operation on arrays, such as a sum, is computed in float64 and rounded once.
     """
 
     def __init__(self, dtype: FloatFormat) -> None:
         super().__init__()
         self.dtype = dtype
 
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.dtype.name
+
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the kernel, followed by rounding."""
         compute, rounded = super().operation(primitive), self.dtype.rounded
+        if primitive.holds is not None:  # the steps of a loop are rounded, too
+            compute = partial(compute, on=self)
 
         def computed(*args: Any, **params: Any) -> Any:
             found = compute(*args, **params)

@@ -1,4 +1,4 @@
-"""Python code as what a comparison is about: it is run, and its graph is compared with that."""
+"""Python code as the subject of a comparison: it is run, and its graph is compared with the run."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class CodeSubject:
         return Function.build(builder, inputs, [node], ["f"], text=self.code.name)
 
     def required(self) -> Function:
-        """Return the graph, or raise what tracing the code raised."""
+        """Return the graph, or raise the exception of tracing the code."""
         if self.function is None:
             assert self.error is not None
             raise self.error
@@ -231,7 +231,7 @@ class CodeSubject:
 
     @property
     def digest(self) -> str:
-        """What identifies the code: its source, and the arguments."""
+        """Identifier of the code: its source, and the arguments."""
         try:
             source = inspect.getsource(inspect.unwrap(self.code.function))
         except (OSError, TypeError):
@@ -367,7 +367,7 @@ def _real(name: str, leaf: Any) -> NDArray[float64]:
 def _traced(
     call: Callable[..., Any], values: Sequence[Any]
 ) -> tuple[Function | None, Exception | None]:
-    """Return the graph of code, or what tracing it raised."""
+    """Return the graph of code, or the exception that tracing it raised."""
     try:
         return trace(call, *values), None
     except Exception as error:  # the user's code may raise anything on traced values

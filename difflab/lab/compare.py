@@ -167,7 +167,7 @@ def compare(
 
 
 def _dtype(function: Function | None, dtypes: Sequence[FloatFormat]) -> dict[str, str]:
-    """Return what is to be said about the dtypes in which methods compute, if anything is."""
+    """Return the entry of the environment about the dtypes, if there is one."""
     if [*dtypes] != [DOUBLE]:
         names = ", ".join(map(str, dtypes))
         return {"dtype": f"{names}; {ROUNDED}"}
@@ -197,7 +197,7 @@ class Problems:
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """What is compared, at its point.
+    """Subject of a comparison, at its point.
 
     Attributes
     ----------
@@ -272,7 +272,7 @@ def _case_of(
     at: Mapping[str, Any] | None,
     options: CompareOptions,
 ) -> _Case:
-    """Return what is compared: a formula or a graph at a point, or code that has run there."""
+    """Return the subject: a formula or a graph at a point, or code that has run there."""
     from difflab.diagnose.point_check import checked_point, packed
 
     order, timeout, seed = options["order"], options["timeout"], options["seed"]
@@ -305,7 +305,7 @@ def _case_of(
 def subject_of(
     expression: str | Function | Callable[..., Any] | CodeSubject, at: Mapping[str, Any] | None
 ) -> str | Function | CodeSubject:
-    """Return what a comparison is about; Python code is traced at its point."""
+    """Return the subject of a comparison; Python code is traced at its point."""
     from difflab.graph.function import Function
 
     if isinstance(expression, str | Function | CodeSubject):
@@ -457,7 +457,7 @@ def _failed(row: MethodRow, error: BaseException) -> MethodRow:
 
 
 def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> dict[int, MethodRow]:
-    """Return rows with the times of their calls, which are sampled in turns."""
+    """Return rows with the times of their calls, which are sampled alternately."""
     from difflab.lab.measure import CallCost, in_turns
 
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Comparisons in other formats than float64: the rounded point, and what leaves the range."""
+"""Comparisons in other formats than float64: rounded points and range faults."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def in_range(
     judge: Judge,
     reported: Callable[[MethodRow], None] | None = None,
 ) -> list[MethodRow]:
-    """Return the rows of methods in a format, with its name and what left its range.
+    """Return the rows of methods in a format, with its name and range faults.
 
     Operations are named where a derivative has nan, an infinity, or zero where the true one is
     not, and where it is wrong.

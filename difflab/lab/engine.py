@@ -22,7 +22,7 @@ Subject = TypeVar("Subject")
 
 @dataclass(frozen=True)
 class Work(Generic[Subject]):
-    """What is computed at once: a case of a study, a row of a benchmark, a block of points.
+    """Unit of work: a case of a study, a row of a benchmark, a block of points.
 
     Attributes
     ----------

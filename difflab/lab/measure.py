@@ -268,7 +268,7 @@ def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) 
 
 
 def in_turns(calls: Sequence[MethodCall], budget: float = BUDGET) -> list[CallCost | BaseException]:
-    """Measure the cost of several calls in turns: one sample of each per round.
+    """Measure the cost of several calls alternately: one sample of each per round.
 
     A temporary disturbance of the machine then affects all calls of a round, not only one of them.
 
@@ -309,7 +309,7 @@ def rows_in_turns(
     methods: Sequence[Method],
     first: Callable[[Method], tuple[Mapping[str, Cell], MethodCall | None]],
 ) -> dict[str, dict[str, Cell]]:
-    """Return the row of every method by its name: all are called once, then timed in turns.
+    """Return the row of every method by its name: all are called once, then timed alternately.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class RecordPart:
         self.version = version
 
     def fault(self, wanted: str) -> FaultError:
-        """Return the error that the part is not what is wanted."""
+        """Return the error of an unexpected part."""
         shown = repr(self.value)[:40] if isinstance(self.value, str | float) else _kind(self.value)
         return FaultError(f"{self.path} is {shown}, not {wanted}")
 
@@ -119,11 +119,11 @@ class RecordPart:
         return value
 
     def maybe(self, read: Callable[[RecordPart], T]) -> T | None:
-        """Return what `read` reads, or None for null."""
+        """Return the value by `read`, or None for null."""
         return None if self.value is None else read(self)
 
     def array(self, rank: int | None = None) -> NDArray[float64]:
-        """Return a regular array of numbers, checked axis by axis."""
+        """Return a regular numeric array, checked axis by axis."""
         shape: list[int] = []
         first = self.value
         while isinstance(first, list | tuple) and len(shape) <= _MAX_RANK:

@@ -164,7 +164,7 @@ def _upper(samples: Sequence[float]) -> float:
 
 
 def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:
-    """Return the clause about a method that ties, and what decided between the two."""
+    """Return the clause about a method that ties, and the criterion that decided."""
     if not others:
         return ""
     other = others[0]

@@ -1,4 +1,4 @@
-"""Samples of the time of a call, alone and in turns with another.
+"""Samples of the time of a call, alone and alternating with another.
 
 A sample repeats the call until it is long enough for the clock (the repeats double, as in ADBench,
 Šrajer et al. 2018).
@@ -108,7 +108,7 @@ def spread(samples: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two calls measured in turns.
+    """Two calls measured alternately.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ def paired(
     budget: float = BUDGET,
     clock: Callable[[Callable[[], object], int], float] = elapsed,
 ) -> Pairs:
-    """Measure two calls in turns, A B, B A, A B, …, in at most about `budget` seconds.
+    """Measure two calls alternately, A B, B A, A B, …, in at most about `budget` seconds.
 
     A turn is the fastest of `LOOKS` samples, or one sample if it is long, since a disturbance
     makes a sample longer. A disturbance longer than a round affects both calls, so that the ratio

@@ -156,7 +156,7 @@ class Store:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Turn SQLite's errors into `InputError`."""
+        """Convert SQLite's errors to `InputError`."""
         try:
             yield
         except sqlite3.DatabaseError as error:

@@ -94,7 +94,8 @@ class RoundedDerivative:
         self.function = derivative
         self._on = RoundedInterpreter(dtype)
         self._fast: Any = None
-        if dtype.name == "float32":
+        loops = any(row.holds is not None for row in derivative.graph.primitives)
+        if dtype.name == "float32" and not loops:  # compiled, their steps are in float64
             self._fast = compile(derivative, target, packed=True, dtype=np.float32)
 
     def __call__(self, x: NDArray[float64]) -> Estimate:

@@ -1,4 +1,4 @@
-"""What all pictures share: style, titles, formats, labels beside lines."""
+"""Shared parts of all pictures: style, titles, formats, labels beside lines."""
 
 from __future__ import annotations
 

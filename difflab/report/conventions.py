@@ -103,7 +103,7 @@ def _left_out(found: Conventions) -> list[str]:
 def _families(
     found: Conventions,
 ) -> Iterator[tuple[Family, list[tuple[Case, list[Row], list[str]]]]]:
-    """Yield each family with the rows of its cases, and what was composed for packages."""
+    """Yield each family with the rows of its cases, and notes on composed functions."""
     packages = {package.name: package for package in found.packages}
     for family in families():
         measured = [
@@ -162,7 +162,7 @@ def _shown(values: Sequence[float], order: int, n: int, digits: int) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    """Return a number in few digits; what cancellation leaves of a 0 is 0, and so is -0."""
+    """Return a number in few digits; a residue of cancellation is 0, and so is -0."""
     low, high = (0.0, NUMERIC_NOISE) if digits == NUMERIC_DIGITS else NOISE
     return f"{0.0 if low < abs(value) < high else value + 0.0:.{digits}g}"
 

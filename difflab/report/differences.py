@@ -1,4 +1,4 @@
-"""What changed between two sets of records, as a table, Markdown and a page."""
+"""Changes between two sets of records, as a table, Markdown and a page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = 300  # characters of a label
 
 
 def _sentence(found: Difference) -> str:
-    """Return what was compared, how much is worse, and which times could not be judged."""
+    """Return counts of compared and worse records, and of times that could not be judged."""
     worse = sum(change.kind.worse for change in found.changes)
     better = len(found.changes) - worse
     hidden = ""

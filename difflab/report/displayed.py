@@ -1,4 +1,4 @@
-"""What the public results of comparisons have in common: how they show themselves."""
+"""Base class of the public results of comparisons: their displays."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class _Sheet:
 
 @lru_cache(2048)
 def _measured(text: str, mathematics: str) -> tuple[str, bool, float]:
-    """Return what matplotlib sets, whether it is mathematics, and its width in inches.
+    """Return a text for matplotlib, whether it is mathematics, and its width in inches.
 
     Mathematics that matplotlib cannot read is set as text.
     """

@@ -1,4 +1,4 @@
-"""What a report says, in every format: as a table, Markdown, LaTeX and HTML.
+"""Content of a report, in every format: as a table, Markdown, LaTeX and HTML.
 
 All text of users is escaped.
 """

@@ -88,7 +88,7 @@ def _console(buffer: StringIO, colour: bool, width: int) -> Console:
 
 
 def _rendered(part: Part, width: int, plain: bool) -> list[RenderableType]:
-    """Return what rich prints for a part."""
+    """Return the renderable of rich for a part."""
     if isinstance(part, str):
         part = Cell(part)
     if isinstance(part, Cell):

@@ -336,7 +336,7 @@ def _checked(
 
 
 def _explained(f: Callee, gradient: Any, point: Array, values: Array, yours: Array) -> str:
-    """Return the mistake in one operation, or in what the gradient remembers; empty if unknown."""
+    """Return the mistake in one operation, or in the gradient's state; empty if unknown."""
     # A right gradient needs no graph, and graphs take longer to import than to check many.
     from difflab.testing.components.wrong_operation import mistake_in
 

@@ -14,7 +14,10 @@ import pytest
 
 import difflab as dl
 from difflab.core.dtypes import DOUBLE, FORMATS, formats
+from difflab.differences.sampling import Sampler, ladder, probe
 from difflab.errors import InputError, PointError
+from difflab.graph.evaluate import RoundedInterpreter
+from difflab.referee.ulp import errors
 
 DIGITS = {"float32": (24, -126), "float16": (11, -14), "bfloat16": (8, -126)}
 """The bits of the significand, and the exponent of the least normal number."""
@@ -255,3 +258,49 @@ def test_torch_overflows_in_float16_as_difflab_does():
     row = row_of("exp(x)", {"x": 12}, method="torch")
     assert row.jacobian.tolist() == [[math.inf]]
     assert "overflow in exp(12)" in row.message
+
+
+def test_the_steps_of_a_loop_are_rounded():
+    text, x = "iterate(y = x; 6 times; 3.2*y*(1 - y))", 0.3
+    row = row_of(text, {"x": x}, method="forward")
+    value, slope = (rounded(Fraction(x), "float16"), Fraction(1))
+    factor = rounded(Fraction(3.2), "float16")
+    for _ in range(6):  # forward mode by hand, every operation rounded
+        a, b = rounded(factor * value, "float16"), rounded(1 - value, "float16")
+        a_dot = rounded(factor * slope, "float16")
+        parts = rounded(a_dot * b, "float16"), rounded(a * -slope, "float16")
+        value, slope = rounded(a * b, "float16"), rounded(sum(parts), "float16")
+    assert row.jacobian.tolist() == [[float(slope)]]
+
+
+def test_a_loop_is_evaluated_in_each_dtype_by_itself():
+    f = dl.parse("iterate(y = x; 6 times; 3.2*y*(1 - y))")
+    x = float(rounded(Fraction(0.3), "float16"))
+    factor = rounded(Fraction(3.2), "float16")
+    plain, coarse = x, Fraction(x)
+    for _ in range(6):
+        plain = 3.2 * plain * (1 - plain)
+        left, right = rounded(factor * coarse, "float16"), rounded(1 - coarse, "float16")
+        coarse = rounded(left * right, "float16")
+    point, on = np.array([x]), RoundedInterpreter(FORMATS["float16"])
+    for _ in range(2):  # what is kept of one is not used by the other
+        assert f.values(point)[0] == pytest.approx(plain, rel=1e-14)
+        assert f.values(point, on)[0] == float(coarse)
+
+
+@pytest.mark.parametrize("dtype", COARSE)
+def test_arguments_of_differences_are_moved_within_the_dtype(dtype):
+    form = FORMATS[dtype]
+    sampler = Sampler(lambda points: points, 1, 1, rounded=form.rounded)
+    x, units = form.rounded(np.array([0.3])), 0.37 * 2.0 ** -np.arange(3.0, 7.0)[:, None]
+    moved = probe(sampler, x, x, units)[2]
+    again = ladder(sampler, x, np.array([0]), units * x)[1]
+    for each in (moved, again):
+        assert all(rounded(Fraction(v), dtype) == v for v in each.ravel())
+
+
+def test_the_unit_is_that_of_the_rounded_truth():
+    # 1 - 2^-12 rounds to 1, where the spacing is 2^-10; below 1 it is 2^-11.
+    truth = np.array([1 - 2.0**-12, 70_000.0], dtype=object)
+    found = errors(np.array([1.0, math.inf]), truth, FORMATS["float16"])
+    assert found.ulps.tolist() == [0.25, 0.0]

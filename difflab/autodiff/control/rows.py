@@ -16,7 +16,7 @@ from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.control import Control
 from difflab.graph.custom.rows import packed
-from difflab.graph.evaluate import ArrayInterpreter
+from difflab.graph.evaluate import ArrayInterpreter, Interpreter
 from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, as_nodes
@@ -118,13 +118,13 @@ def function_row(
     input_shapes, output_shapes = control.input_shapes, control.output_shapes
     sizes = [math.prod(shape) for shape in output_shapes]
 
-    def kernel(xp: ModuleType, *args: Any) -> Any:
+    def kernel(xp: ModuleType, *args: Any, on: Interpreter | None = None) -> Any:
         args = tuple([xp.asarray(arg) for arg in args])
         leading = [
             arg.shape[: arg.ndim - len(own)] for arg, own in zip(args, input_shapes, strict=True)
         ]
         batch = np.broadcast_shapes(*leading)
-        results = control.run(ArrayInterpreter(xp), args, batch)
+        results = control.run(on or ArrayInterpreter(xp), args, batch)
         if single:
             return _as_floats(xp, xp.broadcast_to(xp.asarray(results[0]), batch + output_shapes[0]))
         flat = [

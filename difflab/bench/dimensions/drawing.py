@@ -105,7 +105,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], size: str, column: str) -> None
 def _curve(
     axes: Axes, rows: Sequence[SweepRow], size: str, column: str, law: PowerLaw | None
 ) -> None:
-    """Draw one method: what is measured, and dashed what the law says of its timeouts."""
+    """Draw one method: the measurements, and dashed the fitted law beyond its timeouts."""
     look = style_of(str(rows[0]["method"]))
     measured = [
         (float(row[size] or 1), float(row[column] or 0))

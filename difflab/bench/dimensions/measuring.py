@@ -1,4 +1,4 @@
-"""All methods on one member of a family: judged first, then timed in turns."""
+"""All methods on one member of a family: judged first, then timed alternately."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _not_tried(place: str, message: str) -> str:
 
 
 def _work(found: measure.MethodAnswer, function: Function) -> Row:
-    """Return operations on single numbers, and the seconds of preparation."""
+    """Return the scalar operations, and the seconds of preparation."""
     prepared = found.call.prepared
     operations = prepared.operations
     if isinstance(prepared, AutomaticDerivative):

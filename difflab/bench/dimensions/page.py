@@ -103,7 +103,7 @@ def page(rows: Sequence[SweepRow]) -> str:
 
 
 def _data(found: SizedCosts, methods: Sequence[str]) -> dict[str, Any]:
-    """Return what the script looks up: for each size, the intervals of calls, and the costs."""
+    """Return the data of the script: for each size, the intervals of calls, and the costs."""
     n_sizes, m_sizes = (sorted({size[axis] for size in found}) for axis in (0, 1))
     cells = {f"{n},{m}": _cell(cell) for (n, m), cell in found.items()}
     colours = {name: style_of(name).colour for name in methods}

@@ -170,7 +170,7 @@ def _row(
 
 
 def measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dict[str, Cell]:
-    """Return the columns of one contender at one size, timed in turns with difflab.
+    """Return the columns of one contender at one size, timed alternately with difflab.
 
     Raises
     ------
@@ -250,7 +250,7 @@ def answered(case: PeerCase, contender: Peer, points: int, budget: float) -> Ans
 
 
 def ratio_columns(pairs: Pairs) -> dict[str, Cell]:
-    """Return the columns of two calls that were timed in turns, the first of them difflab's."""
+    """Return the columns of two calls timed alternately, the first of them difflab's."""
     low, middle, high = np.percentile(pairs.ratios, (25, 50, 75)).tolist()
     return {
         "call_seconds": float(np.median(pairs.second)),
@@ -287,7 +287,7 @@ def _check_duration(
 def _judged(
     case: PeerCase, contender: Peer, points: int, answer: tuple[Array, Array]
 ) -> tuple[str, float | None]:
-    """Return what is wrong with a result, or an empty text, and its error in ULPs."""
+    """Return the fault of a result, or an empty text, and its error in ULPs."""
     x = case.at(points)
     value, gradient = (np.array(part, dtype=float64) for part in answer)
     if value.shape != x.shape[:-1] or gradient.shape != x.shape:

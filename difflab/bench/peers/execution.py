@@ -1,4 +1,4 @@
-"""One model define-by-run, define-then-run, traced and compiled: what a call and preparing cost.
+"""One model define-by-run, define-then-run, traced and compiled: cost of calls and preparing.
 
 Every way computes the value and the gradient in float64 at the same points, and its answer is
 judged as in `difflab.bench.peers.bench` before anything is timed. Its calls are timed in turns with

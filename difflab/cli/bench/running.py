@@ -1,4 +1,4 @@
-"""What the benchmarks' subcommands share: their options, and running a sweep with progress."""
+"""Shared parts of the benchmarks' subcommands: options, and running a sweep with progress."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def run(
     show: _Text | None = None,
     pages: Mapping[str, _Text] = MappingProxyType({}),
 ) -> list[SweepRow]:
-    """Measure the rows of a benchmark; print their table, or write what is asked for.
+    """Measure the rows of a benchmark; print their table, or write the requested formats.
 
     After Ctrl-C it says which file has the rows so far, and how to resume.
 

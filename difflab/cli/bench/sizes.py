@@ -25,7 +25,7 @@ Ranges = tuple[Sequence[int], Sequence[int]]
 
 @dataclass(frozen=True)
 class ChosenFamily:
-    """The family of a command, and what its code runs in."""
+    """The family of a command, and the context in which its code runs."""
 
     family: Family
     running: Callable[[], AbstractContextManager[None]]

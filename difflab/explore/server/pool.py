@@ -56,7 +56,7 @@ class Pool:
     async def results(
         self, work: Work, request: Any, left: Left | None = None
     ) -> AsyncGenerator[dict[str, Any]]:
-        """Yield what `work` sends; ``{"stopped": …}`` says why it was stopped.
+        """Yield the messages of `work`; ``{"stopped": …}`` says why it was stopped.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What was measured: the results of every package in every case, to and from JSON."""
+"""Record of the conventions: the results of every package in every case, to and from JSON."""
 
 from __future__ import annotations
 

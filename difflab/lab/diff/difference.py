@@ -1,4 +1,4 @@
-"""What changed from one set of records to another, and which of it is worse."""
+"""Changes from one set of records to another, and which of them are worse."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Difference:
 
 
 def difference(old: Side, new: Side) -> Difference:
-    """Return what changed.
+    """Return the changes.
 
     A record is *wrong* if its verdict became ``disagree``, *less accurate* if its error in ULP grew
     at all, *slower* if the test of `difflab.lab.diff.times` finds so. The level of the tests is

@@ -83,7 +83,7 @@ class TimeChange:
         return self._tail(-math.log(self.ratio), noise)
 
     def smallest(self, level: float, noise: float = 0.0) -> float:
-        """Return the ratio of times at which `slower` is `level`: what is less is not found."""
+        """Return the ratio of times at which `slower` is `level`; no smaller one is detected."""
         from scipy.special import stdtrit
 
         beyond = float(stdtrit(self.freedom, 1 - level))

@@ -28,7 +28,7 @@ Points = NDArray[float64]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a method answers at N points.
+    """Derivatives by one method at N points.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Candidate:
 
     @property
     def ranked(self) -> Candidate:
-        """What a search for the worst point ranks: a declared difference is no error.
+        """The candidate that a search for the worst point ranks: a declared difference is no error.
 
         Methods that call Python code are not searched, since they are slow, nor those in other
         formats than float64, whose points are few.

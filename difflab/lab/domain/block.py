@@ -40,14 +40,14 @@ class MethodBlock:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What is known of a block of points."""
+    """Results of a block of points."""
 
     referred: Referred
     methods: Sequence[MethodBlock]
 
     @classmethod
     def of(cls, judged: Judged, answers: Sequence[Any]) -> Block:
-        """Return the block of what methods answered, and its verdicts."""
+        """Return the block of the methods' derivatives and their verdicts."""
         methods = [
             MethodBlock(found, answer.silent, answer.seconds, answer.evaluations)
             for found, answer in zip(judged.methods, answers, strict=True)

@@ -167,7 +167,7 @@ def compare_domain(
 
 
 def _run_once(subject: CodeSubject, timeout: float, verify: bool) -> tuple[Function, str]:
-    """Run code at its point; return the shapes of what it computes, and what is known of it.
+    """Run code at its point; return a function of its shapes, and evidence about its graph.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def code_over(
 
 
 def middle_of(over: Mapping[str, Any]) -> dict[str, float]:
-    """Return the middle of every interval, where it is one: `box_of` refuses what is none.
+    """Return the middle of every valid interval; `box_of` refuses the others.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def _question(
     methods: Sequence[str],
     environment: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what identifies the blocks of a comparison."""
+    """Return the identifier of the blocks of a comparison."""
     from difflab.language.printers import text
 
     made = {name: each for name, each in environment.items() if name not in ("date", "code")}
@@ -372,7 +372,7 @@ class _Work:
 def _split(
     points: Points, answers: Sequence[Answers], count: int
 ) -> Iterator[tuple[Points, list[Answers]]]:
-    """Yield parts of some points, and of what the methods answer there."""
+    """Yield parts of points, and of the methods' derivatives there."""
     for rows in np.array_split(np.arange(len(points)), count):
         if rows.size:
             yield points[rows], [each.part(rows) for each in answers]

@@ -46,7 +46,7 @@ def joined(parts: Sequence[DomainComparison]) -> DomainComparison:
 def in_range_over(
     row: DomainRow, function: Function | None, order: int, dtype: FloatFormat
 ) -> DomainRow:
-    """Return a row with its format, and what left its range at the worst point."""
+    """Return a row with its format, and the range faults at the worst point."""
     if dtype is DOUBLE:
         return row
     row, worst = replace(row, dtype=dtype.name), row.worst

@@ -53,7 +53,7 @@ SILENT = -1
 
 @dataclass(frozen=True, eq=False)
 class Referred:
-    """What the referee finds at N points.
+    """Results of the referee at N points.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def judged(
     timeout: float,
     values: Values | None = None,
 ) -> Judged:
-    """Judge what methods answer at points.
+    """Judge the methods' derivatives at points.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class Referees:
         return max(len(self._workers), 1)
 
     def judge(self, points: NDArray[float64], methods: Sequence[Answers]) -> Future[Judged]:
-        """Begin to judge what methods answer at points."""
+        """Begin to judge the methods' derivatives at points."""
         return self._begin(self._here.judge, "judge", points, list(methods))
 
     def truths(self, points: NDArray[float64]) -> NDArray[float64]:

@@ -26,14 +26,14 @@ Points = NDArray[float64]
 
 @dataclass(frozen=True, eq=False)
 class Suspects:
-    """The points that the search found, and the verdicts there."""
+    """Points of the search for the worst, and the verdicts there."""
 
     points: Points
     found: Block
 
 
 def gathered(blocks: Mapping[int, Block], methods: int) -> Block:
-    """Return the blocks, in the order of their numbers, as one."""
+    """Return the blocks, in order, as one."""
     parts = [blocks[number] for number in sorted(blocks)]
     starts = np.cumsum([0, *(len(part.referred.status) for part in parts)]).tolist()
     referred = Referred(

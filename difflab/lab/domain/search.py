@@ -53,7 +53,7 @@ class _Ranked:
     units: Points | None = None
 
     def add(self, ranks: NDArray[float64], units: Points) -> None:
-        """Keep the worst of what is known and of further points."""
+        """Keep the worst of the known and of further points."""
         if self.units is not None:
             ranks, units = np.concatenate([self.ranks, ranks]), np.concatenate([self.units, units])
         worst = np.argsort(-ranks, kind="stable")[:KEPT]

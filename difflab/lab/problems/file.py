@@ -1,4 +1,4 @@
-r"""A problem of the library: a program of the language, with what is known about it in comments.
+r"""A problem of the library: a program of the language, with metadata in comments.
 
 The file of a problem is a program that difflab reads as it stands::
 

@@ -27,7 +27,7 @@ def names(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def renamed(text: str, replacements: Mapping[str, str]) -> str:
-    """Return `text` with other names or numbers in place of some names.
+    """Return `text` with some names replaced by other names or literals.
 
     Examples
     --------

@@ -20,7 +20,7 @@ __all__ = ["with_sizes"]
 
 
 class _Place(Enum):
-    """What an integer is for: its least value, and how messages call it."""
+    """Role of an integer: its least value, and its name in messages."""
 
     SHAPE = "size"
     INDEX = "index"
@@ -33,7 +33,7 @@ _LARGEST = 2.0**53
 
 
 class _Expression(NamedTuple):
-    """The place of an integer expression in the text."""
+    """Location of an integer expression in the text."""
 
     place: _Place
     start: int
@@ -41,7 +41,7 @@ class _Expression(NamedTuple):
 
 
 def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
-    """Return `text` with numbers in place of sizes and of integer expressions of them.
+    """Return `text` with sizes and integer expressions of them replaced by integers.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
 def _value(
     text: str, expression: _Expression, numbers: Mapping[str, str], used: list[str]
 ) -> str | None:
-    """Return the integer as text; None for what the parser is to complain of."""
+    """Return the integer as text; None if the parser is to report the error."""
     place, start, end = expression
     try:
         constant = parse(renamed(text[start:end], numbers))
@@ -124,7 +124,7 @@ _ENDS = (TokenKind.COMMA, TokenKind.COLON, TokenKind.UNBRACKET)
 
 
 def _trimmed(text: str, place: _Place, start: int, end: int) -> Iterator[_Expression]:
-    """Yield the expression between two places, without the blanks around it."""
+    """Yield the expression between two indices, without the blanks around it."""
     source = text[start:end]
     if source.strip():
         first = start + len(source) - len(source.lstrip())

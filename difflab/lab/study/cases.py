@@ -105,7 +105,7 @@ class Case:
 
     @property
     def what(self) -> dict[str, Any]:
-        """What is differentiated, and how: by this a record is found again in another study."""
+        """Identity of a case: the function, the point and the settings, equal in every study."""
         found = {
             "text": self.text,
             "point": strict(self.point),
@@ -134,7 +134,7 @@ class Case:
 
     @property
     def identity(self) -> str:
-        """Hash of `what`."""
+        """Hash of the identity `what`."""
         return digest(self.what)
 
     @property

@@ -125,7 +125,7 @@ class Cluster:
     distributed: Any
 
     def sources(self, cases: Sequence[Case]) -> Mapping[str, Source]:
-        """Return what produces the records of the cluster, by method.
+        """Return the provenance of the cluster's records, by method.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class _Flow:
         return work.label
 
     def idle(self) -> None:
-        """Do what can be done while other processes compute the cases that are left."""
+        """Collect results while other processes compute the remaining cases."""
         if self.underway:
             self.step()
         else:

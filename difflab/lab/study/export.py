@@ -17,12 +17,12 @@ _EXPORTED = tuple(name for name in COLUMNS if name != "comparison")
 
 
 def to_columns(records: Sequence[Record]) -> dict[str, list[Any]]:
-    """Return records as columns, without their derivatives; None for what is unknown."""
+    """Return records as columns, without their derivatives; None for an unknown value."""
     return {name: [record[name] for record in records] for name in _EXPORTED}
 
 
 def to_csv(records: Sequence[Record]) -> bytes:
-    """Return records as CSV: a line each, an empty cell for what is unknown.
+    """Return records as CSV: a line each, an empty cell for an unknown value.
 
     Text is safe to open in a spreadsheet: control characters are escaped, and a quotation mark
     precedes what would be a formula.

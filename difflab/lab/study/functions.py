@@ -95,7 +95,7 @@ def source(
     points: Sequence[Mapping[str, Any] | None],
     domains: Sequence[Domain] = (),
 ) -> list[Source]:
-    """Return what a formula spells at each of the points: a function of Python may differ.
+    """Return the source of a formula at each point: a traced function may differ between them.
 
     A formula, a problem of the library and a file's content are one source for all points.
     """

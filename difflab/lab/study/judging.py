@@ -46,7 +46,7 @@ class Judged:
 
 
 def sources(cases: Sequence[Case]) -> dict[str, Source]:
-    """Return by name of method what produces its records: versions, code, processor, packages."""
+    """Return the provenance of records by method: versions, code, processor, packages."""
     from difflab.methods.registry import select
 
     names = dict.fromkeys(name for case in cases for name in case.methods)

@@ -1,4 +1,4 @@
-"""The lines of a TOML file on which its keys stand; `tomllib` does not report them."""
+"""Line numbers of the keys of a TOML file, which `tomllib` does not report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class KeyPlaces:
         self._spans = dict(_spans(text))
 
     def error(self, path: KeyPath, message: str, hint: str | None = None) -> InputError:
-        """Return the error of a key: its name, its line, and what is wrong.
+        """Return the error of a key, with its name and line.
 
         A key that does not stand in the document has the place of the table around it.
         """

@@ -21,7 +21,7 @@ __all__ = ["Plan", "plan", "run"]
 
 @dataclass(frozen=True)
 class Plan:
-    """A study with the keys of all its records, and what produces them."""
+    """A study with the keys of all its records, and their provenance."""
 
     study: Study
     works: Sequence[Work[Case]]
@@ -50,7 +50,7 @@ class Plan:
 
 
 def plan(study: Study, here: Mapping[str, Source] | None = None) -> Plan:
-    """Return the plan of a study; `here` is what produces its records, if not this process."""
+    """Return the plan of a study; `here` is the source of its records, if not this process's."""
     known: dict[str, Mapping[str, Source]] = {THIS: here or sources(study.cases)}
     for name, interpreter in study.versions.items():
         if any(case.version == name for case in study.cases):

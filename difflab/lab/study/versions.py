@@ -37,7 +37,7 @@ _OVERHEAD = 60.0  # seconds to start a version, beside the time limits of its me
 
 
 def other_sources(name: str, interpreter: Path, cases: Sequence[Case]) -> dict[str, Source]:
-    """Return by name of method what produces the records of a version.
+    """Return the provenance of a version's records by method.
 
     Raises
     ------

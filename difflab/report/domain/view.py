@@ -101,7 +101,7 @@ def _line(row: DomainRow, needed: Sequence[str], width: int) -> list[Cell]:
 
 
 def notes(row: DomainRow) -> list[tuple[str, str]]:
-    """Return what is said of one method below the table."""
+    """Return the notes about one method below the table."""
     name = clean(row.label)
     if row.message:
         return [(name, clean(row.message))]

@@ -65,7 +65,7 @@ def site(records: Sequence[Record]) -> dict[Path, bytes]:
 
 
 def _group(record: Record) -> tuple[str, ...]:
-    """Return what the records on one page have in common: the comparison, and the code."""
+    """Return the key of the records on one page: the comparison, and the code."""
     return record["identity"], record["version"], record["code"] or "", record["date"]
 
 
@@ -105,7 +105,7 @@ def _is_shown(name: str, records: Sequence[Record]) -> bool:
 
 
 def _place(record: Record) -> tuple[Any, ...]:
-    """Return what orders the lines: function, sizes, point, settings and method."""
+    """Return the sorting key of the lines: function, sizes, point, settings and method."""
     sizes = tuple(record[name] or 0 for name in _WHERE_GIVEN)
     settings = tuple(record[name] for name in _WHERE_DIFFERENT)
     return _function(record), sizes, record["point"] or "", settings, record["method"]

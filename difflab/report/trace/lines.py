@@ -40,7 +40,7 @@ SHOWN_TERMS = 6
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The operations that one line of a trace stands for.
+    """The operations of one line of a trace.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ def lines_of(
 
 
 def _is_loop(function: Function, composition: Composition, loops: Collection[int]) -> bool:
-    """Whether a composition is an opened loop, which stands where it was called."""
+    """Whether a composition is an opened loop, listed at its call."""
     graph = function.graph
     spans = {int(graph.spans[node]) for node in composition.nodes}
     return spans <= set(loops) and composition.name not in _callers(function, composition.nodes[0])

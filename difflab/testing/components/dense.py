@@ -169,7 +169,7 @@ def jacobian_of(gradient: Callee | ArrayLike, point: Array, values: Array) -> Ar
 
 
 def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
-    """Return an array of float64; raise an error of a kind that says what it is not.
+    """Return an array of float64; raise an error of the given kind otherwise.
 
     Imaginary parts of 0 are no part of the value; all others are.
     """

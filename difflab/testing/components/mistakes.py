@@ -1,4 +1,4 @@
-"""Common mistakes in gradients: what becomes of a right gradient."""
+"""Transformations of a correct gradient that reproduce common mistakes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def precision_text(dtype: str, name: str = "yours") -> str:
 
 
 def guesses(yours: Array, shape: tuple[int, ...], *, complex_: bool) -> Iterator[tuple[str, Array]]:
-    """Yield what the gradient of one array would be right for, with the mistake in words.
+    """Yield the correct gradients that each mistake would turn into this one, with its name.
 
     Parameters
     ----------

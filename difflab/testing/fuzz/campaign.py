@@ -35,7 +35,7 @@ class _TimeOver(BaseException):
 
 
 class Judges(Protocol):
-    """What a campaign tries: programs, and the judgement of several methods on each.
+    """Protocol of a panel: a strategy of programs, and the judgement of methods on each.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The judgement of every method on one program, and what is a finding."""
+"""The judgement of every method on one program, and its findings."""
 
 from __future__ import annotations
 

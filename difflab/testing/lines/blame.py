@@ -1,4 +1,4 @@
-"""Reports of checks along directions: what is wrong, where, and what it looks like."""
+"""Reports of checks along directions: the fault, its location and the likely mistake."""
 
 from __future__ import annotations
 

@@ -75,6 +75,6 @@ def confirmed(probe: Probe, rows: Array, truth: NumericJacobian, wrong: BoolArra
 
 
 def _scale(probe: Probe) -> Array:
-    """Return the length over which each component is moved."""
+    """Return the displacement of each component."""
     size = np.abs(probe.point.numbers())
     return np.where(size < probe.eps**2, 1.0, size)

@@ -79,7 +79,7 @@ class Directional:
 
     @property
     def wrong(self) -> bool:
-        """Whether the error exceeds what it may be, also at a kink."""
+        """Whether the error exceeds its bound, also at a kink."""
         return not abs(self.off) <= self.room + float(self.error.half_jump[0])
 
     @property
@@ -90,7 +90,7 @@ class Directional:
 
 
 def _scales(point: Point, floor: bool) -> Iterator[tuple[int, int, Array]]:
-    """Yield parts of the arguments and the lengths over which they are moved.
+    """Yield parts of the arguments and their displacements.
 
     The length is the magnitude of each number, and for zeros the leaf's mean magnitude; with
     `floor` it is at least that.
@@ -185,7 +185,7 @@ def _terms(gradient: Array, along: Array) -> tuple[float, float]:
 
 
 def neighbours(point: Point, count: int) -> Iterator[Point]:
-    """Yield points whose numbers are moved by a few units of rounding; zeros stay."""
+    """Yield points whose elements are displaced by a few units of rounding; zeros are kept."""
     for seed in range(count):
         along = np.random.default_rng(seed).choice((-_RADIUS, _RADIUS), point.n)
         for leaf, start in zip(point.leaves, point.starts, strict=False):

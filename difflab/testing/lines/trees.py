@@ -194,7 +194,7 @@ class GradientCheck:
             return ""
 
     def by_coordinates(self, allowed: Tolerance, unjudged: str) -> None:
-        """Check every component in a coarser dtype; what noise hides is left to directions."""
+        """Check every component in a coarser dtype; directions check those below the noise."""
         __tracebackhide__ = True
         eps = self.probe.eps
         allowed = Tolerance(max(allowed.rtol, _ROUNDINGS * eps), allowed.atol)

@@ -1,1 +1,1 @@
-"""What test suites use: cases of a marker, reports, stored gradients, written tests."""
+"""Support of test suites: cases of a marker, reports, stored gradients, generated tests."""

@@ -146,7 +146,7 @@ def _kinks(function: Function, bases: list[Packed]) -> list[Packed]:
 
 
 def _switches(function: Function, packed: Packed) -> Packed:
-    """Return what vanishes at the kinks of every operation, nan where there is none."""
+    """Return values that vanish at the kinks of every operation, nan where there is none."""
     graph, values = function.graph, evaluate_all(function, function.split(packed))
     switches = [np.empty(0)]
     with np.errstate(all="ignore"):

@@ -1,1 +1,1 @@
-"""Trees of arguments of every framework, as vectors of numbers, and functions of them."""
+"""Trees of arguments of every framework, as flat vectors, and functions of them."""

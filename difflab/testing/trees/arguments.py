@@ -158,7 +158,7 @@ class _Vector:
         return [values[position] for position in self.positions]
 
     def split(self, numbers: Array, *, conjugate: bool = False) -> list[Any]:
-        """Return the leaves with other numbers ``(n,)``, rounded to the dtypes."""
+        """Return the leaves with other elements ``(n,)``, rounded to the dtypes."""
         built = []
         for leaf, start in zip(self.leaves, self.starts.tolist(), strict=False):
             part = numbers[start : start + leaf.size].copy()
@@ -191,13 +191,13 @@ class _Vector:
         return which, index - int(self.starts[which])
 
     def magnitude(self, index: int) -> float:
-        """Return the magnitude of one of the numbers; 1 for zero."""
+        """Return the magnitude of one element; 1 for zero."""
         which, inside = self.leaf_at(index)
         leaf = self.leaves[which]
         return abs(float(leaf.read(leaf.flat(), inside, inside + 1)[0])) or 1.0
 
     def name(self, index: int) -> str:
-        """Return the Python expression of one of the ``n`` numbers.
+        """Return the Python expression of one of the ``n`` elements.
 
         Examples
         --------
@@ -250,13 +250,13 @@ class Point(_Vector):
         return [leaf.value(leaf.copy()) for leaf in self.leaves]
 
     def at(self, numbers: Array) -> Any:
-        """Return the tree of other numbers ``(n,)``, rounded to the dtypes."""
+        """Return the tree of other elements ``(n,)``, rounded to the dtypes."""
         return self.rebuilt(self.split(numbers))
 
     def displaced(
         self, along: Array, t: float, weights: Array, start: int = 0, stop: int | None = None
     ) -> tuple[Any, Array]:
-        """Return the tree moved by `t` times `along`, and the weighted sums of the moves.
+        """Return the tree displaced by `t` times `along`, and sums of the displacements.
 
         Only the numbers from `start` to `stop` move, as `Leaf.displaced` says.
         """
@@ -384,7 +384,7 @@ class Outputs(_Vector):
         return self.leaves[0].complex
 
     def finite(self, what: str) -> Array:
-        """Return the numbers; raise `DomainError` unless they are finite."""
+        """Return the elements; raise `DomainError` unless they are finite."""
         found = self.numbers()
         if not np.isfinite(found).all():
             raise DomainError(f"f is not finite at the given point: it returns {what}")
@@ -407,7 +407,7 @@ def derivative_leaf(value: Any, what: str) -> Leaf:
 
 
 def real_numbers(leaf: Leaf, what: str) -> Array:
-    """Return the numbers of a derivative that is real.
+    """Return the elements of a real derivative.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class Leaf:
 
     @property
     def eps(self) -> float:
-        """The spacing of the numbers of the dtype at 1."""
+        """The spacing of the dtype at 1."""
         return EPSILON[self.dtype]
 
     def copy(self) -> Any:
@@ -95,17 +95,17 @@ class Leaf:
         return _real(self._on_host().reshape(-1))
 
     def read(self, flat: Any, start: int, stop: int) -> Array:
-        """Return a part of the flat numbers as float64."""
+        """Return a slice of the flat elements as float64."""
         part: Array = np.asarray(flat[start:stop], dtype=float64)
         return part
 
     def write(self, flat: Any, start: int, stop: int, values: Array) -> None:
-        """Store a part of the flat numbers, rounded to the dtype."""
+        """Store a slice of the flat elements, rounded to the dtype."""
         with np.errstate(over="ignore"):
             flat[start:stop] = values
 
     def value(self, flat: Any) -> Any:
-        """Return the argument that these flat numbers are."""
+        """Return the argument of these flat elements."""
         array = (flat.view(self.dtype) if self.complex else flat).reshape(self.shape)
         return self._like_original(array)
 
@@ -121,7 +121,7 @@ class Leaf:
     def displaced(
         self, along: Array, t: float, start: int, stop: int, weights: Array
     ) -> tuple[Any, Array]:
-        r"""Return the argument moved by `t` times `along`, and the sums of weighted moves.
+        r"""Return the argument displaced by `t` times `along`, and sums of displacements.
 
         The sums :math:`W d` are those of the displacement :math:`d` that rounding leaves.
 
@@ -167,7 +167,7 @@ class _JaxLeaf(Leaf):
 
 
 class _StandardLeaf(Leaf):
-    """An array of a library of the array API standard, moved on the host."""
+    """An array of a library of the array API standard, displaced on the host."""
 
     def _on_host(self) -> Any:
         return np.from_dlpack(self.original, device="cpu")
@@ -189,7 +189,7 @@ class _CupyLeaf(_StandardLeaf):
 
 
 class _TorchLeaf(Leaf):
-    """A tensor of PyTorch; a parameter is moved as a tensor."""
+    """A tensor of PyTorch; a parameter is displaced as a tensor."""
 
     def copy(self) -> Any:
         return self._real(self.original.detach().clone())

@@ -160,7 +160,7 @@ def gradient_of(f: Callee, point: Point) -> Callee:
 
 
 def like(vector: Point | Outputs, numbers: Array) -> Any:
-    """Return the tree of a point or a result with other numbers, in its dtypes.
+    """Return the tree of a point or a result with other elements, in its dtypes.
 
     Complex numbers are in the framework's convention of cotangents.
     """

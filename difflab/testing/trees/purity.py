@@ -205,7 +205,7 @@ def _generators() -> dict[str, Any]:
 
 
 def _watched(f: Any) -> dict[str, bytes]:
-    """Return fingerprints of what a function can keep: captured variables, globals, attributes."""
+    """Return fingerprints of a function's state: captured variables, globals, attributes."""
     found: dict[str, Any] = {}
     f = inspect.unwrap(f)
     function = f

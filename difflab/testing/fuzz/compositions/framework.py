@@ -1,4 +1,4 @@
-"""What a package's file states: its transforms, and how a program becomes a function of it."""
+"""Description of a package: its transforms, and how programs become its functions."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Framework:
     def computed(
         self, function: Function, names: Sequence[str], x: NDArray[float64], dtype: str
     ) -> NDArray[float64]:
-        """Return what the composed transforms give at a point, shaped ``(n, n, …)``."""
+        """Return the result of the composed transforms at a point, shaped ``(n, n, …)``."""
         transformed, n = self.scalar(function, dtype), function.n
         for name in names:
             transform = self.derivatives.get(name) or self.wrappers[name]

@@ -105,7 +105,7 @@ class CompositionPanel:
     def request(
         self, name: str, text: str, names: Sequence[str], x: list[float], dtype: str
     ) -> list[float]:
-        """Return what a package's process computes; it is started anew after its end."""
+        """Return the result of a package's process, which is started anew after its end."""
         worker = self.workers.get(name)
         if worker is None or not worker.alive:
             worker = self.workers[name] = Worker(_WORKER, name)
@@ -150,7 +150,7 @@ class _Trial:
             yield self._finding(kind, names, reason, found)
 
     def _outcome(self, names: Sequence[str]) -> tuple[str, str, list[float]]:
-        """Return the verdict on a composition, the reason, and what it computed."""
+        """Return the verdict on a composition, the reason, and the result."""
         try:
             found = self.panel.request(
                 self.name, self.program.text, names, self.x, self.program.dtype

@@ -1,4 +1,4 @@
-"""tinygrad's transforms: its one is ``gradient``, and what keeps values around it."""
+"""tinygrad's transforms: ``gradient``, and those that keep values."""
 
 from __future__ import annotations
 

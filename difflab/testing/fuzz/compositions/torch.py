@@ -184,7 +184,7 @@ def _functionalize(f: Fn, n: int) -> Fn:
 
 
 def _hooks(f: Fn, n: int) -> Fn:
-    """Keep copies of what a backward pass needs."""
+    """Save copies of the tensors of the backward pass."""
     import torch
 
     def run(x: Any) -> Any:

@@ -27,7 +27,7 @@ def framework(name: str) -> Framework:
 
 
 def handlers(report: ReportProgress, name: str) -> Handlers:
-    """Import a package, and return what its process answers."""
+    """Import a package, and return the handlers of its process."""
     from difflab.language import parse
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
