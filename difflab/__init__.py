@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         jvp,
         linearize,
         partial,
+        policies,
         stop_gradient,
         taylor,
         value_and_grad,
