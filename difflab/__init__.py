@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         laplacian,
         linearize,
         partial,
+        policies,
         stop_gradient,
         taylor,
         value_and_grad,

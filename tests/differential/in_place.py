@@ -306,6 +306,8 @@ def possible(statements: tuple[Statement, ...], x: Any) -> tuple[Statement, ...]
     return tuple(kept)
 
 
+KEPT = dl.checkpoint_with(dl.policies.optimal(bytes=64))
+
 WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "jit": lambda f, x, u: dl.jit(f)(x),
     "jit of grad": lambda f, x, u: np.sum(dl.jit(dl.grad(f))(x) * u),
@@ -318,6 +320,7 @@ WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "trace": lambda f, x, u: dl.trace(f, x)(x),
     "compiled": lambda f, x, u: dl.compile(dl.trace(f, x))(x),
     "checkpoint": lambda f, x, u: np.sum(dl.grad(lambda x: dl.checkpoint(f, x))(x) * u),
+    "kept": lambda f, x, u: np.sum(dl.grad(KEPT(f))(x) * u),
     "scan": lambda f, x, u: (
         np.sum(dl.grad(lambda x: dl.scan(lambda c, _: (c + f(x), None), 0.0, length=2)[0])(x) * u)
         / 2
@@ -327,11 +330,12 @@ WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
     ),
     "grad of grad": lambda f, x, u: dl.grad(lambda s: np.sum(dl.grad(f)(x + s * u) * u))(0.0),
     "tensor checkpoint": lambda f, x, u: np.sum(_backward(lambda t: dl.checkpoint(f, t), x) * u),
+    "tensor kept": lambda f, x, u: np.sum(_backward(KEPT(f), x) * u),
     "tensor twice": lambda f, x, u: _twice(f, x, u),
 }
 SLOPES = frozenset(WAYS) - {"jit", "vmap", "trace", "compiled", "grad of grad", "tensor twice"}
 TRACED = frozenset(WAYS) & {
-    *("jit", "jit of grad", "vmap", "trace", "compiled", "checkpoint", "scan", "cond"),
+    *("jit", "jit of grad", "vmap", "trace", "compiled", "checkpoint", "kept", "scan", "cond"),
 }
 """Ways without values, where masks that depend on values are refused."""
 

@@ -37,7 +37,7 @@ class InJax:
     fori_loop = staticmethod(jax.lax.fori_loop)
     while_loop = staticmethod(jax.lax.while_loop)
     cond = staticmethod(jax.lax.cond)
-    checkpoint = staticmethod(jax.checkpoint)
+    checkpoint = checkpoint_with = staticmethod(jax.checkpoint)
     scan = staticmethod(lambda f, init, xs, reverse: jax.lax.scan(f, init, xs, reverse=reverse))
 
 

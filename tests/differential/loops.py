@@ -69,7 +69,8 @@ class Part:
     steps : int
         How many steps a loop takes.
     flag : bool
-        Whether a scan goes backwards, or a while loop also ends by the vector's size.
+        Whether a scan goes backwards, a while loop also ends by the vector's size, or a checkpoint
+        keeps nothing.
     product : bool
         Whether a step of a scan ends with the product of a matrix.
     """
@@ -159,6 +160,8 @@ class InPython:
         """Keep the values inside."""
         return f
 
+    checkpoint_with = checkpoint
+
 
 class InGraphs(InPython):
     """difflab's nodes."""
@@ -166,6 +169,7 @@ class InGraphs(InPython):
     scan = staticmethod(lambda f, init, xs, reverse: dl.scan(f, init, xs, reverse=reverse))
     fori_loop, while_loop, cond = map(staticmethod, (dl.fori_loop, dl.while_loop, dl.cond))
     checkpoint = staticmethod(lambda f: partial(dl.checkpoint, f))
+    checkpoint_with = staticmethod(dl.checkpoint_with(dl.policies.everything))
 
 
 def changed(lib: Library, parts: tuple[Part, ...], c: Any, x: Any, w: Any) -> Any:
@@ -185,7 +189,8 @@ def change(lib: Library, part: Part, c: Any, x: Any, w: Any) -> Any:
         one, other = (partial(changed, lib, inside, x=x, w=w) for inside in part.inside)
         return lib.cond(xp.sum(c) > 0.3, one, other, c)
     if part.name == "checkpoint":
-        return lib.checkpoint(lambda c, x, w: changed(lib, body, c, x, w))(c, x, w)
+        kept = lib.checkpoint if part.flag else lib.checkpoint_with
+        return kept(lambda c, x, w: changed(lib, body, c, x, w))(c, x, w)
     if part.name == "scan":
         if not part.steps:
             return c

@@ -110,9 +110,8 @@ def front(function: Any, *args: Any) -> list[Choice]:
     >>> for choice in dl.policies.front(f):
     ...     print(choice.bytes, choice.operations)
     0 30
-    80 20
-    160 10
-    240 0
+    80 10
+    160 0
     """
     return _choices(recorded(function, args), None)
 

@@ -154,8 +154,8 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         f"{bytes_text(8 * size.rows * size.columns)} · peak of one gradient, fastest of 5",
     )
     done = [row for row in rows if row["status"] == "ok"]
-    left = canvas.add_axes((0.075, 0.1, 0.5, 0.75))
-    right = canvas.add_axes((0.69, 0.1, 0.29, 0.75))
+    left = canvas.add_axes((0.085, 0.1, 0.45, 0.76))
+    right = canvas.add_axes((0.735, 0.1, 0.245, 0.76))
     for library, (colour, mark) in _LOOKS.items():
         own = [row for row in done if row["library"] == library]
         if own:
@@ -180,16 +180,20 @@ def _front(axes: Axes, rows: Sequence[SweepRow], library: str, colour: str, mark
 
 
 def _frame(left: Axes, right: Axes) -> None:
-    left.set(xscale="log")
+    from matplotlib.ticker import MultipleLocator
+
     left.set_xlabel("seconds of a gradient")
     left.set_ylabel("peak of resident memory")
-    right.set_xlabel("bytes that the policy keeps, predicted")
+    right.set_xlabel("predicted bytes that the policy keeps")
+    left.set_xlim(left=0)
+    step = 2.0 ** round(math.log2(left.get_ylim()[1] / 6))
     for axes in (left, right):
         axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_locator(MultipleLocator(step))
         axes.yaxis.set_major_formatter(lambda value, _: bytes_text(value))
         axes.grid(visible=True)
+    right.xaxis.set_major_locator(MultipleLocator(2 * step))
     right.xaxis.set_major_formatter(lambda value, _: bytes_text(value))
-    right.tick_params(axis="x", labelrotation=30)
     left.legend(loc="upper right", frameon=False, fontsize=9)
 
 
@@ -203,5 +207,5 @@ def _names(axes: Axes, rows: Sequence[SweepRow]) -> list[Label]:
 def _short(row: SweepRow) -> str:
     name, _, argument = str(row["policy"]).partition(" ")
     if name == "optimal":
-        return f"optimal, {bytes_text(float(argument))}"
+        return f"optimal, {bytes_text(float(argument))} a layer"
     return f"{name} {argument}".strip()

@@ -74,7 +74,7 @@ def checkpoint_with(policy: Policy) -> Callable[[F], F]:
 
     Examples
     --------
-    The product is kept, and the tangent is computed again:
+    The product alone is kept:
 
     >>> import numpy as np
     >>> import difflab as dl
