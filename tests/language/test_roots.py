@@ -65,7 +65,7 @@ def test_a_system_by_its_linear_equations() -> None:
         ("root(x^2 - a, x, 1", "never closed"),
         ("root(x, x, [1, 2]", "never closed"),
         ("root(x^2 - a, pi, 1)", "constant"),
-        ("root(x^2 - a; 3, x, 1)", "last part of root"),
+        ("root(x^2 - a; 3, x, 1)", "last definition of root"),
         ("root(x^2 - a, x, 1, 2)", "3 arguments, not 4"),
         ("root(x +, x, 1)", "expected"),
     ],
@@ -131,7 +131,7 @@ def test_c_takes_the_steps_and_gives_the_same(tmp_path: Path) -> None:
     f = dl.parse("root(x^3 - a*x - 1, x, 2)")
     code: Any = c(dl.gradient(f))
     (tmp_path / "f.c").write_text(
-        code + '\n#include <stdio.h>\nint main(void) { double x = 2, y; f(&x, &y);'
+        code + "\n#include <stdio.h>\nint main(void) { double x = 2, y; f(&x, &y);"
         ' printf("%.17g", y); return 0; }\n'
     )
     subprocess.run(["cc", "f.c", "-o", "f", "-lm"], cwd=tmp_path, check=True)
@@ -144,5 +144,3 @@ def test_code_without_loops_says_so() -> None:
 
     with pytest.raises(UnsupportedError, match="no form of 'root'"):
         numpy_code(dl.parse("root(x^2 - a, x, 1)"))
-
-

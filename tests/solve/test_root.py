@@ -137,7 +137,9 @@ def test_what_has_no_solution_is_an_error_and_nan_in_compiled_code() -> None:
     found = dl.jit(f)(-1.0)
     assert np.isnan(found.x)
     assert not bool(found.success)
-    np.testing.assert_array_equal(np.isnan(dl.vmap(lambda a: f(a).x)(np.array([-1.0, 1.0]))), [1, 0])
+    np.testing.assert_array_equal(
+        np.isnan(dl.vmap(lambda a: f(a).x)(np.array([-1.0, 1.0]))), [1, 0]
+    )
     with pytest.raises(ConvergenceError, match="not converge in 3 steps"):
         dl.solve.root(lambda x, a: np.exp(x) - a, 0.0, 1e6, maxiter=3)
 

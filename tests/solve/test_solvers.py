@@ -23,7 +23,9 @@ def test_a_fixed_point_is_christiansons_derivative(rng: Generator, derivative: A
     step = lambda x, a, b: np.tanh(a @ x + b)  # noqa: E731
     x = fixed_point(step, np.zeros(3), a, b)
     np.testing.assert_allclose(x, np.tanh(a @ x + b), rtol=1e-14)
-    found = dl.grad(lambda a: np.sum(fixed_point(step, np.zeros(3), a, b, derivative=derivative)))(a)
+    found = dl.grad(lambda a: np.sum(fixed_point(step, np.zeros(3), a, b, derivative=derivative)))(
+        a
+    )
     slope = np.diag(1 - x**2)
     weights = np.linalg.solve((np.eye(3) - slope @ a).T, np.ones(3))
     np.testing.assert_allclose(found, np.outer(slope @ weights, x), rtol=1e-9)

@@ -1,4 +1,4 @@
-"""Derivatives of solutions: what each way returns, against the proved derivative of the solution."""
+"""Derivatives of solutions: what each way returns, against the proved derivative."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _measured(
     start = perf_counter()
     answer = way.differentiate(problem, tolerance)
     seconds = perf_counter() - start
-    call = partial(way.differentiate, problem, tolerance)
+    call: Callable[[], Answer] = partial(way.differentiate, problem, tolerance)
     if way.prepare is not None:
         call = way.prepare(problem, tolerance)
         start = perf_counter()

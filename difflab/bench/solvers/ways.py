@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,7 @@ def solution(problem: SolverProblem, tolerance: float, derivative: Derivative) -
 def _integral(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: Any) -> Any:
     a, b = flat.listed("between", p)
     integrand = lambda x, p: f(arrays.stack([x]), p)[0]  # noqa: E731
-    y, _ = solve.quad(
-        integrand, a, b, p, derivative=derivative, epsabs=tolerance, epsrel=tolerance
-    )
+    y, _ = solve.quad(integrand, a, b, p, derivative=derivative, epsabs=tolerance, epsrel=tolerance)
     return arrays.stack([y])
 
 
@@ -67,9 +66,7 @@ def _minimum(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: An
     return found.x
 
 
-def _differentiated(
-    derivative: Derivative, problem: SolverProblem, tolerance: float
-) -> Answer:
+def _differentiated(derivative: Derivative, problem: SolverProblem, tolerance: float) -> Answer:
     solved = solution(problem, tolerance, derivative)
     return Answer(jacrev(solved)(Flat(problem).at))
 
@@ -92,8 +89,9 @@ def _scipy(problem: SolverProblem, tolerance: float) -> Answer:
 
 def _by_scipy(flat: Flat, tolerance: float, p: Any) -> Any:
     """Return SciPy's solution."""
-    from scipy import integrate, optimize
+    from scipy import integrate
 
+    optimize: Any = import_module("scipy.optimize")
     f, first, kind = flat.call(), flat.start, flat.problem.kind
     if kind == "integral":
         a, b = flat.listed("between", p)
