@@ -129,10 +129,10 @@ def _computed(run: Recording, stacks: Sequence[Any], size: int) -> list[Any]:
 
 def _in_pieces(run: Recording, stacks: Sequence[Any], size: int, step: int) -> list[Any]:
     """Return the results of `step` examples at a time; what they share is computed once."""
-    count = len(run.captured)
-    prepare, rest = run.derived(_divided, count)
-    shared = computed(prepare, run.captured) if count else []
-    pieces = []
+    rest, shared, pieces = run.function, list[Any](), []
+    if run.captured:
+        prepare, rest = run.derived(_divided, len(run.captured))
+        shared = computed(prepare, run.captured)
     for start in range(0, size, step):
         parts = [stack[start : start + step] for stack in stacks]
         found = computed(rest, [*shared, *parts], stack=len(parts[0]))
