@@ -128,4 +128,3 @@ class _Complex(ElementInterpreter):
             "cos": lambda a: a.cos(),
         }
         return forms.get(name)
-

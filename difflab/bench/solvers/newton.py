@@ -46,7 +46,9 @@ def judge(problem: SolverProblem) -> Truth:
             truth = truth_of(*found, f"proved, interval Newton at {bits} bits")
         if truth.bound < ENOUGH:
             return truth
-    raise ConvergenceError(f"the solution of {problem.name} is not proved to be the only one nearby")
+    raise ConvergenceError(
+        f"the solution of {problem.name} is not proved to be the only one nearby"
+    )
 
 
 def truth_of(value: Sequence[Any], jacobian: Sequence[Sequence[Any]], how: str) -> Truth:
@@ -84,10 +86,7 @@ class _Equations:
         columns = range(len(self.at))
         dx = {k: [arb(int(j == self.held[k][1])) for j in columns] for k in self.held}
         right = [
-            [
-                -by_p[i][j] - sum((by_x[i][k] * dx[k][j] for k in self.held), arb(0))
-                for j in columns
-            ]
+            [-by_p[i][j] - sum((by_x[i][k] * dx[k][j] for k in self.held), arb(0)) for j in columns]
             for i in free
         ]
         if free:

@@ -52,9 +52,7 @@ def solution(problem: SolverProblem, tolerance: float, derivative: Derivative) -
 def _integral(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: Any) -> Any:
     a, b = flat.listed("between", p)
     integrand = lambda x, p: f(arrays.stack([x]), p)[0]  # noqa: E731
-    y, _ = solve.quad(
-        integrand, a, b, p, derivative=derivative, epsabs=tolerance, epsrel=tolerance
-    )
+    y, _ = solve.quad(integrand, a, b, p, derivative=derivative, epsabs=tolerance, epsrel=tolerance)
     return arrays.stack([y])
 
 
@@ -67,9 +65,7 @@ def _minimum(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: An
     return found.x
 
 
-def _differentiated(
-    derivative: Derivative, problem: SolverProblem, tolerance: float
-) -> Answer:
+def _differentiated(derivative: Derivative, problem: SolverProblem, tolerance: float) -> Answer:
     solved = solution(problem, tolerance, derivative)
     return Answer(jacrev(solved)(Flat(problem).at))
 
