@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from difflab.autodiff.solutions.written import written_root
 from difflab.core.primitive import Custom, Primitive
 from difflab.graph.described import length, roles
 from difflab.graph.function import Function
@@ -23,7 +24,6 @@ from difflab.language.printers.expressions import (
     TemplateForm,
     make_form,
 )
-from difflab.autodiff.solutions.written import written_root
 from difflab.language.printers.loops import LoopForms, Step, WrittenLoop
 from difflab.language.printers.view import PrintedGraph, call_results
 from difflab.language.scope import KEYWORDS
