@@ -1,7 +1,7 @@
 """Roots in ball arithmetic: a box in which there is exactly one, by the operator of Krawczyk.
 
-For an approximate root x and an approximate inverse Y of the Jacobian J, a box X around x whose image
-x - Y F(x) + (1 - Y J(X)) (X - x) lies inside X contains exactly one root (Neumaier, *Interval
+For an approximate root x and an approximate inverse Y of the Jacobian J, a box X around x whose
+image x - Y F(x) + (1 - Y J(X)) (X - x) lies inside X contains exactly one root (Neumaier, *Interval
 Methods for Systems of Equations*, 1990, chapter 5). Its derivatives follow from one and two steps
 of Newton on expansions about all points of the box.
 """
@@ -55,15 +55,15 @@ def enclosed_root(system: System, near: Sequence[float], middle: System | None =
     x, inverse = _approximated(middle or system, [arb(float(value)) for value in near])
     step = _times(inverse, system(x)[0])
     floor = arb(2) ** (4 - working_bits())
-    radii = [2 * abs(one).upper() + floor * (abs(at) + floor) for one, at in zip(step, x, strict=True)]
+    radii = [
+        2 * abs(one).upper() + floor * (abs(at) + floor) for one, at in zip(step, x, strict=True)
+    ]
     for _ in range(TRIES):
         box = [at + arb(0, r) for at, r in zip(x, radii, strict=True)]
         image = _image(x, step, inverse, system(box)[1], box)
         if all(one.contains_interior(other) for one, other in zip(box, image, strict=True)):
             return _image(x, step, inverse, system(image)[1], image)
-        radii = [
-            4 * abs(one - at).upper() + r for one, at, r in zip(image, x, radii, strict=True)
-        ]
+        radii = [4 * abs(one - at).upper() + r for one, at, r in zip(image, x, radii, strict=True)]
     raise Undecided(Fault("undecided", "it is not proved that there is one root", False))
 
 
@@ -120,7 +120,7 @@ def solved(on: Interpreter, control: Any, args: Sequence[Any]) -> list[Any]:
     params = [_jets(arg) for arg in args[count:]]
     with np.errstate(all="ignore"):
         near = control.run(ArrayInterpreter(), [_floats(arg) for arg in args], ())[:count]
-    first = np.concatenate([np.ravel(one) for one in near])
+    first = np.concatenate([np.ravel(one) for one in near]).tolist()
     if not np.isfinite(first).all():
         raise Undecided(Fault("undecided", "the solver does not converge", False))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
+from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.graph.source import packed as packed_span
@@ -132,7 +133,7 @@ def finish(parser: Parser, frame: OpenBracket, end: int) -> None:
     parser.push(_emitted(parser.builder, residual, arguments, span), *span)
 
 
-def _emitted(builder: Builder, residual: object, arguments: list[int], span: TextSpan) -> int:
+def _emitted(builder: Builder, residual: Function, arguments: list[int], span: TextSpan) -> int:
     """Append the solution to a graph."""
     from difflab.autodiff.solutions.written import root_value
 
@@ -141,5 +142,3 @@ def _emitted(builder: Builder, residual: object, arguments: list[int], span: Tex
         return root_value(residual, [Node(builder, node) for node in arguments]).id
     finally:
         builder.span = NOWHERE
-
-

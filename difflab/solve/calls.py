@@ -207,6 +207,10 @@ def _not_found(name: str, steps: int, correction: float) -> ConvergenceError:
     hint = "begin nearer to a solution, or allow more steps (maxiter) or a larger tolerance"
     if not np.isfinite(correction):
         reason = "a step is not finite: the Jacobian is singular, or the function is nan"
+        if name == "fixed_point":
+            reason, hint = "it is no contraction there", "root finds fixed points by Newton's steps"
+    elif name == "fixed_point":
+        hint = "allow more steps (maxiter), or find the fixed point by root"
     elif name == "minimize" and correction < CLOSE:
         reason = "the gradient vanishes where the Hessian is not positive definite"
         hint = "begin elsewhere: it is a saddle, a maximum or a valley of equal values"

@@ -155,7 +155,9 @@ def _leaves(equation: Equation, bounds: Any) -> list[Any]:
 def _pairs(bounds: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
     """Return pairs ``(lower, upper)``, one per element of the only unknown, as two arrays."""
     pairs = list(bounds) if shapes != ((),) else [bounds]
-    if len(shapes) != 1 or any(len(pair) != 2 for pair in pairs):
+    if len(shapes) != 1 or not all(
+        isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2 for pair in pairs
+    ):
         raise InputError(
             "bounds of minimize are pairs (lower, upper), one per element of an array x0",
             hint="for other unknowns: bounds=dl.solve.Bounds(lower, upper)",

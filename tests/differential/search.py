@@ -45,6 +45,7 @@ FAMILIES = {
     "in_place": 1,
     "repeated": 1,
     "odes": 1,
+    "solvers": 1,
 }
 """The modules of this folder that define a `FAMILY`, and into how many tests, each under a seed of
 its own, its fixed share is divided: none takes longer than half a minute."""

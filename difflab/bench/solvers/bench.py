@@ -1,4 +1,4 @@
-"""Derivatives of solutions: what each way returns, against the proved derivative of the solution."""
+"""Derivatives of solutions: what each way returns, against the proved derivative."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ LAYOUT = provenance.layout(
 )
 
 TOLERANCES = (1e-4, 1e-8, 1e-12)
+LONGEST = 0.5
+"""Seconds of a call above which its memory is not measured, which takes several times as long."""
 QUICK = 6
 """With ``quick`` one of so many problems is measured, at one tolerance."""
 
@@ -104,7 +106,7 @@ def _measured(
     start = perf_counter()
     answer = way.differentiate(problem, tolerance)
     seconds = perf_counter() - start
-    call = partial(way.differentiate, problem, tolerance)
+    call: Callable[[], Answer] = partial(way.differentiate, problem, tolerance)
     if way.prepare is not None:
         call = way.prepare(problem, tolerance)
         start = perf_counter()
@@ -121,7 +123,7 @@ def _measured(
         "truth": known.how,
         "steps": answer.steps,
         "seconds": seconds,
-        "peak_bytes": peak_of(call),
+        "peak_bytes": peak_of(call) if seconds < LONGEST else None,
         "repetitions": 1,
     }
 

@@ -1,14 +1,15 @@
 """The true derivative of an integral: FLINT's integration with proved bounds, and differences.
 
-FLINT integrates the values of the integrand, with proved bounds (Johansson, "Numerical integration in
-arbitrary-precision ball arithmetic", 2018). The derivative is a central difference of such integrals
-at 60 digits, by two steps, whose difference is its error: it uses no derivative rule.
+FLINT integrates the values of the integrand, with proved bounds (Johansson, "Numerical integration
+in arbitrary-precision ball arithmetic", 2018). The derivative is a central difference of such
+integrals, by two steps, whose difference is its error: it uses no derivative rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from difflab.balls.library import acb, arb, precision
@@ -57,9 +58,11 @@ def _integral(flat: Flat, p: Sequence[Any]) -> Any:
     listed = partial(_listed, flat, p)
     a, b = listed("between")
     points = [a, *listed("breaks"), b]
+    graph, outputs = flat.function.graph, flat.function.outputs
+    folds = {flag: Fold(graph, outputs, _Complex(flag)) for flag in (False, True)}
     total = arb(0)
-    for low, high in zip(points, points[1:], strict=False):
-        integrand = partial(_integrand, flat, p, (low + high) / 2)
+    for low, high in pairwise(points):
+        integrand = partial(_integrand, flat, folds, p, (low + high) / 2)
         total += acb.integral(integrand, low, high, abs_tol=TOLERANCE, rel_tol=TOLERANCE).real
     return total
 
@@ -68,14 +71,15 @@ def _listed(flat: Flat, p: Sequence[Any], key: str) -> list[Any]:
     return [arb(one) for one in flat.listed(key, p)]
 
 
-def _integrand(flat: Flat, p: Sequence[Any], inside: Any, x: Any, analytic: bool) -> Any:
+def _integrand(
+    flat: Flat, folds: dict[bool, Fold], p: Sequence[Any], inside: Any, x: Any, analytic: bool
+) -> Any:
     """Return the integrand on a complex ball; a branch is that at a point of the interval."""
-    fold = Fold(flat.function.graph, flat.function.outputs, _Complex(analytic))
     values = {}
     for name, node in zip(flat.function.inputs, flat.function.input_nodes, strict=True):
         which, part, _ = flat.columns[name]
         values[node] = _Pair(acb(p[part.start]), acb(p[part.start])) if which else _Pair(x, inside)
-    return fold(values)[0].ball
+    return folds[bool(analytic)].again(values)[0].ball
 
 
 class _Pair:

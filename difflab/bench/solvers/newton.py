@@ -1,7 +1,7 @@
 """The true derivative of the solution of equations, and of a minimum, with proved bounds.
 
-A box that contains exactly one solution is found by `difflab.balls.roots`, with derivatives by FLINT,
-and the derivative of the solution follows from a linear system of balls.
+A box that contains exactly one solution is found by `difflab.balls.roots`, with derivatives by
+FLINT, and the derivative of the solution follows from a linear system of balls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from difflab import solve
 from difflab.balls.evaluation import PRECISIONS, evaluator
 from difflab.balls.jets import Undecided
-from difflab.balls.library import arb, arb_mat, nearest, precision
+from difflab.balls.library import arb, arb_mat, precision
 from difflab.balls.roots import enclosed_root
 from difflab.bench.solvers.flat import Flat
 from difflab.bench.solvers.problem import SolverProblem, Truth
@@ -59,8 +59,8 @@ def truth_of(value: Sequence[Any], jacobian: Sequence[Sequence[Any]], how: str) 
         radius = max((float(entry.rad()) for entry in row), default=0.0)
         bound = max(bound, radius / size if size else 0.0)
     return Truth(
-        np.array([nearest(entry) for entry in value]),
-        np.array([[nearest(entry) for entry in row] for row in jacobian]),
+        np.array([float(entry.mid()) for entry in value]),
+        np.array([[float(entry.mid()) for entry in row] for row in jacobian]),
         bound,
         how,
     )
@@ -105,7 +105,7 @@ class _Equations:
             names = self.flat.problem.named(key)
             names = names if len(names) == self.n else (names or [0.0]) * self.n
             for k, bound in enumerate(values):
-                if abs(self.near[k] - bound) <= 1e-9 * max(1.0, abs(bound)):
+                if np.isfinite(bound) and abs(self.near[k] - bound) <= 1e-9 * max(1.0, abs(bound)):
                     own = names[k]
                     column = self.flat.columns[own][1].start if isinstance(own, str) else -1
                     held[k] = arb(float(bound)), column
@@ -138,16 +138,20 @@ class _Equations:
             balls += [(self.at if which else x)[k] for k in indices]
         where = {place: k for k, place in enumerate(places)}
         own = [where[0, k] for k in range(self.n)]
-        given = [where[1, j] for j in range(len(self.at))]
+        # A parameter that is only a bound is no input of the program.
+        given = [where.get((1, j), -1) for j in range(len(self.at))]
         outputs = self.evaluate(balls)
         for output in outputs:
             if output.fault is not None:
                 raise Undecided(output.fault)
         if self.kind == "minimum":
             (f,) = outputs
-            curve = lambda i, k: (f.curves or {}).get((min(i, k), max(i, k)), arb(0))  # noqa: E731
-            values = [arb(f.slopes.get(i, 0)) for i in own]
-            return values, *([[arb(curve(i, k)) for k in by] for i in own] for by in (own, given))
+            curves: dict[tuple[int, int], Any] = f.curves or {}
+            by_x, by_p = (
+                [[arb(curves.get((min(i, k), max(i, k)), 0)) for k in by] for i in own]
+                for by in (own, given)
+            )
+            return [arb(f.slopes.get(i, 0)) for i in own], by_x, by_p
         fixed = self.kind == "fixed-point"
         values = [arb(out.value) - (x[k] if fixed else 0) for k, out in enumerate(outputs)]
         by_x = [

@@ -95,13 +95,12 @@ def _torch(problem: SolverProblem, tolerance: float) -> Answer:
     flat = Flat(problem)
     f = flat.call(TORCH.written(flat.function), torch)
 
-    def grad(one: Vectors) -> Vectors:
-        return torch.func.grad(one)
-
-    equations = _residual(flat, f, torch, grad)
+    equations = _residual(flat, f, torch, torch.func.grad)
     p = torch.tensor(flat.at, requires_grad=True)
     x = torch.tensor(flat.start)
-    for steps in range(1, MOST_STEPS + 1):
+    steps = 0
+    for _ in range(MOST_STEPS):
+        steps += 1
         matrix = torch.func.jacfwd(equations)(x, p)
         step = torch.linalg.solve(matrix, equations(x, p))
         x = x - step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,9 @@ def _scipy(problem: SolverProblem, tolerance: float) -> Answer:
 
 def _by_scipy(flat: Flat, tolerance: float, p: Any) -> Any:
     """Return SciPy's solution."""
-    from scipy import integrate, optimize
+    from scipy import integrate
 
+    optimize: Any = import_module("scipy.optimize")
     f, first, kind = flat.call(), flat.start, flat.problem.kind
     if kind == "integral":
         a, b = flat.listed("between", p)
