@@ -141,7 +141,7 @@ def _diffrax(case: Case, tolerance: float) -> Ready:
     term = diffrax.ODETerm(lambda t, y, args: case.rate(jax.numpy, t, y))
     control = diffrax.PIDController(rtol=tolerance, atol=tolerance)
 
-    @jax.jit
+    @jax.jit  # type: ignore[untyped-decorator]
     def solved(y0: Any) -> Any:
         found = diffrax.diffeqsolve(
             term, diffrax.Dopri8(), *case.span, None, y0, stepsize_controller=control,
