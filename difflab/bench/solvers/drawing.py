@@ -37,7 +37,6 @@ STYLES = {
     "taylor unrolled": CurveStyle(ORANGE, "v", "--"),
     "taylor forward": CurveStyle(PURPLE, "^", width=2.0),
     "taylor adjoint": CurveStyle(BROWN, "D"),
-    "scipy DOP853 differences": CurveStyle(RED, "s"),
     "scipy differences": CurveStyle(RED, "s"),
     "jax custom_root": CurveStyle(GREEN, "^"),
     "jax unrolled": CurveStyle(GREEN, "<", "--"),

@@ -154,7 +154,7 @@ WAYS = (
         for method in ("rk45", "dopri8", "taylor")
         for derivative in ("unrolled", "forward", "adjoint")
     ),
-    _way("scipy DOP853 differences", _scipy, "scipy"),
+    _way("scipy differences", _scipy, "scipy"),
     _way("diffrax unrolled", partial(_diffrax, "RecursiveCheckpointAdjoint"), "diffrax"),
     _way("diffrax backsolve", partial(_diffrax, "BacksolveAdjoint"), "diffrax"),
     _way("torchdiffeq adjoint", _torchdiffeq, "torchdiffeq"),
