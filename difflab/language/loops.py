@@ -153,8 +153,9 @@ def semicolon(parser: Parser, end: int) -> None:
         _begin_sweep(parser, loop, frame, end)
         return
     else:
-        assert frame.function is not None
-        message = f"the values are the last part of {frame.function.name}"
+        message = "the next values are the last part of iterate"
+        if frame.function is not ITERATE:
+            message = "the expression is the last definition of root"
         hint = "give the expression before it a name: a = …"
         raise parser.error(message, (parser.starts[-1], end), hint)
     parser.state = parser.at_clause

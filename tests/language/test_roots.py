@@ -65,7 +65,7 @@ def test_a_system_by_its_linear_equations() -> None:
         ("root(x^2 - a, x, 1", "never closed"),
         ("root(x, x, [1, 2]", "never closed"),
         ("root(x^2 - a, pi, 1)", "constant"),
-        ("root(x^2 - a; 3, x, 1)", "last part of root"),
+        ("root(x^2 - a; 3, x, 1)", "last definition of root"),
         ("root(x^2 - a, x, 1, 2)", "3 arguments, not 4"),
         ("root(x +, x, 1)", "expected"),
     ],

@@ -111,18 +111,19 @@ def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> No
             }
             for size in sizes
         }
+        own = [size for size in sizes if errors[size]]
         solved = [
             name
-            for name in errors[sizes[0]]
-            if all(errors[size].get(name) is not None for size in sizes)
+            for name in errors[own[0]]
+            if all(errors[size].get(name) is not None for size in own)
         ]
         style = STYLES.get(way, OTHER_STYLE)
         if not solved:
             continue
         curve = [
-            max(median([errors[size][name] or 0.0 for name in solved]), SMALLEST) for size in sizes
+            max(median([errors[size][name] or 0.0 for name in solved]), SMALLEST) for size in own
         ]
-        plot_curve(axes, sizes, curve, style)
+        plot_curve(axes, own, curve, style)
         labels.append(Label(way, sizes[-1], curve[-1], style.colour))
     label_ends(axes, labels)
 
