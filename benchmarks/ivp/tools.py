@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -133,14 +134,14 @@ def _heyoka(case: Case, tolerance: float) -> Ready:
 
 
 def _diffrax(case: Case, tolerance: float) -> Ready:
-    import diffrax
     import jax
 
+    diffrax = import_module("diffrax")
     jax.config.update("jax_enable_x64", True)
     term = diffrax.ODETerm(lambda t, y, args: case.rate(jax.numpy, t, y))
     control = diffrax.PIDController(rtol=tolerance, atol=tolerance)
 
-    @jax.jit
+    @jax.jit  # type: ignore[untyped-decorator]
     def solved(y0: Any) -> Any:
         found = diffrax.diffeqsolve(
             term, diffrax.Dopri8(), *case.span, None, y0, stepsize_controller=control,
@@ -154,13 +155,12 @@ def _diffrax(case: Case, tolerance: float) -> Ready:
 
 def _torchdiffeq(case: Case, tolerance: float) -> Ready:
     import torch
-    import torchdiffeq
 
     y0, times = torch.tensor(case.y0), torch.tensor(case.span, dtype=torch.float64)
 
     def call() -> Any:
         with torch.no_grad():
-            found = torchdiffeq.odeint(
+            found = import_module("torchdiffeq").odeint(
                 lambda t, y: case.rate(torch, t, y), y0, times, rtol=tolerance, atol=tolerance,
                 method="dopri8", options={"max_num_steps": MOST},
             )  # fmt: skip

@@ -182,8 +182,12 @@ def ivp(
         following = np.where(width == 0.0, step, statistics[0] * size)
         return (state, following), (state, statistics)
 
-    pairs = np.stack([starts, times], axis=1)
-    _, (states, statistics) = scan(interval, (problem.first, 0.0), pairs)
+    if t_eval is None:  # a loop of one step costs more than the step
+        _, found = interval((problem.first, 0.0), problem.span)
+        states, statistics = (np.reshape(part, (1, -1)) for part in found)
+    else:
+        pairs = np.stack([starts, times], axis=1)
+        _, (states, statistics) = scan(interval, (problem.first, 0.0), pairs)
     whole, at = (states, times)
     if t_eval is None:
         whole = np.concatenate([np.reshape(problem.first, (1, n)), states])

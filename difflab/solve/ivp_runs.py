@@ -97,7 +97,9 @@ class Integrator:
         return bar, theta_bar
 
     def _first(self, y: Array, theta: Array, h: float) -> float:
-        return float(h) if h else float(self._guess(y, theta))
+        if h or self.system.method == "taylor":  # whose steps follow from the coefficients alone
+            return float(h) or 1.0
+        return float(self._guess(y, theta))
 
     def _checkpoints(self, y: Array, theta: Array, h: float) -> list[Checkpoint]:
         """Return about √N of N states, evenly; none if the end is not reached."""

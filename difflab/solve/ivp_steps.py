@@ -275,8 +275,6 @@ def first_step(system: System) -> Function:
     def guess(nodes: list[Node]) -> list[Any]:
         y, theta = nodes
         m, order = system.controlled, system.order
-        if system.method == "taylor":
-            return [1.0 + 0.0 * y[0]]
         zero = 0.0 * y[0]
         slope = _rate(system, theta, zero, y)
         scale = system.atol + system.rtol * np.abs(y[:m])

@@ -47,6 +47,7 @@ FAMILIES = {
     "repeated": 1,
     "policies": 1,
     "budgets": 1,
+    "odes": 1,
     "solvers": 1,
 }
 """The modules of this folder that define a `FAMILY`, and into how many tests, each under a seed of

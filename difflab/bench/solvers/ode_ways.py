@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -34,19 +35,18 @@ def _difflab(method: Any, derivative: Any, problem: SolverProblem, tolerance: fl
     y0, p, span = _parts(problem)
     rate = right_side(problem, None)
     options: Any = {"method": method, "derivative": derivative, "max_steps": MOST}
-    found = []
 
     def end(p: Any) -> Any:
         solution = ivp(
             lambda t, y, p: np.stack(rate(t, y, p)), span, y0, p,
             rtol=tolerance, atol=tolerance, **options,
         )  # fmt: skip
-        found.append(solution)
         return solution.y[:, -1]
 
     transform = jacfwd if derivative == "forward" else jacrev
     steps = ivp(lambda t, y, p: np.stack(rate(t, y, p)), span, y0, p,
                 rtol=tolerance, atol=tolerance, **options).steps  # fmt: skip
+    transform(end)(p)  # compiles it
     return lambda: Answer(transform(end)(p), steps)
 
 
@@ -78,9 +78,9 @@ def _scipy(problem: SolverProblem, tolerance: float) -> Prepared:
 
 
 def _diffrax(adjoint: str, problem: SolverProblem, tolerance: float) -> Prepared:
-    import diffrax
     import jax
 
+    diffrax = import_module("diffrax")
     jax.config.update("jax_enable_x64", True)
     y0, p, (first, last) = _parts(problem)
     rate = right_side(problem, None)
@@ -97,17 +97,17 @@ def _diffrax(adjoint: str, problem: SolverProblem, tolerance: float) -> Prepared
     transform = jax.jacfwd if adjoint == "ForwardMode" else jax.jacrev
     jacobian = jax.jit(transform(lambda p: solved(p).ys[-1]))
     steps = int(jax.jit(solved)(jax.numpy.asarray(p)).stats["num_steps"])
+    jacobian(p)  # compiles it
     return lambda: Answer(np.asarray(jacobian(p)), steps)
 
 
 def _torchdiffeq(problem: SolverProblem, tolerance: float) -> Prepared:
     import torch
-    import torchdiffeq
 
     y0, p, span = _parts(problem)
     rate = right_side(problem, None)
 
-    class Rate(torch.nn.Module):
+    class Rate(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.p = torch.nn.Parameter(torch.tensor(p))
@@ -121,7 +121,7 @@ def _torchdiffeq(problem: SolverProblem, tolerance: float) -> Prepared:
 
     def run() -> Answer:
         options = {"max_num_steps": MOST}
-        end = torchdiffeq.odeint_adjoint(
+        end = import_module("torchdiffeq").odeint_adjoint(
             f, first, times, rtol=tolerance, atol=tolerance, method="dopri8",
             options=options, adjoint_options=options,
         )[-1]  # fmt: skip
@@ -154,7 +154,7 @@ WAYS = (
         for method in ("rk45", "dopri8", "taylor")
         for derivative in ("unrolled", "forward", "adjoint")
     ),
-    _way("scipy DOP853 differences", _scipy, "scipy"),
+    _way("scipy differences", _scipy, "scipy"),
     _way("diffrax unrolled", partial(_diffrax, "RecursiveCheckpointAdjoint"), "diffrax"),
     _way("diffrax backsolve", partial(_diffrax, "BacksolveAdjoint"), "diffrax"),
     _way("torchdiffeq adjoint", _torchdiffeq, "torchdiffeq"),

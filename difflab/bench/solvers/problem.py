@@ -19,7 +19,8 @@ is differentiated. What the program means depends on the kind:
   unknowns, parameters or numbers;
 - ``integral``: the integrand, of the only unknown; ``between: a, b`` names its bounds, parameters
   or numbers, and ``breaks`` where its derivative jumps;
-- ``ode``: the right sides; ``between`` names the first and the last time.
+- ``ode``: the right sides, of the unknowns and the time `t`; ``between`` names the first and the
+  last time, and ``breaks`` the times at which they have a kink.
 """
 
 from __future__ import annotations
@@ -147,12 +148,14 @@ JUDGES: Mapping[str, str] = {
     "linear": "difflab.bench.solvers.newton",
     "minimum": "difflab.bench.solvers.newton",
     "integral": "difflab.bench.solvers.integrals",
+    "ode": "difflab.bench.solvers.odes",
 }
 """The module of each kind whose ``judge(problem)`` returns the truth."""
 
 WAYS: tuple[str, ...] = (
     "difflab.bench.solvers.ways",
     "difflab.bench.solvers.peers",
+    "difflab.bench.solvers.ode_ways",
 )
 """The modules whose ``WAYS`` are the ways of differentiating."""
 
