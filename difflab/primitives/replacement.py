@@ -42,11 +42,14 @@ def _replace(xp: ModuleType, x: Array, part: Array, *, key: Key, ranks: tuple[in
     x, part = as_array(xp, x), as_array(xp, part)
     shape = x.shape[x.ndim - ranks[0] :]
     axes = sum(isinstance(entry, tuple) for entry in key)
+    if xp is not np:
+        marks = xp.asarray(chosen(key, shape))
+        if ranks[1] == 0:  # one number
+            return xp.where(marks, part.reshape(part.shape + (1,) * ranks[0]), x)
+        out = xp.zeros(part.shape[: part.ndim - axes] + shape, dtype=part.dtype)
+        return xp.where(marks, placed(xp, out, decoded(key), part), x)
     if ranks[1] < axes:  # one number
         part = part.reshape(part.shape + (1,) * axes)
-    if xp is not np:
-        out = xp.zeros(part.shape[: part.ndim - axes] + shape, dtype=part.dtype)
-        return xp.where(xp.asarray(chosen(key, shape)), placed(xp, out, decoded(key), part), x)
     out = np.empty(common_batch(xp, (x, part), (ranks[0], axes)) + shape, dtype)
     out[...] = x
     out[(..., *decoded(key))] = part

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from difflab.cli.derive import _written
 from difflab.errors import DifflabError, IndexingError, InputError, ShapeError
 from tests.support.rows import for_each
 
@@ -199,3 +200,11 @@ def loop_of_floats(x):
     for i in range(1, 20):
         x[i] = np.sin(x[i - 1]) * x[i]
     return np.sum(x)
+
+
+@pytest.mark.parametrize("language", ["c", "matlab", "fortran", "rust", "python", "javascript"])
+def test_what_is_replaced_is_printed(language: str) -> None:
+    """Languages without the row print its selection; `tests/language` runs such programs."""
+    function = dl.trace(lambda x: np.sum(x.at[1:3].set(np.sin(x[:2])).at[0].set(x[3]) * x), X[0])
+    text = _written(dl.gradient(function), language, "slopes")
+    assert "sin" in text

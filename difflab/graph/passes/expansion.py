@@ -24,6 +24,7 @@ def expanded(
     customs: bool = True,
     loops: bool = True,
     known: Container[str] = (),
+    moves: bool = False,
 ) -> Function:
     """Return the function with companions such as ``dlog`` expanded into ordinary operations.
 
@@ -37,6 +38,8 @@ def expanded(
         Whether loops and roots, which the language has, are among those.
     known : container of str
         The names of rows that are kept.
+    moves : bool
+        Whether rows that only move data are expanded alone.
 
     Examples
     --------
@@ -49,7 +52,7 @@ def expanded(
         held = row.holds
         written = isinstance(held, Loop) or (isinstance(held, Solution) and held.written)
         kept = not customs if loops or not written else True
-        if row.expansion is None or row.name in known:
+        if row.expansion is None or row.name in known or (moves and not row.structural):
             return False
         return not (kept and isinstance(row.rule, Custom))
 

@@ -82,7 +82,7 @@ class PrintedGraph:
         orders: bool = False,
     ) -> None:
         if companions:
-            function = function.in_floats
+            function = expanded(function.in_floats, moves=True)
         else:
             function = expanded(function, customs=not calls, loops=not loops)
         if orders and any(row.orders for row in function.graph.primitives):
