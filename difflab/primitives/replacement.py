@@ -45,7 +45,9 @@ def _replace(xp: ModuleType, x: Array, part: Array, *, key: Key, ranks: tuple[in
     if xp is not np:
         marks = xp.asarray(chosen(key, shape))
         if ranks[1] == 0:  # one number
-            return xp.where(marks, part.reshape(part.shape + (1,) * ranks[0]), x)
+            opened = part.reshape(part.shape + (1,) * ranks[0])
+            # Not every library's where has the derivative of an argument that it broadcasts.
+            return xp.where(marks, opened * xp.ones(shape, dtype=x.dtype), x)
         out = xp.zeros(part.shape[: part.ndim - axes] + shape, dtype=part.dtype)
         return xp.where(marks, placed(xp, out, decoded(key), part), x)
     if ranks[1] < axes:  # one number
