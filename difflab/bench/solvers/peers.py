@@ -157,6 +157,8 @@ def _advect(problem: SolverProblem, tolerance: float) -> Answer:
     from difflab.methods.peers.advect import ADVECT
 
     flat = Flat(problem)
+    if flat.sides(flat.at) is not None:
+        raise UnsupportedError("advect's values cannot be stacked with numbers, as bounds are")
     f = flat.call(ADVECT.written(flat.function), ADVECT.spelling.xp)
     equations = _residual(flat, f, np, advect.grad)
     count = 0

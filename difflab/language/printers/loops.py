@@ -69,9 +69,11 @@ class LoopForms:
         self.roots: dict[int, Function] = {}
         for node, row in enumerate(view.rows):
             held = None if row is None else row.holds
-            if view.uses[node] and isinstance(held, WrittenLoop):
+            if held is None or not view.uses[node]:
+                continue
+            if isinstance(held, WrittenLoop):
                 self.nodes[node] = held
-            elif view.uses[node] and (residual := written_root(held)) is not None:
+            elif (residual := written_root(held)) is not None:
                 self.roots[node] = residual
 
     def constants(self) -> set[int]:
