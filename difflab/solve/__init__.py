@@ -8,7 +8,7 @@ The derivative is that of the solution, ``derivative="implicit"``, or that of th
 from difflab.solve.calls import OptimizeResult
 from difflab.solve.equations import fixed_point, linear, root
 from difflab.solve.integrals import quad
-from difflab.solve.ivp import OdeResult, ivp
+from difflab.solve.ivp_calls import OdeResult, ivp
 from difflab.solve.optima import Bounds, minimize
 
 __all__ = [

@@ -46,7 +46,7 @@ def test_the_tool_that_it_was_says_where_it_is() -> None:
 
 def test_what_moved_is_there() -> None:
     assert (
-        {*MOVED, "points", "sparsity"}  # the two have always been here
+        {*MOVED, "ivp", "points", "sparsity"}  # the three have always been here
         == {*BENCHMARKS, "gpu"}
         <= {command.name or command.callback.__name__ for command in app.registered_commands}
     )
