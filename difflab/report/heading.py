@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from difflab.core.quantities import exact, shape_text, significant
+from difflab.core.table import Column
 from difflab.graph.function import Function
 from difflab.report.style import clean
 
-__all__ = ["READABLE", "heading", "point_text"]
+__all__ = ["READABLE", "heading", "method_column", "point_text"]
 
 READABLE = 400
 """Most nodes of a graph whose text is shown."""
@@ -58,3 +59,8 @@ def _values(value: Any) -> str:
     first = array.reshape(-1, array.shape[-1])[0]
     shown = ", ".join(map(significant, first[:3].tolist()))
     return f"{'[' * array.ndim}{shown}, …{']' * array.ndim} of shape {shape_text(array.shape)}"
+
+
+def method_column(rows: Sequence[Any]) -> Column:
+    """Return the column of the methods, wide enough for a method and its dtype."""
+    return Column("method", wrap=True, widest=15 if {r.dtype for r in rows} <= {"float64"} else 24)

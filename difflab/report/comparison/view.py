@@ -19,11 +19,11 @@ from difflab.core.table import Cell, Column, Table
 from difflab.lab.kinds import columns
 from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Variable
-from difflab.report.heading import point_text
+from difflab.report.heading import method_column, point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 
-__all__ = ["ComparisonView", "method_column", "view"]
+__all__ = ["ComparisonView", "view"]
 
 SHOWN_ENTRIES = 6
 
@@ -93,11 +93,6 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
         referee=referee,
         rows=rows,
     )
-
-
-def method_column(rows: Sequence[Any]) -> Column:
-    """Return the column of the methods, wide enough for a method and its dtype."""
-    return Column("method", wrap=True, widest=15 if {r.dtype for r in rows} <= {"float64"} else 24)
 
 
 def _table(rows: Sequence[MethodRow]) -> Table:

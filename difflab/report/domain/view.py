@@ -9,8 +9,7 @@ from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import counted
 from difflab.lab.domain.record import LEVELS, UNANSWERED, DomainComparison, DomainRow, WorstPoint
 from difflab.referee.verdict import Verdict
-from difflab.report.comparison.view import method_column
-from difflab.report.heading import point_text
+from difflab.report.heading import method_column, point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 
