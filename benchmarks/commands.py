@@ -196,7 +196,9 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "adbench": adbench,
     "gradbench": gradbench,
     "graders": graders,
-    **{name: standard_command(BENCHMARKS[name]) for name in ("graphs", "ivp", "points", "sparsity")},
+    **{
+        name: standard_command(BENCHMARKS[name]) for name in ("graphs", "ivp", "points", "sparsity")
+    },
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name, help=BENCHMARKS[_name].summary)(writes(_command))

@@ -329,11 +329,11 @@ class Solution(Checkpoint):
         Hashable, and as `difflab.autodiff.control.solutions.Rule`.
     """
 
-    rule: Any
+    rule: Any = field(kw_only=True)
 
     def with_functions(self, functions: Sequence[Function]) -> Solution:
         """Return the solution by another function of the same values."""
-        return Solution(functions[0], self.rule)
+        return Solution(functions[0], rule=self.rule)
 
     def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Compute the outputs; in mpmath, to its working precision."""

@@ -131,7 +131,7 @@ def _batched(held: Solution, size: int, args: list[Arg]) -> list[Node]:
 @lru_cache(maxsize=512)
 def _row(contents: Contents, rule: Rule) -> Primitive:
     """Return the row of a solution; equal ones have one row."""
-    held = Solution(contents.function, rule)
+    held = Solution(contents.function, rule=rule)
     return function_row(
         rule.name,
         held,
