@@ -11,8 +11,7 @@ Functions, from text and from Python
     jit                  a Python callable, traced and compiled when it is called
     count, evaluate      its sizes: tree, DAG, operations; its values of any kind, as of mpmath
     stabilise            rewrite what overflows or cancels
-    arrays               array functions to write traced code with
-    random               random numbers of a key: key, split, normal, uniform, bernoulli, dropout
+    arrays, random       array functions to write traced code with; random numbers of a key
 
 Derivatives of a Function, each a Function again
     gradient             of one output number; value_and_gradient gives both
@@ -24,12 +23,9 @@ Derivatives of a Function, each a Function again
 Derivatives of any Python callable, with JAX's signatures
     grad, value_and_grad, jacfwd, jacrev, jvp, vjp, hvp, linearize, vmap, stop_gradient
     jet, taylor          derivatives of every order along a curve, in one sweep
-    laplacian, biharmonic, divergence, curl
+    laplacian, biharmonic, divergence, curl, directional
                          differential operators, in the way of the fewest operations
-    directional          derivatives of any order along many directions
-
-Control flow: one node in a trace, with JAX's signatures
-    cond, scan, fori_loop, while_loop
+    cond, scan, fori_loop, while_loop                    control flow, one node in a trace
 
 Comparing
     compare              every method on one function; columns makes its result a dataframe
@@ -38,8 +34,7 @@ Comparing
     enclose              proved bounds of value and derivatives, at a point or over a box
     problem, problems    the library of problems, with reference derivatives
     prove                a derivative graph is right on a box, with a certificate
-    error_budget         what each operation's rounding contributes to value and gradient
-    cheapest_dtypes      float32 and float16 where they suffice, as NumPy code
+    error_budget         where digits are lost; cheapest_dtypes finds how few bits are enough
     explain              where a nan, an infinity or a zero gradient comes from
 
 Tensors that record while they compute, with PyTorch's names

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ HOSTILE: tuple[Any, ...] = (
 )
 SETTINGS: tuple[Any, ...] = tuple(value for value in HOSTILE if not isinstance(value, dl.Function))
 PYTHONS = ("positional argument", "unexpected keyword", "multiple values", "required positional")
+DOMAIN = {"x": (1.0, 2.0), "y": (1.0, 2.0)}
+NEEDED = {"cheapest_dtypes": partial(dl.cheapest_dtypes, over=DOMAIN, tolerance=1e-2)}
+"""Functions with arguments that have no default."""
 GOOD = (np.ones(3), np.eye(3), np.ones((1, 4, 4)), 1.0)
 PAIRS = ((np.ones((1, 4, 4)), np.ones((1, 1, 2, 2))), (np.eye(3), np.ones(3)))
 Calls = Iterator[tuple[tuple[Any, ...], dict[str, Any]]]
@@ -80,15 +84,18 @@ CALLABLES = ("grad", "value_and_grad", "jacfwd", "jacrev", "hessian", "vmap")
 ONCE = ("gradient", "jacobian", "value_and_gradient", "sparse_jacobian", "sparse_hessian")
 DIRECT = (
     *("jvp", "vjp", "hvp", "linearize", "jet", "taylor", "checkpoint", "checkpoint_chain"),
-    "differentiate",
+    *("laplacian", "biharmonic", "divergence", "curl", "directional", "differentiate"),
 )
 REST = (
     "apply",
+    "cheapest_dtypes",
+    "checkpoint_with",
     "columns",
     "compile",
     "cond",
     "count",
     "enclose",
+    "error_budget",
     "evaluate",
     "explain",
     "fold_batch_norm",
@@ -101,6 +108,7 @@ REST = (
     "from_sympy",
     "jit",
     "memory",
+    "name",
     "parse",
     "partial",
     "problem",
@@ -117,7 +125,7 @@ REST = (
 WALKED = (*CALLABLES, *ONCE, *DIRECT, *REST)
 ELSEWHERE = {
     *("CustomFunction", "DifflabError", "Function", "Tensor", "__version__", "arrays", "compare"),
-    *("nn", "optim", "random"),
+    *("nn", "optim", "policies", "random", "solve"),
     *("detect_anomaly", "enable_grad", "inference_mode", "methods", "no_grad"),
 }
 """Classes, contexts and what takes no arguments; `compare` is tested by the laboratory's tests."""
@@ -149,8 +157,25 @@ def calls_of_transforms(name: str, function: Callable[..., Any]) -> Calls:
 
 @pytest.mark.parametrize("name", WALKED)
 def test_public_functions_refuse_by_difflabs_errors(name: str) -> None:
-    function = getattr(dl, name)
+    function = NEEDED.get(name) or getattr(dl, name)
     requires_difflabs(function, calls_of_transforms(name, function))
+
+
+@pytest.mark.parametrize("name", sorted(set(dl.solve.__all__) - {"Bounds", "OptimizeResult"}))
+def test_solvers_refuse_by_difflabs_errors(name: str) -> None:
+    solve = getattr(dl.solve, name)
+    good = {"quad": (square, 0.0, 1.0), "linear": (np.eye(2), np.ones(2))}.get(name, (square, 1.0))
+    good = (lambda t, y: -y, (0.0, 1.0), 1.0) if name == "ivp" else good
+
+    def calls() -> Calls:
+        for value in HOSTILE:
+            for place in range(len(good)):
+                yield (*good[:place], value, *good[place + 1 :]), {}
+            yield (*good, value), {}
+            for setting in named(solve):
+                yield good, {setting: value}
+
+    requires_difflabs(solve, calls())
 
 
 @pytest.mark.parametrize("name", [*CALLABLES, *ONCE])

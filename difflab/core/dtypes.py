@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import frexp, inf, isfinite
-from typing import Any
-
-import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from difflab.errors import InputError
+
+# The protocol of methods names formats before NumPy is loaded: what compares begins in a process.
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["DOUBLE", "FORMATS", "FloatFormat", "formats"]
 
@@ -58,18 +58,16 @@ class FloatFormat:
         """The largest number."""
         return (2.0 - self.eps) * 2.0**self.top
 
-    def _unit(self, exponent: Any) -> Any:
-        """Return the exponent of the spacing of numbers with an exponent of `frexp`."""
-        return np.maximum(exponent, 2 - self.top) - self.digits
-
     def rounded(self, values: Any) -> NDArray[Any]:
         """Return values rounded to nearest, ties to even, as float64; truth values as they are."""
+        import numpy as np
+
         found = np.asarray(values)
         if self is DOUBLE or found.dtype == bool:
             return found
-        flat: NDArray[Any] = np.ravel(found).astype(float64)
+        flat: NDArray[Any] = np.ravel(found).astype(np.float64)
         with np.errstate(all="ignore"):
-            unit = self._unit(np.frexp(flat)[1])
+            unit = np.maximum(np.frexp(flat)[1], 2 - self.top) - self.digits
             flat = np.ldexp(np.rint(np.ldexp(flat, -unit)), unit)
             flat[np.abs(flat) > self.largest] *= inf
         return flat.reshape(found.shape)

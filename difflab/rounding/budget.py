@@ -23,6 +23,7 @@ from difflab.diagnose.findings import call_text
 from difflab.diagnose.node_origins import CombinedGraph
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import DomainError, InputError, MethodTimeout, UnsupportedError
+from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.names import element_names
@@ -222,9 +223,7 @@ def error_budget(
     seed: int = 0,
 ) -> ErrorBudget:
     """Return the budget without words; `difflab.error_budget` documents it."""
-    function = parse(f, [*given_names(at), *(over or {})]) if isinstance(f, str) else f
-    if not isinstance(points, int) or points < 1:
-        raise InputError(f"points is a number of points, not {points!r}")
+    function = function_of("error_budget", f, at, over or {}, points, seed)
     form = format_of(dtype)
     if over:
         box = box_of(function, over, at)
@@ -243,6 +242,30 @@ def error_budget(
     parts = dict(zip(function.inputs, function.split(sample[worst]), strict=True))
     ranges = {name: (float(low), float(high)) for name, (low, high) in (over or {}).items()}
     return ErrorBudget(function, parts, dtype, value, slopes, ranges, len(sample))
+
+
+def function_of(what: str, f: Any, at: Any, over: Any, points: Any, seed: Any) -> Function:
+    """Return the function of a public call, whose common arguments are checked.
+
+    Raises
+    ------
+    InputError
+        One of them is of another type; `what` is the call.
+    """
+    for name, value in (("at", at or {}), ("over", over)):
+        if not isinstance(value, Mapping):
+            raise InputError(
+                f"{name} of {what} is a mapping of names, not {type(value).__name__}",
+                hint="at={'x': 1.5}, over={'x': (0.1, 10)}",
+            )
+    for name, value, least in (("points", points, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name} of {what} is an integer of at least {least}, not {value!r}")
+    if isinstance(f, str):
+        return parse(f, [*given_names(at), *over])
+    require_function(f, what)
+    function: Function = f
+    return function
 
 
 def failed(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: str) -> DomainError:

@@ -24,9 +24,8 @@ from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
 from difflab.lab.domain.box import Box, box_of, evenly
-from difflab.language import given_names, parse
 from difflab.rounding.assignment import DtypeAssignment, OperationDtype, joint, run, truth
-from difflab.rounding.budget import Sweeps, failed
+from difflab.rounding.budget import Sweeps, failed, function_of
 from difflab.rounding.dtype_code import compiled, dtype_code
 from difflab.rounding.formats import Format, format_of
 from difflab.rounding.local import is_exact, rounding_errors
@@ -65,7 +64,7 @@ def cheapest_dtypes(
     seed: int = 0,
 ) -> DtypeAssignment:
     """Return the assignment without a display; `difflab.cheapest_dtypes` documents it."""
-    function = parse(f, [*given_names(at), *over]) if isinstance(f, str) else f
+    function = function_of("cheapest_dtypes", f, at, over, points, seed)
     if not (isinstance(tolerance, int | float) and 0 < tolerance < math.inf):
         raise InputError(f"tolerance is a positive number, not {tolerance!r}", hint="1e-6")
     if function.n == 0:

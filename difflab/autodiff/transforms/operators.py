@@ -482,7 +482,7 @@ def _result(call: Call, parts: Sequence[Any]) -> Any:
 def _require_method(operator: _Operator, method: str, key: Any, samples: int | None) -> None:
     """Raise `InputError` unless the method exists and has what it needs."""
     known = ["auto", *operator.ways, *([ESTIMATE] if operator.term else [])]
-    if method not in known:
+    if not isinstance(method, str) or method not in known:
         raise InputError(
             f"{operator.name} has no method {method!r}", hint=f"one of: {', '.join(known)}"
         )

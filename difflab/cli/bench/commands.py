@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import typer
 
 from difflab.bench.registry import BENCHMARKS, MOVED, Benchmark
-from difflab.cli.bench.families import dimensions, memory, swell
+from difflab.cli.bench.families import dimensions, memory, solvers, swell
 from difflab.cli.bench.formulas import accuracy, peers, precision
 from difflab.cli.bench.problems import problems
 from difflab.cli.bench.running import Destination, QuickOption, run, writes
@@ -52,6 +52,7 @@ _OWN_COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "peers": peers,
     "precision": precision,
     "problems": problems,
+    "solvers": solvers,
     "swell": swell,
 }
 """The subcommands with options of their own; those of the other benchmarks are alike."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from difflab.cli.bench.running import (
     Destination,
     MethodsOption,
@@ -12,7 +15,10 @@ from difflab.cli.options import TimeoutOption, parse_names
 from difflab.cli.program_text import expression_key, read_expression
 from difflab.errors import InputError
 
-__all__ = ["dimensions", "memory", "swell"]
+if TYPE_CHECKING:
+    from difflab.bench.solvers.problem import SolverProblem
+
+__all__ = ["dimensions", "memory", "solvers", "swell"]
 
 
 def dimensions(
@@ -71,6 +77,29 @@ def memory(policies: bool = False, quick: QuickOption = False, *, to: Destinatio
     run("memory", module, module.tasks(quick=quick), to)
 
 
+def solvers(problems: str | None = None, quick: QuickOption = False, *, to: Destination) -> None:
+    """Run the benchmark of derivatives of solutions.
+
+    Parameters
+    ----------
+    problems : a,b
+        Only problems whose names begin like one of these, as ode or root-kepler.
+    """
+    from difflab.bench.solvers import bench as module
+    from difflab.bench.solvers.problem import problems as listed
+
+    chosen = None
+    if problems is not None:
+        begins = tuple(parse_names(problems) or ())
+        chosen = [problem for problem in listed() if problem.name.startswith(begins)]
+        if not chosen:
+            raise InputError(
+                f"no problem's name begins with {' or '.join(begins)}",
+                hint=f"they begin with {', '.join(_families(listed()))}",
+            )
+    run("solvers", module, module.tasks(chosen, quick=quick), to)
+
+
 def swell(
     repeat: str | None = None,
     depth: str | None = None,
@@ -102,3 +131,8 @@ def swell(
         depths = depths[: 1 + len(depths) // 2] if quick else depths
         tasks = module.tasks({key: depths}, timeout, families={key: recurrence(text)})
     run("swell", module, tasks, to)
+
+
+def _families(problems: Iterable[SolverProblem]) -> list[str]:
+    """Return the first words of the names of problems."""
+    return list(dict.fromkeys(problem.name.partition("-")[0] for problem in problems))
