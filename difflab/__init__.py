@@ -43,8 +43,7 @@ Tensors that record while they compute, with PyTorch's names
     solve                programs that solve: root, fixed_point, minimize, linear, quad, ivp
     nn, optim            layers, losses and optimizers; fold_batch_norm simplifies what is trained
 
-Everything raised is a DifflabError. ``help(dl.parse)`` and so on say more; the checkers for
-tests are in `difflab.testing`.
+Everything raised is a DifflabError. The checkers for tests are in `difflab.testing`.
 
 Examples
 --------

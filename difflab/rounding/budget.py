@@ -23,7 +23,7 @@ from difflab.diagnose.findings import call_text
 from difflab.diagnose.node_origins import CombinedGraph
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import DomainError, InputError, MethodTimeout, UnsupportedError
-from difflab.graph.checks import require_function
+from difflab.graph.checks import require_flag, require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.names import element_names
@@ -49,6 +49,8 @@ PROVED = 50_000
 """Elements of the graph and its sweeps up to which a budget is proved unless asked."""
 SLACK = 1 + 1e-9
 """For the rounding of the sums of a budget."""
+MOST = 2**31
+"""A bound of numbers of points and of seeds."""
 TINY = 1e-320
 """What an enclosure of 0 may be at most."""
 
@@ -223,7 +225,8 @@ def error_budget(
     seed: int = 0,
 ) -> ErrorBudget:
     """Return the budget without words; `difflab.error_budget` documents it."""
-    function = function_of("error_budget", f, at, over or {}, points, seed)
+    function = function_of("error_budget", f, at, {} if over is None else over, points, seed)
+    require_flag(False if prove is None else prove, "prove", "error_budget")
     form = format_of(dtype)
     if over:
         box = box_of(function, over, at)
@@ -252,15 +255,18 @@ def function_of(what: str, f: Any, at: Any, over: Any, points: Any, seed: Any) -
     InputError
         One of them is of another type; `what` is the call.
     """
-    for name, value in (("at", at or {}), ("over", over)):
+    for name, value in (("at", {} if at is None else at), ("over", over)):
         if not isinstance(value, Mapping):
             raise InputError(
                 f"{name} of {what} is a mapping of names, not {type(value).__name__}",
                 hint="at={'x': 1.5}, over={'x': (0.1, 10)}",
             )
     for name, value, least in (("points", points, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name} of {what} is an integer of at least {least}, not {value!r}")
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or not least <= value < MOST:
+            raise InputError(
+                f"{name} of {what} is an integer from {least} to 2^31 - 1, not {value!r}"
+            )
     if isinstance(f, str):
         return parse(f, [*given_names(at), *over])
     require_function(f, what)

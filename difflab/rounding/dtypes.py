@@ -69,11 +69,17 @@ def cheapest_dtypes(
         raise InputError(f"tolerance is a positive number, not {tolerance!r}", hint="1e-6")
     if function.n == 0:
         raise InputError("the expression has no variable")
+    if not (floor is None or (isinstance(floor, int | float) and 0 <= floor < math.inf)):
+        raise InputError(f"floor is a number of at least 0, not {floor!r}")
+    if isinstance(dtypes, str) or not isinstance(dtypes, Sequence):
+        raise InputError("dtypes is a list of names", hint="dtypes=['float64', 'float32']")
+    if not (scale is None or isinstance(scale, Mapping)):
+        raise InputError("scale is a mapping of names", hint="scale={'x': 'log'}")
     formats = sorted(
         {format_of(name) for name in (*dtypes, "float64")}, key=lambda form: form.width
     )
     search = _Search(function, box_of(function, over, at, scale), formats, points, seed)
-    search.judge(tolerance, floor)
+    search.judge(tolerance, None if floor is None else float(floor))
     chosen = search.cheapest()
     return search.assignment(chosen, {name: (float(a), float(b)) for name, (a, b) in over.items()})
 

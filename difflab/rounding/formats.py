@@ -85,7 +85,6 @@ class Format:
             return x.astype(self.dtype)[()]
 
 
-@cache
 def format_of(name: str) -> Format:
     """Return a format by its name.
 
@@ -96,8 +95,13 @@ def format_of(name: str) -> Format:
     MissingDependencyError
         ``bfloat16`` without the package ``ml_dtypes``.
     """
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise InputError(f"unknown dtype {name!r}", hint=f"one of: {', '.join(FORMATS)}")
+    return _format(name)
+
+
+@cache
+def _format(name: str) -> Format:
     if name == "bfloat16":
         dtype = np.dtype(require("ml_dtypes").bfloat16)
         return Format(name, dtype, 8, -133, 2.0**127 * (2 - 2.0**-7), 16)

@@ -20,6 +20,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import flatten, unflatten
+from difflab.solve.settings import require_choice
 
 __all__ = [
     "Derivative",
@@ -144,10 +145,7 @@ def solved(
 
     ``make(function, *details)`` returns the solver of a recorded function and its rule.
     """
-    if derivative not in get_args(Derivative):
-        raise InputError(
-            f"derivative of {equation.name} is 'implicit' or 'unrolled', not {derivative!r}"
-        )
+    require_choice(derivative, get_args(Derivative), "derivative", equation.name)
     whole = equation.run.derived(_whole, make, derivative == "implicit", *details)
     return computed(whole, values)
 

@@ -28,6 +28,7 @@ from difflab.solve.calls import (
     solved,
     unknowns,
 )
+from difflab.solve.settings import require_count, require_tolerances
 
 __all__ = ["fixed_point", "linear", "result", "root"]
 
@@ -118,6 +119,8 @@ def root(
     >>> round(float(found["u"]), 12), round(float(found["v"]), 12)
     (2.0, 3.0)
     """
+    require_tolerances("root", tol=tol)
+    require_count(maxiter, "maxiter", "root")
     equation = Equation("root", f, x0, params)
     equation.require_like_unknowns()
     found = unknowns(equation, _newton, derivative, tol, maxiter)
@@ -202,6 +205,8 @@ def fixed_point(
     >>> round(float(slope - 1 / (1 - 0.3 * np.cos(E))), 12) + 0.0
     0.0
     """
+    require_tolerances("fixed_point", xtol=xtol)
+    require_count(maxiter, "maxiter", "fixed_point")
     equation = Equation("fixed_point", f, x0, params)
     equation.require_like_unknowns()
     found = unknowns(equation, _picard, derivative, equation.count, xtol, maxiter)

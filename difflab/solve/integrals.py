@@ -15,6 +15,7 @@ from difflab.errors import ConvergenceError, ShapeError
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten, unflatten
 from difflab.solve.calls import Derivative, Equation, known_values, solved
+from difflab.solve.settings import require_count, require_tolerances
 
 __all__ = ["quad"]
 
@@ -99,6 +100,8 @@ def quad(
     ends = [as_float64(end, "a bound of quad") for end in (a, b)]
     if any(end.shape for end in ends):
         raise ShapeError("the bounds of quad are numbers", hint="vmap integrates over several")
+    require_tolerances("quad", epsabs=epsabs, epsrel=epsrel)
+    require_count(limit, "limit", "quad", most=1_000_000)
     equation = Equation("quad", f, 0.5, params)
     values = [*ends, *equation.values[1:]]
     found = solved(equation, values, _quadrature, derivative, epsabs, epsrel, limit)

@@ -25,6 +25,7 @@ from difflab.graph.source import NOWHERE, SourceMap
 from difflab.solve.ivp_rows import STATISTICS, integrated
 from difflab.solve.ivp_runs import ENDED, NOT_FINITE, STALLED, TOO_MANY
 from difflab.solve.ivp_steps import METHODS, System
+from difflab.solve.settings import require_choice, require_count, require_tolerances
 
 __all__ = ["Derivative", "Method", "OdeResult", "ivp"]
 
@@ -220,7 +221,7 @@ class _Problem:
     ) -> None:
         require_callable(f, "ivp")
         self.span = _ends(t_span)
-        if isinstance(y0, list) and all(shape == () for shape in map(np.shape, flatten(y0)[0])):
+        if isinstance(y0, list) and _is_nested(y0):
             y0 = _array(y0)
         leaves, self.structure = flatten(y0)
         rest, tree = flatten(params)
@@ -300,9 +301,26 @@ def _vector(values: Sequence[Any]) -> Any:
     return np.concatenate([np.reshape(value, (-1,)) for value in values])
 
 
+def _is_row(times: Any) -> bool:
+    """Whether something is a list of numbers, at least one."""
+    row = isinstance(times, list | tuple | range) and len(times) > 0
+    return row and all(np.shape(time) == () for time in times)
+
+
+def _is_nested(numbers: list[Any]) -> bool:
+    """Whether nested lists hold numbers only, at least one."""
+    leaves, _ = flatten(numbers)
+    return bool(leaves) and all(np.shape(leaf) == () for leaf in leaves)
+
+
 def _array(numbers: Any) -> Any:
     """Return nested lists of numbers as an array."""
-    return np.stack([_array(one) for one in numbers]) if isinstance(numbers, list) else numbers
+    if not isinstance(numbers, list):
+        return numbers
+    rows = [_array(one) for one in numbers]
+    if len({np.shape(row) for row in rows}) != 1:
+        raise ShapeError("y0 of ivp is a list whose rows differ in shape, or are empty")
+    return np.stack(rows)
 
 
 def _parts(vector: Any, shapes: Sequence[Shape]) -> list[Any]:
@@ -321,7 +339,8 @@ def _precision(leaf: Any) -> Precision:
 
 
 def _ends(t_span: Any) -> tuple[Any, Any]:
-    if not isinstance(t_span, tuple | list | np.ndarray) or len(t_span) != 2:
+    pair = isinstance(t_span, tuple | list) or np.ndim(t_span) == 1
+    if not pair or len(t_span) != 2:
         raise InputError("t_span of ivp is a pair (t0, t1)")
     first, last = (as_float64(end, "an end of t_span of ivp") for end in t_span)
     for end in (first, last):
@@ -335,7 +354,8 @@ def _times(span: tuple[Any, Any], t_eval: Any) -> Any:
     """Return the times after t0 at which the solution is wanted, checked where they are known."""
     if t_eval is None:
         return np.reshape(span[1], (1,))
-    times = as_float64(t_eval if hasattr(t_eval, "shape") else np.asarray(t_eval), "t_eval of ivp")
+    at = np.stack(list(map(np.asarray, t_eval))) if _is_row(t_eval) else t_eval
+    times = as_float64(at, "t_eval of ivp")
     if len(np.shape(times)) != 1 or not np.shape(times)[0]:
         raise InputError("t_eval of ivp is an array of shape (m,), with m at least 1")
     known = [_known(value) for value in (*span, times)]
@@ -351,19 +371,10 @@ def _times(span: tuple[Any, Any], t_eval: Any) -> Any:
 
 
 def _check_options(method: Any, derivative: Any, rtol: Any, atol: Any, max_steps: Any) -> None:
-    for name, value, known in (
-        ("method", method, METHODS),
-        ("derivative", derivative, get_args(Derivative)),
-    ):
-        if value not in known:
-            raise InputError(f"{name} of ivp is one of {', '.join(known)}, not {value!r}")
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        if not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise InputError(f"{name} of ivp is a number of at least 0, not {value!r}")
-    if not rtol and not atol:
-        raise InputError("rtol and atol of ivp are both 0, so no step is short enough")
-    if not isinstance(max_steps, int) or max_steps < 1:
-        raise InputError(f"max_steps of ivp is an integer of at least 1, not {max_steps!r}")
+    require_choice(method, METHODS, "method", "ivp")
+    require_choice(derivative, get_args(Derivative), "derivative", "ivp")
+    require_tolerances("ivp", rtol=rtol, atol=atol)
+    require_count(max_steps, "max_steps", "ivp")
 
 
 def _known(value: Any) -> Any:

@@ -19,6 +19,7 @@ from difflab.graph.function import Function
 from difflab.graph.pytree import flatten
 from difflab.solve.calls import Derivative, Equation, OptimizeResult, unknowns
 from difflab.solve.equations import TOL, result
+from difflab.solve.settings import require_count, require_tolerances
 
 __all__ = ["Bounds", "minimize"]
 
@@ -110,6 +111,8 @@ def minimize(
     >>> round(float(held(0.5)), 12), round(float(dl.grad(held)(0.5)), 12)
     (0.25, 1.0)
     """
+    require_tolerances("minimize", tol=tol)
+    require_count(maxiter, "maxiter", "minimize")
     equation = Equation("minimize", f, x0, params)
     if equation.run.function.output_shapes != ((),):
         raise ShapeError("the function of minimize returns a number")
@@ -156,7 +159,7 @@ def _pairs(bounds: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
     """Return pairs ``(lower, upper)``, one per element of the only unknown, as two arrays."""
     pairs = list(bounds) if shapes != ((),) else [bounds]
     if len(shapes) != 1 or not all(
-        isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2 for pair in pairs
+        (isinstance(pair, tuple | list) or np.ndim(pair) == 1) and len(pair) == 2 for pair in pairs
     ):
         raise InputError(
             "bounds of minimize are pairs (lower, upper), one per element of an array x0",

@@ -238,7 +238,7 @@ def test_errors_name_the_fault() -> None:
         error_budget("x*(y", {"x": 1, "y": 2})
     with pytest.raises(InputError, match="unknown dtype 'float8'"):
         error_budget("x", {"x": 1}, dtype="float8")
-    with pytest.raises(InputError, match="points is a number"):
+    with pytest.raises(InputError, match="points of error_budget is an integer"):
         error_budget("x", over={"x": (0, 1)}, points=0)
     with pytest.raises(DomainError, match="log"):
         error_budget("log(x)", {"x": -1})
