@@ -97,7 +97,6 @@ def _style(colours: Mapping[str, str]) -> str:
     rules["panel"] = f"fill:none;stroke:{colours['coarse line']}"
     for role in ("value", "bar"):
         rules[role] = f"fill:{colours[role]}"
-    rules["heat"] = f"fill:{colours['bad']};stroke:{colours['bad']}"
     rules["bad"] = f"fill:{colours['bad']};font-weight:600"
     for kind in BoxKind:
         rules[kind] = f"fill:{colours[kind]};stroke:{colours[f'{kind} line']}"
@@ -162,7 +161,8 @@ def _heat(outline: Outline, heat: float) -> str:
         return ""
     size = f'width="{_n(outline.width)}" height="{_n(outline.height)}" rx="{_n(outline.radius)}"'
     look = f'fill-opacity="{0.5 * heat:.2f}" stroke-width="{_n(HEAT_LINE * heat)}"'
-    return f'<rect class="heat" x="{_n(outline.x)}" y="{_n(outline.y)}" {size} {look}/>'
+    look += f' stroke="{LIGHT["bad"]}"'
+    return f'<rect class="bad heat" x="{_n(outline.x)}" y="{_n(outline.y)}" {size} {look}/>'
 
 
 def _label(text: SceneText) -> str:

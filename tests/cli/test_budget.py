@@ -54,7 +54,7 @@ def test_reports_by_the_ending_of_the_file(difflab: Any, ending: str, begins: st
 def test_the_picture_is_the_graph_with_its_hot_operations(difflab: Any) -> None:
     assert difflab("budget", QUADRATIC, *AT, "--plot", "budget.svg").code == 0
     text = Path("budget.svg").read_text()
-    assert text.count('class="heat"') >= 2  # in the graphs of value and gradient
+    assert text.count('class="bad heat"') >= 2  # in the graphs of value and gradient
     assert "gradient, in its own graph" in text
     assert difflab("budget", QUADRATIC, *AT, "--plot", "budget.png").code == 0
     assert Path("budget.png").read_bytes().startswith(b"\x89PNG")

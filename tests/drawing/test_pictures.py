@@ -339,7 +339,7 @@ def test_heat_marks_a_box_in_every_format() -> None:
              (("cold", 0.0), ("warm", 0.25), ("hot", 1.0))]  # fmt: skip
     picture = Diagram("", "", tuple(boxes), ())
     found = re.findall(
-        r'class="heat".*?fill-opacity="([\d.]+)" stroke-width="([\d.]+)"', svg(picture)
+        r'class="bad heat".*?fill-opacity="([\d.]+)" stroke-width="([\d.]+)"', svg(picture)
     )
     assert [(float(fill), float(line)) for fill, line in found] == [(0.12, 1.2), (0.5, 5.0)]
     widths = re.findall(rf'color="{LIGHT["bad"]}", penwidth=([\d.]+)', dot(picture))

@@ -162,7 +162,7 @@ def test_a_line_search_finds_what_plain_newton_does_not() -> None:
 def test_misuse_is_explained() -> None:
     with pytest.raises(ShapeError, match="as many equations"):
         dl.solve.root(lambda x: x[:1], np.ones(2))
-    with pytest.raises(InputError, match="'implicit' or 'unrolled'"):
+    with pytest.raises(InputError, match="one of implicit, unrolled"):
         dl.solve.root(square, 1.0, 2.0, derivative="adjoint")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="first value"):
         dl.solve.root(square, (), 2.0)
