@@ -305,3 +305,39 @@ def test_ways_that_a_custom_function_lacks_are_refused() -> None:
 def test_errors_say_what_to_do(call, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("method", ["auto", "collapsed", "jets", "forward-reverse", "reverse"])
+def test_no_coordinates(method: str) -> None:
+    """A sum over no coordinates is 0, beside other leaves too, and an empty result is empty."""
+    none = np.zeros(0)
+    assert dl.laplacian(lambda x: np.sum(x**2), method=method)(none) == 0
+    tree = {"a": none, "b": np.array([1.0, 2.0])}
+    found = dl.laplacian(lambda d: np.sum(d["a"]) + np.sum(d["b"] ** 3), method=method)(tree)
+    assert found == 18.0  # 6·1 + 6·2
+    assert dl.laplacian(lambda x: x[:0] ** 2, method=method)(np.ones(2)).shape == (0,)
+
+
+@pytest.mark.parametrize("method", ["auto", "nested", "collapsed", "jets", "reverse"])
+def test_biharmonic_of_no_coordinates(method: str) -> None:
+    assert dl.biharmonic(lambda x: np.sum(x**5), method=method)(np.zeros(0)) == 0
+    assert dl.biharmonic(lambda x: np.sum(x**5), method=method)(np.ones(1)) == 120.0
+
+
+def test_nothing_to_differentiate_is_named() -> None:
+    with pytest.raises(InputError, match="whose argument has a number"):
+        dl.laplacian(lambda x: 1.0)(())
+    with pytest.raises(InputError, match="whose result has a number"):
+        dl.laplacian(lambda x: ())(np.ones(2))
+    with pytest.raises(InputError, match="at least 2"):
+        dl.laplacian(np.sum, method="hutchinson", key=dl.random.key(0), samples=1)(np.ones(2))
+    number = np.int64(2)
+    dl.laplacian(np.sum, method="hutchinson", key=dl.random.key(0), samples=number)(np.ones(2))
+
+
+@pytest.mark.parametrize("method", ["collapsed", "jets", "forward-reverse", "reverse"])
+def test_powers_by_an_array_of_exponents_at_0(method: str) -> None:
+    """Derivatives of x⁰, x¹, x², x³ at 0; a recurrence that divides by x has none."""
+    exponents = np.arange(4.0)
+    found = dl.laplacian(lambda x: np.sum(x[0] ** exponents), method=method)(np.zeros(1))
+    assert found == 2.0
