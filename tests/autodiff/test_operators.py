@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy
@@ -341,3 +344,25 @@ def test_powers_by_an_array_of_exponents_at_0(method: str) -> None:
     exponents = np.arange(4.0)
     found = dl.laplacian(lambda x: np.sum(x[0] ** exponents), method=method)(np.zeros(1))
     assert found == 2.0
+
+
+MATRIX, VECTOR = np.array([[0.3, -1.2], [0.8, 0.5]]), np.array([0.7, -0.4])
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x: x @ VECTOR,
+        lambda x: VECTOR @ x,
+        lambda x: x @ MATRIX,
+        lambda x: MATRIX @ x,
+        lambda x: x @ x,
+        lambda x: x.reshape(4) @ np.ones(4),
+    ],
+)
+def test_products_with_a_matrix_of_coordinates(product: Callable[[Any], Any]) -> None:
+    """The sum of the Hessian's diagonal; the unit matrices are no unit vectors."""
+    fun = lambda x: np.sum(np.tanh(product(x)))
+    expected = np.trace(dl.hessian(fun)(MATRIX).reshape(4, 4))
+    for method in LAPLACIAN:
+        assert dl.laplacian(fun, method=method)(MATRIX) == pytest.approx(expected, rel=1e-12)

@@ -229,7 +229,8 @@ def _biharmonic_rows(term: Function, known: int) -> _Rows:
 def _collapsed(term: Function, known: int, stack: _Rows) -> Function:
     """Return the sum of a term over directions, moved inside its linear operations."""
     seeds = dict(enumerate(stack.seeds(term.input_shapes[known:]), known))
-    unit = known if stack.rows is None and len(seeds) == 1 else None
+    vector = len(seeds) == 1 and len(term.input_shapes[known]) == 1
+    unit = known if stack.rows is None and vector else None
     total = stack.size if stack.weights is None else float(stack.weights.sum())
     return summed(term, Directions(stack.size, seeds, total, stack.weighting, unit))
 
