@@ -10,13 +10,12 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.balls.limit import in_process
 from difflab.core.conversions import host_numbers
-from difflab.core.primitive import Primitive
 from difflab.diagnose.anomalies import failures, needed
 from difflab.diagnose.findings import AnomalyKind, number_text
 from difflab.diagnose.points import choose_point
-from difflab.errors import DomainError, MethodTimeout, PointError
+from difflab.diagnose.reals import computed
+from difflab.errors import DomainError, PointError
 from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function, evaluate, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
@@ -25,8 +24,6 @@ from difflab.graph.names import shortened
 __all__ = ["check_domain", "checked_point", "packed"]
 
 REAL_DIGITS = 50
-REAL_SECONDS = 5.0
-"""After which it is not known that a value is finite in the reals."""
 FAILURES_EXAMINED = 64
 """Failures examined to find one that is no overflow."""
 
@@ -90,22 +87,9 @@ def check_domain(function: Function, values: Sequence[Any], on: Interpreter | No
 
 
 def _finite_in_the_reals(function: Function, values: Sequence[Any]) -> bool:
-    """Whether the outputs are known to be finite, with 50 digits and unbounded exponents.
-
-    A special function of mpmath may take minutes far outside its domain.
-    """
+    """Whether the outputs are known to be finite, with 50 digits and unbounded exponents."""
     given = [np.asarray(value, dtype=float) for value in values]
-    if not any(map(_may_hang, function.graph.primitives)):
-        return _computed_finite(function, given)
-    try:
-        return bool(in_process(_computed_finite, function, given, timeout=REAL_SECONDS))
-    except MethodTimeout:
-        return False
-
-
-def _may_hang(row: Primitive) -> bool:
-    """Whether mpmath computes a row by series whose length depends on the arguments."""
-    return row.portable is not None or row.name.endswith("_remainder")
+    return bool(computed(_computed_finite, function.graph.primitives, function, given))
 
 
 def _computed_finite(function: Function, values: Sequence[NDArray[float64]]) -> bool:
@@ -113,11 +97,8 @@ def _computed_finite(function: Function, values: Sequence[NDArray[float64]]) -> 
 
     exactly = np.frompyfunc(mpmath.mpf, 1, 1)
     with mpmath.workdps(REAL_DIGITS):
-        try:
-            results = evaluate(function, list(map(exactly, values)), MpmathInterpreter())
-            return all(map(mpmath.isfinite, np.concatenate([np.ravel(part) for part in results])))
-        except Exception:  # mpmath's functions raise many kinds where they are not defined
-            return False
+        results = evaluate(function, list(map(exactly, values)), MpmathInterpreter())
+        return all(map(mpmath.isfinite, np.concatenate([np.ravel(part) for part in results])))
 
 
 PointValue = float | NDArray[float64]

@@ -362,7 +362,10 @@ MATRIX, VECTOR = np.array([[0.3, -1.2], [0.8, 0.5]]), np.array([0.7, -0.4])
 )
 def test_products_with_a_matrix_of_coordinates(product: Callable[[Any], Any]) -> None:
     """The sum of the Hessian's diagonal; the unit matrices are no unit vectors."""
-    fun = lambda x: np.sum(np.tanh(product(x)))
+
+    def fun(x: Any) -> Any:
+        return np.sum(np.tanh(product(x)))
+
     expected = np.trace(dl.hessian(fun)(MATRIX).reshape(4, 4))
     for method in LAPLACIAN:
         assert dl.laplacian(fun, method=method)(MATRIX) == pytest.approx(expected, rel=1e-12)
