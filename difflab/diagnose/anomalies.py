@@ -16,11 +16,11 @@ import numpy as np
 
 from difflab.core.primitive import Elementwise, LinearMap, Primitive, Select
 from difflab.diagnose.findings import AnomalyKind, operands_at
-from difflab.errors import UnsupportedError
+from difflab.diagnose.reals import computed
 from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW, Graph
-from difflab.primitives import add, matmul, subtract, sum_
+from difflab.primitives import TABLE, add, matmul, subtract, sum_
 
 __all__ = ["Event", "doubtful", "events", "failures", "needed", "operands_of"]
 
@@ -279,15 +279,19 @@ def operands_of(
 
 def _finite_exactly(row: Primitive, operands: Sequence[Any]) -> bool:
     """Whether an infinite result is finite in the reals: an overflow, not a pole."""
-    if row.shape is not None:
-        return not row.defined
+    found = None
+    known = row.name if TABLE.get(row.name) is row else row  # a row cannot be pickled
+    if row.shape is None:
+        found = computed(_finite, [row], known, list(map(float, operands)))
+    return not row.defined if found is None else found
+
+
+def _finite(row: Primitive | str, operands: Sequence[float]) -> bool:
     import mpmath
 
-    exact = [mpmath.mpf(float(operand)) for operand in operands]
-    try:
-        return bool(mpmath.isfinite(MpmathInterpreter().operation(row)(*exact)))
-    except UnsupportedError:
-        return not row.defined
+    known = TABLE[row] if isinstance(row, str) else row
+    value = MpmathInterpreter().operation(known)(*map(mpmath.mpf, operands))
+    return bool(mpmath.isfinite(value))
 
 
 def _cancellations(
@@ -331,19 +335,21 @@ def _exact_values(graph: Graph, nodes: list[int], inputs: Mapping[int, Any]) -> 
     pruned, targets = graph.pruned(nodes)
     if _element_count(pruned) > EXACT_LIMIT:
         return None
+    names = {name: node for node, name in graph.names.items()}
+    given = {
+        node: np.asarray(inputs[names[name]], dtype=float) for node, name in pruned.names.items()
+    }
+    found: list[Any] | None = computed(_exactly, pruned.primitives, pruned, given, targets)
+    return found
+
+
+def _exactly(graph: Graph, given: Mapping[int, Any], targets: Sequence[int]) -> list[Any]:
     import mpmath
 
-    names = {name: node for node, name in graph.names.items()}
     exactly = np.frompyfunc(mpmath.mpf, 1, 1)
     with mpmath.workdps(EXACT_DIGITS):
-        environment = {
-            node: exactly(np.asarray(inputs[names[name]], dtype=float))
-            for node, name in pruned.names.items()
-        }
-        try:
-            return fold(pruned, environment, targets, MpmathInterpreter())
-        except (UnsupportedError, TypeError, ValueError, ZeroDivisionError):
-            return None
+        environment = {node: exactly(value) for node, value in given.items()}
+        return fold(graph, environment, targets, MpmathInterpreter())
 
 
 def _element_count(graph: Graph) -> int:

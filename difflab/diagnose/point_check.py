@@ -14,6 +14,7 @@ from difflab.core.conversions import host_numbers
 from difflab.diagnose.anomalies import failures, needed
 from difflab.diagnose.findings import AnomalyKind, number_text
 from difflab.diagnose.points import choose_point
+from difflab.diagnose.reals import computed
 from difflab.errors import DomainError, PointError
 from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function, evaluate, evaluate_all
@@ -86,13 +87,17 @@ def check_domain(function: Function, values: Sequence[Any], on: Interpreter | No
 
 
 def _finite_in_the_reals(function: Function, values: Sequence[Any]) -> bool:
-    """Whether the outputs are finite when computed with 50 digits and unbounded exponents."""
+    """Whether the outputs are known to be finite, with 50 digits and unbounded exponents."""
+    given = [np.asarray(value, dtype=float) for value in values]
+    return bool(computed(_computed_finite, function.graph.primitives, function, given))
+
+
+def _computed_finite(function: Function, values: Sequence[NDArray[float64]]) -> bool:
     import mpmath
 
     exactly = np.frompyfunc(mpmath.mpf, 1, 1)
     with mpmath.workdps(REAL_DIGITS):
-        points = [exactly(np.asarray(value, dtype=float)) for value in values]
-        results = evaluate(function, points, MpmathInterpreter())
+        results = evaluate(function, list(map(exactly, values)), MpmathInterpreter())
         return all(map(mpmath.isfinite, np.concatenate([np.ravel(part) for part in results])))
 
 

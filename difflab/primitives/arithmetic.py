@@ -41,6 +41,8 @@ __all__ = [
 
 REAL = (-3.0, 3.0)
 POSITIVE = (0.2, 4.0)
+LOWERED = 4
+"""Order of derivatives of a power up to which they are powers; above, a recurrence is cheaper."""
 
 
 def _logarithms(k: int, x: Terms, like: Term) -> list[Term]:
@@ -56,8 +58,32 @@ def _powers(k: int, x: Terms, p: Terms) -> list[Term]:
     """Return the derivatives of xᵖ up to order k."""
     first = power(x[0], p[0])
     if all(c is None for c in p[1 : k + 1]):
+        number = isinstance(p[0], int | float)
+        smooth = p[0] > 1 and not float(p[0]).is_integer() if number else True
+        if smooth and k <= LOWERED:
+            return _lowered_powers(k, first, x, p[0])
         return powers(k, first, x, p[0])
     return exponentials(k, first, products(k, p, _logarithms(k, x, p[0])))
+
+
+def _lowered_powers(k: int, first: Term, x: Terms, p: Term) -> list[Term]:
+    """Return the derivatives of xᵖ for a constant p from xᵖ⁻¹, xᵖ⁻², …, which may be 0 at x = 0.
+
+    The recurrence of `powers` divides by x.
+    """
+    factor, slopes = 1, []
+    for j in range(1, k + 1):  # p⋯(p − j + 1)·xᵖ⁻ʲ
+        slope = dpower(x[0], p - (j - 1))
+        if j > 1 and not isinstance(p, int | float):
+            slopes.append(where(logical_and(equal(x[0], 0), equal(factor, 0)), 0, factor * slope))
+        else:
+            slopes.append(slope if j == 1 else factor * slope)
+        factor = factor * (p - (j - 1))
+    found: list[Term] = []
+    for j in range(k, -1, -1):
+        steps = [leibniz(i, x[1:], found) for i in range(k - j)]
+        found = [slopes[j - 1] if j else first, *steps]
+    return found
 
 
 def _dpower_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from difflab.autodiff import gradient, jacobian
 from difflab.core.place import SourceLocation
 from difflab.diagnose.anomalies import failures, needed
-from difflab.diagnose.findings import call_text
+from difflab.diagnose.findings import AnomalyKind, call_text
 from difflab.diagnose.node_origins import CombinedGraph
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import DomainError, InputError, MethodTimeout, UnsupportedError
-from difflab.graph.checks import require_flag, require_function
+from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.names import element_names
@@ -269,9 +269,12 @@ def function_of(what: str, f: Any, at: Any, over: Any, points: Any, seed: Any) -
             )
     if isinstance(f, str):
         return parse(f, [*given_names(at), *over])
-    require_function(f, what)
-    function: Function = f
-    return function
+    if not isinstance(f, Function):
+        raise InputError(
+            f"{what} takes the text of a formula or a Function, not {type(f).__name__}",
+            hint="record code at an example of its arguments: dl.trace(f, x)",
+        )
+    return f
 
 
 def failed(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: str) -> DomainError:
@@ -280,9 +283,22 @@ def failed(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: s
     for event in failures(graph, values, range(len(graph)), marks):
         row, place = graph.primitive(event.node), graph.place(event.node)
         call = call_text(row, event.operands)
-        state = "overflows" if np.isinf(event.result) else f"is {event.result:g}"
+        state = "overflows" if event.kind is AnomalyKind.OVERFLOW else f"is {event.result:g}"
         return place.error(DomainError, f"{call} {state} in {dtype}")
     return DomainError(f"a result is not finite in {dtype}")
+
+
+def shown_point(function: Function, point: Array) -> str:
+    """Return the values of the inputs at a point as text."""
+    parts = zip(function.inputs, function.split(point), strict=True)
+    return ", ".join(f"{name} = {np.array2string(part, threshold=3)}" for name, part in parts)
+
+
+def placed_at(error: DomainError, after: str, before: str = "") -> DomainError:
+    """Return an error whose message has more text."""
+    return type(error)(
+        f"{before}{error.message}{after}", text=error.text, span=error.span, hint=error.hint
+    )
 
 
 class Sweeps:
@@ -362,7 +378,12 @@ def _budget(
     total, largest, worst = np.zeros(nodes), np.zeros(nodes), -1.0
     found: tuple[int, list[Any], list[Any], list[OutputBudget]] = (0, [], [], [])
     for index, point in enumerate(sample):
-        values, errors = sweeps.forward(point)
+        try:
+            values, errors = sweeps.forward(point)
+        except DomainError as error:
+            before = "" if kind == "value" else f"the {kind} is not finite: "
+            after = f" at {shown_point(function, point)}" if len(sample) > 1 else ""
+            raise placed_at(error, after, before) from None
         numbers = np.array([sweeps.value(values, output) for output in chosen])
         units = form.spacing(np.where(numbers == 0, np.max(np.abs(numbers), initial=0), numbers))
         units = np.where(units <= form.spacing(0.0), form.spacing(1.0), units)

@@ -25,7 +25,13 @@ from difflab.graph.function import Function
 from difflab.graph.names import element_names
 from difflab.lab.domain.box import Box, box_of, evenly
 from difflab.rounding.assignment import DtypeAssignment, OperationDtype, joint, run, truth
-from difflab.rounding.budget import Sweeps, failed, function_of
+from difflab.rounding.budget import (
+    Sweeps,
+    failed,
+    function_of,
+    placed_at,
+    shown_point,
+)
 from difflab.rounding.dtype_code import compiled, dtype_code
 from difflab.rounding.formats import Format, format_of
 from difflab.rounding.local import is_exact, rounding_errors
@@ -65,12 +71,12 @@ def cheapest_dtypes(
 ) -> DtypeAssignment:
     """Return the assignment without a display; `difflab.cheapest_dtypes` documents it."""
     function = function_of("cheapest_dtypes", f, at, over, points, seed)
-    if not (isinstance(tolerance, int | float) and 0 < tolerance < math.inf):
+    if not (_is_number(tolerance) and 0 < tolerance < math.inf):
         raise InputError(f"tolerance is a positive number, not {tolerance!r}", hint="1e-6")
+    if floor is not None and not (_is_number(floor) and 0 <= floor < math.inf):
+        raise InputError(f"floor is a number from 0, not {floor!r}")
     if function.n == 0:
         raise InputError("the expression has no variable")
-    if not (floor is None or (isinstance(floor, int | float) and 0 <= floor < math.inf)):
-        raise InputError(f"floor is a number of at least 0, not {floor!r}")
     if isinstance(dtypes, str) or not isinstance(dtypes, Sequence):
         raise InputError("dtypes is a list of names", hint="dtypes=['float64', 'float32']")
     if not (scale is None or isinstance(scale, Mapping)):
@@ -82,6 +88,10 @@ def cheapest_dtypes(
     search.judge(tolerance, None if floor is None else float(floor))
     chosen = search.cheapest()
     return search.assignment(chosen, {name: (float(a), float(b)) for name, (a, b) in over.items()})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)
 
 
 class _Search:
@@ -121,16 +131,15 @@ class _Search:
             first = self.points[np.argmin(finite)]
             values, _ = run(self.function, first, self.completed({}))
             error = failed(self.graph, values, self.function.outputs, "float64")
-            raise type(error)(
-                f"{error.message} at {self._shown(first)}", text=error.text, span=error.span
-            )
+            raise placed_at(error, f" at {shown_point(self.function, first)}")
         sizes = self._grouped(np.abs(self.reference))
         fixed = np.full(sizes.shape[1], 0.0 if floor is None else floor)
         self.floors = np.median(sizes, axis=0) if floor is None else fixed
         part, worst, output = self._against_truth(self.points[: 4 * STEEPEST], self.completed({}))
         if part > 1:
+            where = shown_point(self.function, worst)
             raise PointError(
-                f"the tolerance {tolerance:g} is beyond float64: at {self._shown(worst)} the error"
+                f"the tolerance {tolerance:g} is beyond float64: at {where} the error"
                 f" of {self._names()[output]} is {significant(part * tolerance, 3)} of its size",
                 hint="allow more, or rewrite the function: difflab budget names the operations",
             )
@@ -195,8 +204,10 @@ class _Search:
                 bars = sweeps.adjoints(values, output)
                 for node in self.free:
                     for place, each in enumerate(errors):
-                        size = float(np.sum(np.abs(bars.get(node, 0.0)) * each[node])) / limit
-                        found[node][place] = max(found[node][place], size)
+                        size = float(np.sum(np.abs(bars.get(node, 0.0)) * each[node]))
+                        if size:  # without an error a limit of 0 is kept
+                            part = size / limit if limit else math.inf
+                            found[node][place] = max(found[node][place], part)
         for node in self.free:
             for place, form in enumerate(self.formats):
                 if self.peaks[node] > form.largest:
@@ -328,10 +339,6 @@ class _Search:
             return "", None
         return code, compiled(code)
 
-    def _shown(self, point: Array) -> str:
-        parts = zip(self.function.inputs, self.function.split(point), strict=True)
-        return ", ".join(f"{name} = {np.array2string(part, threshold=3)}" for name, part in parts)
-
     # --- the result -----------------------------------------------------------------------------
 
     def assignment(
@@ -340,9 +347,9 @@ class _Search:
         """Return the result."""
         formats = self.completed(chosen)
         if self.part > 1:
+            where = shown_point(self.function, self.worst)
             raise PointError(
-                f"the tolerance {self.tolerance:g} does not hold at {self._shown(self.worst)}, "
-                "not even in float64",
+                f"the tolerance {self.tolerance:g} does not hold at {where}, not even in float64",
                 hint="difflab budget names the operations that lose the digits",
             )
         return DtypeAssignment(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy
@@ -305,3 +308,64 @@ def test_ways_that_a_custom_function_lacks_are_refused() -> None:
 def test_errors_say_what_to_do(call, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("method", ["auto", "collapsed", "jets", "forward-reverse", "reverse"])
+def test_no_coordinates(method: str) -> None:
+    """A sum over no coordinates is 0, beside other leaves too, and an empty result is empty."""
+    none = np.zeros(0)
+    assert dl.laplacian(lambda x: np.sum(x**2), method=method)(none) == 0
+    tree = {"a": none, "b": np.array([1.0, 2.0])}
+    found = dl.laplacian(lambda d: np.sum(d["a"]) + np.sum(d["b"] ** 3), method=method)(tree)
+    assert found == 18.0  # 6·1 + 6·2
+    assert dl.laplacian(lambda x: x[:0] ** 2, method=method)(np.ones(2)).shape == (0,)
+
+
+@pytest.mark.parametrize("method", ["auto", "nested", "collapsed", "jets", "reverse"])
+def test_biharmonic_of_no_coordinates(method: str) -> None:
+    assert dl.biharmonic(lambda x: np.sum(x**5), method=method)(np.zeros(0)) == 0
+    assert dl.biharmonic(lambda x: np.sum(x**5), method=method)(np.ones(1)) == 120.0
+
+
+def test_nothing_to_differentiate_is_named() -> None:
+    with pytest.raises(InputError, match="whose argument has a number"):
+        dl.laplacian(lambda x: 1.0)(())
+    with pytest.raises(InputError, match="whose result has a number"):
+        dl.laplacian(lambda x: ())(np.ones(2))
+    with pytest.raises(InputError, match="at least 2"):
+        dl.laplacian(np.sum, method="hutchinson", key=dl.random.key(0), samples=1)(np.ones(2))
+    number = np.int64(2)
+    dl.laplacian(np.sum, method="hutchinson", key=dl.random.key(0), samples=number)(np.ones(2))
+
+
+@pytest.mark.parametrize("method", ["collapsed", "jets", "forward-reverse", "reverse"])
+def test_powers_by_an_array_of_exponents_at_0(method: str) -> None:
+    """Derivatives of x⁰, x¹, x², x³ at 0; a recurrence that divides by x has none."""
+    exponents = np.arange(4.0)
+    found = dl.laplacian(lambda x: np.sum(x[0] ** exponents), method=method)(np.zeros(1))
+    assert found == 2.0
+
+
+MATRIX, VECTOR = np.array([[0.3, -1.2], [0.8, 0.5]]), np.array([0.7, -0.4])
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x: x @ VECTOR,
+        lambda x: VECTOR @ x,
+        lambda x: x @ MATRIX,
+        lambda x: MATRIX @ x,
+        lambda x: x @ x,
+        lambda x: x.reshape(4) @ np.ones(4),
+    ],
+)
+def test_products_with_a_matrix_of_coordinates(product: Callable[[Any], Any]) -> None:
+    """The sum of the Hessian's diagonal; the unit matrices are no unit vectors."""
+
+    def fun(x: Any) -> Any:
+        return np.sum(np.tanh(product(x)))
+
+    expected = np.trace(dl.hessian(fun)(MATRIX).reshape(4, 4))
+    for method in LAPLACIAN:
+        assert dl.laplacian(fun, method=method)(MATRIX) == pytest.approx(expected, rel=1e-12)

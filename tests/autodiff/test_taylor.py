@@ -253,3 +253,17 @@ def test_high_partial_derivatives_take_the_smaller_graph(text: str) -> None:
 def test_bad_input_names_the_fault(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(dl.DifflabError, match=message):
         call()
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, 3.0, 4.0])
+def test_powers_whose_exponent_is_an_array_have_derivatives_at_0(exponent: float) -> None:
+    powers = np.full(1, exponent)
+    for order in range(1, 5):
+        found = dl.directional(lambda x: np.sum(x**powers), np.zeros(1), np.ones(1), order=order)
+        assert found == (math.factorial(order) if order == exponent else 0.0)
+
+
+def test_a_power_above_1_has_its_slope_at_0() -> None:
+    assert dl.directional(lambda x: x**2.5, 0.0, 1.0, order=2) == 0.0
+    found = dl.directional(lambda x: x**2.5, 4.0, 3.0, order=4)
+    assert found == pytest.approx(2.5 * 1.5 * 0.5 * -0.5 * 4.0**-1.5 * 3.0**4, rel=1e-14)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from time import perf_counter, sleep
+
 import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.diagnose.point_check import check_domain
+from difflab.diagnose import reals
+from difflab.diagnose.point_check import check_domain, checked_point
 from difflab.errors import DomainError
+from difflab.primitives import TABLE
 
 
 @pytest.mark.parametrize(
@@ -59,3 +63,27 @@ def test_what_only_floating_point_cannot_hold_is_no_fault_of_the_point(text: str
     f = dl.parse(text)
     assert not np.isfinite(f(x))
     check_domain(f, [x])
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "at_fault"),
+    [
+        ("cos_remainder(2, 0, atanh(x))", 1.5, "atanh is undefined"),  # mpmath: TypeError
+        ("besseli(1e5, x)", 1e6, "besseli"),  # mpmath: NoConvergence
+        ("polygamma(3, x)", -4.0, "polygamma is undefined"),
+    ],
+)
+def test_functions_that_mpmath_cannot_compute_are_named(
+    text: str, at: float, at_fault: str
+) -> None:
+    with pytest.raises(DomainError, match=at_fault):
+        checked_point(dl.parse(text), {"x": at})
+
+
+def test_a_value_that_mpmath_does_not_return_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of mpmath cannot be interrupted, so that it is made in a process."""
+    monkeypatch.setattr(reals, "SECONDS", 0.5)
+    started = perf_counter()
+    assert reals.computed(sleep, [TABLE["betainc"]], 60.0) is None
+    assert perf_counter() - started < 30
+    assert reals.computed(abs, [TABLE["betainc"]], -2.0) == 2.0

@@ -244,3 +244,22 @@ def test_errors_name_the_fault() -> None:
         error_budget("log(x)", {"x": -1})
     with pytest.raises(DifflabError, match="is unknown: it cannot be bounded"):
         error_budget("x: [2, 2]; sum(qr(x)[0])", {"x": np.eye(2) + 0.1})
+
+
+def test_an_infinite_derivative_is_no_overflow() -> None:
+    with pytest.raises(
+        DomainError, match=r"the gradient is not finite: 0\.5 / 0 is inf in float64"
+    ):
+        dl.error_budget("sqrt(x)", {"x": 0})
+    with pytest.raises(DomainError, match=r"log\(-.*\) is nan in float64 at x = -0\."):
+        dl.error_budget("log(x)", over={"x": (-1, 1)})
+
+
+def test_code_without_a_graph_is_refused() -> None:
+    with pytest.raises(InputError, match="takes the text of a formula or a Function, not function"):
+        dl.error_budget(lambda x: x, {"x": 1.0})  # type: ignore[arg-type]
+
+
+def test_the_digits_of_a_domain_are_those_of_its_worst_point() -> None:
+    found = dl.error_budget("exp(x) - 1", over={"x": (1e-3, 1)}, points=8)
+    assert "At the worst of 8 points the value may lose" in found.table()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -148,3 +150,25 @@ def test_bfloat16_is_stored_and_not_computed_in() -> None:
     assert "bfloat16" in found.counts
     value, _ = compiled(found.code)(1.5, 1.25)
     assert float(value) == pytest.approx(1.5 * 1.25 + np.exp(1.5), rel=5e-2)
+
+
+def test_results_of_size_0_are_kept() -> None:
+    """No error is allowed in a result that is 0 everywhere, and none is made."""
+    assert dl.cheapest_dtypes("x*0", {"x": (1, 2)}, tolerance=1e-3).counts == {"float16": 2}
+    found = dl.cheapest_dtypes("[x, 3]", {"x": (1, 2)}, tolerance=1e-3)
+    assert found.counts == {"float16": 1}  # 2^-11 is half of the tolerance
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"over": None}, "over of cheapest_dtypes is a mapping"),
+        ({"floor": "a"}, "floor is a number"),
+        ({"floor": -1.0}, "floor is a number"),
+        ({"f": lambda x: x}, "takes the text of a formula or a Function"),
+    ],
+)
+def test_invalid_arguments_are_named(given: dict[str, Any], message: str) -> None:
+    given = {"f": "x^2", "over": {"x": (1, 2)}, "tolerance": np.float32(1e-3), **given}
+    with pytest.raises(InputError, match=message):
+        dl.cheapest_dtypes(**given)

@@ -58,7 +58,7 @@ class Directions:
     weights : callable, optional
         Appends the vector of the weights to a builder; without it they are 1.
     unit : int, optional
-        The input whose directions are the unit vectors, in order.
+        The input, a vector, whose directions are the unit vectors, in order.
     """
 
     size: int

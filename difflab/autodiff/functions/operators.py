@@ -187,6 +187,8 @@ class _Rows:
         if self.rows is not None:
             part = self.rows[:, start : start + size]
             return _array(part.reshape(self.size, *shape), builder)
+        if not size:
+            return _array(np.zeros((self.size, *shape)), builder)
         ones = [Node(builder, builder.constant(1))] * size
         keys = tuple((start + k, *key) for k, key in enumerate(np.ndindex(shape)))
         seeds: Node = scatter(*ones, keys=keys, shape=(self.size, *shape))
@@ -219,7 +221,7 @@ def _biharmonic_rows(term: Function, known: int) -> _Rows:
     n = _units(term, known).size
     eye = np.eye(n)
     pairs = [eye[i] + sign * eye[j] for i, j in combinations(range(n), 2) for sign in (1, -1)]
-    rows = np.array([*eye, *pairs])
+    rows = np.reshape([*eye, *pairs], (n + len(pairs), n))
     weights = np.repeat([1 - (n - 1) / 3, 1 / 6], [n, len(pairs)])
     return _Rows(len(rows), rows, weights)
 
@@ -227,7 +229,8 @@ def _biharmonic_rows(term: Function, known: int) -> _Rows:
 def _collapsed(term: Function, known: int, stack: _Rows) -> Function:
     """Return the sum of a term over directions, moved inside its linear operations."""
     seeds = dict(enumerate(stack.seeds(term.input_shapes[known:]), known))
-    unit = known if stack.rows is None and len(seeds) == 1 else None
+    vector = len(seeds) == 1 and len(term.input_shapes[known]) == 1
+    unit = known if stack.rows is None and vector else None
     total = stack.size if stack.weights is None else float(stack.weights.sum())
     return summed(term, Directions(stack.size, seeds, total, stack.weighting, unit))
 
@@ -299,12 +302,19 @@ def sum_of(formulas: Sequence[Function], shapes: Sequence[Shape]) -> Function:
         sums = [reduce(add, column) for column in columns]
         ends = list(accumulate(map(math.prod, shapes), initial=0))
         parts = [sums[start:stop] for start, stop in pairwise(ends)]
+        builder = nodes[0].builder
         return [
-            reshape(_flat(part), shape=shape, rank=1) if shape else part[0]
+            _shaped(part, shape) if part else _array(np.zeros(shape), builder)
             for part, shape in zip(parts, shapes, strict=True)
         ]
 
     return _over(_inputs(formulas[0]), totals)
+
+
+def _shaped(elements: Sequence[Node], shape: Shape) -> Node:
+    """Return elements as an array, or as the number that it is."""
+    whole: Node = reshape(_flat(elements), shape=shape, rank=1) if shape else elements[0]
+    return whole
 
 
 # --- operators --------------------------------------------------------------------------------

@@ -345,6 +345,8 @@ def _by_element(
     """Return the sum of one formula for each coordinate, or for each pair of them."""
     ends = list(accumulate(map(math.prod, function.input_shapes), initial=0))
     squares = [(column, column) for i in sources for column in range(ends[i], ends[i + 1])]
+    if not squares:
+        raise UnsupportedError("there are no coordinates")
     if len(squares) ** (order // 2) > MOST_FORMULAS:
         raise UnsupportedError(f"more than {MOST_FORMULAS} formulas")
     terms = squares if order == 2 else [(*a, *b) for a in squares for b in squares]
@@ -453,7 +455,7 @@ def _operator(
         positions = tuple(range(groups)) if groups > 1 else 0
 
     def value(call: Call) -> Any:
-        _require_field(call)
+        _require_numbers(call)
         if samples is not None:
             return operator.estimate(call, key, samples)
         derived, ways = call.derived(operator.built, call.outputs, method)
@@ -463,7 +465,7 @@ def _operator(
         return found
 
     def ways(call: Call) -> Any:
-        _require_field(call)
+        _require_numbers(call)
         return call.derived(operator.built, call.outputs, method)[1]
 
     chosen = positions if argnums is None else argnums
@@ -492,12 +494,18 @@ def _require_method(operator: _Operator, method: str, key: Any, samples: int | N
             f'key and samples of {operator.name} are those of method="{ESTIMATE}"',
             hint=f'write method="{ESTIMATE}", key=dl.random.key(0), samples=100',
         )
-    if estimates and (not isinstance(samples, int) or samples < 2):
+    if estimates and (not isinstance(samples, (int, np.integer)) or samples < 2):
         raise InputError(f"samples of {operator.name} is an integer of at least 2, not {samples!r}")
 
 
-def _require_field(call: Call) -> None:
-    """Raise `InputError` where a vector field does not have as many elements as its argument."""
+def _require_numbers(call: Call) -> None:
+    """Raise `InputError` without arguments or results.
+
+    A vector field must have as many elements as its argument.
+    """
+    if not call.shapes() or not call.run.results:
+        lacks = "result" if call.shapes() else "argument"
+        raise InputError(f"{call.what} needs a function whose {lacks} has a number or an array")
     if call.what not in {"divergence", "curl"}:
         return
     n = sum(map(math.prod, call.shapes()))

@@ -159,6 +159,8 @@ def _sentence(result: ErrorBudget) -> str:
         parts.append(f"the {part.kind} may lose {lost:.1f} of {digits:.1f} digits")
     proof = "proved" if result.proved else "not proved"
     text = " and ".join(parts)
+    if result.points > 1:
+        text = f"at the worst of {result.points:,} points {text}"
     return f"{text[0].upper()}{text[1:]} ({proof})."
 
 
