@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -17,17 +19,21 @@ from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.composition import composed
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
-from difflab.graph.pytree import flatten, unflatten
+from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 
 __all__ = [
     "Derivative",
     "Equation",
     "OptimizeResult",
     "Solver",
+    "as_array",
+    "check_limits",
     "known_values",
     "solved",
+    "stacked",
     "unknowns",
 ]
 
@@ -101,7 +107,7 @@ class Equation:
     ) -> None:
         require_callable(function, name)
         self.name = name
-        first, self.structure = flatten(x)
+        first, self.structure = flatten(as_array(x))
         if not first:
             raise InputError(f"the first value of {name} has no numbers")
         rest, tree = flatten(params)
@@ -109,10 +115,11 @@ class Equation:
         leaves = [as_float64(leaf, f"a first value of {name}") for leaf in first]
         leaves += [as_float64(leaf, f"a parameter of {name}") for leaf in rest]
         self.precisions: list[Precision] = list(map(_precision, first))
+        like = self.structure, [leaf.shape for leaf in leaves[: self.count]]
 
         def call(nodes: list[Node]) -> Any:
             unknowns = unflatten(self.structure, nodes[: self.count])
-            return function(unknowns, *unflatten(tree, nodes[self.count :]))
+            return stacked(function(unknowns, *unflatten(tree, nodes[self.count :])), *like)
 
         self.run: Recording = record(call, [leaf.shape for leaf in leaves], has_aux=False)
         self.values = [*leaves, *self.run.captured]
@@ -127,6 +134,37 @@ class Equation:
                 f" {list(found)}, and the unknowns are {self.structure} of shapes {list(shapes)}",
                 hint="as many equations as unknowns: return what x0 looks like",
             )
+
+
+def as_array(x: Any) -> Any:
+    """Return a list of numbers as an array, as SciPy does; other trees as they are."""
+    if isinstance(x, list) and x and all(shape == () for shape in map(np.shape, flatten(x)[0])):
+        return _array(x)
+    return x
+
+
+def _array(numbers: Any) -> Any:
+    """Return nested lists of numbers as an array."""
+    return np.stack([_array(one) for one in numbers]) if isinstance(numbers, list) else numbers
+
+
+def stacked(found: Any, structure: Structure, shapes: Sequence[Shape]) -> Any:
+    """Return a list of the elements of a vector, which are the only unknowns, as that vector."""
+    vector = structure == LEAF and len(shapes[0]) == 1
+    if not vector or not isinstance(found, list | tuple):
+        return found
+    leaves, _ = flatten(found)
+    return np.stack(leaves) if {np.shape(leaf) for leaf in leaves} == {()} else found
+
+
+def check_limits(name: str, steps: tuple[str, Any], **tolerances: Any) -> None:
+    """Raise `InputError` unless tolerances are numbers of at least 0, and the steps a count."""
+    for option, value in tolerances.items():
+        if not isinstance(value, Real) or not 0 <= value < math.inf:
+            raise InputError(f"{option} of {name} is a number of at least 0, not {value!r}")
+    option, count = steps
+    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+        raise InputError(f"{option} of {name} is an integer of at least 1, not {count!r}")
 
 
 def _precision(leaf: Any) -> Precision:

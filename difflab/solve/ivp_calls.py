@@ -22,6 +22,7 @@ from difflab.graph.node import Node
 from difflab.graph.precision import DOUBLE, SINGLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import flatten, unflatten
 from difflab.graph.source import NOWHERE, SourceMap
+from difflab.solve.calls import as_array, check_limits, stacked
 from difflab.solve.ivp_rows import STATISTICS, integrated
 from difflab.solve.ivp_runs import ENDED, NOT_FINITE, STALLED, TOO_MANY
 from difflab.solve.ivp_steps import METHODS, System
@@ -220,9 +221,7 @@ class _Problem:
     ) -> None:
         require_callable(f, "ivp")
         self.span = _ends(t_span)
-        if isinstance(y0, list) and all(shape == () for shape in map(np.shape, flatten(y0)[0])):
-            y0 = _array(y0)
-        leaves, self.structure = flatten(y0)
+        leaves, self.structure = flatten(as_array(y0))
         rest, tree = flatten(params)
         if not leaves:
             raise InputError("y0 of ivp has no numbers")
@@ -246,15 +245,12 @@ class _Problem:
 
     def _leaves(self, found: Any) -> list[Any]:
         """Return the leaves of a result of f; of a vector, a list of its elements is one, too."""
-        leaves, structure = flatten(found)
         if any(map(is_complex, found if isinstance(found, list | tuple) else [found])):
             raise InputError(
                 "f of ivp is complex",
                 hint="solve for the real and the imaginary part, as elements of y",
             )
-        if structure != self.structure and len(self.shapes) == 1 and self.shapes != [()]:
-            leaves = [np.stack(leaves)] if isinstance(found, list | tuple) else leaves
-            structure = self.structure
+        leaves, structure = flatten(stacked(found, self.structure, self.shapes))
         shapes = [np.shape(leaf) for leaf in leaves]
         if structure != self.structure or shapes != self.shapes:
             raise ShapeError(
@@ -298,11 +294,6 @@ def _vector(values: Sequence[Any]) -> Any:
     if not values:
         return np.zeros(0)
     return np.concatenate([np.reshape(value, (-1,)) for value in values])
-
-
-def _array(numbers: Any) -> Any:
-    """Return nested lists of numbers as an array."""
-    return np.stack([_array(one) for one in numbers]) if isinstance(numbers, list) else numbers
 
 
 def _parts(vector: Any, shapes: Sequence[Shape]) -> list[Any]:
@@ -357,13 +348,9 @@ def _check_options(method: Any, derivative: Any, rtol: Any, atol: Any, max_steps
     ):
         if value not in known:
             raise InputError(f"{name} of ivp is one of {', '.join(known)}, not {value!r}")
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        if not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise InputError(f"{name} of ivp is a number of at least 0, not {value!r}")
+    check_limits("ivp", ("max_steps", max_steps), rtol=rtol, atol=atol)
     if not rtol and not atol:
         raise InputError("rtol and atol of ivp are both 0, so no step is short enough")
-    if not isinstance(max_steps, int) or max_steps < 1:
-        raise InputError(f"max_steps of ivp is an integer of at least 1, not {max_steps!r}")
 
 
 def _known(value: Any) -> Any:
