@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -160,10 +159,10 @@ def stacked(found: Any, structure: Structure, shapes: Sequence[Shape]) -> Any:
 def check_limits(name: str, steps: tuple[str, Any], **tolerances: Any) -> None:
     """Raise `InputError` unless tolerances are numbers of at least 0, and the steps a count."""
     for option, value in tolerances.items():
-        if not isinstance(value, Real) or not 0 <= value < math.inf:
+        if not isinstance(value, int | float | np.number) or not 0 <= value < math.inf:
             raise InputError(f"{option} of {name} is a number of at least 0, not {value!r}")
     option, count = steps
-    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise InputError(f"{option} of {name} is an integer of at least 1, not {count!r}")
 
 

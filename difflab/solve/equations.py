@@ -60,8 +60,8 @@ def root(
         ``f(x, *params)`` returns what looks like `x`: as many equations as unknowns. It is written
         with NumPy's functions, and traced.
     x0 : tree
-        The first value: a number, an array, or a tree of them. The implicit derivative by it is
-        zero.
+        The first value: a number, an array, or a tree of them; a list of numbers is an array, as
+        in SciPy. The implicit derivative by it is zero.
     *params : tree
         The parameters.
     derivative : {"implicit", "unrolled"}
