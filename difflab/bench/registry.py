@@ -119,7 +119,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         ),
         Benchmark(
             "solvers",
-            "Derivatives of roots, optima, integrals, … against the proved one of the solution.",
+            "Derivatives of roots, optima, integrals, … against the true one of the solution.",
             "difflab.bench.solvers.bench",
             timed=False,
         ),

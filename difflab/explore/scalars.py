@@ -227,12 +227,9 @@ def unrolled(function: Function, point: Mapping[str, Any]) -> Unrolled:
     opened = expanded(function)
     while any(_loop_of(row) is not None for row in opened.graph.primitives):
         counted = _Counted(opened.graph)
-        Fold(opened.graph, opened.outputs, counted)(
-            {
-                node: point[name]
-                for node, name in zip(opened.input_nodes, opened.inputs, strict=True)
-            }
-        )
+        places = zip(opened.input_nodes, opened.inputs, strict=True)
+        with np.errstate(all="ignore"):  # a branch that is not chosen may divide by zero
+            Fold(opened.graph, opened.outputs, counted)({k: point[name] for k, name in places})
         turns += counted.turns
         opened = expanded(rewritten(opened, partial(_written_out, iter(counted.turns))))
     return Unrolled(opened, turns)

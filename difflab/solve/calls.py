@@ -17,9 +17,10 @@ from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.composition import composed
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
-from difflab.graph.pytree import flatten, unflatten
+from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.solve.settings import require_choice
 
 __all__ = [
@@ -27,8 +28,10 @@ __all__ = [
     "Equation",
     "OptimizeResult",
     "Solver",
+    "as_array",
     "known_values",
     "solved",
+    "stacked",
     "unknowns",
 ]
 
@@ -102,7 +105,7 @@ class Equation:
     ) -> None:
         require_callable(function, name)
         self.name = name
-        first, self.structure = flatten(x)
+        first, self.structure = flatten(as_array(x))
         if not first:
             raise InputError(f"the first value of {name} has no numbers")
         rest, tree = flatten(params)
@@ -110,10 +113,11 @@ class Equation:
         leaves = [as_float64(leaf, f"a first value of {name}") for leaf in first]
         leaves += [as_float64(leaf, f"a parameter of {name}") for leaf in rest]
         self.precisions: list[Precision] = list(map(_precision, first))
+        like = self.structure, [leaf.shape for leaf in leaves[: self.count]]
 
         def call(nodes: list[Node]) -> Any:
             unknowns = unflatten(self.structure, nodes[: self.count])
-            return function(unknowns, *unflatten(tree, nodes[self.count :]))
+            return stacked(function(unknowns, *unflatten(tree, nodes[self.count :])), *like)
 
         self.run: Recording = record(call, [leaf.shape for leaf in leaves], has_aux=False)
         self.values = [*leaves, *self.run.captured]
@@ -128,6 +132,32 @@ class Equation:
                 f" {list(found)}, and the unknowns are {self.structure} of shapes {list(shapes)}",
                 hint="as many equations as unknowns: return what x0 looks like",
             )
+
+
+def as_array(x: Any) -> Any:
+    """Return a list of numbers as an array, as SciPy does; other trees as they are."""
+    if isinstance(x, list) and x and all(shape == () for shape in map(np.shape, flatten(x)[0])):
+        return _array(x)
+    return x
+
+
+def _array(numbers: Any) -> Any:
+    """Return nested lists of numbers as an array."""
+    if not isinstance(numbers, list):
+        return numbers
+    rows = [_array(one) for one in numbers]
+    if len({np.shape(row) for row in rows}) != 1:
+        raise ShapeError("the rows of a list of first values differ in length, or are empty")
+    return np.stack(rows)
+
+
+def stacked(found: Any, structure: Structure, shapes: Sequence[Shape]) -> Any:
+    """Return a list of the elements of a vector, which are the only unknowns, as that vector."""
+    vector = structure == LEAF and len(shapes[0]) == 1
+    if not vector or not isinstance(found, list | tuple):
+        return found
+    leaves, _ = flatten(found)
+    return np.stack(leaves) if {np.shape(leaf) for leaf in leaves} == {()} else found
 
 
 def _precision(leaf: Any) -> Precision:

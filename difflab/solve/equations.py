@@ -11,7 +11,7 @@ from difflab import arrays
 from difflab.autodiff.control.rows import zeros
 from difflab.autodiff.control.solutions import Rule
 from difflab.autodiff.recording import Contents, computed
-from difflab.autodiff.solutions.implicit import Equations, Implicit, divided
+from difflab.autodiff.solutions.implicit import Equations, Implicit, divided, norm
 from difflab.autodiff.solutions.newton import Newton
 from difflab.autodiff.solutions.picard import Picard
 from difflab.errors import ConvergenceError, InputError
@@ -20,6 +20,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
+from difflab.primitives import where
 from difflab.solve.calls import (
     Derivative,
     Equation,
@@ -34,6 +35,8 @@ __all__ = ["fixed_point", "linear", "result", "root"]
 
 TOL = 1.49012e-08
 """SciPy's `xtol`, the square root of the spacing of float64 at 1."""
+SAME = 1e-8
+"""Relative difference up to which a function returns what its matrix does."""
 
 
 def root(
@@ -57,15 +60,16 @@ def root(
         ``f(x, *params)`` returns what looks like `x`: as many equations as unknowns. It is written
         with NumPy's functions, and traced.
     x0 : tree
-        The first value: a number, an array, or a tree of them. The implicit derivative by it is
-        zero.
+        The first value: a number, an array, or a tree of them; a list of numbers is an array, as
+        in SciPy. The implicit derivative by it is zero.
     *params : tree
         The parameters.
     derivative : {"implicit", "unrolled"}
         What is differentiated: the equation or the steps.
     tol : float
         The iteration goes on until its steps no longer become shorter. It has converged if the
-        last one is shorter than `tol` times the largest iterate; x is more accurate than that.
+        last one is shorter than `tol` times x, or, near zero, than `tol` times the largest iterate
+        or 1, whichever is smaller; x is more accurate than that.
     maxiter : int
         The largest number of steps.
 
@@ -123,7 +127,7 @@ def root(
     require_count(maxiter, "maxiter", "root")
     equation = Equation("root", f, x0, params)
     equation.require_like_unknowns()
-    found = unknowns(equation, _newton, derivative, tol, maxiter)
+    found = unknowns(equation, _newton, derivative, float(tol), int(maxiter))
     return result(equation, found)
 
 
@@ -209,7 +213,8 @@ def fixed_point(
     require_count(maxiter, "maxiter", "fixed_point")
     equation = Equation("fixed_point", f, x0, params)
     equation.require_like_unknowns()
-    found = unknowns(equation, _picard, derivative, equation.count, xtol, maxiter)
+    limits = float(xtol), int(maxiter)
+    found = unknowns(equation, _picard, derivative, equation.count, *limits)
     return unflatten(equation.structure, found[: equation.count])
 
 
@@ -247,7 +252,8 @@ def linear(a: Any, b: Any, *params: Any) -> Any:
     Raises
     ------
     ConvergenceError
-        The matrix is singular. In compiled code, and in a batch, x is nan instead.
+        The matrix is singular, or a function is not linear in x. In compiled code, and in a
+        batch, x is nan instead.
     InputError
         Parameters are given with a matrix.
 
@@ -280,7 +286,10 @@ def linear(a: Any, b: Any, *params: Any) -> Any:
         x = [answer]
     known = known_values(x)
     if known is not None and not all(np.isfinite(leaf).all() for leaf in known):
-        raise ConvergenceError("linear finds no solution: the matrix is singular, or not finite")
+        why = ", or the function is not linear in x" if callable(a) else ""
+        raise ConvergenceError(
+            f"linear finds no solution: the matrix is singular, or not finite{why}"
+        )
     return answer
 
 
@@ -292,6 +301,13 @@ def _matrix(function: Function, count: int) -> tuple[Function, None]:
         right = equations.joined(nodes[:count])
         zero = 0.0 * equations.joined(zeros(right.builder, equations.shapes))
         (slope,) = inlined(equations.slope, [zero, *nodes[count:]])
-        return equations.parts(divided(slope, right))
+        x = divided(slope, right)
+        # Of a function that is affine, or not linear, the matrix at 0 says nothing about x.
+        (value,) = inlined(equations.flat, [x, *nodes[count:]])
+        product, size = (
+            (slope @ x, np.abs(slope) @ np.abs(x)) if x.shape else (slope * x, np.abs(slope * x))
+        )
+        straight = norm(value - product) <= SAME * norm(size)
+        return equations.parts(where(straight, x, np.nan))
 
     return composed(solution, function.input_shapes), None

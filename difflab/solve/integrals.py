@@ -11,7 +11,7 @@ from difflab.autodiff.control.solutions import Rule
 from difflab.autodiff.recording import Contents
 from difflab.autodiff.solutions.quadrature import Quadrature
 from difflab.core.conversions import as_float64
-from difflab.errors import ConvergenceError, ShapeError
+from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten, unflatten
 from difflab.solve.calls import Derivative, Equation, known_values, solved
@@ -45,8 +45,8 @@ def quad(
     f : callable
         ``f(x, *params)`` takes a number and returns a number, an array or a tree.
     a, b : float
-        The bounds, by which the integral is differentiated, too; ``-np.inf`` and ``np.inf`` are
-        allowed.
+        The bounds, by which the integral is differentiated, too. ``-np.inf`` and ``np.inf`` are
+        allowed as constants; a traced bound that is infinite gives nan.
     *params : tree
         The parameters.
     derivative : {"implicit", "unrolled"}
@@ -96,15 +96,23 @@ def quad(
     >>> round(float(y**2 - np.pi), 9)
     0.0
     """
+    require_tolerances("quad", epsabs=epsabs, epsrel=epsrel)
+    require_count(limit, "limit", "quad", most=1_000_000)
     f, a, b, params = _finite(f, a, b, params)
     ends = [as_float64(end, "a bound of quad") for end in (a, b)]
     if any(end.shape for end in ends):
         raise ShapeError("the bounds of quad are numbers", hint="vmap integrates over several")
-    require_tolerances("quad", epsabs=epsabs, epsrel=epsrel)
-    require_count(limit, "limit", "quad", most=1_000_000)
+    if any(not np.isfinite(end).all() for end in known_values(ends) or []):
+        raise InputError(
+            "a bound of quad is nan, or infinite where it is traced or differentiated",
+            hint="write an infinite bound as -np.inf or np.inf in the call of quad",
+        )
     equation = Equation("quad", f, 0.5, params)
+    if not equation.run.function.output_shapes:
+        raise InputError("the function of quad returns no numbers")
     values = [*ends, *equation.values[1:]]
-    found = solved(equation, values, _quadrature, derivative, epsabs, epsrel, limit)
+    limits = float(epsabs), float(epsrel), int(limit)
+    found = solved(equation, values, _quadrature, derivative, *limits)
     known = known_values(found)
     if known is not None and not all(np.isfinite(leaf).all() for leaf in known[:-2]):
         error, count = float(known[-2]), int(known[-1])
@@ -142,7 +150,9 @@ def _finite(
 
 def _infinite(end: Any) -> int:
     """Return the sign of an infinite bound, 0 for others."""
-    return int(np.sign(end)) if isinstance(end, float | np.floating) and np.isinf(end) else 0
+    plain = isinstance(end, float | np.floating)
+    plain = plain or (type(end) is np.ndarray and end.shape == () and end.dtype.kind == "f")
+    return int(np.sign(end)) if plain and np.isinf(end) else 0
 
 
 def _unbounded(f: Callable[..., Any], signs: list[int]) -> Callable[..., Any]:

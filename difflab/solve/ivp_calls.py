@@ -22,6 +22,7 @@ from difflab.graph.node import Node
 from difflab.graph.precision import DOUBLE, SINGLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import flatten, unflatten
 from difflab.graph.source import NOWHERE, SourceMap
+from difflab.solve.calls import as_array, stacked
 from difflab.solve.ivp_rows import STATISTICS, integrated
 from difflab.solve.ivp_runs import ENDED, NOT_FINITE, STALLED, TOO_MANY
 from difflab.solve.ivp_steps import METHODS, System
@@ -221,9 +222,7 @@ class _Problem:
     ) -> None:
         require_callable(f, "ivp")
         self.span = _ends(t_span)
-        if isinstance(y0, list) and _is_nested(y0):
-            y0 = _array(y0)
-        leaves, self.structure = flatten(y0)
+        leaves, self.structure = flatten(as_array(y0))
         rest, tree = flatten(params)
         if not leaves:
             raise InputError("y0 of ivp has no numbers")
@@ -247,15 +246,12 @@ class _Problem:
 
     def _leaves(self, found: Any) -> list[Any]:
         """Return the leaves of a result of f; of a vector, a list of its elements is one, too."""
-        leaves, structure = flatten(found)
         if any(map(is_complex, found if isinstance(found, list | tuple) else [found])):
             raise InputError(
                 "f of ivp is complex",
                 hint="solve for the real and the imaginary part, as elements of y",
             )
-        if structure != self.structure and len(self.shapes) == 1 and self.shapes != [()]:
-            leaves = [np.stack(leaves)] if isinstance(found, list | tuple) else leaves
-            structure = self.structure
+        leaves, structure = flatten(stacked(found, self.structure, self.shapes))
         shapes = [np.shape(leaf) for leaf in leaves]
         if structure != self.structure or shapes != self.shapes:
             raise ShapeError(
@@ -305,22 +301,6 @@ def _is_row(times: Any) -> bool:
     """Whether something is a list of numbers, at least one."""
     row = isinstance(times, list | tuple | range) and len(times) > 0
     return row and all(np.shape(time) == () for time in times)
-
-
-def _is_nested(numbers: list[Any]) -> bool:
-    """Whether nested lists hold numbers only, at least one."""
-    leaves, _ = flatten(numbers)
-    return bool(leaves) and all(np.shape(leaf) == () for leaf in leaves)
-
-
-def _array(numbers: Any) -> Any:
-    """Return nested lists of numbers as an array."""
-    if not isinstance(numbers, list):
-        return numbers
-    rows = [_array(one) for one in numbers]
-    if len({np.shape(row) for row in rows}) != 1:
-        raise ShapeError("y0 of ivp is a list whose rows differ in shape, or are empty")
-    return np.stack(rows)
 
 
 def _parts(vector: Any, shapes: Sequence[Shape]) -> list[Any]:
@@ -375,6 +355,8 @@ def _check_options(method: Any, derivative: Any, rtol: Any, atol: Any, max_steps
     require_choice(derivative, get_args(Derivative), "derivative", "ivp")
     require_tolerances("ivp", rtol=rtol, atol=atol)
     require_count(max_steps, "max_steps", "ivp")
+    if not rtol and not atol:
+        raise InputError("rtol and atol of ivp are both 0, so no step is short enough")
 
 
 def _known(value: Any) -> Any:

@@ -17,7 +17,13 @@ from difflab.core.conversions import as_float64
 from difflab.errors import InputError, ShapeError
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten
-from difflab.solve.calls import Derivative, Equation, OptimizeResult, unknowns
+from difflab.solve.calls import (
+    Derivative,
+    Equation,
+    OptimizeResult,
+    known_values,
+    unknowns,
+)
 from difflab.solve.equations import TOL, result
 from difflab.solve.settings import require_count, require_tolerances
 
@@ -83,6 +89,8 @@ def minimize(
         It does not converge, or to a point at which the Hessian is not positive definite; or, in
         a derivative, the Hessian is singular. In compiled code, and in a batch, x or the derivative
         is nan instead.
+    InputError
+        A lower bound is above the upper one, or nan; or an option is no number.
     ShapeError
         `f` does not return a number, or a bound has another shape than its unknown.
 
@@ -117,9 +125,8 @@ def minimize(
     if equation.run.function.output_shapes != ((),):
         raise ShapeError("the function of minimize returns a number")
     more = [] if bounds is None else _leaves(equation, bounds)
-    found = unknowns(
-        equation, _descent, derivative, equation.count, bool(more), tol, maxiter, more=more
-    )
+    details = equation.count, bool(more), float(tol), int(maxiter)
+    found = unknowns(equation, _descent, derivative, *details, more=more)
     return result(equation, found)
 
 
@@ -139,9 +146,9 @@ def _leaves(equation: Equation, bounds: Any) -> list[Any]:
         sides = [bounds.lb, bounds.ub]
     else:
         sides = _pairs(bounds, shapes)
-    found = []
+    found: list[Any] = []
     for side, missing in zip(sides, (-np.inf, np.inf), strict=True):
-        leaves = [side] if side is None else flatten(side)[0]
+        leaves = [missing] if side is None else _bound_leaves(side, missing)
         if len(leaves) == 1 and len(shapes) > 1:
             leaves = leaves * len(shapes)
         if len(leaves) != len(shapes):
@@ -150,14 +157,29 @@ def _leaves(equation: Equation, bounds: Any) -> list[Any]:
                 hint="bounds have the structure of x0, or are one number for all",
             )
         for leaf, shape in zip(leaves, shapes, strict=True):
-            value = as_float64(missing if leaf is None else leaf, "a bound of minimize")
+            value = as_float64(leaf, "a bound of minimize")
             found.append(arrays.broadcast_to(value, shape) if value.shape != shape else value)
+    lower, upper = (known_values(found[k * len(shapes) :][: len(shapes)]) for k in (0, 1))
+    for low, high in zip(lower or [], upper or [], strict=lower is not None and upper is not None):
+        if not np.all(low <= high):
+            raise InputError(
+                f"bounds of minimize contradict each other: the lower one is {low}, and the upper"
+                f" one {high}",
+                hint="write the lower bound first; None is no bound",
+            )
     return found
+
+
+def _bound_leaves(side: Any, missing: float) -> list[Any]:
+    """Return the leaves of the bounds on one side; None is a leaf, for no bound."""
+    leaves, structure = flatten(side)
+    rest = iter(leaves)
+    return [missing if one == ("none",) else next(rest) for one in structure.tokens if len(one) < 2]
 
 
 def _pairs(bounds: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
     """Return pairs ``(lower, upper)``, one per element of the only unknown, as two arrays."""
-    pairs = list(bounds) if shapes != ((),) else [bounds]
+    pairs = [bounds] if shapes == ((),) or not np.iterable(bounds) else list(bounds)
     if len(shapes) != 1 or not all(
         (isinstance(pair, tuple | list) or np.ndim(pair) == 1) and len(pair) == 2 for pair in pairs
     ):

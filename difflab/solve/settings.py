@@ -28,15 +28,11 @@ def require_choice(value: Any, known: Collection[str], name: str, what: str) -> 
 
 
 def require_tolerances(what: str, **tolerances: Any) -> None:
-    """Raise `InputError` unless all are finite numbers of at least 0, and one is positive."""
+    """Raise `InputError` unless all are finite numbers of at least 0."""
     for name, value in tolerances.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if not number or not 0 <= value < math.inf:
             raise InputError(f"{name} of {what} is a number of at least 0, not {value!r}")
-    if not any(tolerances.values()):
-        *_, last = tolerances
-        both = f"{' and '.join(tolerances)} of {what} are both" if len(tolerances) > 1 else ""
-        raise InputError(f"{both or f'{last} of {what} is'} 0, which no solution reaches")
 
 
 def require_count(value: Any, name: str, what: str, most: int = 2**53) -> None:

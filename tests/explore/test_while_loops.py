@@ -1,6 +1,7 @@
 """Loops with a condition, unrolled to the turns that they take at a point."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -69,3 +70,10 @@ def test_newtons_iteration_has_the_derivative_of_its_limit() -> None:
     found = unrolled(parse(text), {"x": 3.0, "a": 2.0})
     gradient = dl.gradient(found.function)(a=2.0, x=3.0)
     np.testing.assert_allclose(gradient, [1 / math.sqrt(8), 0], atol=1e-9)
+
+
+def test_branches_that_are_not_chosen_do_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = unrolled(parse("root(x^3 - a, x, 1)"), {"a": 2.0}).function
+    assert float(found(2.0)) == pytest.approx(2 ** (1 / 3), rel=1e-15)

@@ -112,8 +112,12 @@ def norm(vector: Any) -> Any:
     """
     if not vector.shape:
         return np.abs(vector)
-    square = np.sum(vector * vector)
-    return where(square == 0, 0.0, np.sqrt(where(square == 0, 1.0, square)))
+    largest = np.max(np.abs(vector)) if vector.size else np.sum(vector)
+    # Squares of numbers below 1e-160 are 0, and those above 1e154 infinite.
+    scale = where(np.logical_and(largest > 0, largest < np.inf), largest, 1.0)
+    ratio = vector / scale
+    square = np.sum(ratio * ratio)
+    return where(square == 0, 0.0, scale * np.sqrt(where(square == 0, 1.0, square)))
 
 
 @dataclass(frozen=True)

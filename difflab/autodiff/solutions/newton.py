@@ -17,7 +17,7 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["CLOSE", "FLOOR", "Newton", "number", "repeat"]
+__all__ = ["CLOSE", "FLOOR", "Newton", "number", "repeat", "stagnant", "unit"]
 
 SHORTEST = 2.0**-40
 """Length of a step, in Newton's steps, below which the search for a shorter one ends."""
@@ -25,6 +25,22 @@ CLOSE = 1e-6
 """Relative length of Newton's step below which it is taken as it is."""
 FLOOR = 2.0**-52
 """Relative length of Newton's step below which nothing is gained."""
+SHORTER = 0.9
+"""A step shorter than this times the one before shows that the iteration still converges."""
+
+
+def unit(x: Any, largest: Any) -> Any:
+    """Return the length that tolerances refer to, given the largest iterate.
+
+    It is the size of x. Near zero, where no step is short beside x, it is that of the largest
+    iterate, or 1 if that is larger: iterates that begin far away say nothing about the solution.
+    """
+    return np.maximum(norm(x), np.minimum(largest, 1.0))
+
+
+def stagnant(size: Any, previous: Any, largest: Any) -> Any:
+    """Return whether a step is of the size of rounding errors, and not shorter than before."""
+    return np.logical_and(size <= 4 * FLOOR * largest, size >= SHORTER * previous)
 
 
 def repeat(
@@ -51,8 +67,8 @@ class Newton:
     """Newton's iteration x ← x - t F_x⁻¹ F, with the largest t of 1, ½, ¼, … that decreases ‖F‖.
 
     It ends when the steps no longer become shorter, at the accuracy of F itself, and converges if
-    the last one is shorter than `tol` times the largest iterate (Deuflhard, *Newton Methods for
-    Nonlinear Problems*, 2004, section 2.1).
+    the last one is shorter than `tol` times the solution, or `unit` near zero (Deuflhard, *Newton
+    Methods for Nonlinear Problems*, 2004, section 2.1).
 
     Attributes
     ----------
@@ -83,11 +99,13 @@ class Newton:
         x = self.begun(x, params)
         dx = self.step(x, params)
         first = [x, dx, number(x, np.inf), norm(x), number(x, 0.0)]
-        x, dx, _, scale, steps = repeat(self._going, self._stepped, first, params)
+        x, dx, previous, largest, steps = repeat(self._going, self._stepped, first, params)
         last = self.moved(x, dx, params)
         size = norm(dx)
-        scale = np.maximum(scale, norm(last))
-        found = where(size <= self.tol * scale, last, np.nan)
+        largest = np.maximum(largest, norm(last))
+        scale = unit(last, largest)
+        near = np.logical_or(size <= self.tol * scale, stagnant(size, previous, largest))
+        found = where(near, last, np.nan)
         valid = self.valid(last, params)
         found = found if valid is None else where(valid, found, np.nan)
         correction = where(scale > 0, size / scale, size)
@@ -124,21 +142,25 @@ class Newton:
 
     def _going(self, value: list[Node], params: list[Node]) -> Any:
         """Return whether to go on: the steps are not short, or still become shorter."""
-        _, dx, previous, scale, steps = value
+        x, dx, previous, largest, steps = value
         size = norm(dx)
-        shrinks = np.logical_or(size > self.tol * scale, size < 0.25 * previous)
-        more = np.logical_and(shrinks, size > FLOOR * scale)
+        far = np.logical_and(
+            size > self.tol * unit(x, largest),
+            np.logical_not(stagnant(size, previous, largest)),
+        )
+        gained = np.max(np.abs(dx) - FLOOR * np.abs(x)) > 0 if x.size else norm(x) > 0
+        more = np.logical_and(np.logical_or(far, size < SHORTER * previous), gained)
         return np.logical_and(more, steps < float(self.maxiter))
 
     def _stepped(self, value: list[Node], params: list[Node]) -> list[Any]:
-        x, dx, _, scale, steps = value
-        t = self._length(x, dx, scale, params)
+        x, dx, _, largest, steps = value
+        t = self._length(x, dx, largest, params)
         x = self.moved(x, t * dx, params)
-        return [x, self.step(x, params), norm(dx), np.maximum(scale, norm(x)), steps + 1.0]
+        return [x, self.step(x, params), norm(dx), np.maximum(largest, norm(x)), steps + 1.0]
 
-    def _length(self, x: Node, dx: Node, scale: Node, params: Sequence[Node]) -> Any:
+    def _length(self, x: Node, dx: Node, largest: Node, params: Sequence[Node]) -> Any:
         """Return the largest t that decreases the merit enough; 1 near the solution."""
-        far = norm(dx) > CLOSE * scale
+        far = norm(dx) > CLOSE * unit(x, largest)
         limit = self.merit(x, params)
 
         def longer(value: list[Node], rest: list[Node]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.solutions.implicit import Equations, norm
-from difflab.autodiff.solutions.newton import FLOOR, number, repeat
+from difflab.autodiff.solutions.newton import FLOOR, number, repeat, stagnant, unit
 from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -51,27 +51,32 @@ class Picard:
         x, params = equations.joined(nodes[:count]), nodes[count:]
         infinite = number(x, np.inf)
         first = [x, infinite, infinite, number(x, 0.5), norm(x), number(x, 0.0)]
-        x, size, _, rate, scale, steps = repeat(self._going, self._stepped, first, params)
-        error = _error(size, rate)
-        found = where(error <= self.xtol * scale, x, np.nan)
+        x, size, previous, rate, largest, steps = repeat(self._going, self._stepped, first, params)
+        error, scale = _error(size, rate), unit(x, largest)
+        near = np.logical_or(error <= self.xtol * scale, stagnant(size, previous, largest))
+        found = where(near, x, np.nan)
         correction = where(scale > 0, error / scale, error)
         return [*equations.parts(found), steps, correction, number(x, 0.0)]
 
     def _going(self, value: list[Node], params: Sequence[Node]) -> Any:
-        _, size, previous, rate, scale, steps = value
+        x, size, previous, rate, largest, steps = value
         error = _error(size, rate)
         begins = steps < 2.0
-        far = np.logical_or(error > self.xtol * scale, size < previous)
-        more = np.logical_or(begins, np.logical_and(far, error > FLOOR * scale))
+        far = np.logical_and(
+            error > self.xtol * unit(x, largest),
+            np.logical_not(stagnant(size, previous, largest)),
+        )
+        far = np.logical_or(far, size < previous)
+        more = np.logical_or(begins, np.logical_and(far, error > FLOOR * norm(x)))
         return np.logical_and(more, steps < float(self.maxiter))
 
     def _stepped(self, value: list[Node], params: Sequence[Node]) -> list[Any]:
-        x, size, _, rate, scale, steps = value
+        x, size, _, rate, largest, steps = value
         (change,) = inlined(self.equations.flat, [x, *params])
         after, new = x + change, norm(change)
-        scale = np.maximum(scale, norm(after))
-        measured = np.logical_and(new > NOISE * scale, steps > 0)
-        return [after, new, size, where(measured, new / size, rate), scale, steps + 1.0]
+        largest = np.maximum(largest, norm(after))
+        measured = np.logical_and(new > NOISE * unit(after, largest), steps > 0)
+        return [after, new, size, where(measured, new / size, rate), largest, steps + 1.0]
 
 
 def _error(size: Any, rate: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Derivatives of solutions: what each way returns, against the proved derivative."""
+"""Derivatives of solutions: what each way returns, against the true derivative."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     height = 1.9 + 0.21 * len(problems)
     canvas = titled_figure(
         (11.6, max(height, 4.6)),
-        "derivatives of solvers: relative error against the proved derivative of the solution",
+        "derivatives of solvers: relative error against the true derivative of the solution",
         "left: at the smallest tolerance · × beyond the line: refused, or no convergence"
         " · right: median over the problems that every tolerance solves",
     )
@@ -75,6 +75,7 @@ def _errors(
     """Draw one dot for each problem and way."""
     smallest = min(_number(row, "tolerance") or 0.0 for row in rows)
     axes.set(xscale="log", xlim=(SMALLEST / 2, REFUSED * 4), ylim=(len(problems) - 0.5, -0.5))
+    axes.set_xticks([10.0**power for power in range(-15, 1, 3)])  # none beyond the line
     axes.set_yticks(range(len(problems)), problems, fontsize=7.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True)

@@ -15,7 +15,15 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
 
-__all__ = ["DYADIC", "FAILURES", "attempted", "equal_forms", "expressions", "ordered_symbols"]
+__all__ = [
+    "DYADIC",
+    "FAILURES",
+    "attempted",
+    "equal_forms",
+    "expressions",
+    "ordered_symbols",
+    "outputs_of",
+]
 
 DYADIC = 1024
 """The largest denominator of a decimal constant that becomes a fraction, which is exact."""
@@ -71,14 +79,23 @@ def expressions(function: Function, symbols: Sequence[Any], *, exact: bool = Fal
         SymPy cannot express an operation.
     """
     sympy = require("sympy")
-    environment = dict(zip(function.input_nodes, symbols, strict=True))
-    interpreter = _Fractions() if exact else SympyInterpreter()
-    try:
-        outputs = fold(function.graph, environment, function.outputs, interpreter)
-    except FAILURES as error:
-        raise UnsupportedError(f"SymPy cannot express this function: {error}") from error
+    outputs = outputs_of(function, symbols, _Fractions() if exact else SympyInterpreter())
     flat = [entry for output in outputs for entry in np.asarray(output, dtype=object).ravel()]
     return [_with_fractions(sympy.sympify(entry)) for entry in flat]
+
+
+def outputs_of(
+    function: Function, symbols: Sequence[Any], interpreter: SympyInterpreter
+) -> list[Any]:
+    """Return the outputs as SymPy's expressions, or arrays of them; see `expressions`."""
+    environment = dict(zip(function.input_nodes, symbols, strict=True))
+    try:
+        return fold(function.graph, environment, function.outputs, interpreter)
+    except FAILURES as error:
+        why = str(error)
+        if "truth value of Relational" in why:
+            why = "the number of steps of a loop depends on a variable"
+        raise UnsupportedError(f"SymPy cannot express this function: {why}") from error
 
 
 class _Fractions(SympyInterpreter):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
+from difflab.interop.formats.algebra import outputs_of
 from difflab.interop.formats.sympy_text import added_first
 from difflab.interop.formats.tidy import tidied
 
@@ -71,13 +71,9 @@ def mathml(function: Function, *, tidy: bool = True) -> str:
 
 def _computed(sympy: Any, function: Function) -> list[Any]:
     """Return the outputs as SymPy's expressions of the elements of the inputs."""
-    environment = {
-        node: _symbols(sympy, name, shape)
-        for node, name, shape in zip(
-            function.input_nodes, function.inputs, function.input_shapes, strict=True
-        )
-    }
-    return fold(function.graph, environment, function.outputs, SympyInterpreter())
+    inputs = zip(function.inputs, function.input_shapes, strict=True)
+    symbols = [_symbols(sympy, name, shape) for name, shape in inputs]
+    return outputs_of(function, symbols, SympyInterpreter())
 
 
 def _symbols(sympy: Any, name: str, shape: tuple[int, ...]) -> Any:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 import difflab as dl
+from difflab.errors import UnsupportedError
 from difflab.interop.formats.mathml import mathml
 
 SPACE = "{http://www.w3.org/1998/Math/MathML}"
@@ -40,3 +41,11 @@ def test_arrays_are_matrices_and_outputs_are_rows() -> None:
     several = mathml(dl.parse("a = x + 1; [a, x^2]"))
     assert several.count("<mo>=</mo>") == 2
     assert "&" not in mathml(dl.parse("x*y")).replace("&lt;", "")
+
+
+@pytest.mark.parametrize("text", ["iterate(y = x; while y > 1; y/2)", "root(x^3 - a, x, 1)"])
+def test_a_loop_of_unknown_length_is_refused(text: str) -> None:
+    with pytest.raises(UnsupportedError, match="number of steps of a loop depends on a variable"):
+        mathml(dl.parse(text), tidy=False)
+    with pytest.raises(UnsupportedError):
+        mathml(dl.parse(text))

@@ -1,0 +1,179 @@
+"""Solvers at the edges: far starts, extreme scales, bounds, lists, and what is refused."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate, optimize
+
+import difflab as dl
+from difflab.errors import ConvergenceError, InputError
+from difflab.solve import Bounds, fixed_point, ivp, linear, minimize, quad, root
+
+
+@pytest.mark.parametrize("start", [1e2, 1e6, 1e9, 1e20])
+@pytest.mark.parametrize("a", [2.0, 1e-8, 4e-20])
+def test_a_far_start_does_not_loosen_the_tolerance(start: float, a: float) -> None:
+    found = root(lambda x, a: x * x - a, start, a, maxiter=200).x
+    slope = dl.grad(lambda a: root(lambda x, a: x * x - a, start, a, maxiter=200).x)(a)
+    assert float(found) == pytest.approx(np.sqrt(a), rel=1e-14)
+    assert float(slope) == pytest.approx(0.5 / np.sqrt(a), rel=1e-13)
+
+
+def test_a_far_start_that_has_no_time_to_arrive_is_an_error() -> None:
+    with pytest.raises(ConvergenceError):
+        root(lambda x: x * x - 2, 1e40)
+
+
+def test_unknowns_of_different_sizes_are_each_accurate() -> None:
+    def f(x, a):
+        return [x[0] ** 2 - a, x[1] - 1e12]
+
+    found = dl.jacobian(lambda a: root(f, np.ones(2), a).x)(4e-20)
+    assert root(f, np.ones(2), 4e-20).x[0] == pytest.approx(2e-10, rel=1e-13)
+    np.testing.assert_allclose(found, [0.5 / 2e-10, 0.0], rtol=1e-12)
+
+
+def test_minimum_from_far_away() -> None:
+    def objective(x, c):
+        return (x - c) ** 2 + (x - c) ** 4
+
+    assert float(minimize(objective, 1e8, 1.0).x) == pytest.approx(1.0, rel=1e-12)
+    assert float(dl.grad(lambda c: minimize(objective, 1e8, c).x)(1.0)) == pytest.approx(1.0)
+
+
+def test_fixed_point_from_far_away() -> None:
+    def step(x, p):
+        return 0.5 * x + p * np.cos(x)
+
+    with mpmath.workdps(30):
+        truth = mpmath.findroot(lambda x: x - mpmath.mpf("2e-3") * mpmath.cos(x), 0.002)
+        slope = 2 * mpmath.cos(truth) / (1 + mpmath.mpf("2e-3") * mpmath.sin(truth))
+    assert float(fixed_point(step, 1e13, 1e-3)) == pytest.approx(float(truth), rel=1e-12)
+    found = dl.grad(lambda p: fixed_point(step, 1e13, p))(1e-3)
+    assert float(found) == pytest.approx(float(slope), rel=1e-11)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-170, 1e160, 1e200])
+def test_vectors_whose_squares_leave_the_range_of_float64(scale: float) -> None:
+    start = np.array([1.0, 3.0])
+    equal = root(lambda x: scale * (x * x - 2), start).x
+    np.testing.assert_allclose(equal, np.sqrt([2.0, 2.0]), rtol=1e-15)
+    lowest = minimize(lambda x: scale * np.sum((x - 3) ** 2), start).x
+    np.testing.assert_allclose(lowest, [3.0, 3.0], rtol=1e-15)
+    fixed = fixed_point(lambda x: 0.5 * x + scale, np.zeros(2))
+    np.testing.assert_allclose(fixed, [2 * scale, 2 * scale], rtol=1e-14)
+
+
+def test_multiple_roots_are_found_to_the_accuracy_of_the_function() -> None:
+    assert float(root(lambda x: (x - 1) ** 2, 3.0).x) == pytest.approx(1.0, abs=1e-14)
+    assert float(root(lambda x: (x - 1) ** 3, 3.0).x) == pytest.approx(1.0, abs=1e-14)
+    with pytest.raises(ConvergenceError, match="singular"):
+        dl.grad(lambda a: root(lambda x: (x - a) ** 3, 3.0).x)(1.0)
+
+
+def test_lists_of_numbers_are_arrays_as_in_scipy() -> None:
+    def f(x):
+        return [x[0] ** 2 + x[1] - 3, x[0] - x[1] ** 3]
+
+    expected = optimize.root(f, [1, 1]).x
+    for start in ([1, 1], [1.0, 1.0], np.array([1, 1])):
+        found = root(f, start).x
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_allclose(found, expected, rtol=1e-7)
+    assert root(lambda x: (x[0] - 1.0, x[1] - 2), np.zeros(2)).x.tolist() == [1.0, 2.0]
+    assert minimize(lambda x: np.sum((x - 3) ** 2), [0, 0]).x.tolist() == [3.0, 3.0]
+    assert linear(lambda x: 2 * x, [1, 4]).tolist() == [0.5, 2.0]
+    assert root(lambda x: (x[0] - 1.0, x[1] - 2), (0.0, 0.0)).x == (1.0, 2.0)
+
+
+def test_none_is_no_bound_inside_a_tree_too() -> None:
+    def objective(x):
+        return (x["a"] - 3) ** 2 + np.sum((x["b"] - 1) ** 2)
+
+    start = {"a": 0.0, "b": np.zeros(2)}
+    bounds = Bounds({"a": None, "b": 2.0}, {"a": 1.0, "b": None})
+    found = minimize(objective, start, bounds=bounds).x
+    assert (float(found["a"]), found["b"].tolist()) == (1.0, [2.0, 2.0])
+    without = minimize(objective, start, bounds=Bounds({"a": None, "b": None}, None)).x
+    assert (float(without["a"]), without["b"].tolist()) == (3.0, [1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        (Bounds(2.0, 1.0), "contradict"),
+        (Bounds(np.nan, 1.0), "contradict"),
+        ((2.0, 1.0), "contradict"),
+        (3, "pairs"),
+    ],
+)
+def test_impossible_bounds_are_refused(bounds: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        minimize(lambda x: x * x, 1.0, bounds=bounds)
+    with pytest.raises(InputError, match="pairs"):
+        minimize(lambda x: np.sum(x * x), np.ones(2), bounds=3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: root(lambda x: x, 1.0, tol=-1),
+        lambda: root(lambda x: x, 1.0, tol=np.nan),
+        lambda: root(lambda x: x, 1.0, tol="1e-8"),
+        lambda: root(lambda x: x, 1.0, maxiter=0),
+        lambda: fixed_point(lambda x: x, 1.0, xtol=-1.0),
+        lambda: fixed_point(lambda x: x, 1.0, maxiter=2.5),
+        lambda: minimize(lambda x: x * x, 1.0, maxiter=-3),
+        lambda: quad(lambda x: x, 0.0, 1.0, limit=0),
+        lambda: quad(lambda x: x, 0.0, 1.0, epsabs=-1.0),
+        lambda: ivp(lambda t, y: -y, (0, 1), 1.0, max_steps=True),
+        lambda: ivp(lambda t, y: -y, (0, 1), 1.0, atol=np.array([1e-8])),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(call) -> None:
+    with pytest.raises(InputError, match="at least|from 1 to"):
+        call()
+
+
+def test_options_may_be_numpys_numbers() -> None:
+    found = root(lambda x: x * x - 2, 1.0, tol=np.float32(1e-6), maxiter=np.int64(50)).x
+    assert float(found) == pytest.approx(np.sqrt(2), rel=1e-15)
+
+    def decay(t, y):
+        return -y
+
+    found = ivp(decay, (0, 1), 1.0, rtol=np.float32(1e-8), max_steps=np.int64(1000)).y[-1]
+    assert float(found) == pytest.approx(np.exp(-1), rel=1e-6)
+
+
+@pytest.mark.parametrize("f", [lambda x: 2 * x + 1, lambda x: x * x + x, lambda x: x * (1 + x)])
+def test_linear_refuses_a_function_that_is_not_linear(f) -> None:
+    for right in (3.0, np.ones(2)):
+        with pytest.raises(ConvergenceError, match="not linear"):
+            linear(f, right)
+    assert np.isnan(dl.jit(lambda b: linear(f, b))(3.0))
+
+
+def test_linear_takes_an_ill_conditioned_function() -> None:
+    hilbert = 1.0 / (np.arange(8)[:, None] + np.arange(8) + 1.0)
+    found = linear(lambda x: hilbert @ x, np.ones(8))
+    np.testing.assert_allclose(found, np.linalg.solve(hilbert, np.ones(8)), rtol=1e-4)
+
+
+def test_infinite_bounds_of_quad() -> None:
+    def f(x):
+        return np.exp(-x) * np.cos(x)
+
+    expected = integrate.quad(f, 0, np.inf)[0]
+    for end in (np.inf, np.float64(np.inf), np.array(np.inf)):
+        assert float(quad(f, 0.0, end)[0]) == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(InputError, match="infinite"):
+        dl.grad(lambda b: quad(f, 0.0, b)[0])(np.inf)
+    with pytest.raises(InputError, match="nan"):
+        quad(f, 0.0, np.nan)
+    assert np.isnan(dl.jit(lambda b: quad(f, 0.0, b)[0])(np.inf))
+
+
+def test_an_integrand_without_numbers_is_refused() -> None:
+    with pytest.raises(InputError, match="no numbers"):
+        quad(lambda x: None, 0.0, 1.0)
