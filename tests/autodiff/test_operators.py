@@ -369,3 +369,10 @@ def test_products_with_a_matrix_of_coordinates(product: Callable[[Any], Any]) ->
     expected = np.trace(dl.hessian(fun)(MATRIX).reshape(4, 4))
     for method in LAPLACIAN:
         assert dl.laplacian(fun, method=method)(MATRIX) == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_estimate_is_explained() -> None:
+    lap = dl.laplacian(np.sum, method="hutchinson", key=dl.random.key(0), samples=4)
+    found = lap.explain(np.ones(3))  # type: ignore[attr-defined]
+    assert found.chosen == "hutchinson"
+    assert list(found.operations) == ["hutchinson"]

@@ -466,7 +466,10 @@ def _operator(
 
     def ways(call: Call) -> Any:
         _require_numbers(call)
-        return call.derived(operator.built, call.outputs, method)[1]
+        if samples is None:
+            return call.derived(operator.built, call.outputs, method)[1]
+        work = count(call.derived(operator.estimated, call.outputs, samples)).arithmetic
+        return Ways(operator.name, method, {method: work}, {})
 
     chosen = positions if argnums is None else argnums
     derivative = lifted(value, fun, chosen, False, operator.name)
