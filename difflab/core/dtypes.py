@@ -32,6 +32,7 @@ class FloatFormat:
 
     Examples
     --------
+    >>> import numpy as np
     >>> half = FORMATS["float16"]
     >>> half.largest, half.eps, half.rounded(np.array([0.1, 1e5, 1e-9])).tolist()
     (65504.0, 0.0009765625, [0.0999755859375, inf, 0.0])

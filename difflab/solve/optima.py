@@ -16,11 +16,12 @@ from difflab.autodiff.solutions.implicit import Equations, Implicit
 from difflab.core.conversions import as_float64
 from difflab.errors import InputError, ShapeError
 from difflab.graph.function import Function
-from difflab.graph.pytree import flatten
+from difflab.graph.pytree import LEAF, flatten
 from difflab.solve.calls import (
     Derivative,
     Equation,
     OptimizeResult,
+    as_array,
     known_values,
     unknowns,
 )
@@ -147,7 +148,10 @@ def _leaves(equation: Equation, bounds: Any) -> list[Any]:
     else:
         sides = _pairs(bounds, shapes)
     found: list[Any] = []
-    for side, missing in zip(sides, (-np.inf, np.inf), strict=True):
+    for given, missing in zip(sides, (-np.inf, np.inf), strict=True):
+        side = given
+        if isinstance(side, list) and equation.structure == LEAF:
+            side = as_array([missing if end is None else end for end in side])
         leaves = [missing] if side is None else _bound_leaves(side, missing)
         if len(leaves) == 1 and len(shapes) > 1:
             leaves = leaves * len(shapes)

@@ -177,3 +177,22 @@ def test_infinite_bounds_of_quad() -> None:
 def test_an_integrand_without_numbers_is_refused() -> None:
     with pytest.raises(InputError, match="no numbers"):
         quad(lambda x: None, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("start", [1.0, np.ones(2)])
+def test_steps_that_begin_at_the_solution_have_its_derivative(start: object) -> None:
+    def found(a):
+        return root(lambda x: x * x - a, start, derivative="unrolled").x
+
+    def lowest(c):
+        return minimize(lambda x: np.sum((x - c) ** 2), start, derivative="unrolled").x
+
+    np.testing.assert_allclose(dl.jacobian(found)(1.0), 0.5, rtol=1e-15)
+    np.testing.assert_allclose(dl.jacobian(lowest)(1.0), 1.0, rtol=1e-15)
+    assert float(root(lambda x: x * x, 0.0).x) == 0.0
+
+
+def test_bounds_are_lists_as_the_unknowns_are() -> None:
+    for lower, upper in (([0, 0], [1, 2]), ([0, None], [1, 2.0]), (None, np.array([1.0, 2.0]))):
+        found = minimize(lambda x: np.sum((x - 3) ** 2), [0, 0], bounds=Bounds(lower, upper)).x
+        assert found.tolist() == [1.0, 2.0]

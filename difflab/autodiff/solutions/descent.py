@@ -11,8 +11,8 @@ import numpy as np
 from difflab.arrays import linalg
 from difflab.autodiff.engine.argnums import gradients
 from difflab.autodiff.recording import Contents
-from difflab.autodiff.solutions.implicit import Equations, divided, norm
-from difflab.autodiff.solutions.newton import Newton, number, repeat
+from difflab.autodiff.solutions.implicit import Equations, divided
+from difflab.autodiff.solutions.newton import Newton, number, repeat, zero_if_solved
 from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -76,7 +76,7 @@ class Descent(Newton):
     bounded: bool
 
     def step(self, x: Node, params: Sequence[Node]) -> Any:
-        """Return the step; zero where the equations hold exactly."""
+        """Return the step; zero at a singular matrix where the equations hold exactly."""
         value, slope = self._system(x, params)
         free = self._free(x, params)
         unit = np.eye(x.shape[0]) if x.shape else 1.0
@@ -93,7 +93,7 @@ class Descent(Newton):
         zero = number(x, 0.0)
         _, shift = repeat(indefinite, larger, [zero, zero], [slope, free, size])
         own = free[:, None] * unit if x.shape else free
-        return where(norm(value) == 0, 0.0, -divided(slope + shift * own, value))
+        return zero_if_solved(value, -divided(slope + shift * own, value))
 
     def merit(self, x: Any, params: Sequence[Node]) -> Any:
         """Return the objective."""

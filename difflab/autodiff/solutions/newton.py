@@ -17,7 +17,7 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["CLOSE", "FLOOR", "Newton", "number", "repeat", "stagnant", "unit"]
+__all__ = ["CLOSE", "FLOOR", "Newton", "number", "repeat", "stagnant", "unit", "zero_if_solved"]
 
 SHORTEST = 2.0**-40
 """Length of a step, in Newton's steps, below which the search for a shorter one ends."""
@@ -60,6 +60,15 @@ def repeat(
 def number(like: Node, value: float) -> Node:
     """Return a number as a node of the same graph."""
     return Node(like.builder, like.builder.constant(value))
+
+
+def zero_if_solved(value: Any, step: Any) -> Any:
+    """Return a step; zero where there is none and the equations hold exactly.
+
+    Where there is one it is zero as well, but its derivative is not.
+    """
+    none = np.logical_not(norm(step) < np.inf)
+    return where(np.logical_and(norm(value) == 0, none), 0.0, step)
 
 
 @dataclass(frozen=True)
@@ -113,12 +122,12 @@ class Newton:
         return [*equations.parts(found), steps, correction, change]
 
     def step(self, x: Node, params: Sequence[Node]) -> Any:
-        """Return Newton's step; zero where the equations hold exactly."""
+        """Return Newton's step; zero at a singular Jacobian where the equations hold exactly."""
         (value,), (slope,) = (
             inlined(function, [x, *params])
             for function in (self.equations.flat, self.equations.slope)
         )
-        return where(norm(value) == 0, 0.0, -divided(slope, value))
+        return zero_if_solved(value, -divided(slope, value))
 
     def merit(self, x: Any, params: Sequence[Node]) -> Any:
         """Return what each step decreases."""
