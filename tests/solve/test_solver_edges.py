@@ -131,7 +131,7 @@ def test_impossible_bounds_are_refused(bounds: object, message: str) -> None:
     ],
 )
 def test_options_that_mean_nothing_are_refused(call) -> None:
-    with pytest.raises(InputError, match="at least|from 1 to"):
+    with pytest.raises(InputError, match=r"at least|from 1 to"):
         call()
 
 
