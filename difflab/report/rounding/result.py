@@ -84,8 +84,8 @@ def error_budget(
     Every operation i is computed with an error of at most δᵢ: half a unit in the last place if
     IEEE 754 rounds it correctly, the documented units of its row for a function such as `sin`, γₙ
     times the sum of absolute values for a sum of n terms. It moves a result y by at most
-    |∂y/∂vᵢ| δᵢ to first order. The gradient is computed by a graph of its own, which has a budget
-    of its own.
+    abs(∂y/∂vᵢ)·δᵢ to first order. The gradient is computed by a graph of its own, which has a
+    budget of its own.
 
     At the point (over a domain, at the worst point) the budget is proved by ball arithmetic: an
     enclosure of the exact result minus the computed one lies in the sum of the contributions and
