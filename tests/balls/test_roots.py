@@ -29,12 +29,12 @@ def test_a_double_root_and_none_are_undecided(shift: int) -> None:
         enclosed_root(system, [0.5])
 
 
+@mpmath.workdps(40)
 def test_second_derivatives_of_a_system() -> None:
     text = "a: []; b: []; c = [a, b]; x = root(x*x*x + [x[1], x[0]] - c, x, c); x[0]"
     f = dl.parse(text)
     at = {"a": 1.7, "b": 1.3}
     found = dl.enclose(f, at=at, order=2)
-    mpmath.mp.dps = 40
 
     def exact(a: Any, b: Any) -> Any:
         system = lambda x, y: [x**3 + y - a, y**3 + x - b]  # noqa: E731

@@ -109,6 +109,7 @@ def test_a_hundred_unknowns_take_one_linear_solve(rng: Generator, count: int) ->
     np.testing.assert_allclose(gradient(b), np.linalg.solve(jacobian.T, weights), rtol=1e-10)
 
 
+@mpmath.workdps(30)
 def test_a_root_inside_a_scan() -> None:
     def newton(c: Any, a: Any) -> Any:
         c = dl.solve.root(lambda x: x**3 + x - a - c, 0.5).x
@@ -117,7 +118,6 @@ def test_a_root_inside_a_scan() -> None:
     f = lambda a: dl.scan(newton, 0.0, a)[0]  # noqa: E731
     at = np.array([1.0, 2.0, 3.0])
     found = dl.grad(f)(at)
-    mpmath.mp.dps = 30
 
     def exact(*a: Any) -> Any:
         c = mpmath.mpf(0)

@@ -115,6 +115,7 @@ def test_linear_systems_of_matrices_functions_and_trees(rng: Generator) -> None:
 
 
 @pytest.mark.parametrize("derivative", HOW)
+@mpmath.workdps(30)
 def test_integrals_by_parameters_and_bounds(derivative: Any) -> None:
     f = lambda x, p: p[0] * np.exp(-p[1] * x**2)  # noqa: E731
     area = lambda a, b, p: quad(f, a, b, p, derivative=derivative)[0]  # noqa: E731
@@ -122,7 +123,6 @@ def test_integrals_by_parameters_and_bounds(derivative: Any) -> None:
     by_a, by_b, by_p = dl.grad(area, argnums=(0, 1, 2))(-0.5, 2.0, p)
     assert by_a == pytest.approx(-f(-0.5, p), rel=1e-10)
     assert by_b == pytest.approx(f(2.0, p), rel=1e-10)
-    mpmath.mp.dps = 30
 
     def exact(c: Any, k: Any) -> Any:
         return mpmath.quad(lambda x: c * mpmath.exp(-k * x * x), [-0.5, 0, 2])
