@@ -187,7 +187,7 @@ class OurRun:
         """Add a value; views and what they show are changed by the programs of `in_place`."""
         view = tensor._view is not None
         for value in self.values:
-            if view and value.tensor is tensor._owner:
+            if view and np.shares_memory(value.numbers, np.asarray(tensor._data)):
                 value.viewed, value.changeable = True, False
         self.values.append(Value(tensor, changeable=not view))
 
