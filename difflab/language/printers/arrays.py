@@ -97,14 +97,18 @@ class ArrayForms:
 
     def _diagonals(self, node: int, below: Sequence[int]) -> list[Part]:
         """Return a stack of diagonal matrices; of a matrix, `diag` is its diagonal."""
-        (child,), shape = self.view.children[node], self.graph.shape(node)
-        lead: IndexKey = tuple((0, size, 1) for size in below[:-1])
-        parts: list[Part] = [self.call("scatter"), "("]
-        for place in range(below[-1]):
-            read = written_key((*lead, place), below)
-            at = written_key((*lead, place, place), shape)
-            parts += [(child, ATOM), f"{read} at {at}, "]
-        return [*parts, f"{list(shape)})"]
+        # A selection keeps the signs of zeros; parts that are added lose them.
+        (child,), size = self.view.children[node], below[-1]
+        places = list(range(size))
+        return [
+            *(
+                self.call("where"),
+                "(",
+                self.call("reshape"),
+                f"({places}, [{size}, 1]) == {places}, ",
+            ),
+            *(self.call("reshape"), "(", (child, ANYTHING), f", {[*below, 1]}), 0)"),
+        ]
 
     def _packed(self, node: int) -> list[Part]:
         """Return flattened and concatenated arrays, in calls that `parse` reads."""
