@@ -20,9 +20,9 @@ from difflab.core.place import at_users_line
 from difflab.errors import IndexingError, InputError
 from difflab.primitives.movement import as_places
 
-_BASIC = frozenset({int, slice, type(Ellipsis)})
-
 __all__ = ["Update", "Updates", "chosen_places", "replaced"]
+
+_BASIC = frozenset({int, slice, type(Ellipsis)})
 
 
 def chosen_places(key: Any, shape: Shape) -> np.ndarray[Any, Any]:
