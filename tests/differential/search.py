@@ -29,6 +29,7 @@ FAMILIES = {
     "numpy_calls": 2,
     "transforms": 1,
     "series": 1,
+    "array_operators": 1,
     "operators": 1,
     "sparsity": 1,
     "constants": 1,
