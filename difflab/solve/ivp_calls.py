@@ -368,11 +368,11 @@ def _known(value: Any) -> Any:
 def _result(problem: _Problem, at: Any, whole: Any, statistics: Any) -> OdeResult:
     """Return the solution; raise where it is known that the end is not reached."""
     known = _known(statistics)
-    lowest = np.min(statistics[:, -1])
     if known is None:
-        nfev, steps, rejected = (np.sum(statistics[:, k]) for k in range(1, STATISTICS - 1))
-        return OdeResult(at, problem.tree(whole), nfev, steps, rejected, lowest)
-    nfev, steps, rejected = (int(np.sum(known[:, k])) for k in range(1, STATISTICS - 1))
+        totals, status = np.sum(statistics, 0), np.min(statistics[:, -1])
+        counts = [totals[k] for k in range(1, STATISTICS - 1)]
+        return OdeResult(at, problem.tree(whole), *counts, status)
+    nfev, steps, rejected = (int(total) for total in np.sum(known, 0)[1 : STATISTICS - 1])
     failed = np.flatnonzero(known[:, -1])
     if failed.size:
         status = int(known[failed[0], -1])

@@ -217,15 +217,18 @@ def host_row(
 ) -> Primitive:
     """Return a row whose kernel is Python code for one point."""
 
+    own_shapes = list(shapes)
+
     def kernel(xp: ModuleType, *args: Any) -> Any:
         if xp is not np:
             return evaluate(_required(recorded, name), args, ArrayInterpreter(xp))[0]
+        given = list(map(np.shape, args))
+        if given == own_shapes:
+            return np.asarray(compute(*args))
         batches = [
-            np.shape(arg)[: np.ndim(arg) - len(own)] for arg, own in zip(args, shapes, strict=True)
+            shape[: len(shape) - len(own)] for shape, own in zip(given, shapes, strict=True)
         ]
         batch = np.broadcast_shapes(*batches)
-        if batch == ():
-            return np.asarray(compute(*args))
         if recorded is not None:
             return evaluate(recorded, args, ArrayInterpreter(np))[0]
         wide = [np.broadcast_to(arg, batch + own) for arg, own in zip(args, shapes, strict=True)]

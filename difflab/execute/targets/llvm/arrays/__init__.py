@@ -150,8 +150,6 @@ class NativeArrays(PointTarget):
         if len(results) < len(space.results) or not all(r.flags.c_contiguous for r in results):
             return None
         (table, constants, memory, _), boxes = space.addresses, space.boxes
-        for place, box in enumerate(boxes):
-            space.table[place] = 0 if box is None else box.ctypes.data
         words = [table + space.table.itemsize * place for place in range(program.inputs)]
         return PointCode(
             self.entry_point.address,
@@ -187,6 +185,8 @@ class _NativeWorkspace:
         self.table = np.zeros(program.inputs + FAULT, dtype=np.intp)
         self.memory = target.module.memory()
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
+        for place, box in enumerate(self.boxes):
+            self.table[place] = 0 if box is None else box.ctypes.data
         parts = (self.table, target.constants, self.memory)
         x, y, v = (int(part.ctypes.data) for part in parts)
         self.addresses = (x, y, v, 0)
@@ -199,11 +199,13 @@ class _NativeWorkspace:
         """Return the results for one float or array per input."""
         arrays = []
         for place, (value, box) in enumerate(zip(args, self.boxes, strict=True)):
-            if box is not None:
+            if box is None:
+                array = np.ascontiguousarray(value)
+                self.table[place] = array.ctypes.data
+            else:
+                array = box
                 box[0] = value
-            array = np.ascontiguousarray(value) if box is None else box
             arrays.append(array)
-            self.table[place] = array.ctypes.data
         self.target.entry_point.run(*self.addresses)
         if self.table[-FAULT]:
             raise_fault(self.table, self.target.module.accesses)
