@@ -228,7 +228,7 @@ def _of_arrays(
     schedule: Schedule, arrays: str, native: NativeTarget | None, threads: int
 ) -> Choice:
     """Choose for a function that is no short list of scalar operations, under "auto"."""
-    controls, accumulates = _controls(schedule), _accumulates(schedule)
+    controls, accumulates = _controls(schedule.function), _accumulates(schedule)
     if (controls or accumulates or _transforms(schedule)) and available():
         point, fault = _point(schedule)
         if point is None:
@@ -274,10 +274,16 @@ def _looping(
     return Choice(reason, native_from=0, native=native, point=point, batch=batch)
 
 
-def _controls(schedule: Schedule) -> bool:
-    """Whether NumPy would compute loops or choices step by step."""
-    held = [row.holds for row in schedule.function.graph.primitives]
-    return any(inside is not None and not isinstance(inside, Checkpoint) for inside in held)
+def _controls(function: Function) -> bool:
+    """Whether NumPy would compute loops or choices step by step, perhaps inside checkpoints."""
+    pending = [function]
+    while pending:
+        held = [row.holds for row in pending.pop().graph.primitives if row.holds is not None]
+        checkpoints = [inside for inside in held if isinstance(inside, Checkpoint)]
+        if len(checkpoints) < len(held):
+            return True
+        pending += [inside.function for inside in checkpoints]
+    return False
 
 
 def _accumulates(schedule: Schedule) -> bool:
@@ -356,7 +362,7 @@ def _requested(
 ) -> Choice:
     """Choose where machine code was requested."""
     point, reason = _point(schedule) if program is None else (_rolled(schedule, program), "")
-    if point is not None and _controls(schedule):
+    if point is not None and _controls(schedule.function):
         return _looping("native: as requested", schedule, point, native, threads)
     if native is not None:
         return Choice("native: as requested", native_from=0, native=native, point=point)

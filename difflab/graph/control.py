@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
 from difflab.graph.function import Function
-from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, as_nodes
 from difflab.primitives import where
@@ -336,10 +336,9 @@ class Solution(Checkpoint):
         return Solution(functions[0], rule=self.rule)
 
     def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
-        """Compute the outputs; in mpmath, to its working precision."""
-        found = super().run(on, values, batch)
-        if isinstance(on, MpmathInterpreter):
-            found = self.rule.refined(on, found, values)
+        """Compute the outputs, as the rule says; values may have batch axes in front."""
+        solve = partial(super().run, on, values, batch)
+        found: list[Any] = self.rule.solved(on, solve, values, batch)
         return found
 
     @property

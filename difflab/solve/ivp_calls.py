@@ -23,8 +23,8 @@ from difflab.graph.precision import DOUBLE, SINGLE, Precision, in_precision, pre
 from difflab.graph.pytree import flatten, unflatten
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.solve.calls import as_array, stacked
-from difflab.solve.ivp_rows import STATISTICS, integrated
-from difflab.solve.ivp_runs import ENDED, NOT_FINITE, STALLED, TOO_MANY
+from difflab.solve.ivp_rows import integrated
+from difflab.solve.ivp_runs import ENDED, NOT_FINITE, STALLED, STATISTICS, TOO_MANY
 from difflab.solve.ivp_steps import METHODS, System
 from difflab.solve.settings import require_choice, require_count, require_tolerances
 
@@ -369,9 +369,10 @@ def _result(problem: _Problem, at: Any, whole: Any, statistics: Any) -> OdeResul
     """Return the solution; raise where it is known that the end is not reached."""
     known = _known(statistics)
     if known is None:
-        totals, status = np.sum(statistics, 0), np.min(statistics[:, -1])
-        counts = [totals[k] for k in range(1, STATISTICS - 1)]
-        return OdeResult(at, problem.tree(whole), *counts, status)
+        totals = np.sum(statistics, 0)
+        nfev, steps, rejected = (totals[k] for k in range(1, STATISTICS - 1))
+        status = totals[-1] if len(statistics) == 1 else np.min(statistics[:, -1])
+        return OdeResult(at, problem.tree(whole), nfev, steps, rejected, status)
     nfev, steps, rejected = (int(total) for total in np.sum(known, 0)[1 : STATISTICS - 1])
     failed = np.flatnonzero(known[:, -1])
     if failed.size:

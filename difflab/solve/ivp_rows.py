@@ -1,72 +1,137 @@
-"""An initial value problem as a row of a graph, and its derivatives of every order.
+"""A solved initial value problem in a graph, and its derivatives of every order.
 
-The derivatives are rows of the same kind, of systems that hold the tangents as well, or a row that
-goes back over the steps; the tangent and the cotangents of the latter are those of wider systems.
+It is a solution whose tangents are those of a system that holds them as well. Its cotangents follow
+from the tangents, or are a row that goes back over the steps from checkpoints; the tangent and the
+cotangents of that row are those of wider systems.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from difflab.autodiff.control.loop import append_loop
+from difflab.autodiff.control.solutions import Solver, solution
 from difflab.autodiff.engine.argnums import tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, computed
 from difflab.core.primitive import Primitive, custom
+from difflab.errors import UnsupportedError
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Loop
 from difflab.graph.custom.rows import host_row
+from difflab.graph.evaluate import ArrayInterpreter, Interpreter
 from difflab.graph.function import Function
+from difflab.graph.interpreters import CarrierInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.values import first_carrier
-from difflab.solve.ivp_runs import Integrator, Outcome
+from difflab.solve.ivp_runs import STATISTICS, Integrator, integration
 from difflab.solve.ivp_steps import System, joined
 
-__all__ = ["STATISTICS", "integrated"]
-
-STATISTICS = len(Outcome._fields) - 1
-"""How many numbers follow the state in the value of a row."""
+__all__ = ["integrated"]
 
 
 def integrated(system: System, y: Any, theta: Any, h: Any) -> Any:
-    """Return the state at the end and the statistics of an `Outcome`, as one vector.
+    """Return the state at the end and statistics, as one vector: see `integration`.
 
     y has the shape (n,), θ (p,); the first step has the length h, or a chosen one where it is 0.
     """
-    row = _row(Contents(system.rate), replace(system, rate=_ANY))
+    rate, settings = Contents(system.rate), replace(system, rate=_ANY)
     if first_carrier((y, theta, h)) is None:
-        return row(y, theta, h)
-    return computed(_alone(row, system.sizes), [y, theta, h])[0]
+        return _integrator(rate, settings).run(np.array(y), np.array(theta), float(h))
+    return computed(_alone(rate, settings), [y, theta, h])[0]
 
 
 _ANY: Any = None
-"""In place of the function in the key of a row, which has its contents."""
+"""In place of the function of a system, which is given by its contents."""
 
 
 @lru_cache(maxsize=512)
-def _alone(row: Primitive, sizes: tuple[int, int]) -> Function:
-    """Return a row as a function, which tensors record as one operation."""
-    return composed(lambda nodes: [row(*nodes)], [*((size,) for size in sizes), ()])
+def _alone(rate: Contents, settings: System) -> Function:
+    """Return the solution as a function, which tensors record as one operation."""
+    function = integration(replace(settings, rate=rate.function))
+    rule = _Trajectory(rate, settings)
+    return composed(lambda nodes: solution(function, rule, nodes), function.input_shapes)
 
 
-@lru_cache(maxsize=512)
-def _row(rate: Contents, settings: System) -> Primitive:
-    system = replace(settings, rate=rate.function)
-    n, p = system.sizes
-    integrator = _integrator(rate, settings)
+@dataclass(frozen=True)
+class _Trajectory:
+    """The derivative of the state at the end; see `difflab.autodiff.control.solutions.Rule`.
 
-    def run(y: Any, theta: Any, h: Any) -> Any:
-        state, *statistics = integrator.run(np.array(y), np.array(theta), float(h))
-        return joined(state, statistics)
+    The arguments are y, θ and the length h of the first step, of which the solution is independent;
+    the output is that of `integration`, whose statistics are constants.
 
-    rule = custom(partial(_jvp, system), partial(_vjp, system))
-    return _with_examples("ivp", run, [(n,), (p,), ()], n + STATISTICS, rule)
+    Attributes
+    ----------
+    rate : Contents
+        Of the right side.
+    settings : System
+        The rest of the system.
+    """
+
+    rate: Contents
+    settings: System
+
+    @property
+    def name(self) -> str:
+        """The name of the row."""
+        return "ivp"
+
+    @property
+    def written(self) -> bool:
+        """Whether the language has a form for it."""
+        return False
+
+    @property
+    def system(self) -> System:
+        """The system."""
+        return replace(self.settings, rate=self.rate.function)
+
+    def solved(
+        self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
+    ) -> list[Any]:
+        """Return what the steps give in float64, by machine code where it is one point's."""
+        numbers = type(on) is ArrayInterpreter and on.xp is np
+        symbolic = numbers and any(np.asarray(value).dtype == object for value in values)
+        if symbolic or not isinstance(on, ArrayInterpreter | CarrierInterpreter):
+            raise UnsupportedError("ivp takes its steps in float64 alone")
+        if numbers and batch == ():
+            y, theta, h = values
+            return [_integrator(self.rate, self.settings).run(y, theta, float(h))]
+        return solve()
+
+    def pushed(self, moving: tuple[int, ...]) -> Function:
+        """Return the tangents of the outputs, as `Rule.pushed`."""
+        system, (n, p) = self.system, self.system.sizes
+
+        def tangents(nodes: list[Node]) -> list[Node]:
+            value, *args = nodes[:4]
+            dots = dict(zip(moving, nodes[4:], strict=True))
+            y_dot, theta_dot = (dots.get(k, 0.0 * args[k]) for k in range(2))
+            found = _tangent(system, args, [y_dot, theta_dot])
+            return [joined(found, 0.0 * value[n:])]
+
+        shapes: list[Shape] = [(n,), (p,), ()]
+        return composed(tangents, [(n + STATISTICS,), *shapes, *(shapes[k] for k in moving)])
+
+    def pulled(self, wanted: tuple[int, ...]) -> Function:
+        """Return the cotangents of some arguments, as `Rule.pulled`."""
+        system, (n, p) = self.system, self.system.sizes
+        sensitivities = system.derivative == "forward"
+
+        def cotangents(nodes: list[Node]) -> list[Node]:
+            _, y, theta, h, bar = nodes
+            back = _by_sensitivities if sensitivities else _swept
+            bars = [*back(system, y, theta, h, bar[:n]), 0.0 * h]
+            return [bars[place] for place in wanted]
+
+        whole = (n + STATISTICS,)
+        return composed(cotangents, [whole, (n,), (p,), (), whole])
 
 
 @lru_cache(maxsize=512)
@@ -145,23 +210,7 @@ def _tangent(system: System, args: Sequence[Node], dots: Sequence[Node]) -> Node
     return found
 
 
-def _jvp(system: System, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-    """Return the tangent of the value; statistics are constants."""
-    found = _tangent(system, args, dots)
-    rest = 0.0 * y[system.sizes[0] :]
-    whole: Node = joined(found, rest)
-    return whole
-
-
-def _vjp(system: System, y_bar: Node, y: Node, *args: Node) -> list[Node | None]:
-    """Return the cotangents of the arguments."""
-    n, _ = system.sizes
-    if system.derivative == "forward":
-        return [*_by_sensitivities(system, y_bar[:n], *args), None]
-    return [*_swept(system, *args, y_bar[:n]), None]
-
-
-def _by_sensitivities(system: System, bar: Node, y: Node, theta: Node, h: Node) -> list[Node]:
+def _by_sensitivities(system: System, y: Node, theta: Node, h: Node, bar: Node) -> list[Node]:
     """Return the cotangents from the derivatives of the state by every element of y and θ."""
     n, p = system.sizes
     rate, count = system.rate, n + p

@@ -22,26 +22,17 @@ from difflab.graph.node import Node
 from difflab.primitives import where
 from difflab.solve.ivp_steps import System, advance, first_step, joined, step
 
-__all__ = ["Integrator", "Outcome"]
+__all__ = ["STATISTICS", "Integrator", "integration"]
 
 Array = NDArray[np.float64]
 BLOCK = 32
 """Steps that one call of compiled code takes back."""
 Checkpoint = tuple[float, float, Array]
 """s, the length of the next step, and the state."""
+STATISTICS = 5
+"""How many numbers follow the state in the value of `integration`."""
 ENDED, STALLED, TOO_MANY, NOT_FINITE = 0, -1, -2, -3
 """The status of an integration; that of SciPy is 0 or -1."""
-
-
-class Outcome(NamedTuple):
-    """The state at the end, nan where it was not reached, and statistics."""
-
-    state: Array
-    length: float
-    nfev: float
-    accepted: float
-    rejected: float
-    status: float
 
 
 class Block(NamedTuple):
@@ -67,19 +58,9 @@ class Integrator:
     def __init__(self, system: System) -> None:
         self.system = system
 
-    def run(self, y: Array, theta: Array, h: float) -> Outcome:
-        """Integrate from 0 to 1; the first step has the length h, which 0 leaves to this."""
-        most = float(self.system.max_steps)
-        h = self._first(y, theta, h)
-        s, length, state, accepted, rejected = self._advance(0.0, 1.0, h, y, theta, most)
-        nfev = self.system.evaluations * (accepted + rejected) + 1
-        status = ENDED
-        if not (s >= 1.0 and np.isfinite(state).all()):
-            state = np.full_like(y, np.nan)
-            status = TOO_MANY if accepted + rejected >= most else STALLED
-            if not np.isfinite(h) or not accepted:
-                status = NOT_FINITE
-        return Outcome(state, length, nfev, accepted, rejected, float(status))
+    def run(self, y: Array, theta: Array, h: float) -> Any:
+        """Return what `integration` states, for arrays."""
+        return self._whole(y, theta, h)
 
     def back(self, y: Array, theta: Array, h: float, bar: Array) -> tuple[Array, Array]:
         """Return the cotangents of the first state and of θ, given that of the last state.
@@ -131,6 +112,10 @@ class Integrator:
         return Block(before, after, states, next_states), (s, h, y)
 
     @cached_property
+    def _whole(self) -> Any:
+        return _compiled(integration(self.system))
+
+    @cached_property
     def _guess(self) -> Any:
         return _compiled(first_step(self.system))
 
@@ -175,6 +160,37 @@ class Integrator:
     @property
     def _unrolled(self) -> bool:
         return self.system.derivative == "unrolled"
+
+
+def integration(system: System) -> Function:
+    """Return the state at s = 1, nan where it is not reached, and statistics as one vector.
+
+    The function takes the state at 0, θ, and the length of the first step, which is chosen where
+    it is 0. The statistics are the length of the next step, the numbers of evaluations, of accepted
+    and of rejected steps, and the status.
+    """
+    n, p = system.sizes
+    start, go = first_step(system), advance(system)
+
+    def run(nodes: list[Node]) -> list[Node]:
+        y, theta, h = nodes
+        zero = 0.0 * h
+        # Taylor's steps follow from the coefficients alone.
+        guess = 1.0 if system.method == "taylor" else inlined(start, [y, theta])[0]
+        first = where(h == 0.0, guess, h)
+        most = zero + float(system.max_steps)
+        s, length, state, accepted, rejected = inlined(
+            go, [zero, zero + 1.0, first, y, theta, most]
+        )
+        taken = accepted + rejected
+        ended = np.logical_and(s >= 1.0, np.sum(0.0 * state) == 0.0)  # nan of what is not finite
+        begun = np.logical_and(np.isfinite(first), accepted > 0.0)
+        late = where(taken >= system.max_steps, TOO_MANY, STALLED)
+        status = where(ended, ENDED, where(begun, late, NOT_FINITE))
+        statistics = [length, system.evaluations * taken + 1.0, accepted, rejected, status]
+        return [joined(where(ended, state, np.nan), np.stack(statistics))]
+
+    return composed(run, [(n,), (p,), ()])
 
 
 def _of_steps(system: System) -> Function:

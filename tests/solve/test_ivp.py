@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import ConvergenceError, DifflabError, InputError, ShapeError, TraceError
+from difflab.errors import (
+    ConvergenceError,
+    DifflabError,
+    InputError,
+    ShapeError,
+    TraceError,
+    UnsupportedError,
+)
+from difflab.execute.targets.llvm.libraries import available
+from difflab.language.printers.python import python
 from difflab.solve import ivp
 
 METHODS = ("rk45", "dopri8", "taylor")
@@ -276,3 +285,36 @@ def test_unrolled_differentiates_the_steps_and_forward_controls_the_error() -> N
     truth = 1.0 - np.exp(-30.0)
     assert abs(end("unrolled") - truth) > 1e-2
     assert end("forward") == pytest.approx(truth, abs=1e-5)
+
+
+def end_of_decay(rate: Any) -> Any:
+    return ivp(lambda t, y, k: -k * y, (0.0, 2.0), 1.0, rate, **TIGHT).y[-1]
+
+
+def test_the_steps_are_code_in_text_and_in_languages() -> None:
+    function, truth = dl.trace(end_of_decay, 0.5), np.exp(-2 * 0.7)
+    assert dl.parse(str(function))(0.7) == pytest.approx(truth, rel=1e-9)
+    printed: dict[str, Any] = {}
+    exec(python(function), printed)
+    assert printed["f"](0.7) == function(0.7) == pytest.approx(truth, rel=1e-9)
+
+
+def test_what_computes_with_other_values_refuses() -> None:
+    """The steps enclose nothing, and SymPy's symbols are no floats."""
+    function = dl.trace(end_of_decay, 0.5)
+    tries: list[Any] = [
+        lambda: dl.enclose(function, {"rate": 0.5}),
+        lambda: dl.prove(function, {"rate": (0.4, 0.5)}),
+        lambda: dl.compile(function, target="exact")(0.5),
+        lambda: function.to_sympy(),
+    ]
+    for one in tries:
+        with pytest.raises(UnsupportedError, match="float64 alone"):
+            one()
+
+
+@pytest.mark.skipif(not available(), reason="needs llvmlite: pip install 'difflab[native]'")
+def test_compiled_steps_are_machine_code() -> None:
+    fast = dl.compile(dl.trace(end_of_decay, 0.5))
+    assert fast.reason.startswith("native")
+    assert fast(0.7) == pytest.approx(np.exp(-2 * 0.7), rel=1e-9)

@@ -7,7 +7,7 @@ differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -21,10 +21,15 @@ from difflab.core.primitive import Primitive
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Solution
 from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 
-__all__ = ["Rule", "solution"]
+__all__ = ["Rule", "Solver", "solution"]
+
+Solver = Callable[[], list[Any]]
+"""Takes the steps of a solver, and returns its outputs."""
 
 
 class Rule(Protocol):
@@ -40,8 +45,10 @@ class Rule(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def refined(self, on: Any, outputs: list[Any], values: Sequence[Any]) -> list[Any]:
-        """Return outputs to the working precision of mpmath, given those of the solver."""
+    def solved(
+        self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
+    ) -> list[Any]:
+        """Return the outputs on values of a kind, given what takes the solver's steps on them."""
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         """Return the tangents of the outputs.
@@ -79,8 +86,10 @@ class _Mapped:
     def written(self) -> bool:
         return False
 
-    def refined(self, on: Any, outputs: list[Any], values: Sequence[Any]) -> list[Any]:
-        return outputs
+    def solved(
+        self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
+    ) -> list[Any]:
+        return solve()
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         flags = [True] * self.outputs, self.mapped, [self.mapped[place] for place in moving]

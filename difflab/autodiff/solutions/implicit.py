@@ -19,12 +19,15 @@ import numpy as np
 
 from difflab.arrays import linalg
 from difflab.autodiff.control.rows import zeros
+from difflab.autodiff.control.solutions import Solver
 from difflab.autodiff.engine.argnums import cotangents_of, jacobians, tangents_of
 from difflab.autodiff.recording import Contents
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import prepared
 from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function
+from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
@@ -147,7 +150,16 @@ class Implicit:
         """Whether it is a root of the language."""
         return not self.statistics
 
-    def refined(self, on: Any, outputs: list[Any], values: Sequence[Any]) -> list[Any]:
+    def solved(
+        self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
+    ) -> list[Any]:
+        """Return what the solver finds; in mpmath, to its working precision."""
+        found = solve()
+        return self._refined(on, found, values) if isinstance(on, MpmathInterpreter) else found
+
+    def _refined(
+        self, on: MpmathInterpreter, outputs: list[Any], values: Sequence[Any]
+    ) -> list[Any]:
         """Return the solution after steps of Newton that no longer become shorter."""
         equations, count, mp = self.equations, len(self.equations.shapes), on.mp
         flat, slope = (prepared(one, on) for one in (equations.flat, equations.slope))

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.control.rows import zeros
-from difflab.autodiff.control.solutions import solution
+from difflab.autodiff.control.solutions import Solver, solution
 from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
 from difflab.autodiff.engine.batching import batched
 from difflab.autodiff.recording import Contents
 from difflab.autodiff.solutions.newton import number, repeat
 from difflab.graph.composition import composed, inlined
 from difflab.graph.custom.rows import unpacked
+from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
@@ -101,9 +102,11 @@ class Quadrature:
         """Whether the language has a form for it."""
         return False
 
-    def refined(self, on: Any, outputs: list[Any], values: Sequence[Any]) -> list[Any]:
-        """Return the outputs as they are."""
-        return outputs
+    def solved(
+        self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
+    ) -> list[Any]:
+        """Return what the quadrature finds."""
+        return solve()
 
     @property
     def integrand(self) -> Function:

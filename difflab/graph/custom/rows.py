@@ -216,7 +216,6 @@ def host_row(
     recorded: Function | None,
 ) -> Primitive:
     """Return a row whose kernel is Python code for one point."""
-
     own_shapes = list(shapes)
 
     def kernel(xp: ModuleType, *args: Any) -> Any:
@@ -225,9 +224,7 @@ def host_row(
         given = list(map(np.shape, args))
         if given == own_shapes:
             return np.asarray(compute(*args))
-        batches = [
-            shape[: len(shape) - len(own)] for shape, own in zip(given, shapes, strict=True)
-        ]
+        batches = [shape[: len(shape) - len(own)] for shape, own in zip(given, shapes, strict=True)]
         batch = np.broadcast_shapes(*batches)
         if recorded is not None:
             return evaluate(recorded, args, ArrayInterpreter(np))[0]

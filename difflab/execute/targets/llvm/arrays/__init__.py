@@ -30,6 +30,7 @@ from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
+from difflab.execute.targets.llvm.python_objects import address_reader
 
 __all__ = ["NativeArrays"]
 
@@ -182,6 +183,7 @@ class _NativeWorkspace:
     def __init__(self, target: NativeArrays) -> None:
         program = target.program
         self.target = target
+        self.address = address_reader()
         self.table = np.zeros(program.inputs + FAULT, dtype=np.intp)
         self.memory = target.module.memory()
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
@@ -201,7 +203,7 @@ class _NativeWorkspace:
         for place, (value, box) in enumerate(zip(args, self.boxes, strict=True)):
             if box is None:
                 array = np.ascontiguousarray(value)
-                self.table[place] = array.ctypes.data
+                self.table[place] = self.address(array)
             else:
                 array = box
                 box[0] = value
@@ -229,10 +231,12 @@ class _NativeWorkspace:
 
     def _view(self, ref: Ref, shape: tuple[int, ...], given: Array | None) -> Any:
         """Return a view of a result in memory."""
+        if 0 in shape:
+            return np.zeros(shape)
         address = self.target.layout.address(ref)
         base = {"values": self.memory, "constants": self.target.constants}.get(address.memory)
         if base is None:
             assert given is not None
             base = given.reshape(-1)
         steps = [8 * stride for stride in ref.strides]
-        return np.lib.stride_tricks.as_strided(base[address.start :], shape, steps, writeable=False)
+        return np.ndarray(shape, base.dtype, base, 8 * address.start, steps)
