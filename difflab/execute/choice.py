@@ -385,7 +385,9 @@ def _automatic(
         reason = f"native: its {operations} operations are all scalar, and many"
         point = _rolled(schedule, program)
         return Choice(reason, native_from=0, native=native, point=point)
-    least = _least(native, WORTH_COMPILING, FEWEST_COMPILED)
+    least = FEWEST_COMPILED
+    if operations * least < WORTH_COMPILING:  # else there is no need to know the universal ones
+        least = _least(native, WORTH_COMPILING, least)
     few = min(least - 1, FEW_POINTS)
     more = "native for more" if few == least - 1 else f"numpy for more; native from {least}"
     return Choice(f"python up to {few} points, {count}; {more}", few, least, native)

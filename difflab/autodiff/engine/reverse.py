@@ -71,7 +71,9 @@ def pull_back_masked(
     while order:
         number = -heappop(order)
         sweep.at(number)
-        y_bar = sweep.zeros.simplified(accumulate(sweep.builder, arriving.pop(number)))
+        parts = arriving.pop(number)
+        whole = parts[0] if len(parts) == 1 else accumulate(sweep.builder, parts)
+        y_bar = sweep.zeros.simplified(whole)
         if y_bar is None:
             continue
         if number in wanted:
@@ -109,23 +111,19 @@ def _contributions(
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
+        part: Masked | None = None
         if isinstance(rule, Elementwise):
-            rule_map = rule.maps[position]
-            if rule_map is None:
-                continue
-            part = sweep.zeros.stamped(rule_map, y_bar, number, args)
+            if (rule_map := rule.maps[position]) is not None:
+                part = sweep.zeros.stamped(rule_map, y_bar, number, args)
         elif isinstance(rule, Select):
-            condition = rule.conditions[position]
-            if condition is None:
-                continue
-            part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
+            if (condition := rule.conditions[position]) is not None:
+                part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
         elif isinstance(rule, ByArgument):
-            flowing = pulled(sweep, number, rule, position, y_bar, pull_back_masked)
-            if flowing is None:
-                continue
-            part = flowing
+            part = pulled(sweep, number, rule, position, y_bar, pull_back_masked)
         else:
             part = _transposed(sweep, number, position, shapes, y_bar)
+        if part is None:
+            continue
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
         yield arg, part
