@@ -196,10 +196,8 @@ class _Segmenter:
             place = straight = found.start + found.period * found.count
         if place > straight:
             self._close(segments, Segment(straight, place - straight, 1))
-        places = {
-            number: ValuePosition(*map(int, self.where[:, order]))
-            for number, order in self.ordinal.items()
-        }
+        made = zip(*self.where.tolist(), strict=True)
+        places = {root: ValuePosition(*where) for root, where in zip(self.roots, made, strict=True)}
         return Segments(segments, places, [self._sizes(segment) for segment in segments])
 
     def _close(self, segments: list[Segment], segment: Segment) -> None:
