@@ -141,6 +141,8 @@ class Instruction(NamedTuple):
             counts: tuple[int, ...] = self.transform.counts[::-1]
         elif self.control is not None:
             counts = (self.control.size, *sizes(self.control.control.input_shapes))
+        elif self.lookup is None and self.name not in RECURRENCES:
+            return [(ref, self.domain) for ref in refs]
         else:
             return [(ref, self.along(slot)) for slot, ref in enumerate(refs)]
         whole = zip(refs, counts, strict=True)
