@@ -99,8 +99,8 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
             return None
         numbers.append(number)
     if primitive in _RATIONAL:
-        value = _rational(primitive, *numbers)
-        return None if value is None else _constant(builder, value, args)
+        exact = _rational(primitive, *numbers)
+        return None if exact is None else _constant(builder, exact, args)
     if primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
         return None
     return folded(builder, primitive, args)

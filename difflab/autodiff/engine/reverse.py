@@ -71,9 +71,7 @@ def pull_back_masked(
     while order:
         number = -heappop(order)
         sweep.at(number)
-        parts = arriving.pop(number)
-        whole = parts[0] if len(parts) == 1 else accumulate(sweep.builder, parts)
-        y_bar = sweep.zeros.simplified(whole)
+        y_bar = sweep.zeros.simplified(accumulate(sweep.builder, arriving.pop(number)))
         if y_bar is None:
             continue
         if number in wanted:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,8 +207,8 @@ class _Finder:
             return
         graph, found = self.graph, self.found
         arity = self.arity[nodes]
-        kinds = [graph.opcode[nodes]]
-        lanes = [nodes]
+        kinds: list[NDArray[Any]] = [graph.opcode[nodes]]
+        lanes: list[NDArray[Any]] = [nodes]
         for position in range(int(arity.max())):
             there = arity > position
             places = np.where(there, graph.starts[nodes] + position, 0)
@@ -215,7 +216,7 @@ class _Finder:
             groups = np.where(self.exponents[places], ~args, found.of[args] + 1)
             kinds.append(np.where(there, groups, 0))
             lanes.insert(1, np.where(there, found.lane[args], 0))
-        order = np.lexsort((*lanes, *reversed(kinds)))  # by class, by the first argument's lane, …
+        order = np.lexsort([*lanes, *reversed(kinds)])  # by class, by the first argument's lane, …
         differs = np.any([np.diff(kind[order]) for kind in kinds], axis=0)
         ends = (np.flatnonzero(differs) + 1).tolist()
         for start, stop in pairwise([0, *ends, len(nodes)]):
