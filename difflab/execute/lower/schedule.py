@@ -286,10 +286,10 @@ class Cells:
 
     def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
         """Compute an elementwise row."""
+        cell = self.fresh()
         operands = tuple([self.cells[arg] if arg in self.cells else self.cell(arg) for arg in args])
         if np.ndarray in map(type, operands):
             raise UnsupportedError(f"'{row.name}' computes with arrays")
-        cell = self.fresh()
         self.program.steps.append(ScheduledStep(cell, row, operands, params))
         return cell
 
