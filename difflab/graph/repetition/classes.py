@@ -111,7 +111,13 @@ def _levels(graph: Graph, chains: Chains) -> Iterator[Nodes]:
         yield ready
         taken = users[_ranges(starts_of[ready], ends_of[ready])]
         np.subtract.at(waiting, taken, 1)
-        ready = np.unique(taken[waiting[taken] == 0])
+        ready = _distinct(taken[waiting[taken] == 0])
+
+
+def _distinct(nodes: NDArray[Any]) -> NDArray[Any]:
+    """Return nodes in order, each once; `np.unique` would load NumPy's masked arrays for that."""
+    ordered = np.sort(nodes)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def _ends(chains: Chains) -> Nodes:
@@ -196,7 +202,7 @@ class _Finder:
         if not len(nodes):
             return
         sources = self.graph.args[self.graph.starts[nodes]]
-        for source in np.unique(sources):
+        for source in _distinct(sources):
             chosen = nodes[sources == source]
             self._new(LaneKind.ELEMENTS, chosen)
             self.found.lane[chosen] = self.element[chosen]
