@@ -8,6 +8,7 @@ reads the pipe, and end of file ends the process. Only the parent receives Ctrl-
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -283,12 +284,15 @@ def _answer_all(
         pickle.dump((kind, content), replies, pickle.HIGHEST_PROTOCOL)
         replies.flush()
 
+    gc.disable()  # modules are no garbage, and would be searched several times while they load
     try:
         found: Any = import_module(module)
         handlers: Handlers = found.handlers(lambda text: send("progress", text), *arguments)
     except Exception as error:
         send("failed", f"its process did not start: {_describe(error)}")
         return
+    gc.freeze()
+    gc.enable()
     send("done", None)
     while True:
         name, request_arguments = get()

@@ -13,6 +13,8 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.targets.llvm.arrays import NativeArrays
+from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 from difflab.execute.targets.llvm.libraries import available, fault, llvm, works
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.control import Checkpoint
@@ -39,11 +41,9 @@ from difflab.primitives import (
     transpose,
 )
 
-# Functions of numbers need neither arrays in machine code nor ball arithmetic.
+# Few functions need ball arithmetic.
 if TYPE_CHECKING:
     from difflab.execute.targets.exact import ExactTarget
-    from difflab.execute.targets.llvm.arrays import NativeArrays
-    from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 
 __all__ = [
     "FEWEST_COMPILED",
@@ -268,8 +268,6 @@ def _looping(
     threads: int,
 ) -> Choice:
     """Choose machine code; a batch of few operations computes vectors of points, others each."""
-    from difflab.execute.targets.llvm.arrays.batch import NativeBatch
-
     batch = NativeBatch(schedule.function, point.truths, threads) if native is None else None
     return Choice(reason, native_from=0, native=native, point=point, batch=batch)
 
@@ -317,8 +315,6 @@ def _transforms(schedule: Schedule) -> bool:
 
 def _point(schedule: Schedule, *, soon: bool = False) -> tuple[NativeArrays | None, str]:
     """Return one point of a function of arrays as machine code, or None and the reason."""
-    from difflab.execute.targets.llvm.arrays import NativeArrays
-
     try:
         return NativeArrays(schedule, soon=soon), ""
     except UnsupportedError as error:
@@ -329,8 +325,6 @@ def _rolled(schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
     """Return many scalar operations as loops of machine code, where they repeat."""
     if not available() or not MANY_OPERATIONS <= len(program.steps) <= MOST_ROLLED:
         return None
-    from difflab.execute.targets.llvm.arrays import NativeArrays
-
     return NativeArrays.rolled(schedule, program)
 
 
@@ -391,7 +385,9 @@ def _automatic(
         reason = f"native: its {operations} operations are all scalar, and many"
         point = _rolled(schedule, program)
         return Choice(reason, native_from=0, native=native, point=point)
-    least = _least(native, WORTH_COMPILING, FEWEST_COMPILED)
+    least = FEWEST_COMPILED
+    if operations * least < WORTH_COMPILING:  # else there is no need to know the universal ones
+        least = _least(native, WORTH_COMPILING, least)
     few = min(least - 1, FEW_POINTS)
     more = "native for more" if few == least - 1 else f"numpy for more; native from {least}"
     return Choice(f"python up to {few} points, {count}; {more}", few, least, native)

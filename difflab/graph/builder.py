@@ -291,9 +291,12 @@ class Builder:
 
     def number(self, node: int) -> Number | None:
         """Return the constant that a node holds, also through broadcast and reshape; else None."""
-        while self.primitive(node) is broadcast or self.primitive(node) is reshape:
+        while node not in self.constants:
+            row = self.primitive(node)
+            if row is not broadcast and row is not reshape:
+                return None
             node = self.args[self.starts[node]]
-        return self.constants[node][0] if node in self.constants else None
+        return self.constants[node][0]
 
     def named(self, node: int) -> bool:
         """Whether a node is pi or e, whose number is rounded."""

@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +61,7 @@ from difflab.primitives import (
 
 if TYPE_CHECKING:
     from difflab.graph.builder import Builder
+    from difflab.graph.ir import Number
 
 __all__ = ["ALWAYS_TRIED", "REDUCIBLE", "REDUCIBLE_OF_CONSTANTS", "folded", "simplified"]
 
@@ -96,17 +98,22 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
         if number is None or builder.named(node) or not math.isfinite(number):
             return None
         numbers.append(number)
-    operation = _RATIONAL.get(primitive)
-    if operation is not None:
-        try:
-            exact = operation(*map(Fraction, numbers))
-            if exact.denominator & (exact.denominator - 1) or Fraction(float(exact)) != exact:
-                return None
-        except (ArithmeticError, ValueError):
-            return None
-    elif primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
+    if primitive in _RATIONAL:
+        exact = _rational(primitive, *numbers)
+        return None if exact is None else _constant(builder, exact, args)
+    if primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
         return None
     return folded(builder, primitive, args)
+
+
+@lru_cache(maxsize=1024)
+def _rational(primitive: Primitive, *numbers: Number) -> float | None:
+    """Return the rational result of an operation if it is a float64, else None."""
+    try:
+        exact = _RATIONAL[primitive](*map(Fraction, numbers))
+        return float(exact) if Fraction(float(exact)) == exact else None
+    except (ArithmeticError, ValueError):
+        return None
 
 
 def _whole_power(base: Fraction, exponent: Fraction) -> Fraction:
@@ -127,11 +134,13 @@ def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int
             return None
         numbers.append(float(number))
     with np.errstate(all="ignore"):
-        value = _number(builder, float(primitive.computer(np)(*numbers)))
-    shapes = set(map(builder.shape, args))
-    if value is None or shapes <= {()}:
-        return value
-    return builder.spread(value, np.broadcast_shapes(*shapes))
+        return _constant(builder, float(primitive.computer(np)(*numbers)), args)
+
+
+def _constant(builder: Builder, value: float, args: tuple[int, ...]) -> int | None:
+    """Return the value of an operation on constants, of its shape; None if it is not finite."""
+    node = _number(builder, value)
+    return None if node is None else _whole(builder, node, args)
 
 
 def _whole(builder: Builder, node: int, args: tuple[int, ...]) -> int | None:
@@ -139,7 +148,7 @@ def _whole(builder: Builder, node: int, args: tuple[int, ...]) -> int | None:
 
     None if the arguments' shapes do not fit: the emitter raises the error.
     """
-    if not builder.shape_ids:
+    if builder.shape_ids.keys().isdisjoint(args):
         return node
     try:
         return builder.spread(node, np.broadcast_shapes(*map(builder.shape, args)))
@@ -258,7 +267,7 @@ def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
             scaled = _scaled(builder, factor, other)
             if scaled is not None:
                 return scaled
-        elif builder.fixed(factor) and builder.primitive(factor) is divide:
+        elif builder.primitive(factor) is divide and builder.fixed(factor):
             one, divisor = builder.arguments(factor)
             if builder.number(one) == 1:
                 return builder.emit(divide, (other, divisor))

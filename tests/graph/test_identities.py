@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, inline
-from difflab.primitives import add, broadcast
+from difflab.primitives import add, broadcast, divide, multiply, power, subtract
 
 REDUCED: list[tuple[Callable[[Any], Any], Any]] = [
     (lambda x: np.sum(0.0 * x + 1.0), 3.0),
@@ -67,3 +68,28 @@ def test_signs_and_conditions_are_simplified_to_the_same_values(number: int) -> 
     nodes = [builder.input(name, (4,)) for name in "xy"]
     g = Function.build(builder, nodes, inline(f, builder, nodes), ["z"])
     np.testing.assert_array_equal(g(x, y), code(x, y))
+
+
+@pytest.mark.parametrize(
+    ("row", "numbers", "value"),
+    [
+        (divide, (1, 4), 0.25),
+        (divide, (1, 7), None),
+        (divide, (1, 0), None),
+        (add, (2**53, 1), None),
+        (subtract, (0.1, 1), None),
+        (subtract, (2, 1), 1),
+        (multiply, (3, 1e308), None),
+        (power, (2, -3), 0.125),
+        (power, (2, 0.5), None),
+    ],
+)
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_operations_on_constants_fold_where_their_result_is_a_float64(
+    row: Primitive, numbers: tuple[float, float], value: float | None, shape: tuple[int, ...]
+) -> None:
+    builder = Builder(simplify=True)
+    args = [builder.spread(builder.constant(number), shape) for number in numbers]
+    node = builder.emit(row, args)
+    assert builder.number(node) == value
+    assert value is None or builder.shape(node) == shape

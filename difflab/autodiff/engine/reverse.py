@@ -109,23 +109,19 @@ def _contributions(
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
+        part: Masked | None = None
         if isinstance(rule, Elementwise):
-            rule_map = rule.maps[position]
-            if rule_map is None:
-                continue
-            part = sweep.zeros.stamped(rule_map, y_bar, number, args)
+            if (rule_map := rule.maps[position]) is not None:
+                part = sweep.zeros.stamped(rule_map, y_bar, number, args)
         elif isinstance(rule, Select):
-            condition = rule.conditions[position]
-            if condition is None:
-                continue
-            part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
+            if (condition := rule.conditions[position]) is not None:
+                part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
         elif isinstance(rule, ByArgument):
-            flowing = pulled(sweep, number, rule, position, y_bar, pull_back_masked)
-            if flowing is None:
-                continue
-            part = flowing
+            part = pulled(sweep, number, rule, position, y_bar, pull_back_masked)
         else:
             part = _transposed(sweep, number, position, shapes, y_bar)
+        if part is None:
+            continue
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
         yield arg, part

@@ -120,9 +120,8 @@ class Recorder:
         """Append the operations of a form, given the numbers of its arguments."""
         local, known = dict(enumerate(args)), form.known
         for kind, detail, reads, number, _, dtype in form.ops:
-            for read in reads:
-                if read in known:
-                    local[read] = self.constant(known[read])
+            if known:
+                local |= {read: self.constant(known[read]) for read in reads if read in known}
             operands = tuple([local[read] for read in reads])
             local[number] = self.emit(kind, detail, operands, shape, dtype)
         result = form.outputs[0]

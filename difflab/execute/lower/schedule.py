@@ -22,7 +22,19 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape, packed_slices
 from difflab.graph.passes.shared_steps import steps_once
-from difflab.primitives import constant_array, divide, multiply, power
+from difflab.primitives import (
+    broadcast,
+    concatenate,
+    constant_array,
+    divide,
+    index,
+    multiply,
+    pack,
+    power,
+    reshape,
+    take,
+    transpose,
+)
 
 __all__ = [
     "Cells",
@@ -125,8 +137,8 @@ class _Scheduler:
                 known[node] = float(graph.constants[node][0])
             elif opcode >= FIRST_ROW:
                 row = graph.primitives[opcode - FIRST_ROW]
-                args = tuple([same.get(arg, arg) for arg in arguments])
-                if row.shape is None and all(arg in known for arg in args):
+                args = tuple([same.get(arg, arg) for arg in arguments] if same else arguments)
+                if row.shape is None and known.keys() >= set(args):
                     operands = [np.float64(known[arg]) for arg in args]
                     known[node] = row.computer(np)(*operands).item()
                 elif row is power and known.get(args[1]) in _PRODUCTS:
@@ -245,6 +257,10 @@ class ScalarProgram:
         return ()
 
 
+_PICKING = frozenset((broadcast, concatenate, index, pack, reshape, take, transpose))
+"""Rows of which each element is one of an argument's; others may leave gaps, or add."""
+
+
 class Cells:
     """Assigns the cells of a program: a value is a cell, or an array of cells."""
 
@@ -270,12 +286,11 @@ class Cells:
 
     def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
         """Compute an elementwise row."""
-        if self.schedule.shape(node) != ():
-            raise UnsupportedError(f"'{row.name}' computes with arrays")
         cell = self.fresh()
-        self.program.steps.append(
-            ScheduledStep(cell, row, tuple([self.cell(a) for a in args]), params)
-        )
+        operands = tuple([self.cells[arg] if arg in self.cells else self.cell(arg) for arg in args])
+        if np.ndarray in map(type, operands):
+            raise UnsupportedError(f"'{row.name}' computes with arrays")
+        self.program.steps.append(ScheduledStep(cell, row, operands, params))
         return cell
 
     def _inputs(self) -> None:
@@ -312,6 +327,9 @@ class Cells:
             raise UnsupportedError(f"'{row.name}' computes with arrays")
         move = row.computer(np)
         operands = [np.asarray(self.cell(arg)) for arg in args]
+        if row in _PICKING:
+            picked = np.asarray(move(*operands, **params))
+            return picked if picked.ndim else int(picked)
         moved = np.asarray(move(*[operand + 1 for operand in operands], **params))
         count = move(*[np.ones_like(operand) for operand in operands], **params)
         if np.max(count, initial=0) > 1:

@@ -13,8 +13,9 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram
 from difflab.execute.lower.record import StepRecorder, kernel_form
 from difflab.execute.lower.schedule import ScalarProgram
+from difflab.primitives import as_number
 
-__all__ = ["Forms", "as_ufuncs", "spelled_form"]
+__all__ = ["Forms", "always_spelled", "as_ufuncs", "spelled_form"]
 
 Forms = Callable[[Primitive, tuple[str, ...]], NumpyProgram | None]
 
@@ -67,6 +68,27 @@ def as_ufuncs(
     for cells in program.outputs:
         code.outputs += recorder.read_all(cells).ravel().tolist()
     return code
+
+
+def always_spelled(
+    program: ScalarProgram, spelled: Container[str], forms: Forms = kernel_form
+) -> bool:
+    """Return whether each row has a form whatever its arguments are: `as_ufuncs` cannot raise.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.execute.lower.schedule import Schedule
+    >>> program = ScalarProgram.of(Schedule.of(dl.parse("softplus(x)*y")))
+    >>> always_spelled(program, {"logaddexp", "multiply"}), always_spelled(program, {"multiply"})
+    (True, False)
+    """
+    rows = {step.row: len(step.args) for step in program.steps}
+    return all(
+        _form(row, _kinds([place in row.truths for place in range(arity)]), spelled, forms)
+        for row, arity in rows.items()
+        if row is not as_number
+    )
 
 
 def spelled_form(

@@ -40,10 +40,10 @@ def squares_once(function: Function) -> Function:
     for row in (multiply, power):
         starts = graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
         bases, others = graph.args[starts], graph.args[starts + 1]
-        twos = [node for node, (value, _) in graph.constants.items() if value == 2]
-        square = bases == others if row is multiply else np.isin(others, twos)
-        firsts.append(bases[square])
-    return rewritten(function, _squared) if np.isin(*firsts).any() else function
+        twos = {node for node, (value, _) in graph.constants.items() if value == 2}
+        square = bases == others if row is multiply else [k in twos for k in others.tolist()]
+        firsts.append(set(bases[square].tolist()))
+    return function if firsts[0].isdisjoint(firsts[1]) else rewritten(function, _squared)
 
 
 def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,7 @@ OFTEN = 32
 """Uses from which a constant is part of the structure, not data."""
 
 PATIENCE = 200
-"""Levels or classes to read before giving up on a graph that has too many."""
+"""Classes to read before giving up on a graph that has too many for the nodes read so far."""
 
 Nodes = NDArray[np.int64]
 
@@ -78,13 +80,13 @@ def classes(function: Function, chains: Chains, lanes: int) -> LaneClasses | Non
     graph = function.graph
     finder = _Finder(graph, chains, function.input_nodes)
     seen = 0
-    for level, nodes in enumerate(_levels(graph, chains)):
+    for nodes in _levels(graph, chains):
         finder.add(nodes)
         seen += len(nodes)
-        groups = max(level, len(finder.found.members))
-        if groups > PATIENCE and groups * lanes > seen:
+        groups = len(finder.found.members)
+        if groups * lanes > (seen if groups > PATIENCE else len(graph)):
             return None
-    return finder.found if len(finder.found.members) * lanes <= len(graph) else None
+    return finder.found
 
 
 def _levels(graph: Graph, chains: Chains) -> Iterator[Nodes]:
@@ -109,7 +111,13 @@ def _levels(graph: Graph, chains: Chains) -> Iterator[Nodes]:
         yield ready
         taken = users[_ranges(starts_of[ready], ends_of[ready])]
         np.subtract.at(waiting, taken, 1)
-        ready = np.unique(taken[waiting[taken] == 0])
+        ready = _distinct(taken[waiting[taken] == 0])
+
+
+def _distinct(nodes: NDArray[Any]) -> NDArray[Any]:
+    """Return nodes in order, each once; `np.unique` would load NumPy's masked arrays for that."""
+    ordered = np.sort(nodes)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def _ends(chains: Chains) -> Nodes:
@@ -194,7 +202,7 @@ class _Finder:
         if not len(nodes):
             return
         sources = self.graph.args[self.graph.starts[nodes]]
-        for source in np.unique(sources):
+        for source in _distinct(sources):
             chosen = nodes[sources == source]
             self._new(LaneKind.ELEMENTS, chosen)
             self.found.lane[chosen] = self.element[chosen]
@@ -204,20 +212,21 @@ class _Finder:
         if not len(nodes):
             return
         graph, found = self.graph, self.found
-        key = graph.opcode[nodes].astype(np.int64)
-        lanes = [nodes]
-        for position in range(int(self.arity[nodes].max())):
-            there = self.arity[nodes] > position
+        arity = self.arity[nodes]
+        kinds: list[NDArray[Any]] = [graph.opcode[nodes]]
+        lanes: list[NDArray[Any]] = [nodes]
+        for position in range(int(arity.max())):
+            there = arity > position
             places = np.where(there, graph.starts[nodes] + position, 0)
             args = graph.args[places]
             groups = np.where(self.exponents[places], ~args, found.of[args] + 1)
-            key = key * (len(graph) + len(found.members) + 1) + np.where(there, groups, 0)
+            kinds.append(np.where(there, groups, 0))
             lanes.insert(1, np.where(there, found.lane[args], 0))
-            key = np.unique(key, return_inverse=True)[1]
-        order = np.lexsort((*lanes, key))  # by class, then by the first argument's lane, …
-        bounds = np.flatnonzero(np.diff(key[order])) + 1
-        for members in np.split(nodes[order], bounds):
-            self._new(LaneKind.OPERATION, members)
+        order = np.lexsort([*lanes, *reversed(kinds)])  # by class, by the first argument's lane, …
+        differs = np.any([np.diff(kind[order]) for kind in kinds], axis=0)
+        ends = (np.flatnonzero(differs) + 1).tolist()
+        for start, stop in pairwise([0, *ends, len(nodes)]):
+            self._new(LaneKind.OPERATION, nodes[order[start:stop]])
 
     def _sums(self, nodes: Sequence[int]) -> None:
         """Class long sums by the classes of their terms."""

@@ -14,7 +14,7 @@ from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT, SINGLE, NumpyProgram
 from difflab.execute.lower.record import kernel_form
 from difflab.execute.lower.schedule import ScalarProgram, batch_first, point_by_point
-from difflab.execute.lower.ufuncs import Forms, as_ufuncs
+from difflab.execute.lower.ufuncs import Forms, always_spelled, as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.addresses import (
@@ -84,27 +84,47 @@ class NativeTarget:
         real: np.dtype[Any] = FLOAT,
         forms: Forms = kernel_form,
     ) -> None:
-        self.code = as_ufuncs(program, SPELLINGS, forms=forms).computed_in(real)
+        self.program = program
+        self.forms = forms
         self.real = real
-        if real == SINGLE:
-            _check_single(self.code)
+        if real == SINGLE or not always_spelled(program, SPELLINGS, forms):
+            self.code  # noqa: B018 - raises what it raises now, not at the first call
         self._machine = machine
         self._checked = checked()
         self.threads = threads
         self.input_shapes = input_shapes
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
         self.parts = program.parts
-        self.dtypes = [np.dtype(bool) if self._boolean(part) else real for part in self.parts]
-        self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
-        self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
         self._memories: list[Array] = []
         self._point_workspaces: list[PointWorkspace] = []
         self._batch_workspaces: list[BatchWorkspace] = []
         self._row_workspaces: list[BatchWorkspace] = []
 
+    @cached_property
+    def code(self) -> NumpyProgram:
+        """The operations; most functions are never called on batches, and need none of them."""
+        code = as_ufuncs(self.program, SPELLINGS, forms=self.forms).computed_in(self.real)
+        if self.real == SINGLE:
+            _check_single(code)
+        return code
+
+    @cached_property
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """The dtype of each output."""
+        return [np.dtype(bool) if self._boolean(part) else self.real for part in self.parts]
+
     def _boolean(self, part: slice) -> bool:
         values = self.code.outputs[part]
         return bool(values) and self.code.truths.issuperset(values)
+
+    @cached_property
+    def kinds(self) -> list[type]:
+        """The type of each output that is a number."""
+        return [bool if dtype.kind == "b" else float for dtype in self.dtypes]
+
+    @cached_property
+    def _vector(self) -> bool:
+        return len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
 
     @cached_property
     def machine(self) -> Host:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from itertools import repeat
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -216,69 +218,92 @@ def _flattened(values: Sequence[Any]) -> list[float]:
     return flat
 
 
+@dataclass(frozen=True)
+class _Form:
+    """A row's expression, cut at its operands.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        What stands before each operand, then what stands behind the last.
+    places : tuple of int
+        Which argument each operand is.
+    enclosed : tuple of bool
+        Whether an operand stands between brackets or commas of the expression.
+    closed : bool
+        Whether brackets enclose the expression, so that it needs none as an operand.
+    names : dict of str to object
+        The functions that it names.
+    """
+
+    texts: tuple[str, ...]
+    places: tuple[int, ...]
+    enclosed: tuple[bool, ...]
+    closed: bool
+    names: dict[str, Any]
+
+
+@cache
+def _form(read: Forms, row: Primitive) -> _Form:
+    """Return the row's expression as `read` writes it."""
+    template, names = read(row)
+    pieces = _PLACEHOLDER.split(template)
+    texts = tuple(pieces[::2])
+    enclosed = [
+        before.endswith(("(", ", ")) and behind.startswith((")", ", "))
+        for before, behind in pairwise(texts)
+    ]
+    closed = _CLOSED.fullmatch("".join(pieces)) is not None
+    return _Form(texts, tuple(map(int, pieces[1::2])), tuple(enclosed), closed, names)
+
+
 class _PythonWriter:
     """Statements, each an expression of a bounded number of operations."""
 
     def __init__(self, program: ScalarProgram, forms: Forms) -> None:
         self.program = program
         self.names: dict[str, Any] = {"inf": scalar.NAMES["inf"], "nan": scalar.NAMES["nan"]}
-        self.forms: dict[Primitive, list[str]] = {}
-        self._read = forms
+        self.forms = {row: _form(forms, row) for row in {step.row for step in program.steps}}
+        for form in self.forms.values():
+            self.names.update(form.names)
         self.flat = [int(cell) for cells in program.outputs for cell in cells.ravel()]
         self.inlined: dict[int, Parts] = {}
-        self.closed: set[int] = set()
         self.statements: list[tuple[int, Parts]] = []
         self._write()
         self.pieces = max(1, -(-len(self.statements) // _PIECE))
 
-    def _form(self, row: Primitive) -> list[str]:
-        """Return the row's template split at its placeholders, which are the odd entries."""
-        if row not in self.forms:
-            template, names = self._read(row)
-            self.names.update(names)
-            self.forms[row] = _PLACEHOLDER.split(template)
-        return self.forms[row]
-
     def _write(self) -> None:
-        uses = self._uses()
+        uses, inlined = self._uses(), self.inlined
         sizes: dict[int, int] = {}
+        closed: set[int] = set()
         for cell, row, args, _ in self.program.steps:
-            form = self._form(row)
-            parts: Parts = []
+            form = self.forms[row]
+            first, *others = form.texts
+            parts: Parts = [first]
             size = 1
-            for position, text in enumerate(form):
-                if position % 2 == 0:
-                    parts.append(text)
-                    continue
-                argument = args[int(text)]
-                size += sizes.get(argument, 0)
-                parts += self._operand(argument, form[position - 1], form[position + 1])
+            for place, enclosed, behind in zip(form.places, form.enclosed, others, strict=True):
+                argument = args[place]
+                operand = inlined.pop(argument, None)
+                if operand is None:
+                    parts.append(argument)
+                else:
+                    size += sizes[argument]
+                    bare = enclosed or argument in closed
+                    parts += operand if bare else ["(", *operand, ")"]
+                parts.append(behind)
             if uses.get(cell) == 1 and size <= _LONGEST:
-                self.inlined[cell], sizes[cell] = parts, size
-                if _CLOSED.fullmatch("".join(form)):
-                    self.closed.add(cell)
+                inlined[cell], sizes[cell] = parts, size
+                if form.closed:
+                    closed.add(cell)
             else:
                 self.statements.append((cell, parts))
 
     def _uses(self) -> dict[int, int]:
         """Return how many times each cell appears in the source."""
-        uses: dict[int, int] = {}
+        forms, cells = self.forms, self.flat.copy()
         for _, row, args, _ in self.program.steps:
-            for text in self._form(row)[1::2]:
-                uses[args[int(text)]] = uses.get(args[int(text)], 0) + 1
-        for cell in self.flat:
-            uses[cell] = uses.get(cell, 0) + 1
-        return uses
-
-    def _operand(self, cell: int, before: str, behind: str) -> Parts:
-        parts = self.inlined.pop(cell, None)
-        if parts is None:
-            return [cell]
-        if cell in self.closed:
-            return parts
-        if before.endswith(("(", ", ")) and behind.startswith((")", ", ")):
-            return parts
-        return ["(", *parts, ")"]
+            cells += [args[place] for place in forms[row].places]
+        return Counter(cells)
 
     def _text(self, parts: Parts, names: dict[int, str]) -> str:
         return "".join([part if isinstance(part, str) else names[part] for part in parts])
@@ -345,6 +370,8 @@ class _PythonWriter:
     def _shared(self, writes: Sequence[tuple[int, Parts]], home: dict[int, int]) -> dict[int, int]:
         """Assign a list index to each cell that another piece reads."""
         shared: dict[int, int] = {}
+        if len(writes) <= _PIECE:
+            return shared
         for position, (_, parts) in enumerate(writes):
             piece = position // _PIECE
             for part in parts:

@@ -375,6 +375,15 @@ def test_auto_decides_by_the_points_alone() -> None:
     same(dl.compile(seed())(*values), first)
 
 
+def test_operations_are_lowered_for_machine_code_when_a_batch_needs_it() -> None:
+    fast = dl.compile(dl.parse(" + ".join(f"sin({k}*x)" for k in range(1, 31))))
+    x, factors = np.linspace(0.1, 1.0, 20), np.arange(1, 31)
+    assert fast(0.5) == pytest.approx(np.sin(0.5 * factors).sum(), rel=1e-14)
+    assert "code" not in vars(fast._native)
+    np.testing.assert_allclose(fast(x), np.sin(np.outer(x, factors)).sum(1), rtol=1e-13)
+    assert "code" in vars(fast._native)
+
+
 def test_auto_compiles_many_operations_for_a_point() -> None:
     long = dl.compile(chain(choice.MANY_OPERATIONS // 5), packed=True)
     assert long.reason.startswith("native: its")

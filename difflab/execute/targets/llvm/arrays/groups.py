@@ -238,8 +238,10 @@ class NestLayout:
             They do not move by one step from turn to turn.
         """
         here = self._start(ref)
+        if not turns:
+            return here
         starts = [self._start(turn) for turn in turns]
-        step = starts[1].start - here.start if starts else 0
+        step = starts[1].start - here.start
         wanted = [Address(here.memory, here.start + turn * step, 0) for turn in range(len(starts))]
         if starts != wanted:
             raise ConsistencyError(f"an operand in {here.memory} moves by different steps")
@@ -257,7 +259,7 @@ class NestLayout:
         """Raise `ConsistencyError` where the turns of a nest come to places outside of a memory."""
         if 0 in domain:
             return
-        low, high = ref._replace(offset=address.start).reach(domain)
+        low, high = Ref(ref.root, address.start, ref.strides).reach(domain)
         moved = address.step * (turns - 1)
         low, high = low + min(moved, 0), high + max(moved, 0)
         if low < 0 or high >= self.capacity(address.memory):

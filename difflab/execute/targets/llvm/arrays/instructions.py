@@ -48,11 +48,14 @@ class Ref(NamedTuple):
         >>> Ref(0, 5, (3, -1)).reach((2, 4))
         (2, 8)
         """
-        if not domain:
-            return self.offset, self.offset
-        ends = [(size - 1) * step for size, step in zip(domain, self.strides, strict=True)]
-        low, high = sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
-        return self.offset + low, self.offset + high
+        low = high = self.offset
+        for size, step in zip(domain, self.strides, strict=bool(domain)):
+            end = (size - 1) * step
+            if end < 0:
+                low += end
+            else:
+                high += end
+        return low, high
 
 
 class Lookup(NamedTuple):
@@ -138,6 +141,8 @@ class Instruction(NamedTuple):
             counts: tuple[int, ...] = self.transform.counts[::-1]
         elif self.control is not None:
             counts = (self.control.size, *sizes(self.control.control.input_shapes))
+        elif self.lookup is None and self.name not in RECURRENCES:
+            return [(ref, self.domain) for ref in refs]
         else:
             return [(ref, self.along(slot)) for slot, ref in enumerate(refs)]
         whole = zip(refs, counts, strict=True)

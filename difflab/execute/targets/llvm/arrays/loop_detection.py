@@ -26,6 +26,7 @@ MOST_BEFORE = 4
 """Pieces that stand before a loop at most: the steps back that a recurrence reads."""
 _WINDOW = 8  # instructions that are compared to find how long a piece is
 _PERIODS = 12  # lengths of pieces that are tried
+_FACTOR = 6364136223846793005  # of the sums that tell windows apart (Knuth's MMIX)
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,8 @@ def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
     if size < 2 * LEAST:
         return
     window = min(_WINDOW, size // LEAST)
-    factors = np.random.default_rng(1).integers(1, 1 << 62, window, dtype=np.int64)
     with np.errstate(over="ignore"):
+        factors = np.cumprod(np.full(window, _FACTOR))
         shifted = [1 + kinds[k : size - window + 1 + k] for k in range(window)]
         sums = sum(factor * shift for factor, shift in zip(factors, shifted, strict=True))
     last: dict[int, int] = {}
@@ -195,10 +196,8 @@ class _Segmenter:
             place = straight = found.start + found.period * found.count
         if place > straight:
             self._close(segments, Segment(straight, place - straight, 1))
-        places = {
-            number: ValuePosition(*map(int, self.where[:, order]))
-            for number, order in self.ordinal.items()
-        }
+        made = zip(*self.where.tolist(), strict=True)
+        places = {root: ValuePosition(*where) for root, where in zip(self.roots, made, strict=True)}
         return Segments(segments, places, [self._sizes(segment) for segment in segments])
 
     def _close(self, segments: list[Segment], segment: Segment) -> None:

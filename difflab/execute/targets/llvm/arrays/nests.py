@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STRAIGHT", "Nest"]
 
-STRAIGHT = 4
+STRAIGHT = 2
 """Vectors along an axis that are written one after the other."""
 LONG = 24
 """Instructions on vectors above which they are a loop: long code takes long to compile."""

@@ -110,7 +110,8 @@ class Routine:
 
     def assigned(self, text: str) -> str:
         """Write what gives a value, and return its name."""
-        name = self.name()
+        self._names += 1
+        name = f"%t{self._names}"
         self.lines.append(f"{name} = {text}")
         return name
 

@@ -103,4 +103,4 @@ class OpenNest:
 def _squeezed(ref: Ref, domain: Shape) -> Ref:
     """Return where an operand begins, and its strides along the axes of more than one point."""
     strides = zip(ref.strides, domain, strict=True)
-    return ref._replace(strides=tuple([stride for stride, size in strides if size != 1]))
+    return Ref(ref.root, ref.offset, tuple([stride for stride, size in strides if size != 1]))
