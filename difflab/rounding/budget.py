@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff import gradient, jacobian
+from difflab.core.dtypes import DOUBLE, FloatFormat, format_of
 from difflab.core.place import SourceLocation
 from difflab.diagnose.anomalies import failures, needed
 from difflab.diagnose.findings import AnomalyKind, call_text
@@ -29,7 +30,7 @@ from difflab.graph.ir import Graph
 from difflab.graph.names import element_names
 from difflab.lab.domain.box import box_of, evenly
 from difflab.language import given_names, parse
-from difflab.rounding.formats import Format, evaluated, format_of
+from difflab.rounding.evaluation import evaluated
 from difflab.rounding.local import rounding_errors
 
 __all__ = [
@@ -304,13 +305,13 @@ def placed_at(error: DomainError, after: str, before: str = "") -> DomainError:
 class Sweeps:
     """The reverse sweeps of a function over its rounding operations, built once."""
 
-    def __init__(self, function: Function, form: Format) -> None:
+    def __init__(self, function: Function, form: FloatFormat) -> None:
         self.function = function.in_floats
         self.graph = self.function.graph
         self.combined = CombinedGraph(self.function, range(len(self.graph)))
         self.form = form
         self.formats = [form] * len(self.graph)
-        self.double = [format_of("float64")] * len(self.combined.graph)
+        self.double = [DOUBLE] * len(self.combined.graph)
         self.cells = [
             (node, index)
             for node, shape in zip(self.function.outputs, self.function.output_shapes, strict=True)
@@ -366,7 +367,7 @@ def _budget(
     original: Function,
     kind: str,
     sample: Array,
-    form: Format,
+    form: FloatFormat,
     prove: bool | None,
 ) -> tuple[Budget, int]:
     """Return the budget over points, proved at the worst one, and that point's index."""

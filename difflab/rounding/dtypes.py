@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat, format_of
+from difflab.core.optional import require
 from difflab.core.quantities import significant
 from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.graph.function import Function
@@ -33,7 +35,6 @@ from difflab.rounding.budget import (
     shown_point,
 )
 from difflab.rounding.dtype_code import compiled, dtype_code
-from difflab.rounding.formats import Format, format_of
 from difflab.rounding.local import is_exact, rounding_errors
 
 __all__ = ["cheapest_dtypes"]
@@ -81,9 +82,9 @@ def cheapest_dtypes(
         raise InputError("dtypes is a list of names", hint="dtypes=['float64', 'float32']")
     if not (scale is None or isinstance(scale, Mapping)):
         raise InputError("scale is a mapping of names", hint="scale={'x': 'log'}")
-    formats = sorted(
-        {format_of(name) for name in (*dtypes, "float64")}, key=lambda form: form.width
-    )
+    formats = sorted({DOUBLE, *map(format_of, dtypes)}, key=lambda form: form.width)
+    if "bfloat16" in dtypes:
+        require("ml_dtypes")  # which the printed code stores it with
     search = _Search(function, box_of(function, over, at, scale), formats, points, seed)
     search.judge(tolerance, None if floor is None else float(floor))
     chosen = search.cheapest()
@@ -98,13 +99,13 @@ class _Search:
     """The search for one function over one domain."""
 
     def __init__(
-        self, function: Function, box: Box, formats: Sequence[Format], points: int, seed: int
+        self, function: Function, box: Box, formats: Sequence[FloatFormat], points: int, seed: int
     ) -> None:
         self.original, self.real, self.box = function, joint(function), box
         self.function = self.real.in_floats
         self.graph = self.function.graph
         self.formats = list(formats)
-        self.double = formats[-1]
+        self.double = DOUBLE
         count = max(STEEPEST, min(points, WORK // self.graph.element_count()))
         self.points = box.points(evenly(len(box.moving), count, seed)[:count])
         self.draw = np.random.default_rng(seed)
@@ -170,9 +171,9 @@ class _Search:
 
     # --- assignments ----------------------------------------------------------------------------
 
-    def completed(self, chosen: Mapping[int, Format]) -> list[Format | None]:
+    def completed(self, chosen: Mapping[int, FloatFormat]) -> list[FloatFormat | None]:
         """Return the format of every node: those that do not round follow their operands."""
-        found: list[Format | None] = []
+        found: list[FloatFormat | None] = []
         for node, (_, args) in enumerate(self.graph.rows()):
             if self.weak[node]:
                 found.append(None)
@@ -220,7 +221,7 @@ class _Search:
         values, _ = run(self.function, self.points, self.completed({}))
         return {node: float(np.max(np.abs(values[node]))) for node in self.free}
 
-    def priced(self, price: float) -> dict[int, Format]:
+    def priced(self, price: float) -> dict[int, FloatFormat]:
         """Return the assignment in which every node minimises its bits plus its priced error."""
         bits = np.array([form.bits for form in self.formats])
         found = {}
@@ -230,12 +231,12 @@ class _Search:
             found[node] = self.formats[int(np.argmin(total))]
         return found
 
-    def holds(self, chosen: Mapping[int, Format]) -> bool:
+    def holds(self, chosen: Mapping[int, FloatFormat]) -> bool:
         """Whether the graph keeps the tolerance, with the margin, at the points."""
         _, found = run(self.function, self.points, self.completed(chosen))
         return bool(np.max(self.parts(found, self.reference)) <= MARGIN)
 
-    def cheapest(self) -> dict[int, Format]:
+    def cheapest(self) -> dict[int, FloatFormat]:
         """Return the cheapest assignment that is found and verified."""
         low, high = -20.0, 60.0  # of the price's binary logarithm
         if self.holds(self.priced(2.0**low)):
@@ -256,11 +257,11 @@ class _Search:
             chosen = {**chosen, widened: wider}
         return chosen
 
-    def cost(self, node: int, form: Format) -> float:
+    def cost(self, node: int, form: FloatFormat) -> float:
         """Return the part of the tolerance that the rounding of a node may take."""
         return float(self.costs[node][self.formats.index(form)])
 
-    def narrowed(self, chosen: dict[int, Format]) -> dict[int, Format]:
+    def narrowed(self, chosen: dict[int, FloatFormat]) -> dict[int, FloatFormat]:
         """Return the assignment with operations narrowed one by one where that holds."""
         order = sorted(self.free, key=lambda node: float(self.costs[node][0]))
         for node in order[:TRIALS]:
@@ -277,7 +278,7 @@ class _Search:
 
     # --- verification ---------------------------------------------------------------------------
 
-    def verified(self, chosen: Mapping[int, Format]) -> bool:
+    def verified(self, chosen: Mapping[int, FloatFormat]) -> bool:
         """Whether the assignment keeps the tolerance against mpmath, at the worst points too."""
         formats = self.completed(chosen)
         self.part = 0.0
@@ -290,7 +291,7 @@ class _Search:
                 self.part, self.worst = part, worst
         return self.part <= SAFE
 
-    def _hardest(self, formats: Sequence[Format | None]) -> Array:
+    def _hardest(self, formats: Sequence[FloatFormat | None]) -> Array:
         """Return points of the sample, those with the largest errors, and worse ones near them."""
         low, high = self.box.low, self.box.high
         found = self.points
@@ -301,7 +302,7 @@ class _Search:
             found = np.concatenate([worst, near])
         return np.concatenate([self._largest(found, formats), self.points[: 2 * STEEPEST]])
 
-    def _largest(self, points: Array, formats: Sequence[Format | None]) -> Array:
+    def _largest(self, points: Array, formats: Sequence[FloatFormat | None]) -> Array:
         """Return the points with the largest differences from float64."""
         _, reference = run(self.function, points, self.completed({}))
         _, found = run(self.function, points, formats)
@@ -309,7 +310,7 @@ class _Search:
         return worst
 
     def _against_truth(
-        self, points: Array, formats: Sequence[Format | None]
+        self, points: Array, formats: Sequence[FloatFormat | None]
     ) -> tuple[float, Array, int]:
         """Return the largest error against mpmath, its point and its output number."""
         found = self._results(points, formats)
@@ -320,7 +321,7 @@ class _Search:
         point, output = np.unravel_index(np.argmax(shares), shares.shape)
         return float(shares[point, output]), points[point], int(output)
 
-    def _results(self, points: Array, formats: Sequence[Format | None]) -> Array:
+    def _results(self, points: Array, formats: Sequence[FloatFormat | None]) -> Array:
         """Return the flattened outputs, of the printed code if there is any."""
         function = self._code(formats)[1]
         if function is None:
@@ -332,7 +333,7 @@ class _Search:
                 rows.append(np.concatenate([np.ravel(np.asarray(y, np.float64)) for y in found]))
         return np.array(rows)
 
-    def _code(self, formats: Sequence[Format | None]) -> tuple[str, Callable[..., Any] | None]:
+    def _code(self, formats: Sequence[FloatFormat | None]) -> tuple[str, Callable[..., Any] | None]:
         try:
             code = dtype_code(self.function, formats)
         except UnsupportedError:
@@ -342,7 +343,7 @@ class _Search:
     # --- the result -----------------------------------------------------------------------------
 
     def assignment(
-        self, chosen: Mapping[int, Format], over: dict[str, tuple[float, float]]
+        self, chosen: Mapping[int, FloatFormat], over: dict[str, tuple[float, float]]
     ) -> DtypeAssignment:
         """Return the result."""
         formats = self.completed(chosen)
@@ -366,7 +367,7 @@ class _Search:
             tuple(formats),
         )
 
-    def _described(self, chosen: Mapping[int, Format]) -> Iterator[OperationDtype]:
+    def _described(self, chosen: Mapping[int, FloatFormat]) -> Iterator[OperationDtype]:
         graph = self.graph
         for node in self.free:
             form, row = chosen.get(node, self.double), graph.primitive(node)
@@ -383,7 +384,7 @@ class _Search:
                 self._refused(node, chosen),
             )
 
-    def _refused(self, node: int, chosen: Mapping[int, Format]) -> str:
+    def _refused(self, node: int, chosen: Mapping[int, FloatFormat]) -> str:
         """Return why the next narrower format of a node does not do."""
         form = chosen.get(node, self.double)
         narrower = [each for each in self.formats if each.bits < form.bits]

@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
+from difflab.core.dtypes import format_of
 from difflab.errors import DomainError, UnsupportedError
 from difflab.language import parse
 from difflab.rounding.budget import Budget, error_budget
-from difflab.rounding.formats import format_of
 from tests.differential.formulas import VARIABLES, Formula, formulas
 from tests.differential.scalar import DIGITS, exact
 from tests.differential.search import Family

@@ -104,7 +104,7 @@ def error_budget(
     points : int
         The number of points of the domain.
     dtype : str
-        ``"float64"``, ``"float32"``, ``"float16"`` or ``"bfloat16"`` (which needs ``ml_dtypes``).
+        ``"float64"``, ``"float32"``, ``"float16"`` or ``"bfloat16"``, which is computed in float32.
     prove : bool, optional
         Whether to compute the proof; by default only for graphs of moderate size.
     seed : int
