@@ -27,15 +27,11 @@ from difflab.graph.function import Function
 from difflab.graph.names import element_names
 from difflab.lab.domain.box import Box, box_of, evenly
 from difflab.rounding.assignment import DtypeAssignment, OperationDtype, joint, run, truth
-from difflab.rounding.budget import (
-    Sweeps,
-    failed,
-    function_of,
-    placed_at,
-    shown_point,
-)
+from difflab.rounding.checks import failed, function_of, placed_at, shown_point
 from difflab.rounding.dtype_code import compiled, dtype_code
 from difflab.rounding.local import is_exact, rounding_errors
+from difflab.rounding.sweeps import Sweeps, effect
+from difflab.rounding.tolerance import Tolerance, shares
 
 __all__ = ["cheapest_dtypes"]
 
@@ -85,8 +81,9 @@ def cheapest_dtypes(
     formats = sorted({DOUBLE, *map(format_of, dtypes)}, key=lambda form: form.width)
     if "bfloat16" in dtypes:
         require("ml_dtypes")  # which the printed code stores it with
-    search = _Search(function, box_of(function, over, at, scale), formats, points, seed)
-    search.judge(tolerance, None if floor is None else float(floor))
+    box, least = box_of(function, over, at, scale), None if floor is None else float(floor)
+    search = _Search(function, box, formats, points, seed, float(tolerance), least)
+    search.check()
     chosen = search.cheapest()
     return search.assignment(chosen, {name: (float(a), float(b)) for name, (a, b) in over.items()})
 
@@ -99,7 +96,14 @@ class _Search:
     """The search for one function over one domain."""
 
     def __init__(
-        self, function: Function, box: Box, formats: Sequence[FloatFormat], points: int, seed: int
+        self,
+        function: Function,
+        box: Box,
+        formats: Sequence[FloatFormat],
+        points: int,
+        seed: int,
+        tolerance: float,
+        floor: float | None,
     ) -> None:
         self.original, self.real, self.box = function, joint(function), box
         self.function = self.real.in_floats
@@ -113,8 +117,7 @@ class _Search:
         self.weak = [not varies[node] for node in range(len(self.graph))]
         self.free = [node for node in range(len(self.graph)) if self._is_free(node)]
         self.sizes = {node: math.prod(self.graph.shape(node)) for node in self.free}
-        m, n = function.m, function.n
-        self.groups = np.array([*range(m), *np.repeat(np.arange(m, 2 * m), n)])
+        self.tolerance = self._tolerance(tolerance, floor)
 
     def _is_free(self, node: int) -> bool:
         """Whether a node rounds, so that its dtype is chosen; others follow their operands."""
@@ -123,51 +126,28 @@ class _Search:
 
     # --- the tolerance --------------------------------------------------------------------------
 
-    def judge(self, tolerance: float, floor: float | None) -> None:
-        """Set the errors that are allowed, and check that float64 keeps them."""
-        self.tolerance = tolerance
-        values, self.reference = run(self.function, self.points, self.completed({}))
+    def _tolerance(self, relative: float, floor: float | None) -> Tolerance:
+        """Return the errors that are allowed at points where value and gradient are finite."""
+        _, self.reference = run(self.function, self.points, self.completed({}))
         finite = np.all(np.isfinite(self.reference), axis=1)
         if not np.all(finite):
             first = self.points[np.argmin(finite)]
             values, _ = run(self.function, first, self.completed({}))
             error = failed(self.graph, values, self.function.outputs, "float64")
             raise placed_at(error, f" at {shown_point(self.function, first)}")
-        sizes = self._grouped(np.abs(self.reference))
-        fixed = np.full(sizes.shape[1], 0.0 if floor is None else floor)
-        self.floors = np.median(sizes, axis=0) if floor is None else fixed
+        return Tolerance.over(relative, self.original.m, self.reference, floor)
+
+    def check(self) -> None:
+        """Raise `PointError` where float64 does not keep the tolerance."""
         part, worst, output = self._against_truth(self.points[: 4 * STEEPEST], self.completed({}))
         if part > 1:
-            where = shown_point(self.function, worst)
+            where, relative = shown_point(self.function, worst), self.tolerance.relative
+            names = element_names(self.function.output_names, self.function.output_shapes)
             raise PointError(
-                f"the tolerance {tolerance:g} is beyond float64: at {where} the error"
-                f" of {self._names()[output]} is {significant(part * tolerance, 3)} of its size",
+                f"the tolerance {relative:g} is beyond float64: at {where} the error"
+                f" of {names[output]} is {significant(part * relative, 3)} of its size",
                 hint="allow more, or rewrite the function: difflab budget names the operations",
             )
-
-    def _names(self) -> list[str]:
-        return list(element_names(self.function.output_names, self.function.output_shapes))
-
-    def _grouped(self, sizes: Array) -> Array:
-        """Return the largest of each output number, and of each row of the Jacobian."""
-        found = np.zeros((len(sizes), 2 * self.original.m))
-        for column, group in enumerate(self.groups.tolist()):
-            found[:, group] = np.maximum(found[:, group], sizes[:, column])
-        return found
-
-    def allowed(self, reference: Array) -> Array:
-        """Return the error that is allowed for every output number at points."""
-        sizes = np.maximum(self._grouped(np.abs(reference)), self.floors)
-        found: Array = self.tolerance * sizes[:, self.groups]
-        return found
-
-    def parts(self, found: Array, reference: Array) -> Array:
-        """Return the largest error at each point, as a part of what is allowed."""
-        with np.errstate(all="ignore"):
-            errors = np.abs(found - reference)
-            shares = np.where(errors == 0, 0.0, errors / self.allowed(reference))
-        worst: Array = np.max(np.where(np.isnan(shares), np.inf, shares), axis=1)
-        return worst
 
     # --- assignments ----------------------------------------------------------------------------
 
@@ -193,26 +173,21 @@ class _Search:
         found = {node: np.zeros(len(self.formats)) for node in self.free}
         for point in self.points[:STEEPEST]:
             values, reference = run(self.function, point, [self.double] * len(self.graph))
-            errors = [
-                rounding_errors(self.graph, values, [form] * len(self.graph))
-                for form in self.formats
-            ]
-            for node in self.function.input_nodes:
-                for form, each in zip(self.formats, errors, strict=True):
-                    each[node] = form.spacing(values[node]) / 2 * (form is not self.double)
-            allowed = self.allowed(reference[None])[0]
-            for output, limit in enumerate(allowed.tolist()):
+            errors = [self._errors(values, form) for form in self.formats]
+            for output, limit in enumerate(self.tolerance.allowed(reference[None])[0]):
                 bars = sweeps.adjoints(values, output)
                 for node in self.free:
-                    for place, each in enumerate(errors):
-                        size = float(np.sum(np.abs(bars.get(node, 0.0)) * each[node]))
-                        if size:  # without an error a limit of 0 is kept
-                            part = size / limit if limit else math.inf
-                            found[node][place] = max(found[node][place], part)
-        for node in self.free:
-            for place, form in enumerate(self.formats):
-                if self.peaks[node] > form.largest:
-                    found[node][place] = math.inf
+                    effects = np.array([effect(bars.get(node, 0.0), each[node]) for each in errors])
+                    found[node] = np.maximum(found[node], shares(effects, limit))
+        for node, cost in found.items():
+            cost[[self.peaks[node] > form.largest for form in self.formats]] = math.inf
+        return found
+
+    def _errors(self, values: Sequence[Any], form: FloatFormat) -> list[Array]:
+        """Return bounds of the errors of all nodes in a format, the inputs' rounding included."""
+        found = rounding_errors(self.graph, values, [form] * len(self.graph))
+        for node in self.function.input_nodes if form is not self.double else ():
+            found[node] = form.spacing(values[node]) / 2
         return found
 
     @cached_property
@@ -234,7 +209,7 @@ class _Search:
     def holds(self, chosen: Mapping[int, FloatFormat]) -> bool:
         """Whether the graph keeps the tolerance, with the margin, at the points."""
         _, found = run(self.function, self.points, self.completed(chosen))
-        return bool(np.max(self.parts(found, self.reference)) <= MARGIN)
+        return bool(np.max(self.tolerance.parts(found, self.reference)) <= MARGIN)
 
     def cheapest(self) -> dict[int, FloatFormat]:
         """Return the cheapest assignment that is found and verified."""
@@ -306,20 +281,18 @@ class _Search:
         """Return the points with the largest differences from float64."""
         _, reference = run(self.function, points, self.completed({}))
         _, found = run(self.function, points, formats)
-        worst: Array = points[np.argsort(-self.parts(found, reference))[:STEEPEST]]
+        parts = np.max(self.tolerance.parts(found, reference), axis=1)
+        worst: Array = points[np.argsort(-parts)[:STEEPEST]]
         return worst
 
     def _against_truth(
         self, points: Array, formats: Sequence[FloatFormat | None]
     ) -> tuple[float, Array, int]:
         """Return the largest error against mpmath, its point and its output number."""
-        found = self._results(points, formats)
         expected = np.array([truth(self.real, point) for point in points])
-        with np.errstate(all="ignore"):
-            shares = np.abs(found - expected) / self.allowed(expected)
-        shares = np.where(found == expected, 0.0, np.where(np.isnan(shares), np.inf, shares))
-        point, output = np.unravel_index(np.argmax(shares), shares.shape)
-        return float(shares[point, output]), points[point], int(output)
+        parts = self.tolerance.parts(self._results(points, formats), expected)
+        point, output = np.unravel_index(np.argmax(parts), parts.shape)
+        return float(parts[point, output]), points[point], int(output)
 
     def _results(self, points: Array, formats: Sequence[FloatFormat | None]) -> Array:
         """Return the flattened outputs, of the printed code if there is any."""
@@ -348,15 +321,15 @@ class _Search:
         """Return the result."""
         formats = self.completed(chosen)
         if self.part > 1:
-            where = shown_point(self.function, self.worst)
+            where, relative = shown_point(self.function, self.worst), self.tolerance.relative
             raise PointError(
-                f"the tolerance {self.tolerance:g} does not hold at {where}, not even in float64",
+                f"the tolerance {relative:g} does not hold at {where}, not even in float64",
                 hint="difflab budget names the operations that lose the digits",
             )
         return DtypeAssignment(
             self.function,
             self.original,
-            self.tolerance,
+            self.tolerance.relative,
             over,
             tuple(self._described(chosen)),
             self._code(formats)[0],

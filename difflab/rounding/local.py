@@ -125,7 +125,7 @@ def rounding_error(
         return _accumulated(row, given, y, params, form)
     if _of_numbers(row) and row.ulps <= DOCUMENTED and row.portable is None:
         return _elementwise(row, given, y, form)
-    from difflab.rounding.proof import distances
+    from difflab.rounding.enclosures import distances
 
     measured = distances(row, operands, y, params)
     return np.maximum(measured, row.ulps * form.spacing(y)) if _of_numbers(row) else measured

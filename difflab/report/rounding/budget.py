@@ -18,7 +18,7 @@ from difflab.drawing.model import Diagram
 from difflab.report.heading import heading, point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
-from difflab.rounding.budget import Budget, Contribution, ErrorBudget
+from difflab.rounding.records import Budget, Contribution, ErrorBudget
 
 __all__ = ["WRITTEN", "csv", "drawn", "view"]
 
