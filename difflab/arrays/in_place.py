@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from difflab.arrays.given import as_array, mismatch, shape_of
-from difflab.arrays.shapes import broadcast_to, fits, reshape, stack, without_leading_ones
-from difflab.arrays.updates import replaced
+from difflab.arrays.shapes import broadcast_to, fits, reshape, without_leading_ones
+from difflab.arrays.updates import as_elements, replaced
 from difflab.core.place import at_users_line
 from difflab.core.storage import View
 from difflab.errors import InputError, TraceError
@@ -26,7 +26,6 @@ __all__ = [
     "FUNCTIONS",
     "INSTEAD",
     "InPlace",
-    "as_elements",
     "assigned",
     "changed_at",
     "into_out",
@@ -125,24 +124,11 @@ def _written(owner: Any, view: View, part: Any) -> Any:
     return replaced(owner, view.places(shape), part)
 
 
-def as_elements(value: Any) -> Any:
-    """Return a list that contains carriers as one array; other values as they are."""
-    if isinstance(value, list | tuple) and _has_carrier(value):
-        return stack([as_elements(part) for part in value])
-    return value
-
-
-def _has_carrier(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return any(map(_has_carrier, value))
-    return hasattr(value, "__difflab_apply__")
-
-
 def assigned(target: Any, key: Any, value: Any) -> None:
     """Assign to a part of a carrier, as ``target[key] = value`` does."""
     if getattr(value, "_view", None) is not None and is_part(target, key, value):
         return  # y[key] += x has changed y when Python assigns the part to itself
-    new = target.at[key].set(as_elements(value))
+    new = target.at[key].set(value)
     overwrite(target, new, "item assignment", casting="unsafe")
 
 
@@ -201,10 +187,10 @@ def changed_at(name: str, target: Any, key: Any, value: Any = None) -> None:
     InputError
         The function has no such form here.
     """
-    value, part = as_elements(value), _target(f"{name}.at", target).at[key]
+    part = _target(f"{name}.at", target).at[key]
     changes: Mapping[str, Callable[[], Any]] = {
         "add": lambda: part.add(value),
-        "subtract": lambda: part.add(-as_array(value)),
+        "subtract": lambda: part.add(-as_array(as_elements(value))),
         "multiply": lambda: part.multiply(value),
         "divide": lambda: part.divide(value),
         "power": lambda: part.power(value),

@@ -13,14 +13,14 @@ import numpy as np
 
 from difflab import primitives as rows
 from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
-from difflab.arrays.shapes import broadcast_to, reshape, take, without_leading_ones
+from difflab.arrays.shapes import broadcast_to, reshape, stack, take, without_leading_ones
 from difflab.arrays.static_keys import static_key
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.errors import IndexingError, InputError
 from difflab.primitives.movement import as_places
 
-__all__ = ["Update", "Updates", "chosen_places", "replaced"]
+__all__ = ["Update", "Updates", "as_elements", "chosen_places", "replaced"]
 
 _BASIC = frozenset({int, slice, type(Ellipsis)})
 
@@ -43,6 +43,19 @@ def chosen_places(key: Any, shape: Shape) -> np.ndarray[Any, Any]:
         return np.asarray(places[key])
     except (IndexError, TypeError, ValueError) as error:
         raise at_users_line(IndexingError, f"no part of the shape {shape}: {error}") from None
+
+
+def as_elements(value: Any) -> Any:
+    """Return a list that contains carriers as one array; other values as they are."""
+    if isinstance(value, list | tuple) and _has_carrier(value):
+        return stack([as_elements(part) for part in value])
+    return value
+
+
+def _has_carrier(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_has_carrier, value))
+    return hasattr(value, "__difflab_apply__")
 
 
 class Updates:
@@ -85,7 +98,7 @@ class Update:
 
     def add(self, new: Any) -> Array:
         """Add to the part; to an element as often as it is named."""
-        value, key = self._value, self._key
+        value, key, new = self._value, self._key, as_elements(new)
         if _is_computed(key):
             return self._changed(rows.add, new)
         places = chosen_places(key, value.shape)
@@ -117,7 +130,7 @@ class Update:
     def _changed(
         self, change: Callable[[Any, Any], Any], new: Any, *, repeated: bool = False
     ) -> Array:
-        value, key = self._value, self._key
+        value, key, new = self._value, self._key, as_elements(new)
         if _is_computed(key):
             marks, wide = _marked(value.shape, key, new)
             return rows.where(marks, change(value, wide), value)

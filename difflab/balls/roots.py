@@ -69,7 +69,7 @@ def enclosed_root(system: System, near: Sequence[float], middle: System | None =
 
 def _approximated(system: System, x: list[Any]) -> tuple[list[Any], list[list[Any]]]:
     """Return a root by Newton's iteration on midpoints, and the inverse of the Jacobian there."""
-    last = None
+    last, accurate = None, arb(2) ** -(working_bits() // 2 + 8)  # the next step is its square
     for _ in range(REFINEMENTS):
         values, slopes = system(x)
         try:
@@ -80,7 +80,7 @@ def _approximated(system: System, x: list[Any]) -> tuple[list[Any], list[list[An
         step = _times(rows, values)
         size = sum(abs(one.mid()) for one in step)
         x = [(at - one).mid() for at, one in zip(x, step, strict=True)]
-        if last is not None and not size < last / 2:
+        if size < accurate * sum(map(abs, x)) or (last is not None and not size < last / 2):
             break
         last = size
     return x, rows

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import frexp, inf, isfinite
+from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from difflab.errors import InputError
 
 # The protocol of methods names formats before NumPy is loaded: what compares begins in a process.
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DOUBLE", "FORMATS", "FloatFormat", "formats"]
+__all__ = ["DOUBLE", "FORMATS", "FloatFormat", "format_of", "formats"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class FloatFormat:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the format of this name in another process, too."""
-        return _named, (self.name,)
+        return format_of, (self.name,)
 
     @property
     def eps(self) -> float:
@@ -55,38 +57,89 @@ class FloatFormat:
         return 2.0 ** (1 - self.digits)
 
     @property
+    def roundoff(self) -> float:
+        """The unit roundoff: the largest relative error of rounding to nearest."""
+        return self.eps / 2
+
+    @property
     def largest(self) -> float:
         """The largest number."""
         return (2.0 - self.eps) * 2.0**self.top
+
+    @property
+    def normal(self) -> float:
+        """The smallest normal number."""
+        return 2.0 ** (1 - self.top)
+
+    @property
+    def bits(self) -> int:
+        """The bits of one number in memory; the leading one of the significand is not stored."""
+        return self.digits + (self.top + 1).bit_length()
+
+    @property
+    def width(self) -> tuple[int, int]:
+        """Sorts formats, the narrowest first."""
+        return self.bits, self.digits
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype that computes with its numbers: float32 with those of bfloat16."""
+        import numpy as np
+
+        return np.dtype("float32" if self.name == "bfloat16" else self.name)
+
+    def cast(self, values: Any) -> Any:
+        """Return values rounded to nearest, ties to even, in `dtype`; truth values as they are."""
+        import numpy as np
+
+        found = np.asarray(values)
+        exists = self.bits == 8 * self.dtype.itemsize
+        if found.dtype == bool or (exists and found.dtype == self.dtype):
+            return found[()]
+        with np.errstate(all="ignore"):
+            return (found if exists else self._emulated(found)).astype(self.dtype)[()]
+
+    def _emulated(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values rounded to a format that NumPy lacks, as float64."""
+        import numpy as np
+
+        found: NDArray[Any] = values.astype(np.float64)
+        unit = np.maximum(np.frexp(found)[1], 2 - self.top) - self.digits
+        found = np.asarray(np.ldexp(np.rint(np.ldexp(found, -unit)), unit))
+        found[np.abs(found) > self.largest] *= inf
+        return found
 
     def rounded(self, values: Any) -> NDArray[Any]:
         """Return values rounded to nearest, ties to even, as float64; truth values as they are."""
         import numpy as np
 
-        found = np.asarray(values)
-        if self is DOUBLE or found.dtype == bool:
-            return found
-        flat: NDArray[Any] = np.ravel(found).astype(np.float64)
-        with np.errstate(all="ignore"):
-            unit = np.maximum(np.frexp(flat)[1], 2 - self.top) - self.digits
-            flat = np.ldexp(np.rint(np.ldexp(flat, -unit)), unit)
-            flat[np.abs(flat) > self.largest] *= inf
-        return flat.reshape(found.shape)
+        found = np.asarray(self.cast(values))
+        return found if found.dtype == bool else found.astype(np.float64)
 
     def nearest(self, number: Fraction) -> float:
         """Return the number of the format nearest to a fraction, rounded once."""
-        if not number:
-            return 0.0
-        size = Fraction(self.spacing(float(number)))
+        most = Fraction(self.largest)
+        size = Fraction(float(self.spacing(float(min(max(number, -most), most)))))
         found = round(number / size) * size
-        return float(found) if abs(found) <= self.largest else inf if found > 0 else -inf
+        return float(found) if abs(found) <= most else inf if found > 0 else -inf
 
-    def spacing(self, number: float) -> float:
-        """Return the unit in the last place of a number."""
-        if not isfinite(number):
-            return inf
-        least = 2 - self.top
-        return 2.0 ** (max(frexp(number)[1] if number else least, least) - self.digits)
+    def spacing(self, values: Any) -> Any:
+        """Return the units in the last place of numbers; infinity at infinities and nan.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> format_of("float64").spacing(1.0) == 2.0**-52
+        np.True_
+        >>> format_of("float16").spacing([0.0, 3.0]) == np.spacing(np.float16([0, 3]))
+        array([ True,  True])
+        """
+        import numpy as np
+
+        size = np.abs(np.asarray(values, np.float64))
+        exponent = np.where(size > 0, np.frexp(size)[1], 2 - self.top)
+        found = np.ldexp(1.0, np.maximum(exponent, 2 - self.top) - self.digits)
+        return np.where(np.isfinite(size), found, inf)[()]
 
 
 DOUBLE = FloatFormat("float64", 53, 1023)
@@ -99,9 +152,19 @@ FORMATS: Mapping[str, FloatFormat] = {
         FloatFormat("bfloat16", 8, 127),
     )
 }
+"""The formats by their names, the widest first."""
 
 
-def _named(name: str) -> FloatFormat:
+def format_of(name: str) -> FloatFormat:
+    """Return a format by its name.
+
+    Raises
+    ------
+    InputError
+        There is no such format.
+    """
+    if not isinstance(name, str) or name not in FORMATS:
+        raise InputError(f"unknown dtype {name!r}", hint=f"one of: {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
@@ -119,9 +182,4 @@ def formats(names: str | Sequence[str] | None) -> list[FloatFormat]:
     [24, 8]
     """
     listed = names.split(",") if isinstance(names, str) else [*(names or ("float64",))]
-    found = []
-    for name in (str(each).strip() for each in listed):
-        if name not in FORMATS:
-            raise InputError(f"there is no dtype {name!r}", hint=f"one of {', '.join(FORMATS)}")
-        found.append(FORMATS[name])
-    return list(dict.fromkeys(found)) or [DOUBLE]
+    return list(dict.fromkeys(format_of(str(each).strip()) for each in listed)) or [DOUBLE]

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import operator
+from functools import reduce
 
 from difflab.core.apply import constant
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.exponential import log
-from difflab.primitives.piecewise import equal, logical_and, where
+from difflab.primitives.piecewise import (
+    equal,
+    less,
+    logical_and,
+    logical_not,
+    logical_or,
+    where,
+)
 from difflab.primitives.recurrences import (
     Term,
     Terms,
@@ -56,14 +64,39 @@ def _logarithms(k: int, x: Terms, like: Term) -> list[Term]:
 
 def _powers(k: int, x: Terms, p: Terms) -> list[Term]:
     """Return the derivatives of xᵖ up to order k."""
-    first = power(x[0], p[0])
-    if all(c is None for c in p[1 : k + 1]):
-        number = isinstance(p[0], int | float)
-        smooth = p[0] > 1 and not float(p[0]).is_integer() if number else True
-        if smooth and k <= LOWERED:
-            return _lowered_powers(k, first, x, p[0])
-        return powers(k, first, x, p[0])
-    return exponentials(k, first, products(k, p, _logarithms(k, x, p[0])))
+    first, number = power(x[0], p[0]), isinstance(p[0], int | float)
+    if any(c is not None for c in p[1 : k + 1]):
+        return _moving_powers(k, first, x, p)
+    if not number or (k <= LOWERED and p[0] > 1 and not float(p[0]).is_integer()):
+        return _lowered_powers(k, first, x, p[0])
+    found = powers(k, first, x, p[0])
+    if float(p[0]).is_integer():
+        return found
+    return [term if i >= p[0] else _unless_zero(x[0], term) for i, term in enumerate(found)]
+
+
+def _unless_zero(x: Term, term: Term) -> Term:
+    """Return a derivative at x ≠ 0, and 0 at x = 0."""
+    return None if term is None else where(equal(x, 0), 0, term)
+
+
+def _moving_powers(k: int, first: Term, x: Terms, p: Terms) -> list[Term]:
+    """Return the derivatives of xᵖ = exp(p ln x) up to order k.
+
+    Where p has no derivatives, they are those for a constant p, at any x; so they are at x = 0
+    up to order p, since all terms with a derivative of p have a factor xᵖ⁻ⁱ ln x there.
+    """
+    found = exponentials(k, first, products(k, p, _logarithms(k, x, p[0])))
+    if isinstance(x[0], int | float) and x[0] > 0:
+        return found
+    constant_p, moving = _lowered_powers(k, first, x, p[0]), []
+    for i in range(1, k + 1):
+        moving += [] if p[i] is None else [equal(p[i], 0)]
+        at_zero = logical_and(equal(x[0], 0), logical_not(less(p[0], i)))
+        simple = logical_or(reduce(logical_and, moving), at_zero) if moving else at_zero
+        terms = [0 if term is None else term for term in (constant_p[i], found[i])]
+        found[i] = where(simple, *terms)
+    return found
 
 
 def _lowered_powers(k: int, first: Term, x: Terms, p: Term) -> list[Term]:
@@ -90,7 +123,18 @@ def _dpower_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:
     """Return the derivative of p·xᵖ⁻¹, which is 0 for p = 0."""
     if isinstance(p[0], int | float) and p[0] == 0:
         return None
-    return leibniz(k, p, _powers(k, x, [p[0] - 1, *p[1:]]))
+    found = leibniz(k, p, _powers(k, x, [p[0] - 1, *p[1:]]))
+    if found is None or isinstance(p[0], int | float):
+        return found
+    return where(reduce(logical_and, (equal(c, 0) for c in p[: k + 1] if c is not None)), 0, found)
+
+
+def _exponent_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:
+    """Return the derivative of xᵖ ln x, which is 0 at x = 0 below order p."""
+    found = leibniz(k, _powers(k, x, p), _logarithms(k, x, p[0]))
+    if found is None or (isinstance(x[0], int | float) and x[0] > 0):
+        return found
+    return where(logical_and(equal(x[0], 0), less(k, p[0])), 0, found)
 
 
 def _lowered(x: Term, p: Term) -> Term:
@@ -220,7 +264,7 @@ dpower_exponent: Primitive = Primitive(
     ),
     flint="dpower_exponent",
     glyph="∂xʸ/∂y",
-    taylor=lambda k, y, x, p: leibniz(k, _powers(k, x, p), _logarithms(k, x, p[0])),
+    taylor=_exponent_series,
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: power(x, p) * log(x),
 )

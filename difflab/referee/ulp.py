@@ -180,7 +180,7 @@ def _distances(
     gap, unit = abs(over * bottom - top * under), under * bottom
     if not gap:
         return 0.0, 0.0, 0.0
-    spacing = math.ulp(closest) if dtype is DOUBLE else dtype.spacing(closest)
+    spacing = math.ulp(closest) if dtype is DOUBLE else float(dtype.spacing(closest))
     ulp, ulp_unit = spacing.as_integer_ratio()
     relative = _quotient(gap, under * abs(top)) if top else math.inf
     return _quotient(gap, unit), relative, _quotient(gap * ulp_unit, unit * ulp)

@@ -1,6 +1,6 @@
 """Rounding errors of a graph: where they arise, what they cost, and which dtypes suffice.
 
-`local` bounds the error of one operation, `budget` what each contributes to the results, `proof`
-compares that with ball arithmetic, `advice` says what to rewrite; `dtypes` searches for the
-cheapest dtypes within a tolerance, and `dtype_code` prints them.
+`local` bounds the error of one operation, `sweeps` how much that moves the results, and `budget`
+adds it up; `proof` compares it with ball arithmetic, `advice` says what to rewrite. `dtypes`
+searches for the cheapest dtypes within a `tolerance`, and `dtype_code` prints them.
 """

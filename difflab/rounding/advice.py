@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.dtypes import format_of
 from difflab.core.place import SourceLocation
 from difflab.core.quantities import significant
 from difflab.diagnose.findings import call_text
 from difflab.errors import DifflabError
 from difflab.graph.ir import Graph
-from difflab.rounding.budget import Budget, Contribution, ErrorBudget, error_budget
-from difflab.rounding.formats import evaluated, format_of
+from difflab.rounding.budget import error_budget
+from difflab.rounding.evaluation import evaluated
+from difflab.rounding.records import Budget, Contribution, ErrorBudget
 from difflab.stabilisation.proof import stabilise
 
 __all__ = ["advised"]

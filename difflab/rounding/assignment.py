@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff import gradient, jacobian
+from difflab.core.dtypes import FORMATS, FloatFormat
 from difflab.core.place import SourceLocation
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.interpreters import MpmathInterpreter
-from difflab.rounding.formats import FORMATS, Format, evaluated
+from difflab.rounding.evaluation import evaluated
 
 __all__ = ["DtypeAssignment", "OperationDtype", "joint", "run", "truth"]
 
@@ -79,7 +80,7 @@ class DtypeAssignment:
         of them those that were compared with mpmath, the worst ones among them.
     worst : dict of str to value
         The point with the largest error.
-    formats : tuple of Format or None
+    formats : tuple of FloatFormat or None
     """
 
     function: Function
@@ -92,13 +93,13 @@ class DtypeAssignment:
     points: int
     compared: int
     worst: dict[str, Any]
-    formats: tuple[Format | None, ...]
+    formats: tuple[FloatFormat | None, ...]
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """The number of operations and inputs of each dtype."""
         names = [each.dtype for each in self.operations]
-        return {name: names.count(name) for name in reversed(FORMATS) if name in names}
+        return {name: names.count(name) for name in FORMATS if name in names}
 
     @property
     def bits(self) -> int:
@@ -129,7 +130,7 @@ def joint(function: Function) -> Function:
 
 
 def run(
-    function: Function, points: Array, formats: Sequence[Format | None]
+    function: Function, points: Array, formats: Sequence[FloatFormat | None]
 ) -> tuple[list[Any], Array]:
     """Return the values of all nodes, and the flattened outputs, at points ``(N, n)``."""
     known = dict(zip(function.input_nodes, function.split(points), strict=True))

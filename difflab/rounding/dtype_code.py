@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.graph.function import Function
 from difflab.methods.peers.array_code import NumpyCode
 from difflab.methods.peers.written_values import WrittenValue
-from difflab.rounding.formats import Format, computing_format, format_of
+from difflab.rounding.evaluation import computing_format
 
 __all__ = ["compiled", "dtype_code"]
 
@@ -24,13 +25,15 @@ NATIVE = frozenset(
 class _TypedCode(NumpyCode):
     """Code with the casts that an assignment of formats needs."""
 
-    def __init__(self, function: Function, name: str, formats: Sequence[Format | None]) -> None:
+    def __init__(
+        self, function: Function, name: str, formats: Sequence[FloatFormat | None]
+    ) -> None:
         super().__init__(function, name)
         self.formats = formats
         self.graph = function.graph
         self.casts: dict[tuple[int, str], Any] = {}
 
-    def _computing(self, node: int) -> Format:
+    def _computing(self, node: int) -> FloatFormat:
         own = self.formats[node]
         return computing_format(own, [self.formats[arg] for arg in self.graph.arguments(node)])
 
@@ -40,7 +43,7 @@ class _TypedCode(NumpyCode):
         row = self.graph.primitive(child)
         if not isinstance(value, WrittenValue) or (row is not None and row.boolean):
             return value
-        form, computing = self.formats[child] or format_of("float64"), self._computing(node)
+        form, computing = self.formats[child] or DOUBLE, self._computing(node)
         if form is computing:
             return value
         key = child, computing.name
@@ -58,7 +61,7 @@ class _TypedCode(NumpyCode):
         native = row.name in NATIVE and self._computing(node) is own
         return found if native else self._cast(found, own)
 
-    def _cast(self, value: WrittenValue, form: Format, *, named: bool = False) -> WrittenValue:
+    def _cast(self, value: WrittenValue, form: FloatFormat, *, named: bool = False) -> WrittenValue:
         cast = f"np.{form.name}({value.text})"
         if form.name == "bfloat16":
             cast = f"np.asarray({value.text}, bfloat16)"
@@ -66,14 +69,14 @@ class _TypedCode(NumpyCode):
         return WrittenValue(text, self.arrays, self.lines, shaped=value.shaped)
 
 
-def dtype_code(function: Function, formats: Sequence[Format | None], name: str = "f") -> str:
+def dtype_code(function: Function, formats: Sequence[FloatFormat | None], name: str = "f") -> str:
     """Return NumPy code that computes each node in its format, with casts.
 
     Parameters
     ----------
     function : Function
         In the form `Function.in_floats`.
-    formats : sequence of Format or None
+    formats : sequence of FloatFormat or None
         One for each node; None for what is computed from constants alone.
 
     Raises
@@ -85,7 +88,8 @@ def dtype_code(function: Function, formats: Sequence[Format | None], name: str =
     --------
     >>> import difflab as dl
     >>> f = dl.parse("x*y + x")
-    >>> double, single = map(format_of, ("float64", "float32"))
+    >>> from difflab.core.dtypes import FORMATS
+    >>> double, single = FORMATS["float64"], FORMATS["float32"]
     >>> print(dtype_code(f, [double, double, single, double]))
     import numpy as np
     <BLANKLINE>

@@ -19,22 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat, format_of
+from difflab.core.optional import require
 from difflab.core.quantities import significant
 from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
 from difflab.lab.domain.box import Box, box_of, evenly
 from difflab.rounding.assignment import DtypeAssignment, OperationDtype, joint, run, truth
-from difflab.rounding.budget import (
-    Sweeps,
-    failed,
-    function_of,
-    placed_at,
-    shown_point,
-)
+from difflab.rounding.checks import failed, function_of, placed_at, shown_point
 from difflab.rounding.dtype_code import compiled, dtype_code
-from difflab.rounding.formats import Format, format_of
 from difflab.rounding.local import is_exact, rounding_errors
+from difflab.rounding.sweeps import Sweeps, effect
+from difflab.rounding.tolerance import Tolerance, shares
 
 __all__ = ["cheapest_dtypes"]
 
@@ -81,11 +78,12 @@ def cheapest_dtypes(
         raise InputError("dtypes is a list of names", hint="dtypes=['float64', 'float32']")
     if not (scale is None or isinstance(scale, Mapping)):
         raise InputError("scale is a mapping of names", hint="scale={'x': 'log'}")
-    formats = sorted(
-        {format_of(name) for name in (*dtypes, "float64")}, key=lambda form: form.width
-    )
-    search = _Search(function, box_of(function, over, at, scale), formats, points, seed)
-    search.judge(tolerance, None if floor is None else float(floor))
+    formats = sorted({DOUBLE, *map(format_of, dtypes)}, key=lambda form: form.width)
+    if "bfloat16" in dtypes:
+        require("ml_dtypes")  # which the printed code stores it with
+    box, least = box_of(function, over, at, scale), None if floor is None else float(floor)
+    search = _Search(function, box, formats, points, seed, float(tolerance), least)
+    search.check()
     chosen = search.cheapest()
     return search.assignment(chosen, {name: (float(a), float(b)) for name, (a, b) in over.items()})
 
@@ -98,13 +96,20 @@ class _Search:
     """The search for one function over one domain."""
 
     def __init__(
-        self, function: Function, box: Box, formats: Sequence[Format], points: int, seed: int
+        self,
+        function: Function,
+        box: Box,
+        formats: Sequence[FloatFormat],
+        points: int,
+        seed: int,
+        tolerance: float,
+        floor: float | None,
     ) -> None:
         self.original, self.real, self.box = function, joint(function), box
         self.function = self.real.in_floats
         self.graph = self.function.graph
         self.formats = list(formats)
-        self.double = formats[-1]
+        self.double = DOUBLE
         count = max(STEEPEST, min(points, WORK // self.graph.element_count()))
         self.points = box.points(evenly(len(box.moving), count, seed)[:count])
         self.draw = np.random.default_rng(seed)
@@ -112,8 +117,7 @@ class _Search:
         self.weak = [not varies[node] for node in range(len(self.graph))]
         self.free = [node for node in range(len(self.graph)) if self._is_free(node)]
         self.sizes = {node: math.prod(self.graph.shape(node)) for node in self.free}
-        m, n = function.m, function.n
-        self.groups = np.array([*range(m), *np.repeat(np.arange(m, 2 * m), n)])
+        self.tolerance = self._tolerance(tolerance, floor)
 
     def _is_free(self, node: int) -> bool:
         """Whether a node rounds, so that its dtype is chosen; others follow their operands."""
@@ -122,57 +126,34 @@ class _Search:
 
     # --- the tolerance --------------------------------------------------------------------------
 
-    def judge(self, tolerance: float, floor: float | None) -> None:
-        """Set the errors that are allowed, and check that float64 keeps them."""
-        self.tolerance = tolerance
-        values, self.reference = run(self.function, self.points, self.completed({}))
+    def _tolerance(self, relative: float, floor: float | None) -> Tolerance:
+        """Return the errors that are allowed at points where value and gradient are finite."""
+        _, self.reference = run(self.function, self.points, self.completed({}))
         finite = np.all(np.isfinite(self.reference), axis=1)
         if not np.all(finite):
             first = self.points[np.argmin(finite)]
             values, _ = run(self.function, first, self.completed({}))
             error = failed(self.graph, values, self.function.outputs, "float64")
             raise placed_at(error, f" at {shown_point(self.function, first)}")
-        sizes = self._grouped(np.abs(self.reference))
-        fixed = np.full(sizes.shape[1], 0.0 if floor is None else floor)
-        self.floors = np.median(sizes, axis=0) if floor is None else fixed
+        return Tolerance.over(relative, self.original.m, self.reference, floor)
+
+    def check(self) -> None:
+        """Raise `PointError` where float64 does not keep the tolerance."""
         part, worst, output = self._against_truth(self.points[: 4 * STEEPEST], self.completed({}))
         if part > 1:
-            where = shown_point(self.function, worst)
+            where, relative = shown_point(self.function, worst), self.tolerance.relative
+            names = element_names(self.function.output_names, self.function.output_shapes)
             raise PointError(
-                f"the tolerance {tolerance:g} is beyond float64: at {where} the error"
-                f" of {self._names()[output]} is {significant(part * tolerance, 3)} of its size",
+                f"the tolerance {relative:g} is beyond float64: at {where} the error"
+                f" of {names[output]} is {significant(part * relative, 3)} of its size",
                 hint="allow more, or rewrite the function: difflab budget names the operations",
             )
 
-    def _names(self) -> list[str]:
-        return list(element_names(self.function.output_names, self.function.output_shapes))
-
-    def _grouped(self, sizes: Array) -> Array:
-        """Return the largest of each output number, and of each row of the Jacobian."""
-        found = np.zeros((len(sizes), 2 * self.original.m))
-        for column, group in enumerate(self.groups.tolist()):
-            found[:, group] = np.maximum(found[:, group], sizes[:, column])
-        return found
-
-    def allowed(self, reference: Array) -> Array:
-        """Return the error that is allowed for every output number at points."""
-        sizes = np.maximum(self._grouped(np.abs(reference)), self.floors)
-        found: Array = self.tolerance * sizes[:, self.groups]
-        return found
-
-    def parts(self, found: Array, reference: Array) -> Array:
-        """Return the largest error at each point, as a part of what is allowed."""
-        with np.errstate(all="ignore"):
-            errors = np.abs(found - reference)
-            shares = np.where(errors == 0, 0.0, errors / self.allowed(reference))
-        worst: Array = np.max(np.where(np.isnan(shares), np.inf, shares), axis=1)
-        return worst
-
     # --- assignments ----------------------------------------------------------------------------
 
-    def completed(self, chosen: Mapping[int, Format]) -> list[Format | None]:
+    def completed(self, chosen: Mapping[int, FloatFormat]) -> list[FloatFormat | None]:
         """Return the format of every node: those that do not round follow their operands."""
-        found: list[Format | None] = []
+        found: list[FloatFormat | None] = []
         for node, (_, args) in enumerate(self.graph.rows()):
             if self.weak[node]:
                 found.append(None)
@@ -192,26 +173,21 @@ class _Search:
         found = {node: np.zeros(len(self.formats)) for node in self.free}
         for point in self.points[:STEEPEST]:
             values, reference = run(self.function, point, [self.double] * len(self.graph))
-            errors = [
-                rounding_errors(self.graph, values, [form] * len(self.graph))
-                for form in self.formats
-            ]
-            for node in self.function.input_nodes:
-                for form, each in zip(self.formats, errors, strict=True):
-                    each[node] = form.spacing(values[node]) / 2 * (form is not self.double)
-            allowed = self.allowed(reference[None])[0]
-            for output, limit in enumerate(allowed.tolist()):
+            errors = [self._errors(values, form) for form in self.formats]
+            for output, limit in enumerate(self.tolerance.allowed(reference[None])[0]):
                 bars = sweeps.adjoints(values, output)
                 for node in self.free:
-                    for place, each in enumerate(errors):
-                        size = float(np.sum(np.abs(bars.get(node, 0.0)) * each[node]))
-                        if size:  # without an error a limit of 0 is kept
-                            part = size / limit if limit else math.inf
-                            found[node][place] = max(found[node][place], part)
-        for node in self.free:
-            for place, form in enumerate(self.formats):
-                if self.peaks[node] > form.largest:
-                    found[node][place] = math.inf
+                    effects = np.array([effect(bars.get(node, 0.0), each[node]) for each in errors])
+                    found[node] = np.maximum(found[node], shares(effects, limit))
+        for node, cost in found.items():
+            cost[[self.peaks[node] > form.largest for form in self.formats]] = math.inf
+        return found
+
+    def _errors(self, values: Sequence[Any], form: FloatFormat) -> list[Array]:
+        """Return bounds of the errors of all nodes in a format, the inputs' rounding included."""
+        found = rounding_errors(self.graph, values, [form] * len(self.graph))
+        for node in self.function.input_nodes if form is not self.double else ():
+            found[node] = form.spacing(values[node]) / 2
         return found
 
     @cached_property
@@ -220,7 +196,7 @@ class _Search:
         values, _ = run(self.function, self.points, self.completed({}))
         return {node: float(np.max(np.abs(values[node]))) for node in self.free}
 
-    def priced(self, price: float) -> dict[int, Format]:
+    def priced(self, price: float) -> dict[int, FloatFormat]:
         """Return the assignment in which every node minimises its bits plus its priced error."""
         bits = np.array([form.bits for form in self.formats])
         found = {}
@@ -230,12 +206,12 @@ class _Search:
             found[node] = self.formats[int(np.argmin(total))]
         return found
 
-    def holds(self, chosen: Mapping[int, Format]) -> bool:
+    def holds(self, chosen: Mapping[int, FloatFormat]) -> bool:
         """Whether the graph keeps the tolerance, with the margin, at the points."""
         _, found = run(self.function, self.points, self.completed(chosen))
-        return bool(np.max(self.parts(found, self.reference)) <= MARGIN)
+        return bool(np.max(self.tolerance.parts(found, self.reference)) <= MARGIN)
 
-    def cheapest(self) -> dict[int, Format]:
+    def cheapest(self) -> dict[int, FloatFormat]:
         """Return the cheapest assignment that is found and verified."""
         low, high = -20.0, 60.0  # of the price's binary logarithm
         if self.holds(self.priced(2.0**low)):
@@ -256,11 +232,11 @@ class _Search:
             chosen = {**chosen, widened: wider}
         return chosen
 
-    def cost(self, node: int, form: Format) -> float:
+    def cost(self, node: int, form: FloatFormat) -> float:
         """Return the part of the tolerance that the rounding of a node may take."""
         return float(self.costs[node][self.formats.index(form)])
 
-    def narrowed(self, chosen: dict[int, Format]) -> dict[int, Format]:
+    def narrowed(self, chosen: dict[int, FloatFormat]) -> dict[int, FloatFormat]:
         """Return the assignment with operations narrowed one by one where that holds."""
         order = sorted(self.free, key=lambda node: float(self.costs[node][0]))
         for node in order[:TRIALS]:
@@ -277,7 +253,7 @@ class _Search:
 
     # --- verification ---------------------------------------------------------------------------
 
-    def verified(self, chosen: Mapping[int, Format]) -> bool:
+    def verified(self, chosen: Mapping[int, FloatFormat]) -> bool:
         """Whether the assignment keeps the tolerance against mpmath, at the worst points too."""
         formats = self.completed(chosen)
         self.part = 0.0
@@ -290,7 +266,7 @@ class _Search:
                 self.part, self.worst = part, worst
         return self.part <= SAFE
 
-    def _hardest(self, formats: Sequence[Format | None]) -> Array:
+    def _hardest(self, formats: Sequence[FloatFormat | None]) -> Array:
         """Return points of the sample, those with the largest errors, and worse ones near them."""
         low, high = self.box.low, self.box.high
         found = self.points
@@ -301,26 +277,24 @@ class _Search:
             found = np.concatenate([worst, near])
         return np.concatenate([self._largest(found, formats), self.points[: 2 * STEEPEST]])
 
-    def _largest(self, points: Array, formats: Sequence[Format | None]) -> Array:
+    def _largest(self, points: Array, formats: Sequence[FloatFormat | None]) -> Array:
         """Return the points with the largest differences from float64."""
         _, reference = run(self.function, points, self.completed({}))
         _, found = run(self.function, points, formats)
-        worst: Array = points[np.argsort(-self.parts(found, reference))[:STEEPEST]]
+        parts = np.max(self.tolerance.parts(found, reference), axis=1)
+        worst: Array = points[np.argsort(-parts)[:STEEPEST]]
         return worst
 
     def _against_truth(
-        self, points: Array, formats: Sequence[Format | None]
+        self, points: Array, formats: Sequence[FloatFormat | None]
     ) -> tuple[float, Array, int]:
         """Return the largest error against mpmath, its point and its output number."""
-        found = self._results(points, formats)
         expected = np.array([truth(self.real, point) for point in points])
-        with np.errstate(all="ignore"):
-            shares = np.abs(found - expected) / self.allowed(expected)
-        shares = np.where(found == expected, 0.0, np.where(np.isnan(shares), np.inf, shares))
-        point, output = np.unravel_index(np.argmax(shares), shares.shape)
-        return float(shares[point, output]), points[point], int(output)
+        parts = self.tolerance.parts(self._results(points, formats), expected)
+        point, output = np.unravel_index(np.argmax(parts), parts.shape)
+        return float(parts[point, output]), points[point], int(output)
 
-    def _results(self, points: Array, formats: Sequence[Format | None]) -> Array:
+    def _results(self, points: Array, formats: Sequence[FloatFormat | None]) -> Array:
         """Return the flattened outputs, of the printed code if there is any."""
         function = self._code(formats)[1]
         if function is None:
@@ -332,7 +306,7 @@ class _Search:
                 rows.append(np.concatenate([np.ravel(np.asarray(y, np.float64)) for y in found]))
         return np.array(rows)
 
-    def _code(self, formats: Sequence[Format | None]) -> tuple[str, Callable[..., Any] | None]:
+    def _code(self, formats: Sequence[FloatFormat | None]) -> tuple[str, Callable[..., Any] | None]:
         try:
             code = dtype_code(self.function, formats)
         except UnsupportedError:
@@ -342,20 +316,20 @@ class _Search:
     # --- the result -----------------------------------------------------------------------------
 
     def assignment(
-        self, chosen: Mapping[int, Format], over: dict[str, tuple[float, float]]
+        self, chosen: Mapping[int, FloatFormat], over: dict[str, tuple[float, float]]
     ) -> DtypeAssignment:
         """Return the result."""
         formats = self.completed(chosen)
         if self.part > 1:
-            where = shown_point(self.function, self.worst)
+            where, relative = shown_point(self.function, self.worst), self.tolerance.relative
             raise PointError(
-                f"the tolerance {self.tolerance:g} does not hold at {where}, not even in float64",
+                f"the tolerance {relative:g} does not hold at {where}, not even in float64",
                 hint="difflab budget names the operations that lose the digits",
             )
         return DtypeAssignment(
             self.function,
             self.original,
-            self.tolerance,
+            self.tolerance.relative,
             over,
             tuple(self._described(chosen)),
             self._code(formats)[0],
@@ -366,7 +340,7 @@ class _Search:
             tuple(formats),
         )
 
-    def _described(self, chosen: Mapping[int, Format]) -> Iterator[OperationDtype]:
+    def _described(self, chosen: Mapping[int, FloatFormat]) -> Iterator[OperationDtype]:
         graph = self.graph
         for node in self.free:
             form, row = chosen.get(node, self.double), graph.primitive(node)
@@ -383,7 +357,7 @@ class _Search:
                 self._refused(node, chosen),
             )
 
-    def _refused(self, node: int, chosen: Mapping[int, Format]) -> str:
+    def _refused(self, node: int, chosen: Mapping[int, FloatFormat]) -> str:
         """Return why the next narrower format of a node does not do."""
         form = chosen.get(node, self.double)
         narrower = [each for each in self.formats if each.bits < form.bits]

@@ -13,6 +13,7 @@ from difflab.autodiff.recording import Recording, computed, record
 from difflab.autodiff.solutions.implicit import MOST_CHANGE
 from difflab.autodiff.solutions.newton import CLOSE
 from difflab.core.conversions import as_float64
+from difflab.core.wording import counted
 from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.composition import composed
@@ -242,4 +243,5 @@ def _not_found(name: str, steps: int, correction: float) -> ConvergenceError:
     elif name == "minimize" and correction < CLOSE:
         reason = "the gradient vanishes where the Hessian is not positive definite"
         hint = "begin elsewhere: it is a saddle, a maximum or a valley of equal values"
-    return ConvergenceError(f"{name} does not converge in {steps} steps: {reason}", hint=hint)
+    taken = counted(steps, "step")
+    return ConvergenceError(f"{name} does not converge in {taken}: {reason}", hint=hint)

@@ -76,6 +76,11 @@ def quad(
     term that `f_p` lacks: integrate on both sides of the jump, which is a bound then. A kink
     is no problem. `f` is evaluated inside the interval, and at bounds that are differentiated by.
 
+    `f` and `f_p` may be infinite at a bound as \|x - a\|^-1/2 is: in short intervals at a bound x
+    moves with the square of the distance from it, which makes that smooth. Divide the interval
+    where they are infinite inside. A peak that the 21 points of the first interval miss is not
+    seen, on an infinite interval above all: divide there, too, or scale x.
+
     References
     ----------
     Piessens, de Doncker-Kapenga, Überhuber and Kahaner, *QUADPACK* (1983).

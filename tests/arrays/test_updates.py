@@ -89,6 +89,24 @@ def test_first_and_second_derivatives_are_jaxs(key: str, name: str) -> None:
         np.testing.assert_allclose(leaf.grad, slope, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("key", [slice(0, 2), [2, 0], np.array([True, False, True])])
+def test_a_list_of_carriers_is_a_new_value_as_its_stack_is(name: str, key: Any) -> None:
+    def listed(x: Any) -> Any:
+        return getattr(x.at[key], name)([x[1] * x[2], 3.0])
+
+    def stacked(x: Any) -> Any:
+        return getattr(x.at[key], name)(np.stack([x[1] * x[2], x[0] * 0 + 3.0]))
+
+    x = np.array([1.5, 0.7, 2.0])
+    expected = assigned(name, x, key, np.array([x[1] * x[2], 3.0]))
+    np.testing.assert_allclose(listed(dl.tensor(x)).numpy(), expected, rtol=1e-15)
+    np.testing.assert_allclose(dl.trace(listed, x)(x), expected, rtol=1e-15)
+    np.testing.assert_array_equal(dl.jacrev(listed)(x), dl.jacrev(stacked)(x))
+    rows = dl.jacfwd(lambda x: np.stack([x, x]).at[0, key].set([x[0], x[0]])[0])(x)
+    assert np.array_equal(rows, assigned("set", np.eye(3), key, [[1.0, 0.0, 0.0]] * 2))
+
+
 def test_repeated_elements_are_set_by_the_last_and_added_to_each_time() -> None:
     for x in (dl.tensor(np.zeros(3)), None):
         for name, expected in (("set", [2.0, 0.0, 3.0]), ("add", [3.0, 0.0, 3.0])):

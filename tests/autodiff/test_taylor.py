@@ -267,3 +267,63 @@ def test_a_power_above_1_has_its_slope_at_0() -> None:
     assert dl.directional(lambda x: x**2.5, 0.0, 1.0, order=2) == 0.0
     found = dl.directional(lambda x: x**2.5, 4.0, 3.0, order=4)
     assert found == pytest.approx(2.5 * 1.5 * 0.5 * -0.5 * 4.0**-1.5 * 3.0**4, rel=1e-14)
+
+
+def falling(x: float, p: float, k: int) -> float:
+    """Return the derivative p⋯(p - k + 1)·xᵖ⁻ᵏ of order k by mpmath; nan where there is none."""
+    factor = mpmath.ff(p, k)
+    if factor == 0:
+        return 0.0
+    if x == 0:
+        return float(factor) if k == p else 0.0 if k < p else math.nan
+    return float(factor * mpmath.mpf(x) ** (p - k))
+
+
+@pytest.mark.parametrize("x", [0.0, -1.5, 0.7])
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, 6.0])
+def test_a_whole_power_whose_exponent_is_an_input(x: float, p: float) -> None:
+    expected = [falling(x, p, k) for k in range(1, 8)]
+    still = [0.0] * 7
+    _, found = dl.jet(lambda x, n: x**n, (x, p), ([1.0, *still[1:]], still))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    _, found = dl.jet(lambda x: x ** np.array([p, 2.0]), (x,), ([1.0, *still[1:]],))
+    np.testing.assert_allclose(np.array(found)[:, 0], expected, rtol=1e-12)
+    function = dl.parse("x^n")  # the inputs in this order: n, x
+    for order in (1, 2, 3):
+        partial = dl.taylor(lambda t: function(p, t), x, order)[-1] * math.factorial(order)
+        assert partial == pytest.approx(expected[order - 1], rel=1e-12)
+        slopes = dl.directional(function, order=order)
+        along = dict.fromkeys(slopes.inputs, 0.0) | {"n": p, "x": x, "x_dot": 1.0}
+        assert np.ravel(slopes(**along))[-1] == pytest.approx(expected[order - 1], rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [2.5, 3.0, 5.5, 7.0])
+def test_a_power_at_0_whose_exponent_moves(p: float) -> None:
+    """The derivatives of t^(p + t) at t = 0 exist up to the order p; JAX has nan there."""
+    whole = math.floor(p)
+    one = [1.0] + [0.0] * (whole - 1)
+    _, found = dl.jet(lambda x, n: x**n, (0.0, p), (one, one))
+    np.testing.assert_allclose(found, [falling(0.0, p, k) for k in range(1, whole + 1)])
+    value, slope = dl.jvp(lambda x, n: x**n, (0.0, p), (1.0, 1.0))
+    assert (value, slope) == (0.0, found[0])
+
+
+def test_a_power_whose_exponent_moves_away_from_0(rng: np.random.Generator) -> None:
+    a, b, c = rng.uniform(0.5, 2.0, 3)
+    with mpmath.workdps(40):
+        truth = mpmath.taylor(lambda t: (a + b * t) ** (c + t * t), 0, 6)
+    _, found = dl.jet(lambda t: (a + b * t) ** (c + t * t), (0.0,), ([1.0] + [0.0] * 5,))
+    expected = [float(each * mpmath.factorial(k)) for k, each in enumerate(truth)][1:]
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_the_derivatives_of_slopes_of_powers_at_0() -> None:
+    """Those of p·xᵖ⁻¹ and of xᵖ·ln x, by the closed forms p·(p - 1)⋯ and 0 below order p."""
+    one = ([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    by_x, by_n = (dl.grad(lambda x, n: x**n, argnums=k) for k in (0, 1))
+    _, found = dl.jet(by_x, (0.0, 4.0), one)
+    np.testing.assert_array_equal(found, [falling(0.0, 4.0, k) for k in (2, 3, 4)])
+    _, found = dl.jet(by_x, (0.0, 0.0), one)
+    np.testing.assert_array_equal(found, [0, 0, 0])
+    _, found = dl.jet(by_n, (0.0, 4.0), one)
+    np.testing.assert_array_equal(found, [0, 0, 0])

@@ -23,7 +23,7 @@ def test_the_table_names_the_operation_the_proof_and_what_to_write(difflab: Any)
     assert "sqrt(b^2-4*a*c)  column 7  2.15e9" in done.out
     assert "proved the error lies in the budget" in done.out
     assert "multiply by the" in done.out
-    assert "The value may lose 9.6 of 15.9 digits" in done.out
+    assert "The value may lose 9.6 of 16.0 digits" in done.out
 
 
 def test_json_is_strict_and_complete(difflab: Any) -> None:

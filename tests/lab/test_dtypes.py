@@ -86,7 +86,7 @@ def test_rounding_to_bfloat16_is_that_of_ml_dtypes(rng):
 def test_float64_is_itself_and_other_names_are_refused():
     assert formats(None) == [DOUBLE]
     assert [DOUBLE.spacing(each) for each in (0.0, 1.0, 1e-310)] == [5e-324, 2.0**-52, 5e-324]
-    with pytest.raises(InputError, match="there is no dtype 'half'"):
+    with pytest.raises(InputError, match="unknown dtype 'half'"):
         dl.compare("x", {"x": 1}, dtype="half")
 
 

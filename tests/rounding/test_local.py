@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import format_of
 from difflab.primitives import TABLE
-from difflab.rounding.formats import format_of
 from difflab.rounding.local import constant_error, rounding_error
 
 EXACTLY = {

@@ -1,5 +1,8 @@
 """Solvers at the edges: far starts, extreme scales, bounds, lists, and what is refused."""
 
+import math
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -196,3 +199,65 @@ def test_bounds_are_lists_as_the_unknowns_are() -> None:
     for lower, upper in (([0, 0], [1, 2]), ([0, None], [1, 2.0]), (None, np.array([1.0, 2.0]))):
         found = minimize(lambda x: np.sum((x - 3) ** 2), [0, 0], bounds=Bounds(lower, upper)).x
         assert found.tolist() == [1.0, 2.0]
+
+
+# --- integrands that are infinite at a bound ---------------------------------------------------
+
+
+def half_disc(p: Any, derivative: Any = "implicit") -> Any:
+    """Return the area π p²/2 under √(p² - x²), whose slope by p is infinite at both bounds."""
+    y, _ = dl.solve.quad(lambda x, p: np.sqrt(p * p - x * x), -p, p, p, derivative=derivative)
+    return y
+
+
+@pytest.mark.parametrize("p", [0.3, 1.3, 250.0])
+@pytest.mark.parametrize("derivative", ["implicit", "unrolled"])
+def test_the_slope_of_an_integral_whose_integrands_is_infinite_at_bounds(
+    p: float, derivative: str
+) -> None:
+    assert half_disc(p) == pytest.approx(math.pi * p**2 / 2, rel=1e-8)
+    expected = pytest.approx(math.pi * p, rel=1e-8)
+    assert dl.grad(half_disc)(p, derivative) == expected
+    assert dl.jvp(lambda p: half_disc(p, derivative), (p,), (1.0,))[1] == expected
+    t = dl.tensor(p, requires_grad=True)
+    half_disc(t, derivative).backward()
+    assert float(t.grad) == expected
+    batch = dl.vmap(dl.grad(lambda p: half_disc(p, derivative)))(np.array([p, 2 * p]))
+    np.testing.assert_allclose(batch, [math.pi * p, 2 * math.pi * p], rtol=1e-8)
+
+
+def test_the_period_of_a_pendulum_by_its_amplitude() -> None:
+    """4 K(sin(a/2)): the integrand 1/√(cos x - cos a) is infinite at the bound a."""
+
+    def period(a: Any) -> Any:
+        def time(x: Any, a: Any) -> Any:  # cos x - cos a without its cancellation
+            return 1 / np.sqrt(np.sin((a + x) / 2) * np.sin((a - x) / 2))
+
+        return 2 * dl.solve.quad(time, 0.0, a, a)[0]
+
+    assert dl.jit(period)(1.0) == pytest.approx(
+        float(4 * mpmath.ellipk(math.sin(0.5) ** 2)), rel=1e-8
+    )
+
+
+SINGULAR = [
+    (lambda x: x**-0.5, 0.0, 1.0, 2.0),
+    (lambda x: np.abs(x) ** -0.75, -1.0, 0.0, 4.0),
+    (lambda x: (x * (1 - x)) ** -0.5, 0.0, 1.0, math.pi),
+    (np.log, 0.0, 1.0, -1.0),
+    (lambda x: x**-0.5, 1.0, 0.0, -2.0),
+    (lambda x: x**-1.5, 1.0, np.inf, 2.0),
+]
+
+
+@pytest.mark.parametrize(("f", "a", "b", "expected"), SINGULAR)
+def test_integrands_that_are_infinite_at_a_bound(
+    f: Any, a: float, b: float, expected: float
+) -> None:
+    y, abserr = dl.solve.quad(f, a, b)
+    assert abs(y - expected) <= max(abserr, 1e-13)
+    assert abserr <= 1.5e-8 * abs(expected)
+
+
+def test_a_singular_bound_takes_few_intervals() -> None:
+    assert dl.solve.quad(lambda x: x**-0.5, 0.0, 1.0, limit=12)[0] == pytest.approx(2, rel=1e-12)

@@ -71,6 +71,11 @@ def zero_if_solved(value: Any, step: Any) -> Any:
     return where(np.logical_and(norm(value) == 0, none), 0.0, step)
 
 
+def _regular(slope: Any) -> Any:
+    """Return a slope, nan for 0: printed Python raises where a number is divided by 0."""
+    return slope if slope.shape else where(slope == 0, np.nan, slope)
+
+
 @dataclass(frozen=True)
 class Newton:
     """Newton's iteration x ← x - t F_x⁻¹ F, with the largest t of 1, ½, ¼, … that decreases ‖F‖.
@@ -127,7 +132,7 @@ class Newton:
             inlined(function, [x, *params])
             for function in (self.equations.flat, self.equations.slope)
         )
-        return zero_if_solved(value, -divided(slope, value))
+        return zero_if_solved(value, -divided(_regular(slope), value))
 
     def merit(self, x: Any, params: Sequence[Node]) -> Any:
         """Return what each step decreases."""
@@ -185,5 +190,5 @@ class Newton:
         """Return the relative change of the Jacobian in the last step, nan if it is singular."""
         before, after = (inlined(self.equations.slope, [at, *params])[0] for at in (x, last))
         size = norm(dx)
-        moved = divided(before, after @ dx if dx.shape else after * dx)
+        moved = divided(_regular(before), after @ dx if dx.shape else after * dx)
         return where(size > 0, norm(moved - dx) / size, norm(moved))

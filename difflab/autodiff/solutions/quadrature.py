@@ -66,8 +66,25 @@ NODES = np.array([*(-one for one in _POSITIVE), 0.0, *_POSITIVE[::-1]])
 KRONROD = np.array([*_KRONROD, *_KRONROD[-2::-1]])
 GAUSS = np.zeros(21)
 GAUSS[1::2] = [*_GAUSS, *_GAUSS[::-1]]
+SHORT = 2.0**-5
+"""Length of an interval at a bound, relative to the whole, below which it is singular there."""
 ROUNDING = 50 * 2.0**-52
 """Error of a sum of 21 terms, relative to the integral of the absolute value."""
+
+
+def _places(low: Any, high: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the nodes in an interval of [a, b], and the slopes of them by those of the rule.
+
+    In a short interval at a bound, which is singular there, x moves with the square of the distance
+    s from it: an integrand like 1/√(x - a), as the slope of √(x - a) is, becomes smooth.
+    """
+    half, short = 0.5 * (high - low), np.abs(high - low) < SHORT * np.abs(b - a)
+    at_a, at_b = (np.logical_and(short, edge) for edge in (low == a, high == b))
+    s, t = 0.5 * (1 + NODES), 0.5 * (1 - NODES)
+    bent = where(at_a, low + 2 * half * s**2, high - 2 * half * t**2)
+    bound = np.logical_or(at_a, at_b)
+    x = where(bound, bent, 0.5 * (low + high) + half * NODES)
+    return x, where(bound, where(at_a, 2 * s, 2 * t), 1.0)
 
 
 @dataclass(frozen=True)
@@ -198,15 +215,15 @@ class Quadrature:
     # --- the value ----------------------------------------------------------------------------
 
     def _integrated(self, nodes: list[Node]) -> list[Node]:
-        a, b, *params = nodes
+        a, b = nodes[:2]
         one = np.arange(self.limit) == 0
-        part, error = self._segment(a, b, params)
+        part, error = self._segment(a, b, nodes)
         zero = np.zeros(self.limit)
         first = [
             where(one, a, zero), where(one, b, zero), where(one[:, None], part, zero[:, None]),
             where(one, error, zero), number(a, 1.0),
         ]  # fmt: skip
-        *_, parts, errors, count = repeat(self._going, self._halved, first, params)
+        *_, parts, errors, count = repeat(self._going, self._halved, first, nodes)
         total, error = np.sum(parts, axis=0), np.sum(errors)
         found = where(error <= self._allowed(total), total, np.nan)
         return [*unpacked(found, self.results), error, count]
@@ -214,12 +231,12 @@ class Quadrature:
     def _allowed(self, total: Any) -> Any:
         return np.maximum(self.epsabs, self.epsrel * np.max(np.abs(total)))
 
-    def _going(self, value: list[Node], params: Sequence[Node]) -> Any:
+    def _going(self, value: list[Node], given: Sequence[Node]) -> Any:
         _, _, parts, errors, count = value
         more = np.sum(errors) > self._allowed(np.sum(parts, axis=0))
         return np.logical_and(more, count < float(self.limit))
 
-    def _halved(self, value: list[Node], params: Sequence[Node]) -> list[Any]:
+    def _halved(self, value: list[Node], given: Sequence[Node]) -> list[Any]:
         """Replace the interval with the largest error by its halves."""
         starts, ends, parts, errors, count = value
         largest = where(errors == np.max(errors), 1.0, 0.0)
@@ -227,8 +244,8 @@ class Quadrature:
         new = np.arange(float(self.limit)) == count
         a, b = (np.sum(where(worst, edges, 0.0)) for edges in (starts, ends))
         middle = 0.5 * (a + b)
-        left, left_error = self._segment(a, middle, params)
-        right, right_error = self._segment(middle, b, params)
+        left, left_error = self._segment(a, middle, given)
+        right, right_error = self._segment(middle, b, given)
         return [
             where(new, middle, starts),
             where(worst, middle, where(new, b, ends)),
@@ -237,12 +254,15 @@ class Quadrature:
             count + 1.0,
         ]
 
-    def _segment(self, a: Any, b: Any, params: Sequence[Node]) -> tuple[Any, Any]:
+    def _segment(self, low: Any, high: Any, given: Sequence[Node]) -> tuple[Any, Any]:
         """Return the integrals over one interval, and the largest estimate of their errors."""
-        half, middle = 0.5 * (b - a), 0.5 * (a + b)
+        a, b, *params = given
+        half = 0.5 * (high - low)
+        x, slope = _places(low, high, a, b)
         stack = batched(self.integrand, [True, *[False] * len(params)], len(NODES))
-        found = inlined(stack, [middle + half * NODES, *params])
+        found = inlined(stack, [x, *params])
         values = np.concatenate([one.reshape((len(NODES), -1)) for one in found], axis=1)
+        values = slope[:, None] * values
         kronrod, gauss = half * (KRONROD @ values), half * (GAUSS @ values)
         width = np.abs(half)
         mean = KRONROD @ values / 2

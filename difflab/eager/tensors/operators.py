@@ -18,7 +18,6 @@ from difflab.arrays.given import as_array, shape_of
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.in_place import (
     FUNCTIONS,
-    as_elements,
     changed_at,
     is_part,
     overwrite,
@@ -26,7 +25,7 @@ from difflab.arrays.in_place import (
 )
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.arrays.shapes import without_leading_ones
-from difflab.arrays.updates import Updates
+from difflab.arrays.updates import Updates, as_elements
 from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, not_through_scipy

@@ -8,7 +8,6 @@ import numpy as np
 
 from difflab.core.primitive import Custom, Params, Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.control import Loop, Solution
 from difflab.graph.expansion import expand
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
@@ -22,7 +21,7 @@ def expanded(
     function: Function,
     *,
     customs: bool = True,
-    loops: bool = True,
+    written: tuple[type, ...] = (),
     known: Container[str] = (),
     moves: bool = False,
 ) -> Function:
@@ -34,8 +33,9 @@ def expanded(
         The function to rewrite.
     customs : bool
         Whether custom functions and loops are expanded as well, where that is possible.
-    loops : bool
-        Whether loops and roots, which the language has, are among those.
+    written : tuple of type
+        The kinds of control that a notation has: rows that hold them are kept, of solutions those
+        that the language has.
     known : container of str
         The names of rows that are kept.
     moves : bool
@@ -49,9 +49,9 @@ def expanded(
     """
 
     def opens(row: Primitive) -> bool:
-        held = row.holds
-        written = isinstance(held, Loop) or (isinstance(held, Solution) and held.written)
-        kept = not customs if loops or not written else True
+        kept = not customs or (
+            isinstance(row.holds, written) and getattr(row.holds, "written", True)
+        )
         if row.expansion is None or row.name in known or (moves and not row.structural):
             return False
         return not (kept and isinstance(row.rule, Custom))

@@ -10,11 +10,14 @@ import unicodedata
 from collections.abc import Container, Iterator, Sequence
 from functools import cache
 
+from difflab.autodiff.solutions.written import written_root
 from difflab.core.primitive import Primitive
+from difflab.graph.control import Solution
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.expressions import (
+    ANYTHING,
     ATOM,
     NEGATIVE,
     POWER,
@@ -138,19 +141,24 @@ def constant_name(name: str, inputs: Container[str]) -> str:
 
 
 class _Latex(ExpressionPrinter):
-    """Printer of one block: the names and the LaTeX of each node."""
+    """Printer of one block: the names and the LaTeX of each node.
+
+    The equation of a root is another; `last` is the LaTeX of its parameters, the last inputs.
+    """
 
     brackets = ("\\left(", "\\right)")
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(PrintedGraph(function, implied=frozenset()))
+    def __init__(self, function: Function, last: Sequence[str] = ()) -> None:
+        super().__init__(PrintedGraph(function, implied=frozenset(), written=(Solution,)))
         self.arrays = ArrayForms(self.view, _called)
-        self.used: set[str] = set()
-        self.names = {
-            node: self._set(name)
-            for node, name in zip(
-                self.view.function.input_nodes, self.view.function.inputs, strict=True
-            )
+        self.used: set[str] = {*last}
+        own = self.view.function.inputs[: len(function.inputs) - len(last)]
+        names = [*map(self._set, own), *last]
+        self.names = dict(zip(self.view.function.input_nodes, names, strict=True))
+        self.roots = {
+            node: residual
+            for node, row in enumerate(self.view.rows)
+            if row is not None and (residual := written_root(row.holds)) is not None
         }
 
     def block(self) -> str:
@@ -158,7 +166,8 @@ class _Latex(ExpressionPrinter):
         lines: list[tuple[str, str]] = []
         named = self.view.named_values()
         fresh = FreshNames([*self.view.function.inputs, *named.values()])
-        for node in self.view.own_lines(named):
+        own = named.keys() | self._parameters()
+        for node in self.view.own_lines(own, repeats=not self.roots):
             name = self._set(named.get(node) or fresh.numbered("t"))
             lines.append((name, self.expression(node)))
             self.names[node] = name
@@ -170,6 +179,19 @@ class _Latex(ExpressionPrinter):
                 lines.append((self._set(shown), self.expression(node)))
         body = " \\\\\n".join(f"{name} &= {value}" for name, value in lines)
         return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+
+    def _parameters(self) -> set[int]:
+        """Return the nodes that equations of roots name."""
+        used = (arg for node in self.roots for arg in self.view.children[node][1:])
+        return set(used) - self.names.keys()
+
+    def _root(self, node: int) -> list[Part]:
+        """Return the parts of a root: its unknown, the equation, and the first value."""
+        first, *parameters = self.view.children[node]
+        inner = _Latex(self.roots[node], [self.names[arg] for arg in parameters])
+        unknown = inner.names[inner.view.function.input_nodes[0]]
+        head = f"\\operatorname{{root}}_{{{unknown}}}\\left({inner.block()},\\ "
+        return [head, (first, ANYTHING), "\\right)"]
 
     def _outputs(self) -> Iterator[tuple[int, str]]:
         return zip(self.view.outputs, self.view.function.output_names, strict=True)
@@ -185,6 +207,8 @@ class _Latex(ExpressionPrinter):
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]
         children = self.view.children[node]
+        if node in self.roots:
+            return self._root(node), ATOM
         if row is not None and row.shape is not None and not row.latex:
             return self._structure(node, row, children)
         described, level = super().describe(node)

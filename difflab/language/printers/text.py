@@ -10,6 +10,7 @@ import numpy as np
 
 from difflab.autodiff.solutions.written import written_root
 from difflab.core.primitive import Custom, Primitive
+from difflab.graph.control import Loop, Solution
 from difflab.graph.described import length, roles
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
@@ -102,7 +103,8 @@ class _Text(ExpressionPrinter):
         inputs: Sequence[str] = (),
     ) -> None:
         implied = {as_number, broadcast}
-        super().__init__(PrintedGraph(function, implied=implied, calls=calls, loops=True))
+        view = PrintedGraph(function, implied=implied, calls=calls, written=(Loop, Solution))
+        super().__init__(view)
         self.whole = whole
         self.calls = calls
         function = self.view.function

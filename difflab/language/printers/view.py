@@ -51,8 +51,8 @@ class PrintedGraph:
         and computes in float64.
     calls : bool
         Whether custom functions and loops are kept, as calls.
-    loops : bool
-        Whether loops are kept.
+    written : tuple of type
+        The kinds of control that the notation has, such as `difflab.graph.control.Loop`.
     empty : bool
         Whether arrays without elements are printed, so that they use their arguments.
     orders : bool
@@ -77,14 +77,14 @@ class PrintedGraph:
         *,
         companions: bool = False,
         calls: bool = False,
-        loops: bool = False,
+        written: tuple[type, ...] = (),
         empty: bool = True,
         orders: bool = False,
     ) -> None:
         if companions:
             function = expanded(function.in_floats, moves=True)
         else:
-            function = expanded(function, customs=not calls, loops=not loops)
+            function = expanded(function, customs=not calls, written=written)
         if orders and any(row.orders for row in function.graph.primitives):
             function = rewritten(function, of_constant_orders)
         self.function = function

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
+from difflab.core.dtypes import format_of
 from difflab.core.quantities import percent, significant
 from difflab.core.table import Cell, Column, Table, csv_text, guarded
 from difflab.core.wording import counted
@@ -17,7 +18,7 @@ from difflab.drawing.model import Diagram
 from difflab.report.heading import heading, point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
-from difflab.rounding.budget import Budget, Contribution, ErrorBudget
+from difflab.rounding.records import Budget, Contribution, ErrorBudget
 
 __all__ = ["WRITTEN", "csv", "drawn", "view"]
 
@@ -26,8 +27,6 @@ WRITTEN = 1000
 """Most contributions of each part in JSON and CSV."""
 BAR = 12
 """Characters of the bar of a contribution that is all of a budget."""
-DOUBLE_DIGITS = {"float64": 15.95, "float32": 7.22, "float16": 3.31, "bfloat16": 2.41}
-"""Decimal digits of a number."""
 
 
 def view(result: ErrorBudget) -> Summary:
@@ -152,7 +151,7 @@ def _lines(result: ErrorBudget) -> Iterator[Section]:
 
 def _sentence(result: ErrorBudget) -> str:
     """Return how many digits each part loses, and whether that is proved."""
-    digits = DOUBLE_DIGITS[result.dtype]
+    digits = format_of(result.dtype).digits * math.log10(2)
     parts = []
     for part in result.parts:
         lost = min(math.log10(max(2 * part.ulps, 1.0)), digits)

@@ -14,16 +14,16 @@ from difflab.report.rounding import budget as reports
 from difflab.report.rounding import dtypes as dtype_reports
 from difflab.rounding.advice import advised
 from difflab.rounding.assignment import DtypeAssignment
-from difflab.rounding.budget import Budget, ErrorBudget
 from difflab.rounding.budget import error_budget as budgeted
 from difflab.rounding.dtypes import cheapest_dtypes as assigned
+from difflab.rounding.records import Budget, ErrorBudget
 
 __all__ = ["DtypeResult", "ErrorBudgetResult", "cheapest_dtypes", "error_budget"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorBudgetResult(Displayed, ErrorBudget):
-    """A `difflab.rounding.budget.ErrorBudget` with a display.
+    """A `difflab.rounding.records.ErrorBudget` with a display.
 
     Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
     """
@@ -104,7 +104,7 @@ def error_budget(
     points : int
         The number of points of the domain.
     dtype : str
-        ``"float64"``, ``"float32"``, ``"float16"`` or ``"bfloat16"`` (which needs ``ml_dtypes``).
+        ``"float64"``, ``"float32"``, ``"float16"`` or ``"bfloat16"``, which is computed in float32.
     prove : bool, optional
         Whether to compute the proof; by default only for graphs of moderate size.
     seed : int

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,30 @@ def runs(language: Language) -> Language:
     if not language.there:
         pytest.skip(f"needs {language.needed}")
     return language
+
+
+SINGULAR = "root(x^2 - a, x, 1) + root(x^3 + b, x, 0) + root((x - c)^2, x, c)"
+"""At a = 0 a double root, at b = 1 a first value of slope 0, and a solution of slope 0."""
+
+
+@pytest.mark.parametrize("language", [*RUN, C, JAVASCRIPT], ids=lambda language: language.name)
+def test_a_root_at_a_slope_of_0_is_nan(runs: Language, tmp_path: Path) -> None:
+    whole = parse(SINGULAR)
+    kinds = [whole, dl.gradient(whole), parse("root(x^2 - a, x, 1)")]
+    at = [np.array([[0.0, 1.0, 0.3]])] * 2 + [np.array([[0.0], [4.0]])]
+    sources = [runs.printer(each, f"call{k}") for k, each in enumerate(kinds)]
+    *undefined, roots = runs.run(sources, kinds, at, tmp_path)
+    assert all(np.all(np.isnan(each)) for each in undefined)
+    assert np.isnan(roots[0, 0])
+    assert roots[1, 0] == pytest.approx(2, rel=1e-15)
+
+
+def test_a_root_at_a_slope_of_0_is_nan_in_python() -> None:
+    names: dict[str, Callable[..., float]] = {}
+    exec(printers.python(parse(SINGULAR)), names)
+    assert np.isnan(names["f"](0.0, 1.0, 0.3))
+    assert np.isnan(names["f"](4.0, 1.0, 0.3))
+    assert np.isnan(names["f"](4.0, 0.0, 0.3))
 
 
 def function_of(row: Primitive) -> Function:

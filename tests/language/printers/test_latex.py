@@ -61,6 +61,29 @@ def test_printed_forms(program: str, printed: str) -> None:
     assert latex(parse(program)) == printed
 
 
+ROOT = r"\operatorname{root}_{x}\left(x^{3} - a,\ 1\right)"
+
+
+def test_a_root_is_its_equation() -> None:
+    function = parse("root(x^3 - a, x, 1) + x")
+    assert latex(function) == f"{ROOT} + x"
+    gradient = r"\begin{pmatrix} \frac{1}{3 " + ROOT + r"^{2}} \\ 1 \end{pmatrix}"
+    assert latex(dl.gradient(function)) == gradient
+
+
+def test_a_root_with_definitions_and_computed_parameters() -> None:
+    printed = latex(parse("p = a*b; root(t = x*x; t + t*x - p, x, a + 1)"))
+    assert printed.splitlines() == [
+        r"\begin{aligned}",
+        r"p &= a b \\",
+        r"y &= \operatorname{root}_{x}\left(\begin{aligned}",
+        r"t &= x x \\",
+        r"y_{1} &= t + t x - p",
+        r"\end{aligned},\ a + 1\right)",
+        r"\end{aligned}",
+    ]
+
+
 def test_a_gradient_is_a_column_and_a_hessian_a_matrix() -> None:
     function = parse("x^2*y")
     assert latex(dl.gradient(function)).startswith(r"\begin{pmatrix} ")
