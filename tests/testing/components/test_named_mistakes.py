@@ -36,6 +36,34 @@ def test_a_gradient_rounded_to_float16_has_its_precision() -> None:
     )
 
 
+def test_a_gradient_rounded_to_bfloat16_has_its_precision() -> None:
+    dtypes = pytest.importorskip("ml_dtypes", reason="needs bfloat16")
+    x = np.random.default_rng(2).normal(size=6)
+    said = message(cube, lambda x: (3 * x**2).astype(dtypes.bfloat16).astype(float), x)
+    assert "the precision of bfloat16" in said
+
+
+@pytest.mark.parametrize("n", [20, 1000])
+def test_a_gradient_computed_in_float32_has_its_precision(n: int) -> None:
+    x = np.random.default_rng(1).normal(size=n)
+    said = message(cube, lambda x: (3 * x.astype("f4") ** 2).astype(float), x)
+    assert "yours has the precision of float32" in said
+
+
+def test_small_whole_numbers_say_nothing_about_a_precision() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    said = message(cube, lambda x: 3 * x**2 + np.array([0.0, 0.0, 0.25]), x)
+    assert "precision" not in said
+
+
+@pytest.mark.parametrize(("factor", "text"), [(0.125, "1/8"), (2.0, "2"), (0.0, ""), (1.03, "")])
+def test_one_wrong_component_has_a_factor_if_it_is_simple(factor: float, text: str) -> None:
+    x = np.array([0.7, 1.1, 0.3])
+    said = message(cube, lambda x: 3 * x**2 * np.array([1.0, factor, 1.0]), x)
+    assert (f"yours is {text} times the numeric value" in said) == bool(text)
+    assert ("wrong factor" in said) == bool(text)
+
+
 def test_a_factor_close_to_one_is_a_factor() -> None:
     x = np.random.default_rng(3).normal(size=6)
     assert "yours is 1.000001 times" in message(cube, lambda x: 3 * x**2 * (1 + 1e-6), x)
