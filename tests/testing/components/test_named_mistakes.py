@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -200,3 +201,37 @@ def test_cancellation_in_a_right_gradient_is_its_own_rounding() -> None:
         z[0] += draw.uniform(14, 19)
         check_gradient(loss, slope, z)
         message(loss, lambda z: slope(z) * (1 + 1e-4), z)
+
+
+@pytest.mark.parametrize("apart", range(2, 29))
+def test_p_minus_1_has_its_own_rounding_wherever_p_is(apart: int) -> None:
+    """Also where the points beside round alike, as at 25."""
+
+    def loss(z: Any) -> Any:
+        return np.log(np.sum(np.exp(z - z.max()))) + z.max() - z[2]
+
+    def slope(z: Any) -> Any:
+        p = np.exp(z - z.max())
+        return p / p.sum() - np.eye(4)[2]
+
+    z = np.array([0.0, 1.0, float(apart), 2.0])
+    with mpmath.workdps(60):
+        p = 1 / sum(mpmath.exp(one - z[2]) for one in z.tolist())
+        off = float(abs(slope(z)[2] / (p - 1) - 1))
+    if off < 5e-6:  # the documented bound is 1e-5
+        check_gradient(loss, slope, z)
+    elif off > 2e-5:
+        message(loss, slope, z)
+
+
+def test_the_rounding_of_the_right_formula_is_no_mistake_of_an_operation() -> None:
+    def loss(z: Any) -> Any:
+        m = z.max()
+        return np.log(np.sum(np.exp(z - m))) + m - z[2]
+
+    def slope(z: Any) -> Any:
+        p = np.exp(z - z.max())
+        return p / p.sum() - np.eye(4)[2]
+
+    said = message(loss, slope, np.array([0.0, 1.0, 36.0, 2.0]))
+    assert "inner derivative" not in said
