@@ -123,4 +123,5 @@ def noise_along(values: Callable[[float], Array]) -> Array:
             near = np.array([values(k * step) for k in range(-4, 5)])
             seen.append(fluctuation(near.reshape(9, -1), _ALONG).reshape(near.shape[1:]))
         bounds.append(np.fmax.reduce(seen))
-    return np.nan_to_num(np.fmin(*bounds))
+    found: Array = np.nan_to_num(np.fmin(*bounds))
+    return found

@@ -64,10 +64,11 @@ def mistake_in(function: Function, x: Array, yours: Array, alike: float = _ALIKE
     if len(operations) > _OPERATIONS or not np.isfinite(yours).all() or not yours.any():
         return ""
     # Each Jacobian is computed once, which does not pay for a search for the cheaper mode.
-    mode = "forward" if function.m > function.n else "reverse"
+    tall = function.m > function.n
 
     def jacobian_of(changed: Function) -> NDArray[float64]:
-        found: NDArray[float64] = jacobian(changed, mode=mode).values(x).reshape(yours.shape)
+        packed = jacobian(changed, mode="forward" if tall else "reverse")
+        found: NDArray[float64] = packed.values(x).reshape(yours.shape)
         return found
 
     right = jacobian_of(function)
