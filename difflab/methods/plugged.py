@@ -86,7 +86,10 @@ def load(entry: EntryPoint) -> Method:
 def located(error: BaseException, entry: EntryPoint) -> str:
     """Return an exception in one line, with the file and the line of the plug-in that raised it."""
     text = described(error)[:LONGEST]
-    spec = find_spec(entry.module.partition(".")[0])
+    try:
+        spec = find_spec(entry.module.partition(".")[0])
+    except ValueError:  # a module that was made in memory
+        spec = None
     if spec is None or isinstance(error, SyntaxError):  # which names its own line
         return text
     homes = [*(spec.submodule_search_locations or ()), *([spec.origin] if spec.origin else ())]
