@@ -36,9 +36,9 @@ OWN = "difflab"
 PACKAGE = Path(__file__).parents[1]
 LANGUAGE = "difflab.language"
 SCIPY_INSTEAD = (
-    "call it in the forward of a difflab.CustomFunction, whose backward states the derivative (of a"
-    " root z of g(z, a) = 0 it is -(dg/dz)^-1 dg/da); or write the solver with NumPy: Newton's"
-    " steps in dl.while_loop, a quadrature as a weighted sum, the steps of an ODE in dl.scan"
+    "use dl.solve.root, fixed_point, minimize, linear, quad or ivp, whose solutions have"
+    " derivatives; or call SciPy in the forward of a difflab.CustomFunction, whose backward states"
+    " the derivative (of a root z of g(z, a) = 0 it is -(dg/dz)^-1 dg/da)"
 )
 _IN_C = "scipy.optimize._zeros_py"
 """SciPy's module whose code in C replaces the error of a conversion by one of its own."""

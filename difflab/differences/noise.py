@@ -99,8 +99,9 @@ def noise_along(values: Callable[[float], Array]) -> Array:
 
     It is that of the formula by which they are computed: :math:`p - 1` for p next to 1 has the
     absolute error of p, which one unit of rounding of the arguments does not show. Differences
-    remove what is smooth, so that a wrong formula is not noise; those of two steps differ where
-    the values jump beside the point, and the smaller ones are returned.
+    remove what is smooth, so that a wrong formula is not noise; those of two lengths differ where
+    the values jump beside the point, and the smaller ones are returned. Of each length there are
+    three steps: one that moves the values by a whole number of units rounds all of them alike.
 
     Parameters
     ----------
@@ -116,7 +117,11 @@ def noise_along(values: Callable[[float], Array]) -> Array:
     True
     """
     bounds = []
-    for step in (2.0**-13, 2.0**-17):
-        near = np.array([values(k * step) for k in range(-4, 5)])
-        bounds.append(fluctuation(near.reshape(9, -1), _ALONG).reshape(near.shape[1:]))
-    return np.nan_to_num(np.fmin(*bounds))
+    for length in (2.0**-13, 2.0**-17):
+        seen = []
+        for step in (length, 1.2720196495140690 * length, 1.6180339887498949 * length):
+            near = np.array([values(k * step) for k in range(-4, 5)])
+            seen.append(fluctuation(near.reshape(9, -1), _ALONG).reshape(near.shape[1:]))
+        bounds.append(np.fmax.reduce(seen))
+    found: Array = np.nan_to_num(np.fmin(*bounds))
+    return found

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.execute.jit.code import chains, instructions
+from difflab.execute.targets.llvm.libraries import NUMPY
 
 __all__ = ["Arithmetic", "arithmetic"]
 
@@ -32,7 +33,7 @@ _PLAIN = frozenset(
 _Name = tuple[str, str, tuple[str, ...]]
 _OPERATORS = frozenset({"+", "-", "*", "/", "[]"})
 _FUNCTIONS: frozenset[Any] = frozenset(
-    (abs, np.absolute, np.negative, np.sqrt, np.square, np.where)
+    (abs, np.absolute, np.negative, np.sqrt, np.square, np.where, *NUMPY.values())
 )
 _NUMBERS = (float, int, np.float64)
 _ODD = CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR

@@ -1,14 +1,17 @@
 """`while_loop`, which goes on as machine code after many steps of arithmetic, with the same bits.
 
-Python's steps are taken until the loop is seen to be long. Code that consists of arithmetic alone,
-each operation of which IEEE 754 rounds in one way, is then recorded, and compiled in a thread while
-the steps go on. Whatever Python or NumPy would raise or warn of (a division by zero, an overflow)
-gives a value that is not finite; such a run is dropped, and Python's steps go on where they were.
+Python's steps are taken until the loop is seen to be long. Code that consists of arithmetic, each
+operation of which IEEE 754 rounds in one way, and of functions whose inner loops in NumPy machine
+code can call, is then recorded, and compiled in a thread while the steps go on. Whatever Python or
+NumPy would raise or warn of (a division by zero, an overflow) gives a value that is not finite;
+such a run is dropped, and Python's steps go on where they were.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -18,10 +21,12 @@ import numpy as np
 from difflab.autodiff.control.while_loop import append_while_loop
 from difflab.autodiff.control.while_loops import PlainLoop, recorded_loop, repeated
 from difflab.autodiff.recording import Contents
+from difflab.errors import UnsupportedError
 from difflab.execute import background
 from difflab.execute.arithmetic_code import Arithmetic, arithmetic
-from difflab.execute.compiled import compile
-from difflab.execute.targets.llvm.libraries import available
+from difflab.execute.lower.schedule import Schedule
+from difflab.execute.targets.llvm.arrays import NativeArrays
+from difflab.execute.targets.llvm.libraries import NUMPY, available, host, inner_loop
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
 from difflab.graph.function import Function
@@ -29,11 +34,15 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 from difflab.graph.node import Node
 from difflab.graph.pytree import unflatten
 from difflab.graph.rewritten import selected
+from difflab.primitives import TABLE
+from difflab.primitives.c99 import C99
 
 __all__ = ["while_loop"]
 
 _ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
 """Operations whose results are checked: what is finite and no result of theirs stays finite."""
+_FUNCTIONS = {row: C99[row.ufunc] for row in TABLE.values() if C99.get(row.ufunc) in NUMPY}
+"""Rows that are universal functions of NumPy's, and their names in C, whose bits are NumPy's."""
 _EXACT = frozenset({"negative", "absolute", "where", "index", "broadcast"})
 _COMPARISONS = frozenset({"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
 _LARGEST = 2.0**52
@@ -67,9 +76,10 @@ def while_loop(
     On numbers and arrays Python takes the steps, so that side effects of the code, such as
     printing, are those of the loop above. Where the code does nothing but arithmetic (``+ - * /``,
     comparisons, `abs`, ``np.sqrt``, ``np.where`` of numbers and arrays of float64), the loop goes
-    on as machine code after some thousand steps; results, warnings and errors are the same. Python
-    takes all steps where it calls ``np.exp`` and its kin, since NumPy's vector code rounds them
-    differently from the C library: of 200,000 random arguments, `exp` differs at 5 %.
+    on as machine code after some thousand steps; results, warnings and errors are the same. So does
+    code that calls ``np.exp`` and its kin (``sin``, ``log``, ``tanh``, …): NumPy rounds them
+    differently from the C library (`exp` at 5 % of 200,000 random arguments), so machine code calls
+    NumPy's own inner loops. Python takes all steps where the code has other operations, as ``**``.
     Under `jit` it is machine code from the first step, whatever it computes.
 
     Examples
@@ -210,7 +220,8 @@ class _MachineLoop:
         rounded = [
             node
             for node in range(FIRST_ROW, len(graph))
-            if (row := graph.primitive(node)) is not None and row.name in _ROUNDED
+            if (row := graph.primitive(node)) is not None
+            and (row.name in _ROUNDED or row in _FUNCTIONS)
         ]
         self.checks = sorted({graph.shape(node) for node in rounded})
         outputs = [*loop.body.outputs, *rounded]
@@ -237,9 +248,10 @@ class _MachineLoop:
         background.begin(self._compile)
 
     def _compile(self) -> None:
-        compiled = compile(self._function, "native", threads=1)
-        if compiled.reason.startswith("native"):
-            self.run = compiled
+        machine = replace(host(), of_numpy=True)
+        with suppress(UnsupportedError):
+            target = NativeArrays(Schedule.of(self._function), machine=machine)
+            self.run = lambda *values: target(values)
 
 
 @lru_cache(maxsize=64)
@@ -274,7 +286,9 @@ def _is_exact(function: Function, integers: Sequence[int]) -> bool:
                 if type(number) is int:
                     whole.add(node)
             continue
-        if row.name not in _ROUNDED | _EXACT | _COMPARISONS:
+        if row in _FUNCTIONS and not inner_loop(_FUNCTIONS[row]):
+            return False
+        if row.name not in _ROUNDED | _EXACT | _COMPARISONS and row not in _FUNCTIONS:
             return False
         args = graph.arguments(node)
         counts = row.name in ("add", "subtract") and any(

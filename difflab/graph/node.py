@@ -261,6 +261,9 @@ class Node(Handle):
         compute = of_function(function, args, rest)
         if compute is None:
             raise _unknown(function.__name__)
+        if function is np.atleast_1d:
+            # SciPy's solvers in C convert the value next, and print the error of that conversion.
+            self._require_no_scipy()
         if len(rest) < len(kwargs):
             compute = with_out(compute, {"out": kwargs["out"]}, function.__name__)
         return compute(*args, **rest)

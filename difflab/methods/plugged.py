@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
+from pathlib import Path
 
 from difflab.errors import UnsupportedError, described
 from difflab.methods.protocol import Family, Method, Prepared, Problem
 
-__all__ = ["Broken", "Description", "describe", "load"]
+__all__ = ["Broken", "Description", "describe", "load", "located"]
+
+LONGEST = 500
+"""Most characters of an exception's message in a row."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +79,24 @@ def load(entry: EntryPoint) -> Method:
             describe(method)  # called once here, so that it cannot fail in a listing
             return method
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way
-        complaint = described(error)
+        complaint = located(error, entry)
     return Broken(entry.name, f"{entry.value} cannot be used: {complaint}")
+
+
+def located(error: BaseException, entry: EntryPoint) -> str:
+    """Return an exception in one line, with the file and the line of the plug-in that raised it."""
+    text = described(error)[:LONGEST]
+    try:
+        spec = find_spec(entry.module.partition(".")[0])
+    except ValueError:  # a module that was made in memory
+        spec = None
+    if spec is None or isinstance(error, SyntaxError):  # which names its own line
+        return text
+    homes = [*(spec.submodule_search_locations or ()), *([spec.origin] if spec.origin else ())]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if any(Path(frame.filename).is_relative_to(home) for home in homes):
+            return f"{text} ({Path(frame.filename).name}, line {frame.lineno})"
+    return text
 
 
 def _complaint(name: str, method: object) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from importlib.metadata import EntryPoint
 from time import perf_counter
 from typing import Any
@@ -13,10 +15,10 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.worker import Handlers, ReportProgress
-from difflab.errors import UnsupportedError
+from difflab.errors import DifflabError, UnsupportedError
 from difflab.execute.long_loops import values_of
 from difflab.methods import registry
-from difflab.methods.plugged import Description, describe, load
+from difflab.methods.plugged import Description, describe, load, located
 from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.session import DerivativeSession
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem, Size
@@ -28,8 +30,25 @@ QUICK = 0.5  # seconds; faster preparations are repeated, since the first one in
 
 def handlers(report: ReportProgress, name: str, value: str) -> Handlers:
     """Load the method, with all that it imports, and return the handlers of this process."""
-    session = MethodSession(load(EntryPoint(name, value, registry.GROUP)) if value else _own(name))
-    return {**session.handlers(), "describe": session.describe}
+    entry = EntryPoint(name, value, registry.GROUP)
+    session = MethodSession(load(entry) if value else _own(name))
+    found: Handlers = {**session.handlers(), "describe": session.describe}
+    return {request: _locating(call, entry) for request, call in found.items()} if value else found
+
+
+def _locating(call: Callable[..., Any], entry: EntryPoint) -> Callable[..., Any]:
+    """Return a handler whose errors name the plug-in's file and line."""
+
+    @wraps(call)
+    def located_call(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except (DifflabError, MemoryError):
+            raise
+        except (Exception, SystemExit) as error:
+            raise DifflabError(located(error, entry)) from error
+
+    return located_call
 
 
 def _own(name: str) -> Method:

@@ -15,6 +15,7 @@ import mpmath
 from hypothesis import strategies as st
 
 import difflab as dl
+from difflab.errors import UnsupportedError
 from tests.differential.search import Family
 
 ORDER = 3
@@ -98,17 +99,30 @@ def check(program: Program) -> None:
         return
     with mpmath.workdps(DIGITS):
         terms = mpmath.taylor(program.value, mpmath.mpf(program.point), ORDER)
-        truths = [float(term * math.factorial(k)) for k, term in enumerate(terms)]
+        derivatives = [term * math.factorial(k) for k, term in enumerate(terms)]
+        truths = [*map(float, derivatives)]
         vanishing = [abs(term) < mpmath.mpf(10) ** -20 for term in terms]
     for order in range(1, ORDER + 1):
         if vanishing[order] or not math.isfinite(truths[order]):
             continue  # a complete cancellation of irrational numbers is not decided
         derivative = dl.partial(function, *["x"] * order)
-        found = float(dl.compile(derivative, target="exact")(program.point))
+        try:
+            found = float(dl.compile(derivative, target="exact")(program.point))
+        except UnsupportedError:
+            # Such as 6x of (x·√x)²: no number of digits decides a tie.
+            assert _is_tie(derivatives[order]), program
+            continue
         assert found == truths[order], (
             f"{program.text()} at {program.point!r}, order {order}: {found!r}, not"
             f" {truths[order]!r}"
         )
+
+
+def _is_tie(value: Any) -> bool:
+    """Return whether a number is halfway between two float64, as far as its digits tell."""
+    with mpmath.workdps(DIGITS):
+        off = abs(value - float(value)) / math.ulp(float(value))
+        return bool(abs(off - 0.5) < mpmath.mpf(10) ** -15)
 
 
 FAMILY = Family("constants", programs(), check, fixed=200, fresh=30)

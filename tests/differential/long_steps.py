@@ -27,6 +27,7 @@ NUMBERS = ("k", "x", "x", "y", "y", "c", "d", "n", "0.5", "2", "1e-3", "-0.0")
 ARRAYS = (*NUMBERS, "a", "a", "a", "m", "m")
 BINARY = ("({0} + {1})", "({0} - {1})", "({0} * {1})", "({0} / {1})", "({0} / (abs({1}) + 1.5))")
 UNARY = ("(-{0})", "abs({0})", "np.sqrt(abs({0}))", "np.square({0})", "(0.25 * {0})")
+UNARY += ("np.exp({0})", "np.sin({0})", "np.tanh({0})", "np.log({0})", "np.log1p(abs({0}))")
 
 
 def _joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

@@ -14,6 +14,7 @@ import pytest
 
 import difflab as dl
 from difflab.execute import arithmetic_code, background, while_loops
+from difflab.execute.targets.llvm import libraries
 from difflab.graph.pytree import flatten
 
 pytest.importorskip("llvmlite", reason="the rest of a long loop is machine code: llvmlite")
@@ -90,6 +91,16 @@ LOOPS: dict[str, tuple[Any, Any, Any]] = {
         (0, np.array([0.3, 0.7])),
     ),
     "logistic": (below, lambda v: (v[0] + 1, 3.9 * v[1] * (1 - v[1])), (0, 0.3)),
+    "exponentials": (
+        below,
+        lambda v: (v[0] + 1, np.exp(-v[1]), np.log(v[2] + 2.5), 1 / (1 + np.exp(-v[3]))),
+        (0, 0.5, np.float64(1.0), np.linspace(-2.0, 2.0, 11)),
+    ),
+    "waves": (
+        lambda v: abs(np.cos(v[0] * 1e-4)) > 1e-4,
+        lambda v: (v[0] + 1, np.sin(v[1]) + 0.5, np.tanh(np.arctan(v[2]) * 2.0)),
+        (0, np.float64(0.1), np.linspace(-1.0, 1.0, 5)),
+    ),
 }
 
 
@@ -307,11 +318,44 @@ class TestIntegers:
             background.finish()
 
 
-def test_functions_that_numpy_and_the_c_library_round_differently_are_left_to_numpy() -> None:
-    body = lambda v: (v[0] + 1, np.cos(v[1]))  # noqa: E731
-    for _ in range(2):
-        assert_same(dl.while_loop(below, body, (0, 1.0)), in_python(below, body, (0, 1.0)))
+@pytest.mark.parametrize("name", sorted(libraries.NUMPY))
+def test_functions_have_the_bits_of_numpys(name: str) -> None:
+    """As NumPy and the C library may round them differently."""
+    function = libraries.NUMPY[name]
+    shift = 3.0 if name == "acosh" else 0.25
+    first = (0, np.linspace(0.0, 0.5, 37))
+    body = lambda v: (v[0] + 1, abs(function(0.25 * v[1] + shift)) * 0.3)  # noqa: E731
+    wanted = in_python(below, body, first)
+    for steps_at_most in (STEPS + 10, 300):
+        found, steps = steps_in_python(body, lambda: dl.while_loop(below, body, first))
+        assert_same(found, wanted)
+        assert steps < steps_at_most
         background.finish()
+
+
+def test_functions_are_left_to_numpy_whose_inner_loops_are_not_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(libraries.NUMPY, "cos", np.frompyfunc(np.cos, 1, 1))  # of objects
+    monkeypatch.setattr(while_loops, "inner_loop", libraries.inner_loop.__wrapped__)
+    assert while_loops.inner_loop("cos") == 0
+    monkeypatch.setattr(while_loops, "_PREPARED", {})
+    while_loops._code.cache_clear()
+    body = lambda v: (v[0] + 1, np.cos(v[1]) - 0.125)  # noqa: E731
+    for _ in range(2):
+        found, steps = steps_in_python(body, lambda: dl.while_loop(below, body, (0, 1.0)))
+        assert_same(found, in_python(below, body, (0, 1.0)))
+        assert steps >= STEPS
+        background.finish()
+
+
+def test_an_inner_loop_of_other_bits_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Head:
+        nin, nout, ntypes, data = 1, 1, np.exp.ntypes, None
+        functions = (libraries.inner_loop("expm1"),) * np.exp.ntypes
+
+    monkeypatch.setattr(libraries._UniversalFunction, "from_address", lambda _: Head, raising=False)
+    assert libraries.inner_loop.__wrapped__("exp") == 0
 
 
 def test_code_that_is_no_arithmetic() -> None:
@@ -328,7 +372,7 @@ def test_code_that_is_no_arithmetic() -> None:
         lambda v: [x for x in v],  # noqa: C416
         lambda v: v**2,
         lambda v: v // 2,
-        lambda v: np.sin(v),
+        lambda v: np.floor(v),
         lambda v: float(v),
         lambda v: (lambda: v)(),
         lambda *v: v,

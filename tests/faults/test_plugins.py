@@ -198,6 +198,28 @@ def test_one_that_fails_has_a_row(plug, text: str, status: str, reason: str) -> 
     assert reason in found.message
 
 
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("raise RuntimeError('broken')", "unsupported"),
+        ("import math; math.log(0)", "unsupported"),
+        (method("def __init__(self):\n    raise RuntimeError"), "unsupported"),
+        (method("def missing(self):\n    raise RuntimeError"), "unsupported"),
+        (method("def prepare(self, problem):\n    raise RuntimeError"), "failed"),
+        (method("def prepare(self, problem):\n    np.linalg.inv(np.zeros((2, 2)))"), "failed"),
+        (method("def __call__(self, x):\n    return {}['key']"), "failed"),
+        (method("def __call__(self, x):\n    raise SystemExit"), "failed"),
+        (method("def __call__(self, x):\n    self.problem.values(x, x)"), "failed"),
+    ],
+)
+def test_an_error_has_the_file_and_the_line(plug, body: str, status: str) -> None:
+    lines = textwrap.dedent(BASE).count("\n") + textwrap.dedent(body).rstrip().count("\n") + 1
+    plug("placed", body)
+    found = row(compared("placed"), "placed")
+    assert found.status == status
+    assert found.message.endswith(f"_placed.py, line {lines})"), found.message
+
+
 def test_one_that_writes_into_the_point_hurts_nobody(plug) -> None:
     plug("writes", method("def __call__(self, x):\n    x += 1.0\n    return super().__call__(x)"))
     result = compared("writes")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -105,6 +108,11 @@ SQUARES = [
     ("norm([x, y])^2", 2, 2.0),
     ("sqrt(x^2 + y*y)^2", 2, 2.0),
     ("r = norm([x, y]); 3*(r*r)", 2, 6.0),
+    ("(2*abs(x))^2", 1, 8.0),
+    ("(abs(-x)/4*3)^2", 1, 1.125),
+    ("(norm([x, y])/2)^2", 2, 0.5),
+    ("(hypot(x, y)*3)^2", 2, 18.0),
+    ("r = -sqrt(x^2 + y^2); r*r", 2, 2.0),
 ]
 
 
@@ -120,6 +128,48 @@ def test_squares_of_norms_are_smooth_at_0(text: str, inputs: int, size: float, m
             np.testing.assert_allclose(found, size * np.eye(inputs), rtol=1e-15, atol=1e-15)
     along = dl.taylor(lambda t: function(*[t] * inputs), 0.0, 3)
     assert np.ravel(along).tolist() == [0.0, 0.0, inputs * size / 2, 0.0]
+
+
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+SCALED: list[tuple[Callable[[Any], Any], Any]] = [
+    (lambda x: np.sum((WEIGHTS * np.abs(x)) ** 2), 2 * WEIGHTS**2),
+    (lambda x: np.sum((np.linalg.norm(x[None], axis=1) / 4) ** 2), 1 / 8),
+    (lambda x: np.sum((4 * np.linalg.norm(x[:, None], axis=1)) ** 2), 32.0),
+    (lambda x: np.linalg.norm(x[None], axis=1)[0] ** 2, 2.0),
+    (lambda x: np.sum(np.linalg.norm(x[None], axis=1, keepdims=True) ** 2), 2.0),
+    (lambda x: np.sum((np.sqrt(np.sum(x * x)) / WEIGHTS) ** 2), 2 * np.sum(WEIGHTS**-2)),
+    (lambda x: (np.linalg.norm(x) * (1 + x[0])) ** 2, 2.0),
+    (lambda x: np.sum((np.abs(x).reshape(3, 1) * np.ones((1, 2))) ** 2), 4.0),
+    (lambda x: (np.linalg.norm(x) / np.exp(x[1])) ** 2, 2.0),
+]
+"""Squares of norms that are scaled or viewed, and the diagonals of their Hessians at 0."""
+
+
+@pytest.mark.parametrize("number", range(len(SCALED)))
+def test_squares_of_scaled_norms_are_smooth_at_0(number: int) -> None:
+    code, diagonal = SCALED[number]
+    zeros, point = np.zeros(3), np.array([0.3, -0.7, 0.2])
+    for hessian in (dl.hessian(code), dl.jacfwd(dl.jacrev(code)), dl.jacrev(dl.jacfwd(code))):
+        np.testing.assert_allclose(hessian(zeros), np.diag(diagonal * np.ones(3)), rtol=1e-14)
+    # Beside 0, where nothing has a kink.
+    value, gradient = dl.value_and_grad(code)(point)
+    np.testing.assert_allclose(value, code(point), rtol=1e-14)
+    step = np.array([1e-6, -2e-6, 1e-6])
+    rise = (code(point + step) - code(point - step)) / 2
+    np.testing.assert_allclose(rise, gradient @ step, rtol=1e-7)
+
+
+def test_what_is_no_square_of_a_norm_keeps_its_kink() -> None:
+    for code in (
+        lambda x: (2 * np.abs(x)) ** 3,
+        lambda x: (lambda r: r * r + r)(2 * np.abs(x)),
+        lambda x: (1 / np.abs(x)) * (2 * np.abs(x)) ** 2,
+    ):
+        function = dl.trace(code, 1.0)
+        for x in (0.5, -0.5):
+            wanted = (code(x + 1e-5) - code(x - 1e-5)) / 2e-5
+            assert float(dl.gradient(function)(x)[0]) == pytest.approx(wanted, rel=1e-8)
+        assert float(function(-0.5)) == code(-0.5)
 
 
 @for_each(

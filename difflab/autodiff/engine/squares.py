@@ -1,8 +1,8 @@
 """Squares of norms as sums of squares, before a function is differentiated.
 
-|x|², hypot(x, y)² and ‖x‖² are polynomials, but their factors have kinks at 0, where the rules of
-the factors give second derivatives of 0 or nan. A graph keeps its numbering: an operation that is
-replaced stays at its number, with another row and other arguments.
+|x|², hypot(x, y)² and ‖x‖² are polynomials, and so is (‖x‖/σ)², but their factors have kinks at 0,
+where the rules of the factors give second derivatives of 0 or nan. A graph keeps its numbering: an
+operation that is replaced stays at its number, with another row and other arguments.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from difflab.primitives import (
     absolute,
     add,
     broadcast,
+    divide,
     hypot,
+    index,
     matmul,
     multiply,
+    negative,
     norm,
     power,
     reshape,
@@ -36,6 +39,8 @@ __all__ = ["with_sums_of_squares"]
 
 ROOTS = frozenset({absolute, hypot, norm, sqrt})
 PRODUCTS = frozenset({multiply, power})
+SCALES = frozenset({multiply, divide, negative})
+VIEWS = frozenset({broadcast, index, reshape})
 
 Args = tuple[int, ...]
 
@@ -61,15 +66,17 @@ def with_sums_of_squares(function: Function) -> Graph:
 
 
 def _candidates(graph: Graph) -> list[int]:
-    """Return the products and powers whose first operand is a root."""
+    """Return the squares and powers of roots, and of roots that are scaled or viewed."""
 
     def codes(chosen: frozenset[Primitive]) -> NDArray[np.bool_]:
         wanted = [FIRST_ROW + k for k, row in enumerate(graph.primitives) if row in chosen]
         found: NDArray[np.bool_] = np.isin(graph.opcode, wanted)
         return found
 
-    products, roots = np.flatnonzero(codes(PRODUCTS)), codes(ROOTS)
-    found: list[int] = products[roots[graph.args[graph.starts[products]]]].tolist()
+    products = np.flatnonzero(codes(PRODUCTS))
+    first, second = (graph.args[graph.starts[products] + k] for k in range(2))
+    even = codes(frozenset({power}))[products] | (first == second)
+    found: list[int] = products[even & codes(ROOTS | SCALES | VIEWS)[first]].tolist()
     return found
 
 
@@ -90,11 +97,20 @@ class _Changes:
 
     def square(self, node: int) -> None:
         """Replace an even power of a root, if this is one that can be replaced."""
-        root = self.graph.arguments(node)[0]
-        exponent, row = self._exponent(node), self.graph.primitive(root)
-        if exponent is None or root in self.found:
+        base, exponent = self.graph.arguments(node)[0], self._exponent(node)
+        if exponent is None or base in self.found:
             return
-        operands = self.graph.arguments(root)
+        if self.graph.primitive(base) in ROOTS:
+            self._square_root(node, base, exponent)
+            return
+        self._drop_signs(node)
+        if exponent == 2 and self._is_only_of(base, node):
+            self._square_scaled(node, base)
+            self._square_viewed(node, base)
+
+    def _square_root(self, node: int, root: int, exponent: int) -> None:
+        """Replace an even power of a root that is neither scaled nor viewed."""
+        row, operands = self.graph.primitive(root), self.graph.arguments(root)
         if row is absolute:
             if exponent == 2:
                 self._put(node, multiply, operands * 2)
@@ -106,9 +122,8 @@ class _Changes:
             self._put(node, *self._squared(root))
         elif self.uses[root] == self.graph.arguments(node).count(root):
             if row is norm and exponent == 2:
-                params = self.graph.param_table[self.graph.param_ids[root]]
                 self._put(root, multiply, operands * 2, like=operands[0])
-                self._put(node, sum_, (root,), params)
+                self._put(node, sum_, (root,), self._params(root))
             elif exponent == 4 and (row is not norm or self._is_of_vector(root)):
                 self._put(root, *self._squared(root))
                 self._put(node, multiply, (root, root))
@@ -117,6 +132,86 @@ class _Changes:
                 if halved is not None:
                     self._put(root, *self._squared(root))
                     self._put(node, power, (root, halved))
+
+    def _is_only_of(self, node: int, user: int) -> bool:
+        """Whether only one operation uses a node, which is not replaced."""
+        return self.uses[node] == self.graph.arguments(user).count(node) and node not in self.found
+
+    def _params(self, node: int) -> Params:
+        params: Params = self.graph.param_table[self.graph.param_ids[node]]
+        return params
+
+    def _drop_signs(self, node: int) -> None:
+        """Take x for the factors |x| of what has an even power."""
+        waiting = [(node, self.graph.arguments(node)[0])]
+        while waiting:
+            user, step = waiting.pop()
+            row, args = self.graph.primitive(step), self.graph.arguments(step)
+            if row and row in SCALES | VIEWS and self._is_only_of(step, user):
+                plain = [
+                    self.graph.arguments(arg)[0] if self.graph.primitive(arg) is absolute else arg
+                    for arg in args
+                ]
+                if tuple(plain) != tuple(args):
+                    self._put(step, row, tuple(plain), self._params(step))
+                waiting += [(step, arg) for arg in args]
+
+    def _square_scaled(self, node: int, step: int) -> None:
+        """Replace (c·r)² by c·(c·r²), likewise (r/c)²."""
+        row, args = self.graph.primitive(step), self.graph.arguments(step)
+        for factor in args[:1] if row is divide else args:
+            user, root = step, factor
+            while self.graph.primitive(root) in VIEWS and self._is_only_of(root, user):
+                user, root = root, self.graph.arguments(root)[0]
+            alone = row and row in SCALES and self._is_only_of(root, user)
+            if row and alone and self._is_square_of_root(root):
+                self._put(root, *self._squared(root))
+                scaled = tuple(step if arg == factor else arg for arg in args)
+                self._put(node, row, scaled, self._params(step))
+                return
+        if row is multiply or row is divide:
+            self._square_norms(node, step, row)
+
+    def _square_norms(self, node: int, step: int, row: Primitive) -> None:
+        """Replace the square of norms times or by a number by sums of squares and its square."""
+        graph = self.graph
+        root, factor = graph.arguments(step)
+        if graph.primitive(factor) is norm and row is multiply:
+            root, factor = factor, root
+        both = [*graph.arguments(step), *graph.arguments(node)]
+        if not (graph.primitive(root) is norm and self._is_only_of(root, step)):
+            return
+        if factor not in self.constants or self.uses[factor] != both.count(factor):
+            return
+        square = self.constants[factor][0] ** 2
+        if 0 < square < np.inf:
+            operands = graph.arguments(root)
+            self.constants[factor] = square, None
+            self._put(root, multiply, operands * 2, like=operands[0])
+            self._put(step, sum_, (root,), self._params(root), like=root)
+            self._put(node, row, (step, factor), self._params(step))
+
+    def _square_viewed(self, node: int, step: int) -> None:
+        """Replace the square of a view of a root by a view of its square."""
+        row, (root, *_) = self.graph.primitive(step), self.graph.arguments(step)
+        if row is None or row not in VIEWS or not self._is_only_of(root, step):
+            return
+        if self._is_square_of_root(root):
+            shape = self.graph.shape(step)
+            self._put(root, *self._squared(root))
+            self._put(node, reshape, (step,), (("rank", len(shape)), ("shape", shape)))
+        elif self.graph.primitive(root) is norm:
+            operands = self.graph.arguments(root)
+            self._put(root, multiply, operands * 2, like=operands[0])
+            self._put(step, sum_, (root,), self._params(root), like=root)
+            self._put(node, row, (step,), self._params(step))
+
+    def _is_square_of_root(self, root: int) -> bool:
+        """Whether `_squared` gives the square of a node."""
+        row = self.graph.primitive(root)
+        if row is sqrt:
+            return self._is_sum_of_squares(self.graph.arguments(root)[0])
+        return row is hypot or (row is norm and self._is_of_vector(root))
 
     def _exponent(self, node: int) -> int | None:
         """Return the even exponent of a power, 2 for a square as a product, else None."""

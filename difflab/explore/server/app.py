@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -80,7 +80,7 @@ def serve(settings: Settings, host: str, port: int, ready: Any) -> None:
         import uvicorn
     except ImportError as error:
         raise MissingDependencyError("uvicorn", extra="web") from error
-    app = application(settings)
+    app = application(settings, lambda: server.should_exit)
     try:
         listening = socket.create_server((host, port))
     except OSError as error:
@@ -96,11 +96,12 @@ def serve(settings: Settings, host: str, port: int, ready: Any) -> None:
         lifespan="off",
         timeout_graceful_shutdown=CLOSING,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(config)
+    server.run(sockets=[listening])
 
 
-def application(settings: Settings) -> Starlette:
-    """Return the application.
+def application(settings: Settings, closing: Callable[[], bool] = lambda: False) -> Starlette:
+    """Return the application, whose requests are stopped when `closing` returns true.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def application(settings: Settings) -> Starlette:
         from starlette.routing import Route
     except ImportError as error:
         raise MissingDependencyError("starlette", extra="web") from error
-    pool = Pool(settings.processes, settings.seconds, settings.memory)
+    pool = Pool(settings.processes, settings.seconds, settings.memory, closing)
 
     def asked(http: Any) -> Request:
         values = http.query_params

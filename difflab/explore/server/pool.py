@@ -25,6 +25,8 @@ LOOK = 0.25
 ALONE = 10.0
 """Seconds after its time limit at which a process ends itself."""
 
+CLOSED = {"stopped": "the server was stopped"}
+
 Work = Callable[[Any, Callable[[dict[str, Any]], None]], None]
 Left = Callable[[], Awaitable[bool]]
 
@@ -40,10 +42,18 @@ class Pool:
         The time of one.
     memory : int
         The bytes that one may allocate.
+    closing : callable
+        Called now and then; all work is stopped when it returns true.
     """
 
-    def __init__(self, processes: int, seconds: float, memory: int) -> None:
-        self.seconds, self.memory = seconds, memory
+    def __init__(
+        self,
+        processes: int,
+        seconds: float,
+        memory: int,
+        closing: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.seconds, self.memory, self.closing = seconds, memory, closing
         known = multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context(
             "forkserver" if "forkserver" in known else "spawn"
@@ -73,6 +83,10 @@ class Pool:
             await self._places.acquire()
         finally:
             self._waiting -= 1
+        if self.closing():
+            self._places.release()
+            yield CLOSED
+            return
         owned = OwnedProcess(self._context, work, request, self.memory, self.seconds)
         try:
             await asyncio.to_thread(owned.start)
@@ -93,6 +107,9 @@ class Pool:
                     yield {"stopped": f"this takes longer than {self.seconds:g} s"}
                     return
                 if left is not None and await left():
+                    return
+                if self.closing():
+                    yield CLOSED
                     return
             try:
                 message = receiver.recv()

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from difflab.core.table import Column, Table
 from difflab.errors import DifflabError
 from difflab.referee.ulp import ulp_distance
-from difflab.testing.components.mistakes import COARSE, coarse_dtype, precision_text
+from difflab.testing.components.mistakes import (
+    COARSE,
+    ROUNDINGS,
+    coarse_dtype,
+    precision_text,
+    simple_factor,
+)
 
 if TYPE_CHECKING:
     from difflab.differences.window import Slope
@@ -198,7 +204,7 @@ def diagnose(
     if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T, room, whole.max()):
         return "likely transposed: rows must be outputs, columns must be inputs"
     dtype = coarse_dtype(bad)
-    if dtype and bool(np.all(off <= COARSE[dtype] * np.abs(good) + rough)):
+    if dtype and bool(np.all(off <= ROUNDINGS * COARSE[dtype] * np.abs(good) + rough)):
         return precision_text(dtype)
     if bad.size > 1 and _alike(np.sort(bad), np.sort(good), rough.max(), off.min()):
         return "likely permuted: the wrong components have each other's values"
@@ -209,6 +215,12 @@ def diagnose(
                 f"likely a wrong factor: yours is {_factor(ratio, rough / np.abs(good))} times "
                 "the numeric value"
             )
+    if (
+        bad.size == 1 < yours.size
+        and good[0]
+        and (factor := simple_factor(float(bad[0] / good[0])))
+    ):
+        return f"likely a wrong factor: yours is {factor} times the numeric value"
     if np.all(off <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
         return (
             "the errors are small: if f iterates to a tolerance or chooses its own steps, "

@@ -9,12 +9,22 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["COARSE", "coarse_dtype", "factor_text", "guesses", "precision_text"]
+__all__ = [
+    "COARSE",
+    "ROUNDINGS",
+    "coarse_dtype",
+    "factor_text",
+    "guesses",
+    "precision_text",
+    "simple_factor",
+]
 
 Array = NDArray[float64]
 
-COARSE = {"float16": 2.0**-10, "float32": 2.0**-23}
-"""Spacing at 1 of the dtypes to which a gradient of float64 may have been rounded."""
+COARSE = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}
+"""Spacing at 1 of the dtypes in which a gradient of float64 may have been computed."""
+ROUNDINGS = 4.0
+"""Most spacings by which a gradient that was computed in a coarser dtype errs."""
 
 
 def coarse_dtype(yours: Array) -> str:
@@ -31,12 +41,21 @@ def coarse_dtype(yours: Array) -> str:
     """
     with np.errstate(all="ignore"):
         for name, eps in COARSE.items():
-            # Fewer than half of the bits may be chance.
-            scaled = np.frexp(yours)[0] * eps**-0.5
-            chance = bool((scaled == np.round(scaled)).all())
-            if np.array_equal(yours.astype(name).astype(float64), yours):
+            # Fewer than half of the bits, or than 16 in all, may be chance.
+            bits = -np.log2(eps)
+            scaled = np.frexp(yours)[0] * 2.0 ** (bits // 2)
+            chance = yours.size * bits < 16 or bool((scaled == np.round(scaled)).all())
+            if np.array_equal(_shortened(yours, name), yours):
                 return "" if chance else name
     return ""
+
+
+def _shortened(yours: Array, name: str) -> Array:
+    """Return a gradient with the bits of a coarser dtype; NumPy itself has no bfloat16."""
+    if name != "bfloat16":
+        return yours.astype(name).astype(float64)
+    upper: Array = (yours.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
+    return upper.astype(float64)
 
 
 def precision_text(dtype: str, name: str = "yours") -> str:
@@ -97,11 +116,22 @@ def factor_text(ratio: float, sizes: dict[str, int]) -> str:
     >>> factor_text(0.5, {}), factor_text(32.0, {"the number of elements of x": 32})
     ('1/2', '32, the number of elements of x')
     """
-    near = Fraction(ratio).limit_denominator(16)
-    text = str(near) if near and abs(ratio / near - 1) < 1e-6 else f"{ratio:.6g}"
+    text = simple_factor(ratio) or f"{ratio:.6g}"
     for name, size in sizes.items():
         if size > 2 and abs(ratio / size - 1) < 1e-6:
             return f"{size}, {name}"
         if size > 2 and abs(ratio * size - 1) < 1e-6:
             return f"1/{size}, 1 over {name}"
     return text
+
+
+def simple_factor(ratio: float) -> str:
+    """Return a factor as a fraction of small whole numbers; empty if it is none.
+
+    Examples
+    --------
+    >>> simple_factor(0.125), simple_factor(-2.0000000001), simple_factor(1.001)
+    ('1/8', '-2', '')
+    """
+    near = Fraction(ratio).limit_denominator(16)
+    return str(near) if near and abs(ratio / near - 1) < 1e-6 else ""

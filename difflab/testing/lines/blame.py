@@ -20,6 +20,7 @@ from difflab.testing.components.message import (
 )
 from difflab.testing.components.mistakes import (
     COARSE,
+    ROUNDINGS,
     coarse_dtype,
     factor_text,
     guesses,
@@ -246,7 +247,7 @@ def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int)
     name = point.path(point.positions[which])
     coarser = coarse_dtype(part)
     off = abs(found.off) / max(found.size, abs(found.yours))
-    if coarser and check.probe.eps < 1e-12 and off <= COARSE[coarser]:
+    if coarser and check.probe.eps < 1e-12 and off <= ROUNDINGS * COARSE[coarser]:
         return precision_text(coarser, name)
     sides, slopes, noise = [], [], 0.0
     rounding = check.probe.rounding_of(check.cotangent)

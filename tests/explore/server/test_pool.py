@@ -152,6 +152,16 @@ def test_work_is_stopped_when_nobody_listens() -> None:
         os.kill(message["asleep"], 0)
 
 
+def test_what_runs_and_what_waits_ends_when_the_server_closes() -> None:
+    running = Pool(1, 600.0, GIGABYTE, closing=lambda: True)
+
+    async def main() -> list[list[dict[str, Any]]]:
+        return await asyncio.gather(*(collected(running, sleeping, 600.0) for _ in range(3)))
+
+    assert asyncio.run(main()) == [[pool.CLOSED]] * 3
+    assert multiprocessing.active_children() == []
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no alarm on this system")
 def test_a_process_ends_itself_after_its_time() -> None:
     context = multiprocessing.get_context("spawn")

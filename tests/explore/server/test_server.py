@@ -182,7 +182,8 @@ def test_a_port_in_use_is_named(address: str) -> None:
 
 # --- clients that leave --------------------------------------------------------------------------
 
-LEAVING = 24
+LEAVING, STAYING = 24, 6
+SLOW = "x: [60]; det(reshape(x, 6, 10) @ reshape(x, 10, 6))"
 
 
 def descendants(pid: int) -> dict[int, str]:
@@ -205,7 +206,7 @@ def leave(address: str, path: str, delay: float) -> None:
     """Ask, and leave after some seconds, whatever the server does."""
     host, _, port = address.partition(":")
     with suppress(OSError), socket.create_connection((host, int(port)), timeout=60) as client:
-        query = urlencode({"f": "x: [60]; det(reshape(x, 6, 10) @ reshape(x, 10, 6))"})
+        query = urlencode({"f": SLOW})
         request = f"GET {path}?{query} HTTP/1.1\r\nHost: {address}\r\n\r\n"
         client.sendall(request.encode())
         sleep(delay)
@@ -236,13 +237,17 @@ def left_alone(clients: int, rng: np.random.Generator) -> None:
             sleep(0.5)
         assert not left
         assert get(address)[0] == 200
-        leave(address, "/rows", 0.3)
-    finally:
-        server.send_signal(signal.SIGINT)
-        try:
-            _, errors = server.communicate(timeout=300)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            raise
-    assert "Traceback" not in errors, errors
+        with ThreadPoolExecutor(STAYING) as threads:
+            staying = [threads.submit(get, address, "/rows", f=SLOW) for _ in range(STAYING)]
+            while not descendants(server.pid).keys() - idle.keys() and monotonic() < end:
+                sleep(0.1)
+            server.send_signal(signal.SIGINT)
+            answers = [client.result() for client in staying]
+        assert {status for status, *_ in answers} == {200}
+        assert all("the server was stopped" in text for _, text, _ in answers)
+        _, errors = server.communicate(timeout=300)
+    except BaseException:
+        server.kill()
+        raise
+    assert errors == "Ctrl-C stops the server\ndifflab: interrupted\n"
     assert not descendants(server.pid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -34,6 +35,34 @@ def test_a_gradient_rounded_to_float16_has_its_precision() -> None:
     assert "the precision of float16" in message(
         cube, lambda x: (3 * x**2).astype("f2").astype(float), x
     )
+
+
+def test_a_gradient_rounded_to_bfloat16_has_its_precision() -> None:
+    dtypes = pytest.importorskip("ml_dtypes", reason="needs bfloat16")
+    x = np.random.default_rng(2).normal(size=6)
+    said = message(cube, lambda x: (3 * x**2).astype(dtypes.bfloat16).astype(float), x)
+    assert "the precision of bfloat16" in said
+
+
+@pytest.mark.parametrize("n", [20, 1000])
+def test_a_gradient_computed_in_float32_has_its_precision(n: int) -> None:
+    x = np.random.default_rng(1).normal(size=n)
+    said = message(cube, lambda x: (3 * x.astype("f4") ** 2).astype(float), x)
+    assert "yours has the precision of float32" in said
+
+
+def test_small_whole_numbers_say_nothing_about_a_precision() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    said = message(cube, lambda x: 3 * x**2 + np.array([0.0, 0.0, 0.25]), x)
+    assert "precision" not in said
+
+
+@pytest.mark.parametrize(("factor", "text"), [(0.125, "1/8"), (2.0, "2"), (0.0, ""), (1.03, "")])
+def test_one_wrong_component_has_a_factor_if_it_is_simple(factor: float, text: str) -> None:
+    x = np.array([0.7, 1.1, 0.3])
+    said = message(cube, lambda x: 3 * x**2 * np.array([1.0, factor, 1.0]), x)
+    assert (f"yours is {text} times the numeric value" in said) == bool(text)
+    assert ("wrong factor" in said) == bool(text)
 
 
 def test_a_factor_close_to_one_is_a_factor() -> None:
@@ -172,3 +201,37 @@ def test_cancellation_in_a_right_gradient_is_its_own_rounding() -> None:
         z[0] += draw.uniform(14, 19)
         check_gradient(loss, slope, z)
         message(loss, lambda z: slope(z) * (1 + 1e-4), z)
+
+
+@pytest.mark.parametrize("apart", range(2, 29))
+def test_p_minus_1_has_its_own_rounding_wherever_p_is(apart: int) -> None:
+    """Also where the points beside round alike, as at 25."""
+
+    def loss(z: Any) -> Any:
+        return np.log(np.sum(np.exp(z - z.max()))) + z.max() - z[2]
+
+    def slope(z: Any) -> Any:
+        p = np.exp(z - z.max())
+        return p / p.sum() - np.eye(4)[2]
+
+    z = np.array([0.0, 1.0, float(apart), 2.0])
+    with mpmath.workdps(60):
+        p = 1 / sum(mpmath.exp(one - z[2]) for one in z.tolist())
+        off = float(abs(slope(z)[2] / (p - 1) - 1))
+    if off < 5e-6:  # the documented bound is 1e-5
+        check_gradient(loss, slope, z)
+    elif off > 2e-5:
+        message(loss, slope, z)
+
+
+def test_the_rounding_of_the_right_formula_is_no_mistake_of_an_operation() -> None:
+    def loss(z: Any) -> Any:
+        m = z.max()
+        return np.log(np.sum(np.exp(z - m))) + m - z[2]
+
+    def slope(z: Any) -> Any:
+        p = np.exp(z - z.max())
+        return p / p.sum() - np.eye(4)[2]
+
+    said = message(loss, slope, np.array([0.0, 1.0, 36.0, 2.0]))
+    assert "inner derivative" not in said

@@ -10,10 +10,26 @@ from functools import cache
 
 import numpy as np
 
-from difflab.execute.targets.llvm.libraries import SCIPY, Host, address
+from difflab.execute.targets.llvm.libraries import NUMPY, SCIPY, Host, address
 
 __all__ = ["SIZES", "Functions", "constant", "types"]
 
+_ONE_NUMBER = """@numpy.count = private constant [1 x i64] [i64 1]
+@numpy.steps = private constant [2 x i64] [i64 8, i64 8]"""
+_INNER_LOOP = """declare void @numpy.{name}(ptr, ptr, ptr, ptr)
+define internal double @one.numpy.{name}(double %a) {{
+%x = alloca double
+%y = alloca double
+%p = alloca [2 x ptr]
+store double %a, ptr %x
+store ptr %x, ptr %p
+%q = getelementptr ptr, ptr %p, i64 1
+store ptr %y, ptr %q
+call void @numpy.{name}(ptr %p, ptr @numpy.count, ptr @numpy.steps, ptr null)
+%r = load double, ptr %y
+ret double %r
+}}"""
+"""A call of an inner loop of NumPy's for one number."""
 _CALLED = re.compile(r"\{(exp|log1p)\}")
 _TOGETHER = frozenset(("sin", "cos"))
 """Functions of which LLVM calls both at once for one argument, by `sincos`: the same bits."""
@@ -82,6 +98,10 @@ class Functions:
         return {name: self.function(name, 1, width) for name in _CALLED.findall(template)}
 
     def _scalar(self, name: str, arity: int) -> str:
+        if self.host.of_numpy and name in NUMPY:
+            self.texts.setdefault(f"one.numpy.{name}", _INNER_LOOP.format(name=name))
+            self.texts.setdefault("numpy.one", _ONE_NUMBER)
+            return f"one.numpy.{name}"
         if name not in SCIPY:
             arguments = ", ".join([self.real] * arity)
             suffix = "f" if self.real == "float" else ""

@@ -2,7 +2,7 @@
 
 glibc's libmvec computes whole vectors with errors of at most 4 ULP. Functions that it lacks are
 libm's, called lane by lane. Functions that SciPy defines, such as the logarithm of the gamma
-function, are SciPy's own code.
+function, are SciPy's own code. Code that must give NumPy's bits calls NumPy's own inner loops.
 """
 
 from __future__ import annotations
@@ -16,11 +16,24 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+import numpy as np
+
 from difflab.core.optional import installed, require
 from difflab.errors import MissingDependencyError, described
 from difflab.execute.targets.llvm import fourier
 
-__all__ = ["SCIPY", "Host", "address", "available", "fault", "host", "llvm", "works"]
+__all__ = [
+    "NUMPY",
+    "SCIPY",
+    "Host",
+    "address",
+    "available",
+    "fault",
+    "host",
+    "inner_loop",
+    "llvm",
+    "works",
+]
 
 SCIPY = {
     "beta": "beta",
@@ -51,6 +64,30 @@ SCIPY = {
     "yv": "__pyx_fuse_1yv",
 }
 """The names in ``scipy.special.cython_special.__pyx_capi__`` of SciPy's universal functions."""
+
+NUMPY: dict[str, np.ufunc] = {
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "tan": np.tan,
+    "tanh": np.tanh,
+}
+"""The universal functions of one argument that are functions of the C library, by its names."""
 
 # For each instruction set: its letter in the names of the vector functions, the required processor
 # features, and the number of float64 lanes of a register.
@@ -136,18 +173,23 @@ class Host:
         The number of points computed at once.
     letter : str
         The instruction set in the names of libmvec's functions; empty without libmvec.
+    of_numpy : bool
+        Whether the functions of `NUMPY` are NumPy's own inner loops, one number at a time.
     """
 
     cpu: str
     features: str
     width: int
     letter: str
+    of_numpy: bool = False
 
     def vector(self, function: str, arity: int, width: int, *, single: bool = False) -> str:
         """Return the name of libmvec's `function` on vectors of `width`, empty if it has none.
 
         A register has twice as many lanes of float32, and names of its functions end with "f".
         """
+        if self.of_numpy:
+            return ""
         doubles = width // 2 if single else width
         letter = next((letter for letter, _, lanes in _SETS if lanes == doubles), "")
         name = f"_ZGV{letter}N{width}{'v' * arity}_{function}{'f' * single}"
@@ -167,17 +209,69 @@ def host() -> Host:
 
 
 def address(name: str) -> int:
-    """Return the address of a function of libmvec, libm, Python, SciPy (``scipy.gammaln``) or ours.
+    """Return the address of a function, 0 if there is none.
 
-    It is 0 if there is none.
+    It is one of libmvec, libm, Python, SciPy (``scipy.gammaln``) or ours, or an inner loop of
+    NumPy's (``numpy.exp``).
     """
     if name == fourier.SYMBOL:
         return fourier.address()
     if name.startswith("Py"):
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    if name.startswith("numpy."):
+        return inner_loop(name.removeprefix("numpy."))
     if name.startswith("scipy."):
         return _scipy_address(SCIPY[name.removeprefix("scipy.")])
     return _symbol("libmvec.so.1" if name.startswith("_ZGV") else _libm(), name)
+
+
+class _UniversalFunction(ctypes.Structure):
+    """The public head of NumPy's ``PyUFuncObject``, behind the head of every object."""
+
+    _fields_ = (
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        ("ntypes", ctypes.c_int),
+    )
+
+
+_LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+
+
+@cache
+def inner_loop(name: str) -> int:
+    """Return the address of NumPy's inner loop over float64, for a function of `NUMPY`.
+
+    It is 0 unless the loop, called for one number at a time, gives the bits of the universal
+    function on arrays: no documented interface names the loop, so it is tried first.
+
+    Examples
+    --------
+    >>> inner_loop("exp") > 0
+    True
+    """
+    ufunc = NUMPY[name]
+    if sys.implementation.name != "cpython" or type(ufunc) is not np.ufunc:
+        return 0
+    head = _UniversalFunction.from_address(id(ufunc) + object.__basicsize__)
+    if (head.nin, head.nout, head.ntypes) != (1, 1, ufunc.ntypes) or "d->d" not in ufunc.types:
+        return 0
+    position = ufunc.types.index("d->d")
+    found, data = head.functions[position], head.data[position] if head.data else None
+    if not found or data:
+        return 0
+    x = np.concatenate([np.linspace(1.0, 2.0, 67), np.linspace(-1.0, 1.0, 134), [-800.0, 1e9]])
+    y = np.empty_like(x)
+    with np.errstate(all="ignore"):
+        wanted = ufunc(x)
+        for place in range(len(x)):
+            at = (ctypes.c_void_p * 2)(x.ctypes.data + 8 * place, y.ctypes.data + 8 * place)
+            _LOOP(found)(at, (ctypes.c_ssize_t * 1)(1), (ctypes.c_ssize_t * 2)(8, 8), None)
+    return found if y.tobytes() == wanted.tobytes() else 0
 
 
 def _libm() -> str:

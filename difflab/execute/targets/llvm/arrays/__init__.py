@@ -28,7 +28,7 @@ from difflab.execute.targets.llvm.arrays.instructions import Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import equal_stretches
 from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
-from difflab.execute.targets.llvm.libraries import host
+from difflab.execute.targets.llvm.libraries import Host, host
 from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
 from difflab.execute.targets.llvm.python_objects import address_reader
 
@@ -52,6 +52,8 @@ class NativeArrays(PointTarget):
         What is computed.
     soon : bool
         Whether code that is ready sooner computes until `point_code` is called.
+    machine : Host, optional
+        The processor to compile for; that of this machine when None.
 
     Raises
     ------
@@ -67,14 +69,17 @@ class NativeArrays(PointTarget):
     [0.46211715726, 0.46211715726]
     """
 
-    def __init__(self, schedule: Schedule, *, soon: bool = False) -> None:
+    def __init__(
+        self, schedule: Schedule, *, soon: bool = False, machine: Host | None = None
+    ) -> None:
         function = schedule.function
         super().__init__(function.input_shapes, len(function.outputs))
         self.layout = arranged(instructions(schedule))
         self.program = self.layout.program
         if self.layout.operations > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
-        self.module = Module(self.layout, host(), checked=checked())
+        self._machine = machine or host()
+        self.module = Module(self.layout, self._machine, checked=checked())
         self.output_shapes = function.output_shapes
         self.text = self.module.text()
         self.constants = np.array([*self.module.constants, 0.0])
@@ -85,7 +90,7 @@ class NativeArrays(PointTarget):
         """Return the code, compiled or from the cache."""
         module = self.module
         symbols, soon = module.functions.symbols, self._unoptimised
-        return engine.load(self.text, symbols, host(), module.operations, soon=soon)
+        return engine.load(self.text, symbols, self._machine, module.operations, soon=soon)
 
     @classmethod
     def rolled(cls, schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
