@@ -84,6 +84,8 @@ class Pytensor(ArrayPeer):
         """PyTensor's operations."""
         import pytensor.tensor as pt
 
+        own = pt.special  # with xlogy and xlog1py from PyTensor 3.0.7 on
+        special = {name: getattr(own, name) for name in _SPECIAL if hasattr(own, name)}
         names = {
             **REAL,
             "asarray": pt.as_tensor_variable,
@@ -96,7 +98,7 @@ class Pytensor(ArrayPeer):
             "negative": pt.neg,
             "not_equal": pt.neq,
             "rint": pt.round_half_to_even,
-            "special": pt,
+            "special": RenamedModule("PyTensor", pt, special),
             "subtract": pt.sub,
         }
         rows: dict[str, Callable[..., Any]] = {
@@ -128,6 +130,10 @@ class Pytensor(ArrayPeer):
         # `==` and `!=` of two variables are Python's: whether they are the same object.
         operators = {k: form for k, form in OPERATORS.items() if k not in ("equal", "not_equal")}
         return _Float64Spelling(RenamedModule("PyTensor", pt, names), rows, _lifted, operators)
+
+
+_SPECIAL = ("beta", "betaln", "logit", "xlog1py", "xlogy")
+"""Functions of ``pytensor.tensor.special`` under SciPy's names; the others are PyTensor's own."""
 
 
 class _Float64Spelling(LibrarySpelling):

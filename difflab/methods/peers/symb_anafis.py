@@ -140,7 +140,7 @@ class SymbAnafis(ScalarPeer):
             "Max": lambda a, b: (a + b + (_lifted(a) - b).abs()) / 2,
             "Min": lambda a, b: (a + b - (_lifted(a) - b).abs()) / 2,
         }
-        rows = {
+        rows: dict[str, Callable[..., Any]] = {
             "cbrt": Expr.cbrt,
             "digamma": Expr.digamma,
             "gamma": Expr.gamma,

@@ -100,6 +100,7 @@ class Tensorflow(ArrayPeer):
             "TensorFlow",
             tf.math,
             {
+                "betaln": lambda a, b: tf.math.lbeta(tf.stack(tnp.broadcast_arrays(a, b), -1)),
                 "dawsn": tf.math.special.dawsn,
                 "expi": tf.math.special.expint,
                 "gammainc": tf.math.igamma,

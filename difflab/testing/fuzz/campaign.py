@@ -223,13 +223,13 @@ class Campaign:
         return any(record.explains(finding) for record in self.records)
 
     def _record(self, finding: FuzzFinding, notify: Callable[[str], None]) -> None:
-        text = finding.program.text
-        digest = sha256(f"{finding.method} {text} {finding.program.point}".encode()).hexdigest()[:8]
+        # Of the whole program: compositions of the same text and point have files of their own.
+        digest = sha256(f"{finding.method} {finding.program!r}".encode()).hexdigest()[:8]
         name = f"test_{finding.method.replace('-', '_')}_{digest}.py"
         record = Record(
             finding.method,
             finding.kind,
-            text,
+            finding.program.text,
             finding.program.point,
             tuple(sorted(finding.operations)),
             finding.reason,
@@ -238,7 +238,7 @@ class Campaign:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole({self.folder / name: self.panel.reproduction(finding).encode()})
         self.records.append(record)
-        notify(f"{finding.method}: {text} at {finding.program.point}: {finding.reason}")
+        notify(f"{finding.method}: {record.text} at {record.point}: {record.reason}")
 
     def _save(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -320,6 +320,22 @@ def test_bessel_functions_of_the_package_are_used(peer: Peer) -> None:
         np.testing.assert_allclose(found, [[exact_slope(function, [2.25], 0)]], 1e-11, err_msg=text)
 
 
+# The same of functions that a package has under another name or with other arguments.
+OWN_NAMES = {
+    "pytensor": "xlogy(x, 3.5); xlog1py(x, 3.5); logit(x/4); beta(x, 3.5); betaln(x, 3.5)",
+    "tensorflow": "betaln(x, 3.5)",
+}
+
+
+def test_functions_of_the_package_under_other_names_are_used(peer: Peer) -> None:
+    if peer.name not in OWN_NAMES:
+        pytest.skip("all have NumPy's or SciPy's names")
+    for text in OWN_NAMES[peer.name].split("; "):
+        function = parse(text)
+        found = peer.prepare(problem(function))(np.array([2.25])).value
+        np.testing.assert_allclose(found, [[exact_slope(function, [2.25], 0)]], 1e-11, err_msg=text)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [

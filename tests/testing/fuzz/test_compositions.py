@@ -20,7 +20,7 @@ from difflab.testing.fuzz.compositions.panel import REFUSALS, CompositionPanel, 
 from difflab.testing.fuzz.compositions.programs import Composed, compositions
 from difflab.testing.fuzz.compositions.truth import Truth
 from difflab.testing.fuzz.compositions.worker import FRAMEWORKS, framework
-from difflab.testing.fuzz.panel import Panel
+from difflab.testing.fuzz.panel import FuzzFinding, Panel
 
 GRADIENT, WRAPPED = Step(True, 0), Step(False, 0)
 X, Y = 0.3, 0.7
@@ -210,6 +210,19 @@ def test_a_campaign_writes_a_composition_once_and_goes_on(
     assert (again.batches, again.records) == (2, campaign.records)
     with pytest.raises(InputError, match="another schema"):
         Campaign.resumed(tmp_path, Panel({}))
+
+
+def test_compositions_of_one_program_have_files_of_their_own(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path, Answering(["autograd"]))
+    other = Composed(PROGRAM.text, PROGRAM.point, (*PROGRAM.steps, WRAPPED))
+    for program in (PROGRAM, other):
+        campaign._record(
+            FuzzFinding("autograd", "composition", program, frozenset(), "wrong", "f"),
+            lambda text: None,
+        )
+    texts = [(tmp_path / record.file).read_text("utf-8") for record in campaign.records]
+    for program, text in zip((PROGRAM, other), texts, strict=True):
+        assert repr(program) in text
 
 
 @pytest.mark.parametrize("peers", ["casadi", "jaks"])
