@@ -74,6 +74,25 @@ class StraightLinePrinter(ExpressionPrinter):
         The printer of the function around, if this is a block in it.
     helpers : Helpers, optional
         The functions that the code defines so far, if this is one of them.
+
+    Attributes
+    ----------
+    end : str
+        What ends a statement.
+    adds, added : str, int
+        How ``{1}`` is added to ``{0}``, and the precedence that ``{1}`` needs there.
+    for_loop, backwards : str
+        The head of a loop of the counter ``{0}`` from ``{1}`` to ``{2}``, or from there back;
+        ``{3}`` is behind the last.
+    while_loop, leaving, branch : str
+        The heads of a loop and of a branch under the condition ``{0}``, and the statement that
+        leaves a loop unless it holds.
+    otherwise : str
+        The head of the other branch.
+    opening : str
+        What opens a block behind such a head; a loop over one statement does without.
+    end_loop, end_branch : str
+        The ends of loops and branches.
     """
 
     language: str
@@ -85,10 +104,20 @@ class StraightLinePrinter(ExpressionPrinter):
     base = 0
     """The index of the first element of an array, from which loops count as well."""
     subscript = ("[", "]")
-    end_loop = ""  # the end of a loop over one statement, where that needs one
+    end: ClassVar[str] = ""
+    adds: ClassVar[str] = "{0} += {1}"
+    added = ANYTHING
+    for_loop: ClassVar[str]
+    backwards: ClassVar[str]
+    while_loop: ClassVar[str]
+    leaving: ClassVar[str]
+    branch: ClassVar[str]
+    otherwise: ClassVar[str]
+    opening: ClassVar[str] = ""
+    end_loop: ClassVar[str] = ""
+    end_branch: ClassVar[str] = ""
     writes_outputs = False
     """Whether the elements of outputs are written one by one into an array of the caller."""
-    added = ANYTHING  # what is added to an element has no parentheses from this precedence on
     forever = "1"  # a condition that holds
 
     def __init__(
@@ -153,9 +182,13 @@ class StraightLinePrinter(ExpressionPrinter):
         known = self.notation.definitions
         return used(texts, known) | self.helpers.texts
 
-    @abstractmethod
+    def number(self, value: float, name: str | None) -> str:
+        """Return a constant."""
+        return self.notation.literal(value)
+
     def definition(self, *, truth: bool) -> str:
         """Return the line that defines a number, with ``%s`` for its name and its value."""
+        return f"%s = %s{self.end}"
 
     def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:
         """Declare scalars, in a language with separate declarations."""
@@ -178,13 +211,18 @@ class StraightLinePrinter(ExpressionPrinter):
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         """Return the line that creates a constant array, of indices if `places`."""
 
-    @abstractmethod
     def loop(self, counter: str, size: int) -> str:
-        """Return the head of a loop."""
+        """Return the head of a loop over one statement."""
+        return self._counted(self.for_loop, counter, size)
 
-    @abstractmethod
+    def _counted(self, head: str, counter: str, size: int) -> str:
+        first, behind = self.base, self.base + size
+        return head.format(counter, first, behind - 1, behind)
+
     def assignment(self, target: str, sign: str, value: str) -> str:
         """Return the line ``target = value`` or ``target += value``."""
+        written = f"{target} = {value}" if sign == "=" else self.adds.format(target, value)
+        return written + self.end
 
     def block(self, function: Function, names: Sequence[str]) -> Self:
         """Return the printer of a function inside this one, whose inputs have the given names."""
@@ -200,13 +238,12 @@ class StraightLinePrinter(ExpressionPrinter):
         """Declare a number that branches assign."""
         self.carry(name, self.number(0.0, None), None)
 
-    @abstractmethod
     def ignore(self, name: str) -> None:
         """Write that a value is not used, where compilers warn."""
 
-    @abstractmethod
     def collected(self, elements: Sequence[str]) -> str:
         """Return an array of elements."""
+        return f"[{', '.join(elements)}]"
 
     @abstractmethod
     def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
@@ -216,48 +253,55 @@ class StraightLinePrinter(ExpressionPrinter):
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         """Return the line that names the `size` elements of an array at a step of a loop."""
 
-    @abstractmethod
     def counting(self, counter: str, steps: int, reverse: bool) -> str:
         """Return the head of a block that is repeated."""
+        head = self.backwards if reverse else self.for_loop
+        return self._counted(head, counter, steps) + self.opening
 
-    @abstractmethod
     def zeros(self, shape: Shape) -> str:
         """Return a value of zeros."""
+        if not shape:
+            return self.notation.literal(0.0)
+        name = self.fresh.numbered("t")
+        self.add(self.array(name, math.prod(shape)))
+        return name
 
-    @abstractmethod
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
         """Declare a tape that stores values of these shapes in each iteration."""
+        raise UnsupportedError(
+            f"{self.language} has no array that grows, which the derivative of a while loop needs; "
+            "use a loop of a fixed number of steps, or another language"
+        )
 
-    @abstractmethod
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         """Write the statements that append the current values to a tape."""
+        raise NotImplementedError
 
     @abstractmethod
     def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         """Return the head of a loop over a tape in reverse order, and the names of its values."""
 
-    otherwise: str
-    """The head of the other branch."""
-
-    @abstractmethod
     def going(self, condition: str) -> str:
         """Return the head of a block that is repeated while a condition holds."""
+        return self.while_loop.format(condition) + self.opening
 
-    @abstractmethod
     def leave(self, condition: str) -> str:
         """Return the line that leaves a loop unless a condition holds."""
+        return self.leaving.format(condition)
 
-    @abstractmethod
     def when(self, condition: str) -> str:
         """Return the head of a branch."""
+        return self.branch.format(condition) + self.opening
 
     def when_true(self, condition: str) -> str:
         """Return the head of a branch, given a truth value."""
         return self.when(condition)
 
-    @abstractmethod
     def close(self, *, branch: bool = False) -> None:
         """Write the end of a loop, or of a branch."""
+        end = self.end_branch if branch else self.end_loop
+        if end:
+            self.add(end)
 
     def condition(self, node: int) -> str:
         """Return an expression that continues a loop where it holds."""
@@ -474,5 +518,5 @@ class StraightLinePrinter(ExpressionPrinter):
             self.lines.append(self.indent * depth + self.loop(counter, size))
         inner = self.indent * (len(loops) + 1)
         self.lines.append(inner + self.assignment(target, sign, value))
-        if self.end_loop:
+        if self.end_loop and not self.opening:
             self.lines += [self.indent * d + self.end_loop for d in range(len(loops), 0, -1)]
