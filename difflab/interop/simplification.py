@@ -14,7 +14,8 @@ from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.checks import require_function
 from difflab.graph.composition import inlined
-from difflab.graph.function import Function, evaluate
+from difflab.graph.exactly import exact_elements
+from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.interop.formats.algebra import equal_forms, expressions, ordered_symbols
 from difflab.interop.formats.sympy_text import sympy_text
@@ -202,12 +203,10 @@ class _Truth:
     def _exactly(self, point: Any) -> list[Any]:
         import mpmath
 
-        numbers = [mpmath.mpf(float(value)) for value in point]
         try:
-            outputs = evaluate(self.function, numbers)
+            return exact_elements(self.function, point)
         except (ArithmeticError, ValueError):
             return [mpmath.nan] * self.function.m
-        return [entry for output in outputs for entry in np.asarray(output, dtype=object).ravel()]
 
     def fault(self, form: Function, element: int) -> str:
         """Return the fault of a form's values as text; empty if there is none."""

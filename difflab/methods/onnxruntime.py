@@ -28,11 +28,7 @@ class OnnxRuntime(Peer):
     modules = ("onnx",)
     packages = ("onnxruntime", "onnx")
     summary = "ONNX Runtime: difflab's derivative as an ONNX model, in float64"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The formulas of difflab, of which both values and derivatives are exported."""
-        return ("difflab",)
+    columns = ("difflab",)
 
     def own(self, code: str, inputs: Sequence[str], order: int) -> PeerCall:
         """Return value, gradient or Hessian of a formula, exported and loaded."""

@@ -15,8 +15,8 @@ from difflab.autodiff import gradient, jacobian
 from difflab.core.dtypes import FORMATS, FloatFormat
 from difflab.core.place import SourceLocation
 from difflab.graph.builder import Builder
-from difflab.graph.function import Function, evaluate, inline
-from difflab.graph.interpreters import MpmathInterpreter
+from difflab.graph.exactly import exact_elements
+from difflab.graph.function import Function, inline
 from difflab.rounding.evaluation import evaluated
 
 __all__ = ["DtypeAssignment", "OperationDtype", "joint", "run", "truth"]
@@ -150,14 +150,7 @@ def truth(function: Function, point: Array) -> list[float]:
     before: list[Any] | None = None
     for digits in DIGITS:
         with mpmath.workdps(digits):
-            exactly = np.frompyfunc(mpmath.mpf, 1, 1)
-            values = [np.asarray(exactly(part), object)[()] for part in function.split(point)]
-            outputs = evaluate(function, values, MpmathInterpreter())
-            flat = [
-                number
-                for found, shape in zip(outputs, function.output_shapes, strict=True)
-                for number in np.broadcast_to(np.asarray(found, object), shape).ravel().tolist()
-            ]
+            flat = exact_elements(function, point)
             if before is not None and all(
                 mpmath.almosteq(a, b, rel_eps=1e-20, abs_eps=1e-300)
                 for a, b in zip(flat, before, strict=True)

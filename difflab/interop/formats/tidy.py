@@ -17,9 +17,8 @@ import numpy as np
 from difflab.core.optional import require
 from difflab.errors import UnsupportedError
 from difflab.graph.counts import count
-from difflab.graph.evaluate import fold
+from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function
-from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Graph
 from difflab.interop.formats.algebra import FAILURES, expressions
 from difflab.interop.formats.tidy_forms import sorted_forms
@@ -261,23 +260,9 @@ class _SymbolicValues:
 
     def _at(self, k: int) -> list[Any]:
         """Return the exact elements of the outputs at a point."""
-        mpmath, function = self._mpmath, self.function
         if k not in self._exact:
             try:
-                outputs = fold(
-                    function.graph, self._inputs(k), function.outputs, MpmathInterpreter()
-                )
+                self._exact[k] = exact_elements(self.function, self.points[k])
             except (ArithmeticError, ValueError):
-                outputs = [np.full(shape, mpmath.nan) for shape in function.output_shapes]
-            self._exact[k] = [e for out in outputs for e in np.asarray(out, dtype=object).ravel()]
+                self._exact[k] = [self._mpmath.nan] * self.function.m
         return self._exact[k]
-
-    def _inputs(self, k: int) -> dict[int, Any]:
-        """Return the value of each input node at a point, a scalar or an array."""
-        function, found, start = self.function, {}, 0
-        numbers = np.array([self._mpmath.mpf(float(x)) for x in self.points[k]], dtype=object)
-        for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-            part = numbers[start : start + math.prod(shape)]
-            start += len(part)
-            found[node] = part.reshape(shape) if shape else part[0]
-        return found

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.array_loops import flat_index
-from difflab.language.printers.braces import BracesPrinter
 from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
-from difflab.language.printers.statements import TapeVariables, in_sequence
+from difflab.language.printers.statements import TapeVariables
 from difflab.primitives.c99 import C99
 
 __all__ = ["c"]
@@ -89,13 +88,21 @@ def c(function: Function, name: str = "f") -> str:
     return CPrinter(function, name).source()
 
 
-class CPrinter(BracesPrinter, PackedPrinter):
+class CPrinter(PackedPrinter):
     """Printer of a C99 function."""
 
     language = "C99"
-    counter = "long"
     notation = _NOTATION
     reserved = _RESERVED
+    end = ";"
+    for_loop = "for (long {0} = {1}; {0} < {3}; {0}++)"
+    backwards = "for (long {0} = {3}; {0}-- > 0;)"
+    while_loop = "while ({0})"
+    leaving = "if (!({0})) break;"
+    branch = "if ({0})"
+    otherwise = "} else {"
+    opening = " {"
+    end_loop = end_branch = "}"
 
     def __init__(
         self,
@@ -108,9 +115,9 @@ class CPrinter(BracesPrinter, PackedPrinter):
         self.declared: list[tuple[int, str, int]] = []
         """The intermediate arrays: index of the declaring line, name and size."""
         self.tapes: list[TapeVariables] = [] if outer is None else outer.tapes
-        self.end: str = "end" if outer is None else outer.end
+        self.label: str = "end" if outer is None else outer.label
         if outer is None:
-            self.end = self.fresh.fresh("end")
+            self.label = self.fresh.fresh("end")
 
     def source(self) -> str:
         """Return the source of the function."""
@@ -158,7 +165,7 @@ class CPrinter(BracesPrinter, PackedPrinter):
         """Return the lines that declare the tapes and those that free them."""
         begins = [f"double *{t.values} = NULL; long {t.room} = 0;" for t in self.tapes]
         frees = [f"free({t.values});" for t in self.tapes]
-        label = [f"{self.end}:"] if frees else []
+        label = [f"{self.label}:"] if frees else []
         return [self.indent + line for line in begins], [
             *label,
             *[self.indent + line for line in frees],
@@ -169,9 +176,6 @@ class CPrinter(BracesPrinter, PackedPrinter):
             return f"const double {name} = {array}[{start}];"
         place = f"{array} + {start}" if start else array
         return f"const double *const {name} = {place};"
-
-    def number(self, value: float, name: str | None) -> str:
-        return self.notation.literal(value)
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
         given = ", ".join(f"double {each}" for each in parameters)
@@ -197,7 +201,7 @@ class CPrinter(BracesPrinter, PackedPrinter):
             self.add(f"double {name} = {value};")
         else:
             self.add(self.array(name, size))
-            self.loops([("i", size)], f"{name}[i]", "=", f"{value}[i]")
+            self.assign_array(name, value, size)
 
     def assigned_later(self, name: str) -> None:
         self.add(f"double {name};")
@@ -212,38 +216,23 @@ class CPrinter(BracesPrinter, PackedPrinter):
             self.add(self.assignment(f"{name}[{position}]", "=", element))
         return name
 
-    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
-        following = changes if len(changes) < 2 else in_sequence(changes)
-        if following is None:
-            following = [(name, self._copied(value, size), size) for name, value, size in changes]
-        for name, after, size in following:
-            if size is None:
-                self.add(self.assignment(name, "=", after))
-            else:
-                self.loops([("i", size)], f"{name}[i]", "=", f"{after}[i]")
-
-    def _copied(self, value: str, size: int | None) -> str:
+    def saved(self, value: str, size: int | None) -> str:
         """Write a copy of a value and return its name."""
         if size is None:
-            name = self.fresh.numbered("t")
-            self.add(self.scalar(name, value, None))
-            return name
+            return super().saved(value, size)
         name = self._room(size)
-        self.loops([("i", size)], f"{name}[i]", "=", f"{value}[i]")
+        self.assign_array(name, value, size)
         return name
+
+    def assign_array(self, name: str, value: str, size: int) -> None:
+        """Write the loop that copies the elements of an array."""
+        self.loops([("i", size)], f"{name}[i]", "=", f"{value}[i]")
 
     def _room(self, size: int) -> str:
         """Return an array that is written before it is read, declared outside of the loop."""
         name = self.fresh.numbered("t")
         around = self.outer if isinstance(self.outer, CPrinter) else self
         around.add(around.array(name, size))
-        return name
-
-    def zeros(self, shape: Shape) -> str:
-        if not shape:
-            return "0.0"
-        name = self.fresh.numbered("t")
-        self.add(self.array(name, math.prod(shape)))
         return name
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
@@ -262,7 +251,7 @@ class CPrinter(BracesPrinter, PackedPrinter):
             f"double *const {grown} = realloc({tape.values}, {width}*{room}*sizeof(double));",
             f"if (!{grown}) {{",
             f"{self.indent}{self._undefined()}",
-            f"{self.indent}goto {self.end};",
+            f"{self.indent}goto {self.label};",
             "}",
             f"{tape.values} = {grown};",
         ]

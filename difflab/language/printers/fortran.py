@@ -13,7 +13,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph, Params, Shape
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
-from difflab.language.printers.expressions import SUM, Part
+from difflab.language.printers.expressions import PRODUCT, SUM, Part
 from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
@@ -138,6 +138,8 @@ class _Fortran(TranslatedPrinter):
     notation = _NOTATION
     reserved = _NOTATION.words | {"i", "size", "allocated", *_INTRINSIC.split()}
     subscript = ("(", ")")
+    adds = "{0} = {0} + {1}"
+    added = PRODUCT
     for_loop = "do {0} = {1}, {2}"
     backwards = "do {0} = {2}, {1}, -1"
     while_loop = "do while ({0})"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
-from difflab.language.printers.braces import BracesPrinter
-from difflab.language.printers.helpers import Helpers
+from difflab.language.printers.lists import ListPrinter
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 
@@ -120,11 +117,10 @@ class JavaScriptCode:
     """
 
     def __init__(self, printer: _JavaScript) -> None:
-        view = printer.view
-        self.parameters = [printer.names[node] for node in view.function.input_nodes]
+        self.parameters = printer.parameters()
         printer.compute()
         self.lines = printer.lines
-        self.results = [printer.result(node) for node in view.outputs]
+        self.results = printer.results()
         self.definitions = printer.definitions()
         self.members = printer.words() & _MATH
 
@@ -141,36 +137,23 @@ def code(function: Function) -> JavaScriptCode:
     return JavaScriptCode(_JavaScript(function, "f"))
 
 
-class _JavaScript(BracesPrinter):
+class _JavaScript(ListPrinter):
     language = "JavaScript"
-    counter = "let"
     notation = _NOTATION
     reserved = _RESERVED
-
-    def __init__(
-        self,
-        function: Function,
-        name: str,
-        outer: _JavaScript | None = None,
-        helpers: Helpers | None = None,
-    ) -> None:
-        super().__init__(function, name, outer, helpers)
-        if outer is None and helpers is None:
-            for node, name in zip(
-                self.view.function.input_nodes, self.view.function.inputs, strict=True
-            ):
-                self.names[node] = self.fresh.fresh(name)
-
-    def result(self, node: int) -> str:
-        """Return the expression of an output."""
-        if not self.graph.shape(node):
-            return self.expression(node)
-        if node in self.listed:
-            return f"[{', '.join(self.elements(node))}]"
-        return f"{self.names[node]}.slice()" if self.view.leaf(node) else self.names[node]
-
-    def number(self, value: float, name: str | None) -> str:
-        return self.notation.literal(value)
+    end = ";"
+    for_loop = "for (let {0} = {1}; {0} < {3}; {0}++)"
+    backwards = "for (let {0} = {3}; {0}-- > 0;)"
+    while_loop = "while ({0})"
+    leaving = "if (!({0})) break;"
+    branch = "if ({0})"
+    otherwise = "} else {"
+    opening = " {"
+    end_loop = end_branch = "}"
+    variable = "let {0} = {1};"
+    list_of_zeros = "Array({0}).fill(0.0)"
+    copy_of = "{0}.slice()"
+    slice_of = "{0}.slice({1}, {2})"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
         head = f"function {name}({', '.join(parameters)}) {{"
@@ -179,38 +162,15 @@ class _JavaScript(BracesPrinter):
     def definition(self, *, truth: bool) -> str:
         return "const %s = %s;"
 
-    def array(self, name: str, size: int, *, truths: bool = False) -> str:
-        return f"const {name} = Array({size}).fill(0.0);"
-
-    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
-        return f"const {name} = [{values}];"
-
-    def carry(self, name: str, value: str, size: int | None) -> None:
-        self.add(f"let {name} = {value};")
-
     def assigned_later(self, name: str) -> None:
         self.add(f"let {name};")
-
-    def ignore(self, name: str) -> None:
-        """JavaScript does not warn."""
-
-    def collected(self, elements: Sequence[str]) -> str:
-        return f"[{', '.join(elements)}]"
 
     def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
         if len(changes) == 1:
             self.add(f"{changes[0][0]} = {changes[0][1]};")
-        elif changes:  # arrays are replaced, never changed
+        elif changes:
             names, values, _ = zip(*changes, strict=True)
             self.add(f"[{', '.join(names)}] = [{', '.join(values)}];")
-
-    def zeros(self, shape: Shape) -> str:
-        return f"Array({math.prod(shape)}).fill(0.0)" if shape else "0.0"
-
-    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        name = self.fresh.numbered("t")
-        self.add(f"const {name} = [];")
-        return TapeVariables(name, "", "", shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"{tape.values}.push([{', '.join(names)}]);")
@@ -218,6 +178,3 @@ class _JavaScript(BracesPrinter):
     def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         names = [self.fresh.numbered("t") for _ in tape.shapes]
         return f"for (const [{', '.join(names)}] of {tape.values}.reverse()) {{", names
-
-    def part(self, name: str, array: str, counter: str, size: int) -> str:
-        return f"const {name} = {array}.slice({size}*{counter}, {size}*{counter} + {size});"

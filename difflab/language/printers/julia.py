@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
@@ -116,8 +115,6 @@ class _Julia(TranslatedPrinter):
     notation = _NOTATION
     reserved = _NOTATION.words | frozenset(_KEYWORDS.split())
     base = 1
-    adds = "{0} += {1}"
-    added = ANYTHING
     for_loop = "for {0} in {1}:{2}"
     backwards = "for {0} in {2}:-1:{1}"
     while_loop = "while {0}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.language.printers.expressions import PRODUCT
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
@@ -182,6 +183,8 @@ class _Matlab(TranslatedPrinter):
     base = 1
     subscript = ("(", ")")
     end = ";"
+    adds = "{0} = {0} + {1}"
+    added = PRODUCT
     for_loop = "for {0} = {1}:{2}"
     backwards = "for {0} = {2}:-1:{1}"
     while_loop = "while {0}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import unicodedata
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Self
 
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
 from difflab.language.printers.helpers import Helpers
+from difflab.language.printers.statements import in_sequence
 from difflab.language.printers.straight import StraightLinePrinter
 
 __all__ = ["PackedPrinter"]
@@ -54,6 +56,27 @@ class PackedPrinter(StraightLinePrinter):
     @abstractmethod
     def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
         """Return the line that names `size` elements of an array, or one."""
+
+    @abstractmethod
+    def assign_array(self, name: str, value: str, size: int) -> None:
+        """Write what gives an array the elements of another."""
+
+    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
+        """Write the assignments (variable, value, array's size) as if at once."""
+        following = changes if len(changes) < 2 else in_sequence(changes)
+        if following is None:
+            following = [(name, self.saved(value, size), size) for name, value, size in changes]
+        for name, value, size in following:
+            if size is None:
+                self.add(self.assignment(name, "=", value))
+            else:
+                self.assign_array(name, value, size)
+
+    def saved(self, value: str, size: int | None) -> str:
+        """Write a copy of a value, an array's of a size, and return its name."""
+        name = self.fresh.numbered("t")
+        self.add(self.scalar(name, value, None))
+        return name
 
     def contents(self) -> str:
         """Return the names of the inputs and outputs in both vectors, for a comment."""

@@ -7,11 +7,10 @@ import math
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
 from difflab.language.printers.helpers import Helpers
+from difflab.language.printers.lists import ListPrinter
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.straight import StraightLinePrinter
 
 __all__ = ["python"]
 
@@ -84,12 +83,20 @@ def python(function: Function, name: str = "f") -> str:
     return _Python(function, name).source()
 
 
-class _Python(StraightLinePrinter):
+class _Python(ListPrinter):
     language = "Python's math"
     notation = _NOTATION
     reserved = _RESERVED
-
+    for_loop = "for {0} in range({3}):"
+    backwards = "for {0} in reversed(range({3})):"
+    while_loop = "while {0}:"
+    leaving = "if not ({0}): break"
+    branch = "if {0}:"
     otherwise = "else:"
+    variable = "{0} = {1}"
+    list_of_zeros = "[0.0] * {0}"
+    copy_of = "list({0})"
+    slice_of = "{0}[{1}:{2}]"
 
     def __init__(
         self,
@@ -100,17 +107,12 @@ class _Python(StraightLinePrinter):
     ) -> None:
         super().__init__(function, name, outer, helpers)
         self.imports: set[str] = set() if outer is None else outer.imports
-        if outer is None and helpers is None:
-            for node, name in zip(
-                self.view.function.input_nodes, self.view.function.inputs, strict=True
-            ):
-                self.names[node] = self.fresh.fresh(name)
 
     def source(self) -> str:
         """Return the source of the function."""
-        parameters = ", ".join(self.names[node] for node in self.view.function.input_nodes)
+        parameters = ", ".join(self.parameters())
         self.compute()
-        results = [self._result(node) for node in self.view.outputs]
+        results = self.results()
         defined = self.definitions().values()
         imports = self.words() & _MATH | self.imports
         head = []
@@ -119,13 +121,6 @@ class _Python(StraightLinePrinter):
         head += [line for text in defined for line in (text, "", "")]
         body = [*self.lines, f"{self.indent}return {', '.join(results)}"]
         return "\n".join([*head, f"def {self.name}({parameters}):", *body])
-
-    def _result(self, node: int) -> str:
-        if not self.graph.shape(node):
-            return self.expression(node)
-        if node in self.listed:
-            return f"[{', '.join(self.elements(node))}]"
-        return f"list({self.names[node]})" if self.view.leaf(node) else self.names[node]
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
         head = f"def {name}({', '.join(parameters)}):"
@@ -138,47 +133,15 @@ class _Python(StraightLinePrinter):
             self.imports.add(word)
         return written
 
-    def definition(self, *, truth: bool) -> str:
-        return "%s = %s"
-
-    def array(self, name: str, size: int, *, truths: bool = False) -> str:
-        return f"{name} = [0.0] * {size}"
-
-    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
-        return f"{name} = [{values}]"
-
-    def loop(self, counter: str, size: int) -> str:
-        return f"for {counter} in range({size}):"
-
-    def assignment(self, target: str, sign: str, value: str) -> str:
-        return f"{target} {sign} {value}"
-
-    def carry(self, name: str, value: str, size: int | None) -> None:
-        self.add(f"{name} = {value}")
-
     def assigned_later(self, name: str) -> None:
         """Python has no declarations."""
 
-    def ignore(self, name: str) -> None:
-        """Python does not warn."""
-
-    def collected(self, elements: Sequence[str]) -> str:
-        return f"[{', '.join(elements)}]"
-
     def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
-        if changes:  # lists are replaced, never changed
+        if changes:
             names, values, _ = zip(*changes, strict=True)
             self.add(f"{', '.join(names)} = {', '.join(values)}")
         elif not self.lines:
             self.add("pass")
-
-    def zeros(self, shape: Shape) -> str:
-        return f"[0.0] * {math.prod(shape)}" if shape else "0.0"
-
-    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        name = self.fresh.numbered("t")
-        self.add(f"{name} = []")
-        return TapeVariables(name, "", "", shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"{tape.values}.append(({', '.join(names)},))")
@@ -187,21 +150,3 @@ class _Python(StraightLinePrinter):
         names = [self.fresh.numbered("t") for _ in tape.shapes]
         each = f"({', '.join(names)},)" if len(names) == 1 else ", ".join(names)
         return f"for {each} in reversed({tape.values}):", names
-
-    def part(self, name: str, array: str, counter: str, size: int) -> str:
-        return f"{name} = {array}[{size}*{counter}:{size}*{counter} + {size}]"
-
-    def counting(self, counter: str, steps: int, reverse: bool) -> str:
-        return f"for {counter} in {f'reversed(range({steps}))' if reverse else f'range({steps})'}:"
-
-    def going(self, condition: str) -> str:
-        return f"while {condition}:"
-
-    def leave(self, condition: str) -> str:
-        return f"if not ({condition}): break"
-
-    def when(self, condition: str) -> str:
-        return f"if {condition}:"
-
-    def close(self, *, branch: bool = False) -> None:
-        """Indentation ends a block."""

@@ -7,7 +7,6 @@ from math import prod
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
@@ -124,8 +123,6 @@ class _Rust(TranslatedPrinter):
     notation = _NOTATION
     reserved = _NOTATION.words | frozenset(_KEYWORDS.split())
     end = ";"
-    adds = "{0} += {1}"
-    added = ANYTHING
     for_loop = "for {0} in {1}..{3} {{"
     backwards = "for {0} in ({1}..{3}).rev() {{"
     while_loop = "while {0} {{"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.translated import TranslatedPrinter
 
@@ -122,8 +121,6 @@ class _Stan(TranslatedPrinter):
     suffix = "_v"  # names that end in two underscores are Stan's own
     base = 1
     end = ";"
-    adds = "{0} += {1}"
-    added = ANYTHING
     for_loop = "for ({0} in {1}:{2}) {{"
     while_loop = "while ({0}) {{"
     leaving = "if (!({0})) {{ break; }}"
@@ -177,7 +174,7 @@ class _Stan(TranslatedPrinter):
         return f"vector[{size}] {name} = {value};"
 
     def collected(self, elements: Sequence[str]) -> str:
-        return f"[{', '.join(elements)}]'"
+        return f"{super().collected(elements)}'"
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         if places:

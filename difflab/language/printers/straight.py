@@ -19,14 +19,13 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.control import Branches
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Shape
+from difflab.graph.ir import FIRST_ROW
 from difflab.graph.names import FreshNames, check_function_name
 from difflab.graph.repetition.classes import flat
 from difflab.language.printers.array_loops import (
     LOOPED,
     Move,
     elementwise,
-    flat_index,
     moved,
     moves,
     ordered_sums,
@@ -42,11 +41,11 @@ from difflab.language.printers.expressions import (
     make_form,
     write,
 )
+from difflab.language.printers.forms import StatementForms
 from difflab.language.printers.helpers import Helpers, helper, used
 from difflab.language.printers.naming import forced_nodes, fused_nodes, is_copy
-from difflab.language.printers.notation import Notation
 from difflab.language.printers.recorded import CONTROL
-from difflab.language.printers.statements import PRINTED, TapeVariables, on_numbers, statements
+from difflab.language.printers.statements import PRINTED, on_numbers, statements
 from difflab.language.printers.view import PrintedGraph
 from difflab.primitives import as_number, constant_array, index, matmul, reshape, sum_, sum_in_order
 
@@ -61,7 +60,7 @@ _IN_A_LINE = 8
 """Elements of a table per line."""
 
 
-class StraightLinePrinter(ExpressionPrinter):
+class StraightLinePrinter(StatementForms, ExpressionPrinter):
     """Printer of one function in one target language.
 
     Parameters
@@ -76,19 +75,11 @@ class StraightLinePrinter(ExpressionPrinter):
         The functions that the code defines so far, if this is one of them.
     """
 
-    language: str
-    notation: ClassVar[Notation]
     reserved: ClassVar[Set[str]]
     """Names that no variable may have."""
     suffix: ClassVar[str] = "_"  # appended to a name that is in use
-    indent = "    "
-    base = 0
-    """The index of the first element of an array, from which loops count as well."""
-    subscript = ("[", "]")
-    end_loop = ""  # the end of a loop over one statement, where that needs one
     writes_outputs = False
     """Whether the elements of outputs are written one by one into an array of the caller."""
-    added = ANYTHING  # what is added to an element has no parentheses from this precedence on
     forever = "1"  # a condition that holds
 
     def __init__(
@@ -153,111 +144,15 @@ class StraightLinePrinter(ExpressionPrinter):
         known = self.notation.definitions
         return used(texts, known) | self.helpers.texts
 
-    @abstractmethod
-    def definition(self, *, truth: bool) -> str:
-        """Return the line that defines a number, with ``%s`` for its name and its value."""
-
-    def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:
-        """Declare scalars, in a language with separate declarations."""
-
-    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        """Return the line that defines the result of a row."""
-        truth = row is not None and row.boolean
-        self.declare_scalars([name], truths=truth)
-        return self.definition(truth=truth) % (name, value)
-
     def spelled(self, name: str) -> str:
         """Return a name of the program as an identifier of this language."""
         return name
-
-    @abstractmethod
-    def array(self, name: str, size: int, *, truths: bool = False) -> str:
-        """Return the line that creates an array of zeros, or of truth values."""
-
-    @abstractmethod
-    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
-        """Return the line that creates a constant array, of indices if `places`."""
-
-    @abstractmethod
-    def loop(self, counter: str, size: int) -> str:
-        """Return the head of a loop."""
-
-    @abstractmethod
-    def assignment(self, target: str, sign: str, value: str) -> str:
-        """Return the line ``target = value`` or ``target += value``."""
 
     def block(self, function: Function, names: Sequence[str]) -> Self:
         """Return the printer of a function inside this one, whose inputs have the given names."""
         printer = type(self)(function, self.name, self)
         printer.names = dict(zip(printer.view.function.input_nodes, names, strict=True))
         return printer
-
-    @abstractmethod
-    def carry(self, name: str, value: str, size: int | None) -> None:
-        """Write a variable that changes, and its first value; `size` is an array's."""
-
-    def assigned_later(self, name: str) -> None:
-        """Declare a number that branches assign."""
-        self.carry(name, self.number(0.0, None), None)
-
-    @abstractmethod
-    def ignore(self, name: str) -> None:
-        """Write that a value is not used, where compilers warn."""
-
-    @abstractmethod
-    def collected(self, elements: Sequence[str]) -> str:
-        """Return an array of elements."""
-
-    @abstractmethod
-    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
-        """Write the assignments (variable, value, array's size) as if at once."""
-
-    @abstractmethod
-    def part(self, name: str, array: str, counter: str, size: int) -> str:
-        """Return the line that names the `size` elements of an array at a step of a loop."""
-
-    @abstractmethod
-    def counting(self, counter: str, steps: int, reverse: bool) -> str:
-        """Return the head of a block that is repeated."""
-
-    @abstractmethod
-    def zeros(self, shape: Shape) -> str:
-        """Return a value of zeros."""
-
-    @abstractmethod
-    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        """Declare a tape that stores values of these shapes in each iteration."""
-
-    @abstractmethod
-    def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
-        """Write the statements that append the current values to a tape."""
-
-    @abstractmethod
-    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
-        """Return the head of a loop over a tape in reverse order, and the names of its values."""
-
-    otherwise: str
-    """The head of the other branch."""
-
-    @abstractmethod
-    def going(self, condition: str) -> str:
-        """Return the head of a block that is repeated while a condition holds."""
-
-    @abstractmethod
-    def leave(self, condition: str) -> str:
-        """Return the line that leaves a loop unless a condition holds."""
-
-    @abstractmethod
-    def when(self, condition: str) -> str:
-        """Return the head of a branch."""
-
-    def when_true(self, condition: str) -> str:
-        """Return the head of a branch, given a truth value."""
-        return self.when(condition)
-
-    @abstractmethod
-    def close(self, *, branch: bool = False) -> None:
-        """Write the end of a loop, or of a branch."""
 
     def condition(self, node: int) -> str:
         """Return an expression that continues a loop where it holds."""
@@ -266,29 +161,6 @@ class StraightLinePrinter(ExpressionPrinter):
     def value(self, node: int, text: str) -> str:
         """Return the text of a node as a number; truth values are converted."""
         return text
-
-    def at(self, name: str, affine: tuple[int, Shape], counters: Sequence[str]) -> str:
-        """Return the element of an array at an offset and strides, counted from 0."""
-        return self.element(name, self.place(affine, counters))
-
-    def place(self, affine: tuple[int, Shape], counters: Sequence[str]) -> str:
-        """Return an index, at an offset and strides, counted from 0."""
-        offset, strides = affine
-        first = offset + self.base * (1 - sum(strides))
-        return flat_index((first, strides), counters)
-
-    def element(self, name: str, place: int | str) -> str:
-        """Return the element of an array at an index from 0, or at one written in counters."""
-        written = place if isinstance(place, str) else str(place + self.base)
-        return f"{name}{self.subscript[0]}{written}{self.subscript[1]}"
-
-    def add(self, *lines: str, indent: str | None = None) -> None:
-        """Append lines, or, with their further indentation, those of a block."""
-        for line in lines:
-            if indent is None:
-                self.lines.append(self.indent + line)
-            else:
-                self.lines.append("\n".join(indent + each for each in line.split("\n")))
 
     def form(self, row: Primitive) -> TemplateForm:
         """Return the form that the constructor prepared."""
@@ -474,5 +346,5 @@ class StraightLinePrinter(ExpressionPrinter):
             self.lines.append(self.indent * depth + self.loop(counter, size))
         inner = self.indent * (len(loops) + 1)
         self.lines.append(inner + self.assignment(target, sign, value))
-        if self.end_loop:
+        if self.end_loop and not self.opening:
             self.lines += [self.indent * d + self.end_loop for d in range(len(loops), 0, -1)]

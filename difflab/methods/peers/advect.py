@@ -15,6 +15,7 @@ from difflab.methods.peers.spelling import (
     LibrarySpelling,
     RenamedModule,
     diagonal_matrix,
+    norm_over,
     take_by_index,
 )
 
@@ -33,11 +34,7 @@ class Advect(ArrayPeer):
     python = (3, 12)
     modules = ("advect.scipy.special",)
     summary = "advect: reverse mode over NumPy's own functions"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Code for advect, else that for NumPy."""
-        return (self.name, "numpy")
+    columns = (name, "numpy")
 
     def names(self) -> Mapping[str, Any]:
         """Return NumPy, whose functions advect's values override, and its special functions.
@@ -91,15 +88,9 @@ class Advect(ArrayPeer):
         """NumPy's operations."""
         import advect.scipy.special as special
 
-        def norm(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
-            return np.linalg.norm(x, axis=axes[0]) if len(axes) == 1 else whole_norm(x, axes)
-
-        def whole_norm(x: Any, axes: tuple[int, ...]) -> Any:
-            return np.sqrt(np.sum(x * x, axis=axes))
-
         rows: dict[str, Callable[..., Any]] = {
             "diag": diagonal_matrix,
-            "norm": norm,
+            "norm": norm_over(np),
             "take": take_by_index,
         }
         return LibrarySpelling(RenamedModule("advect", np, {"special": special}), rows)

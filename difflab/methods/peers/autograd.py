@@ -15,6 +15,7 @@ from difflab.methods.peers.spelling import (
     LibrarySpelling,
     RenamedModule,
     diagonal_matrix,
+    norm_over,
     take_by_index,
 )
 
@@ -34,11 +35,7 @@ class Autograd(ArrayPeer):
     dtypes = ("float32", "float16")
     modules = ("autograd.numpy", "autograd.scipy.special", "autograd.scipy.stats")
     summary = "HIPS autograd: reverse mode over NumPy"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Code for autograd, else that for NumPy."""
-        return (self.name, "numpy")
+    columns = (name, "numpy")
 
     def names(self) -> Mapping[str, Any]:
         """Return autograd's NumPy and its special functions."""
@@ -95,12 +92,6 @@ class Autograd(ArrayPeer):
                 return anp.minimum(anp.maximum(x, low), high)
             return anp.clip(x, low, high)
 
-        def norm(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
-            return anp.linalg.norm(x, axis=axes[0]) if len(axes) == 1 else whole_norm(x, axes)
-
-        def whole_norm(x: Any, axes: tuple[int, ...]) -> Any:
-            return anp.sqrt(anp.sum(x * x, axis=axes))
-
         rows: dict[str, Callable[..., Any]] = {
             # Its broadcast_to has no derivative where axes are added.
             "broadcast": lambda x, *, shape, rank: x * np.ones(shape),
@@ -113,7 +104,7 @@ class Autograd(ArrayPeer):
             "log_ndtr": stats.norm.logcdf,
             "logsumexp": lambda x, *, axes, rank: special.logsumexp(x, axis=axes),
             "ndtr": stats.norm.cdf,
-            "norm": norm,
+            "norm": norm_over(anp),
             "sigmoid": special.expit,
             "take": take_by_index,
         }

@@ -28,6 +28,7 @@ class DifferencePeer(ArrayPeer):
 
     family = Family.NUMERIC
     vectorised = False
+    columns = ("numpy",)
 
     def differences(
         self, f: Callable[[Array], Any], order: int
@@ -42,11 +43,6 @@ class DifferencePeer(ArrayPeer):
         """Return the gradient of `f`, which maps ``(n,)`` to a number."""
         found = self.differences(f, 1)
         return lambda x: found(x)[0]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Code for NumPy, whose values it computes."""
-        return ("numpy",)
 
     def names(self) -> Mapping[str, Any]:
         """Return NumPy and SciPy's special functions."""

@@ -33,13 +33,9 @@ class EnzymeAd(Jax):
     packages = ("enzyme-ad", "jax", "jaxlib")
     modules = ("jax", "enzyme_ad.jax")
     summary = "Enzyme: reverse mode on compiled code, through JAX, in float64"
+    columns = ("jax",)
     orders = (1,)
     dtypes: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Code for JAX, which traces it."""
-        return ("jax",)
 
     def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return Enzyme's pullback under ``jit``, called per row."""

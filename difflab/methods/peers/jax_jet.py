@@ -11,7 +11,7 @@ import numpy as np
 from difflab.errors import UnsupportedError
 from difflab.methods.peers.jax import Jax, jax_spelling
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
-from difflab.methods.peers.spelling import LibrarySpelling
+from difflab.methods.peers.spelling import LibrarySpelling, norm_over
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -28,26 +28,16 @@ class AlongLines(Jax):
     """
 
     package = "jax"
+    columns = ("jax",)
     dtypes: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Code for JAX."""
-        return ("jax",)
 
     @cached_property
     def spelling(self) -> LibrarySpelling:
         """JAX's operations; the norm is a plain one, since powers of two have no rule here."""
         import jax
 
-        spelling, xp = jax_spelling(jax, jax.numpy), jax.numpy
-
-        def norm(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
-            return (
-                xp.linalg.norm(x, axis=axes[0]) if len(axes) == 1 else xp.sqrt(xp.sum(x * x, axes))
-            )
-
-        return LibrarySpelling(spelling.xp, {**spelling.rows, "norm": norm})
+        spelling = jax_spelling(jax, jax.numpy)
+        return LibrarySpelling(spelling.xp, {**spelling.rows, "norm": norm_over(jax.numpy)})
 
     def along(self, f: Callable[[Any], Any], x: Any, v: Any) -> tuple[Any, Any, Any]:
         """Return value, first and second derivative of ``f(x + t*v)`` at t = 0."""

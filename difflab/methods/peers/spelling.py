@@ -31,6 +31,7 @@ __all__ = [
     "RenamedModule",
     "diagonal_matrix",
     "known_order",
+    "norm_over",
     "of_whole_order",
     "take_by_index",
     "written",
@@ -254,3 +255,14 @@ def take_by_index(x: Any, *, places: Any, axis: int, rank: int) -> Any:
 def diagonal_matrix(x: Any) -> Any:
     """Return the matrix with `x` on its diagonal, without writing into an array."""
     return x[..., None] * np.eye(x.shape[-1])
+
+
+def norm_over(xp: Any) -> Callable[..., Any]:
+    """Return the norm in functions of `xp`, whose own is that of vectors or matrices."""
+
+    def norm(x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+        if len(axes) == 1:
+            return xp.linalg.norm(x, axis=axes[0])
+        return xp.sqrt(xp.sum(x * x, axis=axes))
+
+    return norm

@@ -27,15 +27,11 @@ class TorchCompile(Torch):
     package = "torch"
     dtypes: tuple[str, ...] = ()
     summary = "torch.compile: PyTorch's vjp, compiled to C++ by Inductor, in float64"
+    columns = ("torch",)
 
     def of_code(self, problem: Problem) -> PeerCall:
         """Refuse Python code without a graph: it is not compiled."""
         raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Code for PyTorch."""
-        return ("torch",)
 
     def differentiated(self, flat: Callable[[Any], Any], n: int, m: int, order: int) -> PeerCall:
         """Return the compiled pullback of the function or of its gradient, called per row."""

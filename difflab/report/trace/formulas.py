@@ -20,10 +20,10 @@ from difflab.autodiff.engine.sweep import Sweep
 from difflab.core.primitive import ByArgument, LinearMap, Params, Primitive, Select
 from difflab.drawing.order import key_text, short
 from difflab.graph.builder import Builder
-from difflab.graph.evaluate import ArrayInterpreter, fold
+from difflab.graph.evaluate import ArrayInterpreter, Fold, fold
 from difflab.graph.expansion import expansion_value
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number
+from difflab.graph.ir import CONSTANT, INPUT, Graph, Number
 from difflab.graph.node import Node
 from difflab.primitives import (
     add,
@@ -223,31 +223,14 @@ class OperationFormula:
     ) -> None:
         self.graph, self.output = graph, output
         self.slots = dict(graph.names)
-        self.steps = [
-            (
-                node,
-                interpreter.operation(graph.primitives[code - FIRST_ROW]),
-                args,
-                graph.params(node),
-            )
-            for node, (code, args) in enumerate(graph.rows())
-            if code >= FIRST_ROW
-        ]
-        self.values: list[Any] = [None] * len(graph)
-        for node, number in graph.constants.items():
-            self.values[node] = interpreter.constant(*number)
+        self._value = Fold(graph, [output], interpreter)
         phrases = {node: atom(_slot(name)) for node, name in self.slots.items()}
         phrase: Phrase = fold(graph, dict(phrases), [output], NotationPrinter(known))[0]
         self.template = f"({phrase.text})" if phrase.level in (LOGIC, RELATION) else phrase.text
 
     def __call__(self, slots: Mapping[str, Any]) -> Any:
         """Return the value, given the values of the slots."""
-        values = self.values.copy()
-        for node, name in self.slots.items():
-            values[node] = slots.get(name)
-        for node, operation, args, params in self.steps:
-            values[node] = operation(*[values[arg] for arg in args], **params)
-        return values[self.output]
+        return self._value.again({node: slots.get(name) for node, name in self.slots.items()})[0]
 
     def text(self, names: Mapping[str, str]) -> str:
         """Return the formula with `names` in its slots."""
