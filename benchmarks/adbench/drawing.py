@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from difflab.bench.dot_chart import number, two_panels
+from benchmarks.dot_chart import number, two_panels
 from difflab.bench.pictures import picture
 from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.dot_chart import legend, name_lines, number, panel
 from benchmarks.graphs.memory import ENVIRONMENT
 from benchmarks.graphs.programs import MEASURES
-from difflab.bench.dot_chart import legend, name_lines, number, panel
 from difflab.bench.peers.bench import ratio_columns
 from difflab.bench.pictures import picture
 from difflab.core.optional import absence

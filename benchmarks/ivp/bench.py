@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import difflab as dl
+from benchmarks.dot_chart import legend, name_lines, number, panel
 from benchmarks.ivp.tools import CASES, TOOLS, Case, require_near
-from difflab.bench.dot_chart import legend, name_lines, number, panel
 from difflab.bench.peers.bench import ratio_columns
 from difflab.bench.pictures import picture
 from difflab.core.optional import absence

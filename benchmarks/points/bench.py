@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.dot_chart import legend, name_lines, number, panel
 from benchmarks.points.programs import CASES
 from benchmarks.points.tools import TOOLS
-from difflab.bench.dot_chart import legend, name_lines, number, panel
 from difflab.bench.peers.bench import ratio_columns
 from difflab.bench.pictures import picture
 from difflab.core.optional import absence

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.dot_chart import legend, name_lines, panel
 from benchmarks.sparsity.problems import PROBLEMS, jacobian, true_pattern
 from benchmarks.sparsity.tools import PACKAGES, TOOLS
-from difflab.bench.dot_chart import legend, name_lines, panel
 from difflab.bench.pictures import picture
 from difflab.core.optional import absence
 from difflab.core.worker import Handlers, ReportProgress, Worker
