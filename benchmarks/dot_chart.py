@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from difflab.core.quantities import bytes_text, seconds
-from difflab.lab.sweep import SweepRow
+from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import FAINT, INK, marker, seconds_tick, titled_figure
 from difflab.report.style import clean
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["number", "own_figures", "ratio_chart", "two_panels"]
+__all__ = ["own_figures", "ratio_chart", "two_panels"]
 
 # Colours of Okabe and Ito; each tool also has its own marker.
 _STYLES = {
@@ -31,12 +31,6 @@ _STYLES = {
     "finite": ("#E69F00", "X"),
 }
 _OTHER = (FAINT, ".")
-
-
-def number(row: SweepRow, name: str) -> float | None:
-    """Return a figure of a row; None if it has none."""
-    value = row.get(name)
-    return None if value is None or value == "" else float(value)
 
 
 def panel(

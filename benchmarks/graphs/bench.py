@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from benchmarks.beside import TIMED, in_turns, require_same, tool_tasks
-from benchmarks.dot_chart import number, own_figures, ratio_chart
+from benchmarks.dot_chart import own_figures, ratio_chart
 from benchmarks.graphs.programs import MEASURES
 from difflab.bench.pictures import picture
 from difflab.core.environ import environment_variables
@@ -24,7 +24,7 @@ from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row
 from difflab.lab.record import cell_types
-from difflab.lab.sweep import SweepRow, Task
+from difflab.lab.sweep import SweepRow, Task, number
 from difflab.methods.peers.jax import double
 from difflab.methods.registry import peers
 from difflab.methods.timer import FREED_AT_ONCE
