@@ -16,10 +16,12 @@ from difflab.cli.bench.commands import standard_command
 from difflab.cli.bench.running import (
     Destination,
     QuickOption,
+    RowTimeoutOption,
     run,
     wide,
     writes,
 )
+from difflab.cli.documented import add
 from difflab.cli.groups import CommandGroup
 from difflab.cli.options import parse_names
 from difflab.errors import InputError
@@ -90,22 +92,26 @@ def _root() -> None:
 
 
 def adbench(
-    data: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder `data` of Microsoft ADBench.")
-    ],
-    problems: Annotated[
-        str, typer.Option(metavar="gmm,ba,…", help="The problems to measure.")
-    ] = "gmm,ba,lstm,hand",
-    peers: Annotated[
-        str, typer.Option(metavar="jax,…", help="The packages to compare with.")
-    ] = "torch,jax,autograd",
-    large: Annotated[
-        bool, typer.Option("--large", help="Also instances of more than 100,000 points.")
-    ] = False,
     *,
+    data: Path,
+    problems: str = "gmm,ba,lstm,hand",
+    peers: str = "torch,jax,autograd",
+    large: bool = False,
     to: Destination,
 ) -> None:
-    """Run Microsoft's ADBench."""
+    """Run Microsoft's ADBench.
+
+    Parameters
+    ----------
+    data : DIR
+        The folder `data` of Microsoft ADBench.
+    problems : gmm,ba,…
+        The problems to measure.
+    peers : jax,…
+        The packages to compare with.
+    large
+        Also instances of more than 100,000 points.
+    """
     from benchmarks.adbench import bench as module
     from benchmarks.adbench.drawing import text
 
@@ -123,28 +129,30 @@ def adbench(
 
 
 def gradbench(
-    checkout: Annotated[
-        Path, typer.Option("--gradbench", metavar="DIR", help="A checkout of GradBench.")
-    ],
-    evals: Annotated[
-        str | None, typer.Option(metavar="gmm,ba,…", help="Only these; by default all.")
-    ] = None,
-    tools: Annotated[
-        str | None,
-        typer.Option(metavar="jax,…", help="Only these; by default all that can run."),
-    ] = None,
-    published: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="GradBench's branch ci/refs/heads/nightly, to draw."),
-    ] = None,
-    quick: QuickOption = False,
-    timeout: Annotated[
-        float, typer.Option(min=0.01, metavar="SECONDS", help="The time limit of one answer.")
-    ] = 600.0,
     *,
+    gradbench: Path,
+    evals: str | None = None,
+    tools: str | None = None,
+    published: Path | None = None,
+    quick: QuickOption = False,
+    timeout: RowTimeoutOption = 600.0,
     to: Destination,
 ) -> int:
-    """Run GradBench's evals."""
+    """Run GradBench's evals.
+
+    Parameters
+    ----------
+    gradbench : DIR
+        A checkout of GradBench.
+    evals : gmm,ba,…
+        Only these; by default all.
+    tools : jax,…
+        Only these; by default all that can run.
+    published : DIR
+        GradBench's branch ci/refs/heads/nightly, to draw.
+    timeout : SECONDS
+        The time limit of one answer.
+    """
     from benchmarks.gradbench import bench as module
     from benchmarks.gradbench.checkout import EVALS, Checkout
     from benchmarks.gradbench.drawing import text
@@ -152,7 +160,7 @@ def gradbench(
     if quick and published is not None:
         raise InputError("published figures are those of full sizes: leave out --quick")
     names = parse_names(evals) or list(EVALS)
-    found = Checkout.of(checkout, names)
+    found = Checkout.of(gradbench, names)
     chosen = module.chosen_tools(found, parse_names(tools))
     tasks = module.tasks(found, names, chosen, published, quick=quick, timeout=timeout)
     rows = run("gradbench", module, tasks, to, wide(text))
@@ -161,32 +169,34 @@ def gradbench(
 
 
 def graders(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One of 23 cases: minutes instead of hours.")
-    ] = False,
-    every: Annotated[
-        int, typer.Option(min=1, metavar="N", help="One of N cases; by default all.")
-    ] = 1,
     *,
+    quick: bool = False,
+    every: Annotated[int, typer.Option(min=1)] = 1,
     to: Destination,
 ) -> None:
-    """Grade the checkers of gradients."""
+    """Grade the checkers of gradients.
+
+    Parameters
+    ----------
+    quick
+        One of 23 cases: minutes instead of hours.
+    every : N
+        One of N cases; by default all.
+    """
     from benchmarks.graders import bench as module
     from benchmarks.graders.drawing import text
 
     run("graders", module, module.tasks(quick=quick, every=every), to, wide(text))
 
 
-def gradbench_tool(
-    shared_minors: Annotated[
-        bool,
-        typer.Option(
-            "--shared-minors",
-            help="Answer det by another algorithm, which computes equal minors once.",
-        ),
-    ] = False,
-) -> int:
-    """Answer GradBench's protocol on standard input and output, as one of its tools."""
+def gradbench_tool(*, shared_minors: bool = False) -> int:
+    """Answer GradBench's protocol on standard input and output, as one of its tools.
+
+    Parameters
+    ----------
+    shared_minors
+        Answer det by another algorithm, which computes equal minors once.
+    """
     from benchmarks.gradbench.tool.protocol import SHARED_MINORS, serve
 
     return serve(sys.stdin, sys.stdout, sys.stderr, SHARED_MINORS if shared_minors else {})
@@ -201,6 +211,6 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     },
 }
 for _name, _command in _COMMANDS.items():
-    app.command(_name, help=BENCHMARKS[_name].summary)(writes(_command))
-app.command()(gpu)
-app.command("gradbench-tool")(gradbench_tool)
+    add(app, writes(_command), name=_name, help=BENCHMARKS[_name].summary)
+add(app, gpu)
+add(app, gradbench_tool)

@@ -14,12 +14,14 @@ ENOUGH = 0.8
 """The share of the copy's bandwidth that fused kernels should reach."""
 
 
-def gpu(
-    points: Annotated[
-        int, typer.Option(min=1000, help="The number of points of a call.")
-    ] = 100_000_000,
-) -> int:
-    """Value and gradient on a GPU, against a copy of the same bytes; needs CuPy."""
+def gpu(*, points: Annotated[int, typer.Option(min=1000)] = 100_000_000) -> int:
+    """Value and gradient on a GPU, against a copy of the same bytes; needs CuPy.
+
+    Parameters
+    ----------
+    points
+        The number of points of a call.
+    """
     from benchmarks.gpu import EXPRESSION, measure
     from difflab.core.quantities import percent
     from difflab.core.table import Column, Table

@@ -1,7 +1,7 @@
 """ADBench: GMM, BA, LSTM and HAND, each written once for difflab and its peers.
 
 `files` reads the suite's data; `hand` defines an objective for any array module, as
-`difflab.lab.objectives` does the others; `problems` combines objectives and data; `tools` prepares
+`benchmarks.objectives` does the others; `problems` combines objectives and data; `tools` prepares
 each tool's objective and Jacobian for timing; `answers` checks the results.
 
 The suite is Šrajer, Kukelova, Fitzgibbon, *A benchmark of selected algorithmic differentiation

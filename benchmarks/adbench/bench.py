@@ -7,8 +7,8 @@ outside the suite's tolerance is not timed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from math import inf
@@ -24,6 +24,7 @@ from difflab.core.strict_json import strict
 from difflab.errors import InputError, printable
 from difflab.lab import provenance
 from difflab.lab.environment import environment
+from difflab.lab.outcomes import together
 from difflab.lab.sampling import SHORTEST, TimeSampler, spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.timer import elapsed
@@ -105,12 +106,9 @@ def tasks(data: Path, found: Sequence[str], tools: Sequence[str]) -> Iterator[Ta
         name: provenance.source(TOOLS[name], timeout=BUDGET, measured_by=__name__) for name in tools
     }
     for instance in found:
-        measure = cache(partial(_measured, data, instance, tuple(tools)))
         problem = next(name for name in PROBLEMS if instance.startswith(name))
-        key: dict[str, Cell] = {"problem": problem, "instance": instance}
-        key["data"] = _digest(data, instance)
-        for name in tools:
-            yield Task({**key, "tool": name}, partial(_row, measure, name), sources[name])
+        key = {"problem": problem, "instance": instance, "data": _digest(data, instance)}
+        yield from together(key, sources, partial(_measured, data, instance, tools), "tool")
 
 
 def _digest(data: Path, instance: str) -> str:
@@ -126,10 +124,6 @@ def _digest(data: Path, instance: str) -> str:
 def document(rows: Sequence[SweepRow]) -> dict[str, Any]:
     """Return the rows and the environment for strict JSON; non-finite numbers are strings."""
     return {"schema": "difflab.adbench/1", "rows": strict(rows), "environment": environment()}
-
-
-def _row(measure: Callable[[], Mapping[str, dict[str, Cell]]], name: str) -> dict[str, Cell]:
-    return measure()[name]
 
 
 def _measured(data: Path, instance: str, tools: Sequence[str]) -> dict[str, dict[str, Cell]]:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.adbench.files import HandModel
+from benchmarks.objectives.maths import Maths
 from difflab.errors import InputError
-from difflab.lab.objectives.maths import Maths
 
 __all__ = ["Hand", "complicated", "simple"]
 

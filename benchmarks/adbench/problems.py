@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.adbench import files, hand
+from benchmarks.objectives import ba, gmm, lstm
+from benchmarks.objectives.maths import Maths
 from difflab.errors import InputError
-from difflab.lab.objectives import ba, gmm, lstm
-from difflab.lab.objectives.maths import Maths
 
 __all__ = ["PROBLEMS", "AdbenchProblem", "JacobianKind", "instances", "load"]
 

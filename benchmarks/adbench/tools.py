@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.adbench.problems import AdbenchProblem, JacobianKind
+from benchmarks.objectives.maths import Maths, difflab_maths
 from difflab.autodiff.transforms.grad import grad
 from difflab.autodiff.transforms.jacobian import jacfwd, jacrev
 from difflab.core.optional import absence
 from difflab.execute import compile
 from difflab.graph.trace import trace
-from difflab.lab.objectives.maths import Maths, difflab_maths
 from difflab.methods.peers.jax import JAX
 from difflab.methods.peers.torch import TORCH
 from difflab.methods.registry import peers

@@ -9,9 +9,9 @@ answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from benchmarks.gradbench.drawing import draw
 from benchmarks.gradbench.session import Evaluation, GoldenAnswers, Session, session
 from difflab.errors import InputError
 from difflab.lab import provenance
+from difflab.lab.outcomes import Row, together
 from difflab.lab.sweep import Cell, Task
 
 __all__ = ["LAYOUT", "TOLERANCE", "chosen_tools", "draw", "tasks"]
@@ -93,12 +94,12 @@ def tasks(
     sizes = "quick" if quick else "full"
     for name in evals:
         for tool in tools:
-            measure = cache(partial(_measured, checkout, name, tool, quick, timeout))
             source = provenance.source(timeout=timeout, measured_by=__name__)
-            for function in EVALS[name].functions:
-                key: dict[str, Cell] = {"eval": name, "function": function, "sizes": sizes}
-                key |= {"tool": tool, "origin": "measured"}
-                yield Task(key, partial(_row, measure, function), source)
+            key: Row = {"eval": name, "function": "", "sizes": sizes}
+            key |= {"tool": tool, "origin": "measured"}
+            measure = partial(_rows, checkout, name, tool, quick, timeout)
+            functions = dict.fromkeys(EVALS[name].functions, source)
+            yield from together(key, functions, measure, "function")
         for time in (time for time in known if time.eval == name):
             key = {"eval": name, "function": time.function, "sizes": "full"}
             key |= {"tool": time.tool, "origin": "published"}
@@ -119,16 +120,21 @@ def _measured(checkout: Checkout, name: str, tool: str, quick: bool, timeout: fl
         return session(asking, command, checkout.root, timeout, expected)
 
 
-def _row(measure: Callable[[], Session], function: str) -> dict[str, Cell]:
+def _rows(checkout: Checkout, name: str, tool: str, quick: bool, timeout: float) -> dict[str, Row]:
+    """Return the row of every function of an eval."""
+    found = _measured(checkout, name, tool, quick, timeout)
+    return {function: _row(found, function) for function in EVALS[name].functions}
+
+
+def _row(found: Session, function: str) -> Row:
     """Return the sums over the workloads of a function."""
-    found = measure()
     asked = [entry for entry in found.evaluations if entry.function == function]
     statuses = [_status(entry) for entry in asked]
     timed = [
         entry for entry, status in zip(asked, statuses, strict=True) if status in ("ok", "inexact")
     ]
     messages = [entry.error for entry in asked if entry.error]
-    row: dict[str, Cell] = {
+    row: Row = {
         "status": _worst(statuses, found.error),
         "workloads": len(asked),
         "valid": statuses.count("ok"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from difflab.bench.dot_chart import number, two_panels
+from benchmarks.dot_chart import two_panels
 from difflab.bench.pictures import picture
 from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
-from difflab.lab.sweep import SweepRow
+from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import Screen

@@ -15,7 +15,7 @@ from benchmarks.graders.faults import FAULTS
 from benchmarks.graders.graders import GRADERS, Grader, Judgement
 from difflab.errors import InputError, described
 from difflab.lab import provenance
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import Row, trial
 from difflab.lab.record import Status
 from difflab.lab.sweep import Cell, Task
 
@@ -75,10 +75,8 @@ def _tasks(stride: int) -> Iterator[Task]:
         source = provenance.source(uses=(grader.package,), measured_by=__name__)
         for fault in ("", *FAULTS):
             for dtype in DTYPES:
-                key: dict[str, Cell] = {"grader": name, "fault": fault, "dtype": dtype}
-                measure = partial(_measured, grader, numbers, fault, dtype)
-                row = partial(attempted, measure, {}, name, "")
-                yield Task({**key, "stride": stride}, row, source)
+                key: Row = {"grader": name, "fault": fault, "dtype": dtype, "stride": stride}
+                yield trial(key, partial(_measured, grader, numbers, fault, dtype), source)
 
 
 def _numbers(stride: int) -> Mapping[tuple[str, str], list[int]]:

@@ -1,28 +1,21 @@
-"""The memory of a compiled gradient, in a process of its own: ``python -m … TOOL STRATEGY STEPS``.
-
-Prints the bytes by which the resident memory grew at most during a call, and a sum of the gradient.
-A call on a small state came before it, and the kernel's mark of the peak is reset in between.
-"""
+"""The memory of a compiled gradient, in a process of its own."""
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.graphs.programs import chain
+from difflab.core.worker import Handlers, ReportProgress
+from difflab.methods.timer import resident_peak
 
-__all__ = ["ENVIRONMENT", "SIZE", "main"]
+__all__ = ["SIZE", "handlers", "held"]
 
 ROWS, COLUMNS = 2048, 64
 SIZE = ROWS * COLUMNS
 """Elements of a state: 1 MiB."""
-ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "65536"}
-"""Under which glibc returns freed arrays to the system: resident memory is what is held."""
 
 
 def _arrays(rows: int) -> tuple[Any, Any]:
@@ -85,26 +78,14 @@ def _torch(checkpoints: bool, steps: int, rows: int) -> Callable[[], Any]:
 _TOOLS = {"difflab": _difflab, "jax": _jax, "torch": _torch}
 
 
-def _status(field: str) -> int:
-    """Return a size of this process in bytes."""
-    text = Path("/proc/self/status").read_text(encoding="ascii")
-    found = re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)
-    assert found is not None
-    return 1024 * int(found[1])
-
-
-def main() -> None:
-    """Measure what the command line names."""
-    tool, strategy, steps = sys.argv[1:4]
+def held(tool: str, strategy: str, steps: int) -> tuple[int, float]:
+    """Return the peak of resident memory in a call, after one on a small state, and a sum of it."""
     prepare = _TOOLS[tool]
     prepare(strategy == "checkpoints", 4, 2)()
-    call = prepare(strategy == "checkpoints", int(steps), ROWS)
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM is VmRSS again
-    before = _status("VmRSS")
-    found = call()
-    peak = _status("VmHWM") - before
-    sys.stdout.write(f"{peak} {float(np.asarray(found, dtype=np.float64).sum())!r}\n")
+    peak, found = resident_peak(prepare(strategy == "checkpoints", steps, ROWS))
+    return peak, float(np.asarray(found, dtype=np.float64).sum())
 
 
-if __name__ == "__main__":
-    main()
+def handlers(report: ReportProgress) -> Handlers:
+    """Return the handlers of the process of one row."""
+    return {"held": held}

@@ -15,19 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import difflab as dl
+from benchmarks.beside import OWN, TIMED, in_turns, tool_tasks
+from benchmarks.dot_chart import own_figures, ratio_chart
 from benchmarks.ivp.tools import CASES, TOOLS, Case, require_near
-from difflab.bench.dot_chart import legend, name_lines, number, panel
-from difflab.bench.peers.bench import ratio_columns
 from difflab.bench.pictures import picture
-from difflab.core.optional import absence
-from difflab.core.quantities import seconds
-from difflab.errors import UnsupportedError
 from difflab.lab import provenance
-from difflab.lab.outcomes import attempted
-from difflab.lab.sampling import paired
-from difflab.lab.sweep import Cell, SweepRow, Task
-from difflab.report.canvas import INK, titled_figure
-from difflab.report.style import clean
+from difflab.lab.outcomes import Row
+from difflab.lab.sweep import SweepRow, Task
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,10 +40,7 @@ LAYOUT = provenance.layout(
         "steps": int,
         "prepare_seconds": float,
         "call_seconds": float,
-        "difflab_seconds": float,
-        "ratio": float,
-        "ratio_low": float,
-        "ratio_high": float,
+        **TIMED,
     },
     key=("problem", "tool"),
 )
@@ -59,26 +50,22 @@ CLOSEST = 1e-15
 """The tolerance for the outer solar system, heyoka's own example."""
 WRONG = 1e-3
 """The relative error at which a time means nothing; chaos multiplies the tolerance by 1e5."""
-OWN = "difflab"
 
 
 def tasks(*, quick: bool = False, timeout: float = 10.0) -> Iterator[Task]:
     """Yield a task for every problem and package; `quick` takes the first three problems."""
     timeouts: dict[str, str] = {}
     for name in list(CASES)[: 3 if quick else None]:
-        for tool in TOOLS:
-            key: dict[str, Cell] = {"problem": name, "tool": tool}
-            source = provenance.source(None, timeout=timeout, measured_by=__name__)
-            what = f"{name} by {tool}"
-            row = partial(attempted, partial(_timed, name, tool, timeout), timeouts, what, what)
-            yield Task(key, lambda row=row: {"message": "", **row()}, source)  # type: ignore[misc]
+        yield from tool_tasks(
+            {"problem": name},
+            {tool: partial(_timed, name, tool, timeout) for tool in TOOLS},
+            lambda _: provenance.source(timeout=timeout, measured_by=__name__),
+            timeouts,
+        )
 
 
-def _timed(name: str, tool: str, timeout: float) -> dict[str, Cell]:
+def _timed(name: str, tool: str, timeout: float) -> Row:
     """Time the calls of difflab and of a package in turns."""
-    missing = None if tool == OWN else absence(tool)
-    if missing is not None:
-        raise UnsupportedError(missing)
     case = CASES[name]
     tolerance = TOLERANCE if case.problem is not None else CLOSEST
     own = TOOLS[OWN](case, tolerance)
@@ -87,9 +74,8 @@ def _timed(name: str, tool: str, timeout: float) -> dict[str, Cell]:
     found = ready.call()
     prepared = perf_counter() - start
     error = require_near(found, _expected(case), WRONG)
-    pairs = paired(own.call, ready.call, budget=timeout)
-    row: dict[str, Cell] = {"status": "ok", "prepare_seconds": prepared, "error": error}
-    return {**row, "steps": ready.steps, **ratio_columns(pairs)}
+    row = in_turns(own.call, ready.call, prepared, timeout)
+    return {**row, "error": error, "steps": ready.steps}
 
 
 def _expected(case: Case) -> Any:
@@ -103,29 +89,18 @@ def _expected(case: Case) -> Any:
     return np.ravel(found.y[..., -1])
 
 
-# --- the picture -----------------------------------------------------------------------------
-
-
 @picture
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw each package's time over difflab's."""
-    own = {str(row["problem"]): row for row in rows if row["tool"] == OWN}
-    height = 1.9 + 0.3 * len(own)
-    canvas = titled_figure(
-        (10.0, height),
+    titles = (
         "initial value problems to a relative tolerance of 1e-12",
         "time over that of difflab's Taylor series · states were judged before they were timed",
     )
-    axes = canvas.add_axes((0.34, 0.55 / height, 0.62, 1 - 1.6 / height))
-    panel(axes, rows, list(own), lambda row: str(row["problem"]), "ratio")
-    axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
-    name_lines(axes, [_label(name, row) for name, row in own.items()])
+    labels = own_figures(rows, _problem)
+    canvas, axes = ratio_chart(rows, _problem, labels, titles, across=(0.34, 0.62), line=0.3)
     axes.xaxis.set_major_formatter("{x:g}")
-    legend(axes, rows)
     return canvas
 
 
-def _label(name: str, row: SweepRow) -> str:
-    """Return a problem with difflab's own time."""
-    call = number(row, "call_seconds")
-    return clean(name if call is None else f"{name}: {seconds(call)}")
+def _problem(row: SweepRow) -> str:
+    return str(row["problem"])

@@ -122,15 +122,17 @@ def _heyoka(case: Case, tolerance: float) -> Ready:
     first = np.concatenate([case.y0[0].T, case.y0[1].T], axis=1).ravel()
     solver = heyoka.taylor_adaptive(system, first.copy(), tol=tolerance)
 
-    def call() -> Any:
+    def steps() -> int:
         solver.time = case.span[0]
         solver.state[:] = first
-        call.steps = solver.propagate_until(case.span[1])[3]  # type: ignore[attr-defined]
+        return int(solver.propagate_until(case.span[1])[3])
+
+    def call() -> Any:
+        steps()
         bodies = np.array(solver.state).reshape(6, 2, 3)
         return np.ravel(np.transpose(bodies, (1, 2, 0)))
 
-    call()
-    return Ready(call, call.steps)  # type: ignore[attr-defined]
+    return Ready(call, steps())
 
 
 def _diffrax(case: Case, tolerance: float) -> Ready:

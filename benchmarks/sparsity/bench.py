@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.beside import tool_tasks
+from benchmarks.dot_chart import ratio_chart
 from benchmarks.sparsity.problems import PROBLEMS, jacobian, true_pattern
 from benchmarks.sparsity.tools import PACKAGES, TOOLS
-from difflab.bench.dot_chart import legend, name_lines, panel
 from difflab.bench.pictures import picture
-from difflab.core.optional import absence
 from difflab.core.worker import Handlers, ReportProgress, Worker
-from difflab.errors import DifflabError, UnsupportedError
+from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import Row
 from difflab.lab.sampling import TimeSampler
-from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.lab.sweep import SweepRow, Task
 from difflab.methods.timer import elapsed
-from difflab.report.canvas import INK, titled_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,27 +64,21 @@ def tasks(*, quick: bool = False, timeout: float = 10.0) -> Iterator[Task]:
     timeouts: dict[str, str] = {}
     for n in SIZES[:1] if quick else SIZES:
         for problem in PROBLEMS:
-            for tool in TOOLS:
-                key: dict[str, Cell] = {"problem": problem, "inputs": n, "tool": tool}
-                uses = PACKAGES.get(tool, (tool,))
-                source = provenance.source(uses=uses, timeout=timeout, measured_by=__name__)
-                take = partial(_apart, tool, problem, n, timeout)
-                what = f"{problem} of {tool}"
-                row = partial(attempted, take, timeouts, what, what)
-                yield Task(key, lambda row=row: {"message": "", **row()}, source)  # type: ignore[misc]
+            yield from tool_tasks(
+                {"problem": problem, "inputs": n},
+                {tool: partial(_apart, tool, problem, n, timeout) for tool in TOOLS},
+                lambda tool: provenance.source(
+                    uses=PACKAGES.get(tool, (tool,)), timeout=timeout, measured_by=__name__
+                ),
+                timeouts,
+            )
 
 
-def _apart(tool: str, problem: str, n: int, timeout: float) -> dict[str, Cell]:
+def _apart(tool: str, problem: str, n: int, timeout: float) -> Row:
     """Measure in a process of its own."""
-    missing = None if tool == "difflab" else absence(tool)
-    if missing is not None:
-        raise UnsupportedError(missing)
-    worker = Worker(__name__, tool)
-    try:
-        limit = 120 + 10 * timeout  # importing and compiling are not what is measured
-        found: dict[str, Cell] = worker.request("measured", problem, n, timeout, timeout=limit)
-    finally:
-        worker.stop()
+    limit = 120 + 10 * timeout  # importing and compiling are not what is measured
+    with Worker(__name__, tool) as worker:
+        found: Row = worker.request("measured", problem, n, timeout, timeout=limit)
     return found
 
 
@@ -94,7 +87,7 @@ def handlers(report: ReportProgress, tool: str) -> Handlers:
     return {"measured": partial(measured, tool)}
 
 
-def measured(tool: str, problem: str, n: int, timeout: float) -> dict[str, Cell]:
+def measured(tool: str, problem: str, n: int, timeout: float) -> Row:
     """Return the columns of a package for a problem.
 
     Raises
@@ -134,16 +127,14 @@ def measured(tool: str, problem: str, n: int, timeout: float) -> dict[str, Cell]
 @picture
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the sweeps of each package over the lower bound."""
-    shown = list(dict.fromkeys(f"{row['problem']}, {row['inputs']}" for row in rows))
-    height = 1.9 + 0.4 * len(shown)
-    canvas = titled_figure(
-        (10.0, height),
+    titles = (
         "Coloring of sparse Jacobians",
         "sweeps over the lower bound for one direction · Jacobians were correct",
     )
-    axes = canvas.add_axes((0.3, 0.55 / height, 0.66, 1 - 1.6 / height))
-    panel(axes, rows, shown, lambda row: f"{row['problem']}, {row['inputs']}", "ratio")
-    axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
-    name_lines(axes, shown)
-    legend(axes, rows)
+    labels = {_problem(row): _problem(row) for row in rows}
+    canvas, _ = ratio_chart(rows, _problem, labels, titles, across=(0.3, 0.66))
     return canvas
+
+
+def _problem(row: SweepRow) -> str:
+    return f"{row['problem']}, {row['inputs']}"

@@ -35,7 +35,7 @@ from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.measure import answer
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import trial
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
@@ -191,8 +191,8 @@ def tasks(case: AccuracyCase, grid: Sequence[float]) -> Iterator[Task]:
         for h in grid:
             yield Task(_key(case, name, h), partial(_fixed, case, formula, h), source)
     for name, method in installed().items():
-        measure = partial(attempted, partial(_chosen, case, method), {}, name, "before")
-        yield Task(_key(case, name, None), measure, stated(method, timeout=TIMEOUT))
+        measure, made = partial(_chosen, case, method), stated(method, timeout=TIMEOUT)
+        yield trial(_key(case, name, None), measure, made)
 
 
 def _key(case: AccuracyCase, method: str, step: float | None) -> dict[str, Cell]:

@@ -17,7 +17,7 @@ import numpy as np
 from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE, picture, plot_curve
 from difflab.graph.counts import count
 from difflab.lab import measure, provenance
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import trial
 from difflab.lab.problems import crossover
 from difflab.lab.record import cell_types
 from difflab.lab.sweep import Cell, SweepRow, Task
@@ -77,10 +77,14 @@ def tasks(
         for size in sizes:
             n, m = (size, FIXED) if direction == "inputs" else (FIXED, size)
             for name, method in methods.items():
-                key: dict[str, Cell] = {"inputs": n, "outputs": m, "method": name}
-                cost = partial(_cost, method, n, m, timeout)
-                measured = partial(attempted, cost, timeouts, name, f"at n = {n}, m = {m}")
-                yield Task(key, measured, sources[name])
+                yield trial(
+                    {"inputs": n, "outputs": m, "method": name},
+                    partial(_cost, method, n, m, timeout),
+                    sources[name],
+                    timeouts=timeouts,
+                    name=name,
+                    size=f"at n = {n}, m = {m}",
+                )
 
 
 def _cost(method: Method, n: int, m: int, timeout: float) -> dict[str, Cell]:

@@ -7,7 +7,6 @@ reports, and a measurement counts only if its gradient equals the one without ch
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from difflab.eager import checkpoint_chain, tensor
 from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.methods.timer import peak_of
 from difflab.report.canvas import (
     FAINT,
     INK,
@@ -111,12 +111,7 @@ def _gradient(steps: int, size: int, run: Callable[..., Any]) -> tuple[Any, int,
         return state + 0.1 * np.sin(state)
 
     first = tensor(np.linspace(0.1, 1.0, size), requires_grad=True)
-    tracemalloc.start()
-    try:
-        np.sum(run(step, first, steps)).backward()
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    peak = peak_of(lambda: np.sum(run(step, first, steps)).backward())
     assert first.grad is not None
     return first.grad.numpy(), evaluations, peak
 

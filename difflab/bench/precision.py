@@ -8,7 +8,7 @@ order evaluates the function more often and reaches a smaller error at its best 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,8 +21,9 @@ from difflab.bench.pictures import ORANGE, formula_at_point, picture, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
+from difflab.lab.outcomes import Row, together
 from difflab.lab.record import cell_types
-from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.lab.sweep import SweepRow, Task
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
 from difflab.report.style import clean, shorten
@@ -119,7 +120,7 @@ FORMULAS = tuple(CentralFormula(pairs) for pairs in (1, 2, 3, 4, 6, 8))
 def tasks(
     case: AccuracyCase, methods: Sequence[Method], timeout: float = 10.0, *, per_decade: int = 8
 ) -> Iterator[Task]:
-    """Yield one task for each method, and one for each difference formula at its best step.
+    """Return a task for each method, and for each difference formula at its best step.
 
     Parameters
     ----------
@@ -133,12 +134,18 @@ def tasks(
         How many steps of a decade the formulas try.
     """
     every = [*FORMULAS, *methods]
-    meter = _Meter(case, every, timeout, steps(per_decade))
-    for method in every:
-        own = None if isinstance(method, CentralFormula) else method
-        stated = provenance.source(own, uses=("mpmath",), target="auto", timeout=timeout, seed=SEED)
-        key: dict[str, Cell] = {"expression": case.text, "point": case.where, "method": method.name}
-        yield Task(key, partial(meter.row, method.name), stated)
+    sources = {
+        method.name: provenance.source(
+            None if isinstance(method, CentralFormula) else method,
+            uses=("mpmath",),
+            target="auto",
+            timeout=timeout,
+            seed=SEED,
+        )
+        for method in every
+    }
+    measure = partial(_measured, case, every, timeout, steps(per_decade))
+    return together({"expression": case.text, "point": case.where}, sources, measure)
 
 
 class _Best(NamedTuple):
@@ -148,53 +155,38 @@ class _Best(NamedTuple):
     error: float
 
 
-@dataclass
-class _Meter:
-    """Measures all methods together: errors first, then times alternately."""
+def _measured(
+    case: AccuracyCase, methods: Sequence[Method], timeout: float, grid: Sequence[float]
+) -> dict[str, Row]:
+    """Measure all methods together: errors first, then times alternately."""
+    problem = Problem.of(case.function, timeout=timeout, often=True)
 
-    case: AccuracyCase
-    methods: Sequence[Method]
-    timeout: float
-    grid: Sequence[float]
-    _rows: dict[str, dict[str, Cell]] = field(default_factory=dict)
-
-    def row(self, name: str) -> dict[str, Cell]:
-        if not self._rows:
-            with np.errstate(all="ignore"):
-                self._rows = self._measured()
-        return self._rows[name]
-
-    def _measured(self) -> dict[str, dict[str, Cell]]:
-        problem = Problem.of(self.case.function, timeout=self.timeout, often=True)
-
-        def first(method: Method) -> tuple[dict[str, Cell], measure.MethodCall]:
-            best = self._best(method, problem) if isinstance(method, CentralFormula) else None
-            found = measure.answer(best.formula if best else method, problem, self.case.point)
-            error = best.error if best else self.case.error(found.estimate.value)
-            row = self._row(found, error)
-            return row | {"step": best.formula.step} if best else row, found.call
-
-        return measure.rows_in_turns(self.methods, first)
-
-    def _best(self, formula: CentralFormula, problem: Problem) -> _Best:
-        """Return the formula with the step of the smallest error.
-
-        Single steps reach a small error by chance, so the median of three neighbours counts.
-        """
-        tried = [CentralFormula(formula.pairs, step) for step in self.grid]
-        errors = np.array(
-            [self.case.error(one.prepare(problem)(self.case.point).value) for one in tried]
-        )
-        errors[~np.isfinite(errors)] = np.inf
-        medians = [float(np.median(errors[max(k - 1, 0) : k + 2])) for k in range(errors.size)]
-        k = int(np.argmin(medians))
-        return _Best(tried[k], medians[k])
-
-    def _row(self, found: measure.MethodAnswer, error: float) -> dict[str, Cell]:
-        row = {"prepare_seconds": min(found.prepare_samples), **self.case.columns(error)}
+    def first(method: Method) -> tuple[Row, measure.MethodCall]:
+        best = _best(case, method, problem, grid) if isinstance(method, CentralFormula) else None
+        found = measure.answer(best.formula if best else method, problem, case.point)
+        error = best.error if best else case.error(found.estimate.value)
+        row = {"prepare_seconds": min(found.prepare_samples), **case.columns(error)}
         if row["status"] == "ok":
             row["evaluations"] = found.estimate.evaluations
-        return row
+        return row | {"step": best.formula.step} if best else row, found.call
+
+    with np.errstate(all="ignore"):
+        return measure.rows_in_turns(methods, first)
+
+
+def _best(
+    case: AccuracyCase, formula: CentralFormula, problem: Problem, grid: Sequence[float]
+) -> _Best:
+    """Return the formula with the step of the smallest error.
+
+    Single steps reach a small error by chance, so the median of three neighbours counts.
+    """
+    tried = [CentralFormula(formula.pairs, step) for step in grid]
+    errors = np.array([case.error(one.prepare(problem)(case.point).value) for one in tried])
+    errors[~np.isfinite(errors)] = np.inf
+    medians = [float(np.median(errors[max(k - 1, 0) : k + 2])) for k in range(errors.size)]
+    k = int(np.argmin(medians))
+    return _Best(tried[k], medians[k])
 
 
 def front(points: Mapping[str, tuple[float, float]]) -> list[str]:

@@ -22,13 +22,14 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from time import monotonic
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, Self
 
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, described
 
 __all__ = [
     "Handlers",
     "ReportProgress",
+    "RestartedWorker",
     "UnsentError",
     "Worker",
     "WorkerDied",
@@ -101,6 +102,13 @@ class Worker:
         )
         listener.start()
         self._stop = weakref.finalize(self, _stop, self._owner, self._process, listener)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process."""
+        self.stop()
 
     @property
     def alive(self) -> bool:
@@ -212,6 +220,35 @@ class Worker:
             return WorkerDied(_with_progress("its process did not answer", progress))
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         return WorkerDied(_with_progress(f"its process ended {how}", progress))
+
+
+class RestartedWorker:
+    """A worker that is started when it is needed, and again after its process has ended.
+
+    Parameters
+    ----------
+    module, *arguments : str
+        As of `Worker`.
+    """
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        self._command = (module, *arguments)
+        self._worker: Worker | None = None
+
+    def running(self) -> Worker:
+        """Return the worker, started if its process does not run."""
+        if self._worker is None or not self._worker.alive:
+            self._worker = Worker(*self._command)
+        return self._worker
+
+    def request(self, name: str, *arguments: Any, timeout: float) -> Any:
+        """Send a request and return the answer, as `Worker.request`."""
+        return self.running().request(name, *arguments, timeout=timeout)
+
+    def stop(self) -> None:
+        """End the process; the next request starts another."""
+        if self._worker is not None:
+            self._worker.stop()
 
 
 def _with_progress(verdict: str, progress: str) -> str:

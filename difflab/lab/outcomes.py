@@ -1,15 +1,23 @@
-"""The outcome of a method that raised an exception."""
+"""The outcome of a method that raised an exception, and the tasks of measurements that may."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import NamedTuple
+
+import numpy as np
 
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, described
 from difflab.lab.record import Status
-from difflab.lab.sweep import Cell
+from difflab.lab.sweep import Cell, Task
 
-__all__ = ["Outcome", "attempted", "outcome"]
+__all__ = ["Outcome", "Row", "Rows", "outcome", "together", "trial"]
+
+Row = dict[str, Cell]
+"""The columns that a measurement gives."""
+Rows = Callable[[], Mapping[str, Mapping[str, Cell]]]
+"""A measurement of several rows by their names."""
 
 
 class Outcome(NamedTuple):
@@ -39,27 +47,73 @@ def outcome(error: BaseException) -> Outcome:
     return Outcome(status, described(error))
 
 
-def attempted(
-    measure: Callable[[], Mapping[str, Cell]], timeouts: dict[str, str], name: str, size: str
-) -> dict[str, Cell]:
-    """Return the row of a measurement, or one that states why there is none.
-
-    After the first timeout of a name nothing larger is tried.
+def trial(
+    key: Mapping[str, Cell],
+    measure: Callable[[], Mapping[str, Cell]],
+    source: Mapping[str, Cell],
+    *,
+    timeouts: dict[str, str] | None = None,
+    name: str = "",
+    size: str = "",
+    **known: Cell,
+) -> Task:
+    """Return the task of a measurement that may fail: its row then states why.
 
     Parameters
     ----------
+    key, source : mapping
+        As of `Task`.
     measure : callable
-        Returns the row.
-    timeouts : dict
-        The message of every name that timed out; extended here.
+        Returns the rest of the row.
+    timeouts : dict, optional
+        The message of every name that timed out, after which nothing larger is tried; extended
+        when the task is measured.
     name, size : str
-        What is measured, and at which size.
+        What is measured, and at which size, for `timeouts`.
+    **known
+        Columns of the row, whatever happens.
+
+    Examples
+    --------
+    >>> trial({"n": 2}, lambda: {"half": 1 / 0}, {}, unit="s").measure()["message"]
+    'ZeroDivisionError: division by zero'
     """
-    if name in timeouts:
-        return {"status": Status.TIMEOUT, "message": timeouts[name]}
-    try:
-        return {**measure()}
-    except (Exception, SystemExit) as error:  # another package's method may fail in any way
-        if isinstance(error, MethodTimeout):
-            timeouts[name] = f"not tried: {size} it was {error}"
-        return outcome(error)._asdict()
+    late = {} if timeouts is None else timeouts
+
+    def row() -> Row:
+        if name in late:
+            return {**known, "status": Status.TIMEOUT, "message": late[name]}
+        try:
+            with np.errstate(all="ignore"):
+                return {**known, **measure()}
+        except (Exception, SystemExit) as error:  # another package's method may fail in any way
+            if isinstance(error, MethodTimeout):
+                late[name] = f"not tried: {size} it was {error}"
+            return {**known, **outcome(error)._asdict()}
+
+    return Task(key, row, source)
+
+
+def together(
+    key: Mapping[str, Cell],
+    sources: Mapping[str, Mapping[str, Cell]],
+    measure: Rows,
+    column: str = "method",
+) -> Iterator[Task]:
+    """Yield a task for every name of `sources`; the first one that runs measures all.
+
+    The name is in the `column` of the key.
+
+    Examples
+    --------
+    >>> tasks = together({"n": 2}, {"a": {}, "b": {}}, lambda: {"a": {"x": 1}, "b": {"x": 2}})
+    >>> [{**task.key, **task.measure()} for task in tasks]
+    [{'n': 2, 'method': 'a', 'x': 1}, {'n': 2, 'method': 'b', 'x': 2}]
+    """
+    measured = cache(measure)
+    for name, source in sources.items():
+        yield Task({**key, column: name}, partial(_part, measured, name), source)
+
+
+def _part(measured: Rows, name: str) -> Mapping[str, Cell]:
+    return measured()[name]

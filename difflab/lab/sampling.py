@@ -6,14 +6,24 @@ A sample repeats the call until it is long enough for the clock (the repeats dou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import quantiles
+from statistics import median, quantiles
 
 from difflab.methods.timer import elapsed
 
-__all__ = ["BUDGET", "QUICK", "SHORTEST", "Pairs", "TimeSampler", "paired", "quartiles", "spread"]
+__all__ = [
+    "BUDGET",
+    "QUICK",
+    "RATIOS",
+    "SHORTEST",
+    "Pairs",
+    "TimeSampler",
+    "paired",
+    "quartiles",
+    "spread",
+]
 
 SHORTEST = 2e-3  # minimum seconds of a sample of a pair: 20,000 ticks of a 100 ns clock
 BRIEF = 5e-4  # minimum seconds of a sample of one of several calls: 5,000 such ticks
@@ -106,6 +116,10 @@ def spread(samples: Sequence[float]) -> float:
     return round((high - low) / middle, 12) if middle else 0.0
 
 
+RATIOS: Mapping[str, type[float]] = dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float)
+"""The columns of the ratio of two times: its median and quartiles over the rounds."""
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Two calls measured alternately.
@@ -123,6 +137,17 @@ class Pairs:
     def ratios(self) -> tuple[float, ...]:
         """The second's time over the first's, round by round: a drift of both cancels."""
         return tuple(b / a for a, b in zip(self.first, self.second, strict=True))
+
+    def columns(self, first: str) -> dict[str, float | int]:
+        """Return the columns of the second call, and the seconds of the first under its name."""
+        low, middle, high = quartiles(self.ratios)
+        return {
+            "call_seconds": median(self.second),
+            first: median(self.first),
+            **dict(zip(RATIOS, (middle, low, high), strict=True)),
+            "repetitions": len(self.ratios),
+            "spread": spread(self.second),
+        }
 
 
 def paired(

@@ -26,6 +26,7 @@ __all__ = [
     "SweepRow",
     "Task",
     "load",
+    "number",
     "run",
     "to_csv",
 ]
@@ -157,6 +158,18 @@ def run(
         _complete({**row, **work.subject.key, **work.subject.source}, layout)
         for row, work in zip(rows, works, strict=True)
     ]
+
+
+def number(row: SweepRow, name: str) -> float | None:
+    """Return a cell that is a number; None where there is none.
+
+    Examples
+    --------
+    >>> number({"steps": 3, "error": None}, "steps"), number({"error": None}, "error")
+    (3.0, None)
+    """
+    value = row.get(name)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def to_csv(rows: Iterable[SweepRow], layout: SweepLayout) -> bytes:

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import tracemalloc
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import repeat
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["LoopCall", "Stopwatch", "elapsed", "in_loop", "peak_of"]
+from difflab.errors import UnsupportedError
+
+__all__ = [
+    "FREED_AT_ONCE",
+    "LoopCall",
+    "Stopwatch",
+    "elapsed",
+    "in_loop",
+    "peak_of",
+    "resident_peak",
+]
 
 WAITED = "/proc/thread-self/schedstat"
 """Linux file with the nanoseconds that this thread has run, and has waited for a processor."""
@@ -147,3 +159,33 @@ def peak_of(call: Callable[[], object]) -> int:
         if not already:
             tracemalloc.stop()
     return max(peak - before, 0)
+
+
+FREED_AT_ONCE = {"MALLOC_MMAP_THRESHOLD_": "65536"}
+"""The environment in which glibc returns freed arrays to the system: resident memory is held."""
+T = TypeVar("T")
+
+
+def resident_peak(call: Callable[[], T]) -> tuple[int, T]:
+    """Return the bytes by which resident memory grows at most during a call, and its result.
+
+    Raises
+    ------
+    UnsupportedError
+        The system is not Linux, which counts and resets the peak.
+    """
+    marks = Path("/proc/self/clear_refs")
+    if not marks.exists():
+        raise UnsupportedError("the peak of resident memory is reset by Linux only")
+    marks.write_text("5", encoding="ascii")  # VmHWM is VmRSS again
+    before = _status("VmRSS")
+    result = call()
+    return _status("VmHWM") - before, result
+
+
+def _status(field: str) -> int:
+    """Return a size of this process in bytes."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    found = re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)
+    assert found is not None
+    return 1024 * int(found[1])

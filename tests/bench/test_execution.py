@@ -121,7 +121,7 @@ def test_the_row_holds_ratio_and_break_even(monkeypatch: pytest.MonkeyPatch) -> 
     warm = set(chosen)
     known: dict[str, Any] = {}
     ready = execution.partial(execution._prepared, case, 1, 1.0, known, warm)
-    base, other = (execution._row(way, 1, 1.0, ready, {}) for way in chosen.values())
+    base, other = (execution._measured(way, 1.0, ready) for way in chosen.values())
     assert (base["prepare_seconds"], base.get("break_even")) == (1.0, None)
     assert (other["prepare_seconds"], other["baseline_prepare_seconds"]) == (3.0, 1.0)
     assert other["ratio"] == pytest.approx(0.2)

@@ -11,6 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from benchmarks import beside
 from benchmarks.points import bench
 from benchmarks.points.bench import LAYOUT, draw, tasks
 from benchmarks.points.programs import CASES, Case, arm, chain, seed
@@ -79,7 +80,7 @@ def test_another_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
         return Ready(LoopCall("f(x)", lambda: None), lambda: np.ones(3))
 
     monkeypatch.setitem(bench.TOOLS, "casadi", wrong)
-    monkeypatch.setattr(bench, "absence", lambda name: None)
+    monkeypatch.setattr(beside, "absence", lambda name: None)
     (task,) = [
         task
         for task in tasks(quick=True, timeout=0.1)

@@ -16,8 +16,8 @@ from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import InputError
 from difflab.lab.problems.file import KINDS, Problem, element_names, read_header
 from difflab.lab.problems.library import SETS, problem_sets
-from difflab.lab.problems.references import referenced
 from difflab.referee.values import ExactValues
+from tests.lab.problems.references import referenced
 from tests.support.rows import for_each
 
 MGH = {

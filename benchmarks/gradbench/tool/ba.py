@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 import difflab as dl
 from benchmarks.gradbench.tool.repeats import FASTEST, FunctionsByName, Prepared, compiled
-from difflab.lab.objectives.ba import reprojection_error, weight_error
-from difflab.lab.objectives.maths import difflab_maths
+from benchmarks.objectives.ba import reprojection_error, weight_error
+from benchmarks.objectives.maths import difflab_maths
 
 __all__ = ["FUNCTIONS"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 import difflab as dl
 from benchmarks.gradbench.tool.repeats import FunctionsByName, Prepared, compiled
-from difflab.lab.objectives.gmm import log_posterior
-from difflab.lab.objectives.maths import difflab_maths
+from benchmarks.objectives.gmm import log_posterior
+from benchmarks.objectives.maths import difflab_maths
 
 __all__ = ["FUNCTIONS"]
 

@@ -14,8 +14,8 @@ import numpy as np
 
 import difflab as dl
 from benchmarks.gradbench.tool.repeats import FunctionsByName, Prepared, compiled
-from difflab.lab.objectives.lstm import loss
-from difflab.lab.objectives.maths import difflab_maths
+from benchmarks.objectives.lstm import loss
+from benchmarks.objectives.maths import difflab_maths
 
 __all__ = ["FUNCTIONS"]
 

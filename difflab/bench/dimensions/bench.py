@@ -9,9 +9,10 @@ from difflab.bench.dimensions.drawing import draw
 from difflab.bench.dimensions.measuring import SEED, FamilyMeter
 from difflab.bench.dimensions.page import page
 from difflab.lab import provenance
+from difflab.lab.outcomes import Row, together
 from difflab.lab.problems.sized import Family, formula_family
 from difflab.lab.record import cell_types
-from difflab.lab.sweep import Cell, Task
+from difflab.lab.sweep import Task
 from difflab.methods.protocol import Method
 from difflab.methods.registry import select
 
@@ -65,7 +66,5 @@ def tasks(
     }
     for n in sizes[0]:
         for m in sizes[1]:
-            for method in chosen:
-                name = method.name
-                key: dict[str, Cell] = {"family": meter.family.text, "n": n, "m": m, "method": name}
-                yield Task(key, partial(meter.row, n, m, name), sources[name])
+            key: Row = {"family": meter.family.text, "n": n, "m": m}
+            yield from together(key, sources, partial(meter.rows, n, m))

@@ -17,9 +17,8 @@ from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.lab import measure
 from difflab.lab.effort import Effort
-from difflab.lab.outcomes import outcome
+from difflab.lab.outcomes import Row, outcome
 from difflab.lab.problems.sized import Family
-from difflab.lab.sweep import Cell
 from difflab.methods.automatic import AutomaticDerivative
 from difflab.methods.differentiate import differentiate
 from difflab.methods.protocol import Method, Problem
@@ -31,7 +30,6 @@ TOLERANCE = 1e-5
 
 SEED = 0
 
-Row = dict[str, Cell]
 Array = NDArray[float64]
 
 
@@ -50,18 +48,12 @@ class FamilyMeter:
     family: Family
     methods: Sequence[Method]
     timeout: float
-    _size: tuple[int, int] | None = None
-    _rows: dict[str, Row] = field(default_factory=dict)
     _timeouts: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
 
-    def row(self, n: int, m: int, name: str) -> Row:
-        """Return the row of a method at a size."""
-        if self._size != (n, m):
-            self._size = None
-            with np.errstate(all="ignore"):
-                self._rows = self._measured(n, m)
-            self._size = n, m
-        return self._rows[name]
+    def rows(self, n: int, m: int) -> dict[str, Row]:
+        """Return the row of every method at a size."""
+        with np.errstate(all="ignore"):
+            return self._measured(n, m)
 
     def _measured(self, n: int, m: int) -> dict[str, Row]:
         try:
@@ -70,7 +62,7 @@ class FamilyMeter:
             needed = 8 * function.m * function.n * (len(self.methods) + 1)
             require_memory(needed, f"a Jacobian of {shape} elements for every method")
         except (Exception, SystemExit) as error:  # the user's code may raise anything
-            return {method.name: dict(outcome(error)._asdict()) for method in self.methods}
+            return {method.name: outcome(error)._asdict() for method in self.methods}
         problem = Problem.of(function, timeout=self.timeout, often=True)
         judge, effort = _Judge.of(function, x), Effort(problem, x)
         known = {"inputs": function.n, "outputs": function.m}

@@ -17,7 +17,7 @@ from difflab.bench.operators.drawing import draw
 from difflab.bench.operators.functions import FUNCTIONS, points_of
 from difflab.bench.operators.ways import WAYS
 from difflab.lab import provenance
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import Row, trial
 from difflab.lab.sweep import Cell, Task
 
 __all__ = ["DIMENSIONS", "LAYOUT", "POINTS", "draw", "tasks"]
@@ -54,9 +54,8 @@ def tasks(*, quick: bool = False, timeout: float = 10.0) -> Iterator[Task]:
         slow: set[str] = set()
         for n in DIMENSIONS[:4] if quick else DIMENSIONS:
             for way in WAYS:
-                key: dict[str, Cell] = {"function": name, "inputs": n, "way": way}
-                measured = partial(_measured, name, n, way, timeout, slow)
-                yield Task(key, partial(attempted, measured, {}, way, f"at n = {n}"), source)
+                key: Row = {"function": name, "inputs": n, "way": way}
+                yield trial(key, partial(_measured, name, n, way, timeout, slow), source)
 
 
 def _measured(name: str, n: int, way: str, timeout: float, slow: set[str]) -> dict[str, Cell]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ import difflab
 from difflab.autodiff.functions.operators import LAPLACIAN
 from difflab.bench.operators.functions import BenchFunction
 from difflab.core.optional import require
+from difflab.methods.timer import peak_of
 
 __all__ = ["OWN", "WAYS", "PreparedWay"]
 
@@ -63,19 +63,9 @@ def _own(method: str) -> Preparation:
             found = mapped(points)
             return found[0] if options else found
 
-        return PreparedWay(call, operations, lambda: _peak(call))
+        return PreparedWay(call, operations, lambda: peak_of(call))
 
     return prepare
-
-
-def _peak(call: Callable[[], Any]) -> int:
-    """Return the most memory of NumPy's arrays during a call."""
-    tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def _jax(laplacian: Callable[[Any, Callable[[Any], Any], Any], Any]) -> Preparation:

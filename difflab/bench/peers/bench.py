@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from difflab.bench.peers.case import SEED_OF_BATCHES, Own, PeerCase
 from difflab.bench.peers.drawing import draw, table
-from difflab.core.worker import Worker
+from difflab.core.worker import RestartedWorker
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import Row, trial
 from difflab.lab.record import cell_types
-from difflab.lab.sampling import Pairs, paired, spread
+from difflab.lab.sampling import RATIOS, paired
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.peers.peer import Peer, refusals
 from difflab.methods.protocol import Family
@@ -47,7 +47,6 @@ __all__ = [
     "contenders",
     "draw",
     "measured",
-    "ratio_columns",
     "table",
     "tasks",
 ]
@@ -74,9 +73,7 @@ LAYOUT = provenance.layout(
         "ulps": float,
         **cell_types("prepare_seconds", "call_seconds", "call_form"),
         "difflab_seconds": float,
-        "ratio": float,
-        "ratio_low": float,
-        "ratio_high": float,
+        **RATIOS,
     },
     key=("expression", "point", "points", "peer"),
 )
@@ -118,7 +115,11 @@ def tasks(
     A contender that timed out at one size is not measured at larger ones.
     """
     timeouts: dict[str, str] = {}
-    processes = {name: _PeerProcess(name) for name in chosen if chosen[name] is peers().get(name)}
+    apart = {
+        name: partial(_apart, peer, RestartedWorker("difflab.bench.peers.worker", name))
+        for name, peer in chosen.items()
+        if peer is peers().get(name)
+    }
     stated = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
     # A peer's ratio depends on the target of difflab, as difflab's own time does.
     sources = {
@@ -127,46 +128,26 @@ def tasks(
     }
     for size in sorted(points):
         for name, contender in chosen.items():
-            # In the order of the progress line.
-            key: dict[str, Cell] = {"points": size, "peer": name}
-            key |= {"expression": case.text, "point": case.point}
-            run = processes.get(name, partial(measured, contender=contender))
-            measure = partial(_row, case, contender, size, budget, timeouts, run)
-            yield Task(key, measure, sources[name])
+            run: Callable[..., Row] = apart.get(name, partial(measured, contender=contender))
+            yield trial(
+                case.key(size, peer=name),
+                partial(run, case, points=size, budget=budget),
+                sources[name],
+                timeouts=timeouts,
+                name=name,
+                size=f"with {size:,}",
+                version=contender.version(),
+                message="",
+            )
 
 
-class _PeerProcess:
-    """The process of a peer, started when it is needed and again after it has ended."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._worker: Worker | None = None
-
-    def __call__(self, case: PeerCase, points: int, budget: float) -> dict[str, Cell]:
-        """Measure the peer; if that ends its process, `WorkerDied` says how."""
-        reason = peers()[self._name].missing()
-        if reason is not None:
-            raise UnsupportedError(reason)
-        if self._worker is None or not self._worker.alive:
-            self._worker = Worker("difflab.bench.peers.worker", self._name)
-        request = (case.sent(), points, budget)
-        found: dict[str, Cell] = self._worker.request("measured", *request, timeout=LIMIT)
-        return found
-
-
-def _row(
-    case: PeerCase,
-    contender: Peer,
-    points: int,
-    budget: float,
-    timeouts: dict[str, str],
-    run: Callable[..., dict[str, Cell]],
-) -> dict[str, Cell]:
-    """Measure one contender at one size; a failure is a row as well."""
-    row: dict[str, Cell] = {"version": contender.version(), "message": ""}
-    measure = partial(run, case, points=points, budget=budget)
-    with np.errstate(all="ignore"):
-        return row | attempted(measure, timeouts, contender.name, f"with {points:,}")
+def _apart(peer: Peer, process: RestartedWorker, case: PeerCase, points: int, budget: float) -> Row:
+    """Measure a peer in its process; if that ends it, `WorkerDied` says how."""
+    reason = peer.missing()
+    if reason is not None:
+        raise UnsupportedError(reason)
+    found: Row = process.request("measured", case.sent(), points, budget, timeout=LIMIT)
+    return found
 
 
 def measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dict[str, Cell]:
@@ -185,7 +166,7 @@ def measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dic
         return row
     own, _ = case.own(points)
     pairs = paired(own, found.call, budget=budget)
-    return {**row, **ratio_columns(pairs)}
+    return {**row, **pairs.columns("difflab_seconds")}
 
 
 @dataclass(frozen=True)
@@ -247,20 +228,6 @@ def answered(case: PeerCase, contender: Peer, points: int, budget: float) -> Ans
         if adapter.faster is not None and not complaint:
             complaint, ulps = _judged(case, contender, points, adapter.result(loop()))
     return Answered(loop, prepared, complaint, ulps)
-
-
-def ratio_columns(pairs: Pairs) -> dict[str, Cell]:
-    """Return the columns of two calls timed alternately, the first of them difflab's."""
-    low, middle, high = np.percentile(pairs.ratios, (25, 50, 75)).tolist()
-    return {
-        "call_seconds": float(np.median(pairs.second)),
-        "difflab_seconds": float(np.median(pairs.first)),
-        "ratio": middle,
-        "ratio_low": low,
-        "ratio_high": high,
-        "repetitions": len(pairs.ratios),
-        "spread": spread(pairs.second),
-    }
 
 
 def _check_duration(

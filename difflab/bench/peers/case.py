@@ -17,6 +17,7 @@ from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab.environment import environment
 from difflab.lab.judge import Judge
+from difflab.lab.sweep import Cell
 from difflab.methods.peers.peer import CallAdapter, Peer
 from difflab.methods.timer import LoopCall
 
@@ -140,6 +141,10 @@ class PeerCase:
             answer = adapter.first(arguments)
             self._own[points] = adapter.loop(arguments), answer
         return self._own[points]
+
+    def key(self, points: int, **contender: Cell) -> dict[str, Cell]:
+        """Return the key of a row, in the order of the progress line."""
+        return {"points": points, **contender, "expression": self.text, "point": self.point}
 
     @property
     def judge(self) -> Judge:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 from difflab.bench.pictures import picture
 from difflab.core.quantities import ABSENT, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
-from difflab.lab.sweep import SweepRow
+from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import FAINT, INK, beside, ticks, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import Part, Screen
@@ -91,7 +91,7 @@ def _grid(rows: Sequence[SweepRow]) -> Table:
     lines = []
     for row in rows:
         outcome = "agree" if row["status"] == "ok" else str(row["status"])
-        figures = [number(row[name]) for name in ("ulps", "prepare_seconds", "call_seconds")]
+        figures = [number(row, name) for name in ("ulps", "prepare_seconds", "call_seconds")]
         lines.append((_named(row), Cell(outcome, outcome), *figures, _ratio(row)))
     return Table(_COLUMNS, lines, gap=0)
 
@@ -174,7 +174,7 @@ def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     )
     axes.plot((found.low, found.high), (height, height), "-", color=colour, lw=2.2)
     axes.plot(found.middle, height, "o", color=colour, ms=7, mec="white", mew=0.8)
-    figures = f"{_times(found.middle)}  {seconds(number(row['call_seconds']))}"
+    figures = f"{_times(found.middle)}  {seconds(number(row, 'call_seconds'))}"
     beside(axes, figures, (max(found.high, 1.0), height), (9, 0), color=INK)
 
 
@@ -230,8 +230,3 @@ def machine(row: SweepRow) -> str:
     threads = int(row["threads"] or 1)
     processors = "1 processor" if threads == 1 else f"{threads} processors"
     return f"{clean(str(row['cpu'] or 'an unknown processor'))}, {processors}"
-
-
-def number(value: object) -> float | None:
-    """Return a cell that is a number; None for any other."""
-    return float(value) if isinstance(value, int | float) else None

@@ -15,15 +15,15 @@ from functools import partial
 
 import numpy as np
 
-from difflab.bench.peers.bench import Answered, answered, ratio_columns
+from difflab.bench.peers.bench import Answered, answered
 from difflab.bench.peers.case import SEED_OF_BATCHES, PeerCase
 from difflab.bench.peers.execution_drawing import draw, table
 from difflab.bench.peers.ways import OWN, WAYS, Way, cold, contenders
 from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import trial
 from difflab.lab.record import cell_types
-from difflab.lab.sampling import paired
+from difflab.lab.sampling import RATIOS, paired
 from difflab.lab.sweep import Cell, Task
 from difflab.language import parse
 
@@ -44,9 +44,7 @@ LAYOUT = provenance.layout(
         "baseline": str,
         "baseline_prepare_seconds": float,
         "baseline_seconds": float,
-        "ratio": float,
-        "ratio_low": float,
-        "ratio_high": float,
+        **RATIOS,
         "break_even": float,
     },
     key=("expression", "point", "points", "way"),
@@ -66,8 +64,6 @@ def tasks(
         known: dict[str, Answered] = {}
         ready = partial(_prepared, case, size, budget, known, warm)
         for way in chosen.values():
-            key: dict[str, Cell] = {"points": size, "way": way.name}
-            key |= {"expression": case.text, "point": case.point}
             source = provenance.source(
                 way.peer,
                 uses=("mpmath",),
@@ -75,7 +71,19 @@ def tasks(
                 timeout=budget,
                 seed=SEED_OF_BATCHES,
             )
-            yield Task(key, partial(_row, way, size, budget, ready, timeouts), source)
+            yield trial(
+                case.key(size, way=way.name),
+                partial(_measured, way, budget, ready),
+                source,
+                timeouts=timeouts,
+                name=way.name,
+                size=f"with {size:,}",
+                package=way.package,
+                execution=way.execution,
+                version=way.peer.version(),
+                message="",
+                baseline=way.baseline,
+            )
 
 
 def break_even(prepare: float, call: float, base_prepare: float, base_call: float) -> float:
@@ -93,40 +101,22 @@ def break_even(prepare: float, call: float, base_prepare: float, base_call: floa
     return 1.0 + max(0, math.ceil((prepare - base_prepare) / (base_call - call)))
 
 
-def _row(
-    way: Way, points: int, budget: float, ready: Prepared, timeouts: dict[str, str]
-) -> dict[str, Cell]:
-    """Measure one way at one size; a failure is a row as well."""
-    row: dict[str, Cell] = {
-        "package": way.package,
-        "execution": way.execution,
-        "version": way.peer.version(),
-        "message": "",
-        "baseline": way.baseline,
-    }
-    with np.errstate(all="ignore"):
-        return row | attempted(
-            partial(_measured, way, budget, ready), timeouts, way.name, f"with {points:,}"
-        )
-
-
 def _measured(way: Way, budget: float, ready: Prepared) -> dict[str, Cell]:
     found = ready(way)
     row = found.columns()
     if found.complaint:
         return row
     base = _baseline(way, ready)
-    pairs = ratio_columns(paired((base or found).call, found.call, budget=budget))
-    base_seconds = pairs.pop("difflab_seconds")
+    times = paired((base or found).call, found.call, budget=budget).columns("baseline_seconds")
     if base is None:
-        return {**row, "call_seconds": pairs["call_seconds"]}
-    row |= {"baseline_prepare_seconds": base.prepare_seconds, "baseline_seconds": base_seconds}
+        return {**row, "call_seconds": times["call_seconds"]}
+    row |= {**times, "baseline_prepare_seconds": base.prepare_seconds}
     if base is not found:
         # The ratio is of calls in turns, so a drift of the machine is not in it.
-        call = float(base_seconds or 0) * float(pairs["ratio"] or 0)
-        times = (found.prepare_seconds, call, base.prepare_seconds, float(base_seconds or 0))
-        row["break_even"] = break_even(*times)
-    return {**row, **pairs}
+        each = times["baseline_seconds"]
+        call = each * times["ratio"]
+        row["break_even"] = break_even(found.prepare_seconds, call, base.prepare_seconds, each)
+    return row
 
 
 def _baseline(way: Way, ready: Prepared) -> Answered | None:

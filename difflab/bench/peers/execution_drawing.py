@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from difflab.bench.peers.drawing import frame, machine, number, panels, sizes, tables, words
+from difflab.bench.peers.drawing import frame, machine, panels, sizes, tables, words
 from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, picture
 from difflab.core.quantities import ABSENT, count, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
-from difflab.lab.sweep import SweepRow
+from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import FAINT, INK, beside, marker, titled_figure
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import Screen
@@ -61,7 +61,7 @@ def _grid(rows: Sequence[SweepRow]) -> Table:
     for row in rows:
         outcome = str(row["status"])
         pays = Cell(_pays(row)) if outcome == "ok" else Cell(outcome, outcome)
-        figures = [number(row[name]) for name in ("ulps", "prepare_seconds", "call_seconds")]
+        figures = [number(row, name) for name in ("ulps", "prepare_seconds", "call_seconds")]
         lines.append((_named(row), str(row["execution"]), *figures, _speedup(row), pays))
     return Table(_COLUMNS, lines, gap=0)
 
@@ -77,7 +77,7 @@ def _speedup(row: SweepRow) -> str:
 
 
 def _pays(row: SweepRow) -> str:
-    calls = number(row["break_even"])
+    calls = number(row, "break_even")
     if calls is None:
         return ABSENT
     return "never" if math.isinf(calls) else count(int(calls))
@@ -120,7 +120,7 @@ def _places(rows: Sequence[SweepRow]) -> dict[str, float]:
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], places: dict[str, float]) -> None:
-    known = [number(row[name]) for row in rows for name in ("prepare_seconds", "call_seconds")]
+    known = [number(row, name) for row in rows for name in ("prepare_seconds", "call_seconds")]
     found = [value for value in known if value] or [1e-6, 1.0]
     low, high = min(found), max(found)
     # Space for the figures to the right of the marks.
@@ -134,7 +134,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], places: dict[str, float]) -> No
 
 def _mark(axes: Axes, row: SweepRow, height: float, low: float) -> None:
     """Draw one way's times with their figures, or write why there are none."""
-    call, prepare = number(row["call_seconds"]), number(row["prepare_seconds"])
+    call, prepare = number(row, "call_seconds"), number(row, "prepare_seconds")
     if call is None or prepare is None:
         beside(axes, words(row), (low, height), (0, 0), fontsize=8, color=FAINT)
         return
@@ -143,7 +143,7 @@ def _mark(axes: Axes, row: SweepRow, height: float, low: float) -> None:
     axes.plot(prepare, height, "D", color="white", ms=5, mec=colour, mew=1.2)
     axes.plot(call, height, "o", color=colour, ms=7, mec="white", mew=0.8)
     figures = seconds(call)
-    if number(row["break_even"]) is not None:
+    if number(row, "break_even") is not None:
         figures += {"never": " · never pays", "1": " · pays at once"}.get(
             _pays(row), f" · pays after {_pays(row)} calls"
         )

@@ -6,7 +6,6 @@ and timed by the same code.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.bench.peers.case import Own
+from difflab.core.environ import environment_variables
 from difflab.core.primitive import Primitive
 from difflab.errors import InputError
 from difflab.methods.peers.jax import Jax
@@ -261,14 +261,8 @@ def contenders(packages: Sequence[str] | None = None) -> dict[str, Way]:
 @contextmanager
 def cold() -> Iterator[None]:
     """Give difflab and PyTorch empty disk caches, so that preparing includes compilation."""
-    before = {name: os.environ.get(name) for name in _CACHES}
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        os.environ.update(dict.fromkeys(_CACHES, folder))
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+    with (
+        TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        environment_variables(dict.fromkeys(_CACHES, folder)),
+    ):
+        yield

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -14,12 +12,14 @@ import numpy as np
 
 from difflab.bench.pictures import BLUE, PURPLE, RED, picture
 from difflab.bench.policies.networks import CHECKED, LIBRARIES, POLICIES, Size, layer, predicted
+from difflab.core.environ import environment_variables
 from difflab.core.quantities import bytes_text
 from difflab.core.worker import Worker
 from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import trial
 from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.methods.timer import FREED_AT_ONCE
 from difflab.report.canvas import Label, label_ends, titled_figure
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ SIZE = Size(4096, 128, 12)
 QUICK = Size(1024, 64, 6)
 WITHIN = 1e-9
 """The largest relative difference between the sums of the libraries' gradients."""
-_MALLOC = {"MALLOC_MMAP_THRESHOLD_": "65536", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+_ENVIRONMENT = {**FREED_AT_ONCE, "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
 
 
 def tasks(
@@ -73,9 +73,8 @@ def tasks(
         uses = () if library == "difflab" else (library,)
         source = provenance.source(uses=uses, timeout=timeout)
         for policy in named:
-            key: dict[str, Cell] = {**size._asdict(), "library": library, "policy": policy}
-            measured = partial(_measured, library, policy, size, timeout)
-            yield Task(key, partial(attempted, measured, {}, library, policy), source)
+            key = {**size._asdict(), "library": library, "policy": policy}
+            yield trial(key, partial(_measured, library, policy, size, timeout), source)
 
 
 def _optimal(size: Size) -> list[str]:
@@ -85,21 +84,6 @@ def _optimal(size: Size) -> list[str]:
     state, weight = np.ones((size.rows, size.columns)), np.ones((size.columns, size.columns))
     found = policies.front(partial(layer, np, policies.name), state, weight)
     return [f"optimal {choice.bytes}" for choice in found[1:-1]]
-
-
-@contextmanager
-def _freed_at_once() -> Iterator[None]:
-    """Let processes that are started return freed arrays to the system: what is held is counted."""
-    before = {name: os.environ.get(name) for name in _MALLOC}
-    os.environ.update(_MALLOC)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _measured(library: str, policy: str, size: Size, timeout: float) -> dict[str, Cell]:
@@ -127,14 +111,9 @@ def _expected(size: Size) -> float:
 
 
 def _in_process(library: str, policy: str, size: Size, timeout: float) -> dict[str, Any]:
-    with _freed_at_once():
-        worker = Worker("difflab.bench.policies.networks")
-    try:
-        found: dict[str, Any] = worker.request(
-            "measure", library, policy, tuple(size), timeout=timeout
-        )
-    finally:
-        worker.stop()
+    request = (library, policy, tuple(size))
+    with environment_variables(_ENVIRONMENT), Worker("difflab.bench.policies.networks") as worker:
+        found: dict[str, Any] = worker.request("measure", *request, timeout=timeout)
     return found
 
 

@@ -6,10 +6,8 @@ layers, and the values of one. The peak is that of resident memory, as Linux cou
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -17,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.core.worker import Handlers, ReportProgress
-from difflab.errors import UnsupportedError
+from difflab.methods.timer import resident_peak
 
 __all__ = ["LIBRARIES", "POLICIES", "Size", "handlers", "layer", "predicted"]
 
@@ -157,26 +155,12 @@ POLICIES: Mapping[str, tuple[str, ...]] = {
 """Those that a library has by name; difflab's optimal choices are added."""
 
 
-def _status(field: str) -> int:
-    """Return a size of this process in bytes."""
-    text = Path("/proc/self/status").read_text(encoding="ascii")
-    found = re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)
-    assert found is not None
-    return 1024 * int(found[1])
-
-
 def measure(library: str, policy: str, size: tuple[int, int, int]) -> dict[str, float]:
     """Return the peak of one call in bytes, the seconds of several, and a sum of a gradient."""
-    marks = Path("/proc/self/clear_refs")
-    if not marks.exists():
-        raise UnsupportedError("the peak of resident memory is reset by Linux only")
     prepare = LIBRARIES[library]
     checked = prepare(policy, Size(CHECKED, *size[1:]))()
     call = prepare(policy, Size(*size))
-    marks.write_text("5", encoding="ascii")  # VmHWM is VmRSS again
-    before = _status("VmRSS")
-    call()
-    peak = _status("VmHWM") - before
+    peak, _ = resident_peak(call)
     seconds = []
     for _ in range(REPEATED):
         began = perf_counter()

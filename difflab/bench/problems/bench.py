@@ -6,18 +6,17 @@ timed in turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from difflab.bench.problems.drawing import draw, page, text
-from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.compare import compare
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import Row, outcome, together
 from difflab.lab.problems.file import Problem
 from difflab.lab.problems.library import problems
-from difflab.lab.record import STORED, MethodRow, cell_types
-from difflab.lab.sweep import Cell, Task
+from difflab.lab.record import STORED, cell_types
+from difflab.lab.sweep import Task
 from difflab.methods.registry import select
 
 __all__ = ["LAYOUT", "QUICK", "draw", "page", "tasks", "text"]
@@ -60,7 +59,6 @@ def tasks(
         Seconds for each method and for the referee.
     """
     listed = list(problems() if chosen is None else chosen)
-    names = [method.name for method in select(methods)]
     sources = {
         method.name: provenance.source(
             method, uses=("mpmath", "python-flint"), target="auto", timeout=timeout
@@ -68,26 +66,24 @@ def tasks(
         for method in select(methods)
     }
     for one in listed[:: QUICK if quick else 1]:
-        # The comparison of a problem is kept until the next problem is compared.
-        compared = cache(partial(_compared, one, names, timeout))
-        for name in names:
-            key: dict[str, Cell] = {"problem": one.name, "method": name}
-            yield Task(key, partial(_row, one, compared, name), sources[name])
+        yield from together(
+            {"problem": one.name}, sources, partial(_rows, one, [*sources], timeout)
+        )
 
 
-def _compared(one: Problem, names: Sequence[str], timeout: float) -> dict[str, MethodRow]:
-    result = compare(one.text, one.start, methods=names, timeout=timeout)
-    return {row.name: row for row in result.methods}
-
-
-def _row(one: Problem, compared: Callable[[], dict[str, MethodRow]], name: str) -> dict[str, Cell]:
-    about: dict[str, Cell] = {"kind": one.kind, "inputs": one.n, "outputs": one.m}
-    return about | attempted(partial(_measured, compared, name), {}, name, "")
-
-
-def _measured(compared: Callable[[], dict[str, MethodRow]], name: str) -> dict[str, Cell]:
-    found = compared().get(name)
-    if found is None:
-        raise DifflabError("the comparison has no row of this method")
-    result = {_TITLES.get(name, name): value for name, value in found.stored().items()}
-    return {"family": found.family, **result, "repetitions": len(found.samples)}
+def _rows(one: Problem, names: Sequence[str], timeout: float) -> dict[str, Row]:
+    """Return the row of every method on a problem."""
+    about: Row = {"kind": one.kind, "inputs": one.n, "outputs": one.m}
+    try:
+        found = compare(one.text, one.start, methods=names, timeout=timeout).methods
+    except (Exception, SystemExit) as error:  # a problem or another package may fail in any way
+        return {name: about | outcome(error)._asdict() for name in names}
+    return {
+        row.name: {
+            **about,
+            "family": row.family,
+            **{_TITLES.get(name, name): value for name, value in row.stored().items()},
+            "repetitions": len(row.samples),
+        }
+        for row in found
+    }

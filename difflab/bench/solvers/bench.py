@@ -14,7 +14,7 @@ from difflab.bench.solvers.drawing import draw
 from difflab.bench.solvers.problem import JUDGES, WAYS, Answer, SolverProblem, Truth, Way, problems
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.lab import provenance
-from difflab.lab.outcomes import attempted
+from difflab.lab.outcomes import Row, trial
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.timer import peak_of
 
@@ -76,25 +76,15 @@ def tasks(
                 continue
             source = provenance.source(None, uses=("python-flint", *way.uses))
             for tolerance in sizes:
-                key: dict[str, Cell] = {
-                    "problem": problem.name,
-                    "way": way.name,
-                    "tolerance": tolerance,
-                }
-                yield Task(key, partial(_row, problem, way, tolerance, truth), source)
+                key: Row = {"problem": problem.name, "way": way.name, "tolerance": tolerance}
+                measure = partial(_measured, problem, way, tolerance, truth)
+                yield trial(key, measure, source, kind=problem.kind)
 
 
 def _truth(problem: SolverProblem) -> Truth:
     """Return the true derivative of a problem's solution."""
     found: Truth = import_module(JUDGES[problem.kind]).judge(problem)
     return found
-
-
-def _row(
-    problem: SolverProblem, way: Way, tolerance: float, truth: Callable[[], Truth]
-) -> dict[str, Cell]:
-    measure = partial(_measured, problem, way, tolerance, truth)
-    return {"kind": problem.kind} | attempted(measure, {}, way.name, "")
 
 
 def _measured(

@@ -19,7 +19,7 @@ from difflab.bench.pictures import (
     picture,
     plot_curve,
 )
-from difflab.lab.sweep import SweepRow
+from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import FAINT, Label, label_ends, titled_figure
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _errors(
     axes: Axes, rows: Sequence[SweepRow], problems: Sequence[str], ways: Sequence[str]
 ) -> None:
     """Draw one dot for each problem and way."""
-    smallest = min(_number(row, "tolerance") or 0.0 for row in rows)
+    smallest = min(number(row, "tolerance") or 0.0 for row in rows)
     axes.set(xscale="log", xlim=(SMALLEST / 2, REFUSED * 4), ylim=(len(problems) - 0.5, -0.5))
     axes.set_xticks([10.0**power for power in range(-15, 1, 3)])  # none beyond the line
     axes.set_yticks(range(len(problems)), problems, fontsize=7.5)
@@ -82,12 +82,12 @@ def _errors(
     axes.axvline(30.0, color=FAINT, lw=0.8)
     axes.set_xlabel("relative error of the derivative")
     for row in rows:
-        if (_number(row, "tolerance") or 0.0) != smallest:
+        if (number(row, "tolerance") or 0.0) != smallest:
             continue
         style = STYLES.get(str(row["way"]), OTHER_STYLE)
         place = problems.index(str(row["problem"]))
         spread = (ways.index(str(row["way"])) + 0.5) / len(ways) - 0.5
-        error = _number(row, "relative_error")
+        error = number(row, "relative_error")
         if error is None:
             axes.plot(REFUSED, place + 0.7 * spread, "x", color=style.colour, ms=4, mew=1.0)
             continue
@@ -101,14 +101,14 @@ def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> No
     axes.set_xlabel("tolerance of the solver")
     axes.yaxis.tick_left()
     axes.grid(visible=True)
-    sizes = sorted({_number(row, "tolerance") or 0.0 for row in rows})
+    sizes = sorted({number(row, "tolerance") or 0.0 for row in rows})
     labels = []
     for way in ways:
         errors = {
             size: {
-                str(row["problem"]): _number(row, "relative_error")
+                str(row["problem"]): number(row, "relative_error")
                 for row in rows
-                if row["way"] == way and _number(row, "tolerance") == size
+                if row["way"] == way and number(row, "tolerance") == size
             }
             for size in sizes
         }
@@ -127,8 +127,3 @@ def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> No
         plot_curve(axes, own, curve, style)
         labels.append(Label(way, sizes[-1], curve[-1], style.colour))
     label_ends(axes, labels)
-
-
-def _number(row: SweepRow, name: str) -> float | None:
-    value = row.get(name)
-    return None if value is None or value == "" else float(value)

@@ -11,7 +11,7 @@ import numpy as np
 
 from difflab.autodiff import jacfwd, jacrev
 from difflab.bench.solvers.odes import right_side
-from difflab.bench.solvers.problem import Answer, SolverProblem, Way
+from difflab.bench.solvers.problem import CUBE_ROOT, Answer, SolverProblem, Way, differences
 from difflab.errors import ConvergenceError, UnsupportedError
 from difflab.solve import ivp
 
@@ -19,7 +19,6 @@ __all__ = ["WAYS"]
 
 MOST = 200_000
 """Steps at which every solver gives up."""
-_CUBE_ROOT = float(np.finfo(float).eps) ** (1 / 3)
 
 Prepared = Callable[[], Answer]
 
@@ -66,15 +65,8 @@ def _scipy(problem: SolverProblem, tolerance: float) -> Prepared:
             raise ConvergenceError(f"SciPy's solve_ivp: {found.message}")
         return found.y[:, -1]
 
-    def run() -> Answer:
-        columns = []
-        for k, value in enumerate(p):
-            width = max(_CUBE_ROOT, tolerance ** (1 / 3)) * max(1e-3, abs(value))
-            step = width * np.eye(len(p))[k]
-            columns.append((end(p + step) - end(p - step)) / (2 * width))
-        return Answer(np.stack(columns, axis=1), 2 * len(p))
-
-    return run
+    steps = max(CUBE_ROOT, tolerance ** (1 / 3)) * np.maximum(1e-3, np.abs(p))
+    return lambda: differences(end, p, steps)
 
 
 def _diffrax(adjoint: str, problem: SolverProblem, tolerance: float) -> Prepared:

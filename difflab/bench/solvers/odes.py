@@ -17,7 +17,7 @@ from difflab.graph.function import Function, evaluate
 __all__ = ["DATA", "judge", "known", "right_side"]
 
 DATA = Path(__file__).parent / "truths" / "odes.json"
-"""Written by `difflab.bench.solvers.ode_truths`."""
+"""Written by `tests.bench.ode_truths`."""
 
 
 def judge(problem: SolverProblem) -> Truth:

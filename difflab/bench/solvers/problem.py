@@ -36,7 +36,21 @@ from numpy.typing import NDArray
 
 from difflab.lab.problems.file import Problem, assignments, read_header
 
-__all__ = ["JUDGES", "WAYS", "Answer", "Judge", "SolverProblem", "Truth", "Way", "problems"]
+__all__ = [
+    "CUBE_ROOT",
+    "JUDGES",
+    "WAYS",
+    "Answer",
+    "Judge",
+    "SolverProblem",
+    "Truth",
+    "Way",
+    "differences",
+    "problems",
+]
+
+CUBE_ROOT = float(np.finfo(np.float64).eps) ** (1 / 3)
+"""The relative step of central differences of a function that is exact but for rounding."""
 
 Array = NDArray[np.float64]
 
@@ -106,6 +120,21 @@ class Answer:
 
     jacobian: Any
     steps: int | None = None
+
+
+def differences(end: Callable[[Any], Any], at: Any, steps: Any) -> Answer:
+    """Return central differences of a solution, with a step for each parameter.
+
+    Examples
+    --------
+    >>> differences(lambda p: p**2, np.array([1.0, 2.0]), np.array([0.5, 0.25])).jacobian.tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    columns = [
+        (end(at + side) - end(at - side)) / (2 * step)
+        for step, side in zip(steps, np.diag(steps), strict=True)
+    ]
+    return Answer(np.stack(columns, axis=1), 2 * len(columns))
 
 
 Judge = Callable[[SolverProblem], Truth]

@@ -12,7 +12,7 @@ import numpy as np
 from difflab import arrays, solve
 from difflab.autodiff import jacrev
 from difflab.bench.solvers.flat import Flat
-from difflab.bench.solvers.problem import Answer, SolverProblem, Way
+from difflab.bench.solvers.problem import CUBE_ROOT, Answer, SolverProblem, Way, differences
 from difflab.errors import ConvergenceError
 from difflab.solve.calls import Derivative
 
@@ -74,17 +74,8 @@ def _differentiated(derivative: Derivative, problem: SolverProblem, tolerance: f
 def _scipy(problem: SolverProblem, tolerance: float) -> Answer:
     """Return central differences of SciPy's solutions, with steps of ε^(1/3)."""
     flat = Flat(problem)
-    columns, count = [], 0
-    for k, value in enumerate(flat.at):
-        step = np.finfo(np.float64).eps ** (1 / 3) * max(1.0, abs(value))
-        sides = []
-        for sign in (1, -1):
-            p = flat.at.copy()
-            p[k] += sign * step
-            sides.append(_by_scipy(flat, tolerance, p))
-            count += 1
-        columns.append((sides[0] - sides[1]) / (2 * step))
-    return Answer(np.stack(columns, axis=1), count)
+    steps = CUBE_ROOT * np.maximum(1.0, np.abs(flat.at))
+    return differences(lambda p: _by_scipy(flat, tolerance, p), flat.at, steps)
 
 
 def _by_scipy(flat: Flat, tolerance: float, p: Any) -> Any:

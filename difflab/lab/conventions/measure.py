@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.progress import Progress, silent
-from difflab.core.worker import Handlers, ReportProgress, Worker
+from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab.conventions.cases import LANGUAGE, TRACED, Case, cases
@@ -63,9 +63,9 @@ def measure(
     results += [_truth(case) for case in chosen if case.smooth]
     for number, peer in enumerate(running):
         progress(number, len(running), peer.title)
-        run = _PeerRun(peer)
-        found = [run.case(case) for case in chosen]
-        run.stop()
+        process = RestartedWorker(__name__, peer.name)
+        found = [_by_peer(peer, process, case) for case in chosen]
+        process.stop()
         numeric = peer.family is Family.NUMERIC
         packages.append(Package(peer.name, peer.title, measured_version(peer), numeric))
         results += found
@@ -149,37 +149,23 @@ def _numbers(compute: Callable[[], Any]) -> tuple[float, ...]:
         return tuple(np.asarray(compute(), dtype=float).reshape(-1).tolist())
 
 
-class _PeerRun:
-    """A peer's process; another one is started after a case that ends it."""
+def _by_peer(peer: Peer, process: RestartedWorker, case: Case) -> Result:
+    """Return a peer's results, from its process."""
+    code = case.code(peer.columns, peer.codes)
+    if code is None:
+        reason = f"{peer.title} has no such function"
+        return Result(peer.name, case.formula, case.at, answers=(reason,) * len(ORDERS))
 
-    def __init__(self, peer: Peer) -> None:
-        self._peer = peer
-        self._worker: Worker | None = None
-
-    def case(self, case: Case) -> Result:
-        """Return the peer's results."""
-        peer = self._peer
-        code = case.code(peer.columns, peer.codes)
-        if code is None:
-            reason = f"{peer.title} has no such function"
-            return Result(peer.name, case.formula, case.at, answers=(reason,) * len(ORDERS))
-        found = tuple(self._answer(code.text, case, order) for order in range(len(ORDERS)))
-        return Result(peer.name, case.formula, case.at, code.text, code.own, found)
-
-    def _answer(self, code: str, case: Case, order: int) -> tuple[float, ...] | str:
-        if self._worker is None or not self._worker.alive:
-            self._worker = Worker("difflab.lab.conventions.measure", self._peer.name)
-        request = (code, case.inputs, case.at, order)
+    def answer(order: int) -> tuple[float, ...] | str:
+        request = (code.text, case.inputs, case.at, order)
         try:
-            found: tuple[float, ...] = self._worker.request("answer", *request, timeout=LIMIT)
+            found: tuple[float, ...] = process.request("answer", *request, timeout=LIMIT)
         except DifflabError as error:
             return str(error)
         return found
 
-    def stop(self) -> None:
-        """End the process."""
-        if self._worker is not None:
-            self._worker.stop()
+    answers = tuple(answer(order) for order in range(len(ORDERS)))
+    return Result(peer.name, case.formula, case.at, code.text, code.own, answers)
 
 
 def handlers(report: ReportProgress, name: str) -> Handlers:

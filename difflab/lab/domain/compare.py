@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -32,14 +32,15 @@ from difflab.lab.compare import (
     start,
 )
 from difflab.lab.declared import DeclaredRules
-from difflab.lab.domain.answers import Answers, Candidate, EachTime, prepared
-from difflab.lab.domain.block import Block
+from difflab.lab.domain.answers import Candidate, EachTime, prepared
+from difflab.lab.domain.block import block_of, gathered
 from difflab.lab.domain.box import Box, box_of, evenly
 from difflab.lab.domain.dtypes import in_dtype, in_range_over, joined
+from difflab.lab.domain.judging import Judged
 from difflab.lab.domain.losing import losing_node
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
-from difflab.lab.domain.rows import Suspects, gathered, row_of
+from difflab.lab.domain.rows import Suspects, row_of
 from difflab.lab.domain.search import Search
 from difflab.lab.dtypes import ROUNDED, rounded_point
 from difflab.lab.effort import Effort
@@ -161,7 +162,7 @@ def compare_domain(
     ):
         work = _Work(function, box, sample, problems.graph, progress)
         work.prepare([prepared(method, problems.of(method), rules) for method in chosen])
-        found = gathered(work.sample_all(referees, store, question, notify), len(chosen))
+        found = gathered(work.sample_all(referees, store, question, notify))
         suspects, searched = work.search(referees, unit[points:], seed)
         return work.comparison(found, suspects, searched, environment)
 
@@ -285,9 +286,9 @@ class _Work:
         store: Store,
         question: Mapping[str, Any],
         notify: Callable[[str], None] | None,
-    ) -> dict[int, Block]:
+    ) -> list[Judged]:
         """Evaluate the methods block by block, while the referee judges earlier ones."""
-        asked, blocks = digest(strict(question)), dict[str, Block]()
+        asked, blocks = digest(strict(question)), dict[str, Judged]()
         parts = []
         for number, first in enumerate(range(0, len(self._sample), self._block)):
             points, name = self._sample[first : first + self._block], f"{asked}-{number}"
@@ -301,8 +302,8 @@ class _Work:
             job = referees.judge(part.subject, answers)
 
             def records() -> list[Record]:
-                block = blocks[part.name] = Block.of(job.result(), answers)
-                return [{"key": part.name, "content": packed_json(block.to_dict())}]
+                block = blocks[part.name] = job.result()
+                return [{"key": part.name, "content": packed_json(strict(block))}]
 
             return records
 
@@ -314,8 +315,8 @@ class _Work:
         engine.run(store, parts, make, shown, notify, ahead=ahead)
         if finished:
             found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
-            blocks = {name: Block.from_dict(each) for name, each in found.items()} | blocks
-        return {number: blocks[part.name] for number, part in enumerate(parts)}
+            blocks = {name: block_of(each) for name, each in found.items()} | blocks
+        return [blocks[part.name] for part in parts]
 
     def search(self, referees: Referees, unit: Points, seed: int) -> tuple[Suspects, int]:
         """Return the points that the search suspects, judged, and how many it evaluated."""
@@ -330,16 +331,17 @@ class _Work:
         parts = [search.suspects(index) for index in range(len(methods))]
         points = np.unique(np.concatenate(parts), axis=0)
         answers = [candidate.answers(points) for candidate in methods]
-        judged = [
-            (part, found, referees.judge(part, found))
-            for part, found in _split(points, answers, referees.processes)
+        count = max(1, min(referees.processes, len(points)))
+        jobs = [
+            referees.judge(points[rows], [each.part(rows) for each in answers])
+            for rows in np.array_split(np.arange(len(points)), count)
         ]
-        blocks = {k: Block.of(job.result(), found) for k, (_, found, job) in enumerate(judged)}
+        found = gathered([job.result() for job in jobs])
         self._progress(self._steps, self._steps, "")
-        return Suspects(points, gathered(blocks, len(methods))), search.evaluated
+        return Suspects(points, found), search.evaluated
 
     def comparison(
-        self, found: Block, suspects: Suspects, searched: int, environment: Mapping[str, Any]
+        self, found: Judged, suspects: Suspects, searched: int, environment: Mapping[str, Any]
     ) -> DomainComparison:
         """Return the rows of all methods."""
         rows = []
@@ -359,7 +361,7 @@ class _Work:
             order=self._problem.order,
             points=self._sample,
             referred=found.referred,
-            judged=[each.judged for each in found.methods],
+            judged=found.methods,
             regularity={name: number / status.total() for name, number in status.most_common()},
             proved=float(found.referred.proved.mean()),
             searched=searched,
@@ -367,12 +369,3 @@ class _Work:
             methods=tuple(rows),
             environment=dict(environment),
         )
-
-
-def _split(
-    points: Points, answers: Sequence[Answers], count: int
-) -> Iterator[tuple[Points, list[Answers]]]:
-    """Yield parts of points, and of the methods' derivatives there."""
-    for rows in np.array_split(np.arange(len(points)), count):
-        if rows.size:
-            yield points[rows], [each.part(rows) for each in answers]

@@ -24,6 +24,7 @@ from difflab.graph.function import Function
 from difflab.lab.declared import CONFIRMED, declared
 from difflab.lab.domain.answers import Answers
 from difflab.lab.judge import Judge
+from difflab.lab.outcomes import Outcome
 from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.referee.proofs import prove
 from difflab.referee.referee import PROVING
@@ -72,7 +73,7 @@ class Referred:
 
 @dataclass(frozen=True, eq=False)
 class MethodJudged:
-    """The verdicts on one method at N points.
+    """One method at N points.
 
     Attributes
     ----------
@@ -83,6 +84,12 @@ class MethodJudged:
         method returned nan.
     reasons : mapping of int to str
         Of verdicts other than agreement.
+    silent : mapping of int to Outcome
+        The points without an answer, and why.
+    seconds : float
+        The time of all points.
+    evaluations : int
+        How many points the function was evaluated at.
     """
 
     verdicts: NDArray[np.int64]
@@ -90,6 +97,9 @@ class MethodJudged:
     relative: NDArray[float64]
     ulps: NDArray[float64]
     reasons: Mapping[int, str]
+    silent: Mapping[int, Outcome]
+    seconds: float
+    evaluations: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +178,7 @@ class _Judging:
         self._truth = dtype.rounded(rounded)
 
     def method(self, answers: Answers) -> MethodJudged:
-        """Return the verdicts on one method."""
+        """Return what one method answered, with the verdicts."""
         count, dtype = len(self._points), self._dtype
         same = reproduced(answers.value, self._truth, tolerance(answers.family, dtype)).all(
             axis=(1, 2)
@@ -192,7 +202,8 @@ class _Judging:
             if row.message and row.verdict != Verdict.AGREE:
                 reasons[index] = row.message
         absolute, relative, ulps = parts
-        return MethodJudged(verdicts, absolute, relative, ulps, reasons)
+        about = answers.silent, answers.seconds, answers.evaluations
+        return MethodJudged(verdicts, absolute, relative, ulps, reasons, *about)
 
     def _judged(self, index: int, blank: MethodRow, answers: Answers) -> MethodRow:
         """Return the verdict at one point, by the referee's full work."""

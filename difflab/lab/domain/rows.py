@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from difflab.graph.function import Function
 from difflab.lab.domain.answers import Candidate
-from difflab.lab.domain.block import Block, MethodBlock
-from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged, Referred
+from difflab.lab.domain.judging import SILENT, VERDICTS, Judged, MethodJudged
 from difflab.lab.domain.record import UNANSWERED, DomainRow, Silence, WorstPoint, quantiles
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
 
-__all__ = ["Suspects", "gathered", "row_of"]
+__all__ = ["Suspects", "row_of"]
 
 Points = NDArray[float64]
 
@@ -29,50 +28,7 @@ class Suspects:
     """Points of the search for the worst, and the verdicts there."""
 
     points: Points
-    found: Block
-
-
-def gathered(blocks: Mapping[int, Block], methods: int) -> Block:
-    """Return the blocks, in order, as one."""
-    parts = [blocks[number] for number in sorted(blocks)]
-    starts = np.cumsum([0, *(len(part.referred.status) for part in parts)]).tolist()
-    referred = Referred(
-        [status for part in parts for status in part.referred.status],
-        _joined([part.referred.proved for part in parts], bool),
-        _shifted([part.referred.contradictions for part in parts], starts),
-    )
-    return Block(
-        referred, [_method([part.methods[k] for part in parts], starts) for k in range(methods)]
-    )
-
-
-def _method(parts: Sequence[MethodBlock], starts: Sequence[int]) -> MethodBlock:
-    verdicts = [part.judged for part in parts]
-    judged = MethodJudged(
-        _joined([each.verdicts for each in verdicts], np.int64),
-        _joined([each.absolute for each in verdicts], float64),
-        _joined([each.relative for each in verdicts], float64),
-        _joined([each.ulps for each in verdicts], float64),
-        _shifted([each.reasons for each in verdicts], starts),
-    )
-    return MethodBlock(
-        judged,
-        _shifted([part.silent for part in parts], starts),
-        sum(part.seconds for part in parts),
-        sum(part.evaluations for part in parts),
-    )
-
-
-def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
-
-
-def _shifted(parts: Sequence[Mapping[int, Any]], starts: Sequence[int]) -> dict[int, Any]:
-    return {
-        start + index: content
-        for part, start in zip(parts, starts, strict=False)
-        for index, content in part.items()
-    }
+    found: Judged
 
 
 def row_of(
@@ -80,7 +36,7 @@ def row_of(
     candidate: Candidate,
     index: int,
     sample: Points,
-    found: Block,
+    found: Judged,
     suspects: Suspects,
 ) -> DomainRow:
     """Return the row of one method."""
@@ -90,7 +46,7 @@ def row_of(
         return DomainRow(
             name=method.name, family=method.family, status=ended.status, message=ended.message
         )
-    counts = np.bincount(mine.judged.verdicts - SILENT, minlength=len(VERDICTS) + 1)
+    counts = np.bincount(mine.verdicts - SILENT, minlength=len(VERDICTS) + 1)
     names = (UNANSWERED, *map(str, VERDICTS))
     shares = dict(zip(names, (counts / len(sample)).tolist(), strict=True))
     return DomainRow(
@@ -98,7 +54,7 @@ def row_of(
         family=method.family,
         status=Status.OK,
         shares={name: shares[name] for name in (*names[1:], UNANSWERED)},
-        ulps=quantiles(mine.judged.ulps),
+        ulps=quantiles(mine.ulps),
         worst=_worst(function, (sample, mine), (suspects.points, suspects.found.methods[index])),
         silences=tuple(_silences(function, sample, mine.silent)),
         prepare_seconds=candidate.prepare_seconds,
@@ -108,12 +64,12 @@ def row_of(
 
 
 def _worst(
-    function: Function, sample: tuple[Points, MethodBlock], suspects: tuple[Points, MethodBlock]
+    function: Function, sample: tuple[Points, MethodJudged], suspects: tuple[Points, MethodJudged]
 ) -> WorstPoint | None:
     """Return the point with the most severe verdict, and among these the largest error."""
     points = np.concatenate([sample[0], suspects[0]])
     verdicts, absolute, relative, ulps = (
-        np.concatenate([getattr(block.judged, name) for _, block in (sample, suspects)])
+        np.concatenate([getattr(block, name) for _, block in (sample, suspects)])
         for name in ("verdicts", "absolute", "relative", "ulps")
     )
     index = int(np.lexsort((_ranked(absolute), _ranked(ulps), verdicts))[-1])
@@ -125,7 +81,7 @@ def _worst(
     return WorstPoint(
         named(function, points[index]),
         str(VERDICTS[verdicts[index]]),
-        block.judged.reasons.get(within, ""),
+        block.reasons.get(within, ""),
         _known(absolute[index]),
         _known(relative[index]),
         _known(ulps[index]),

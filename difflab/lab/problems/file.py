@@ -19,7 +19,7 @@ The file of a problem is a program that difflab reads as it stands::
 the nearest double. ``derivative`` lists the Jacobian at the start by output and input, rounded to
 40 digits; elements that are not listed are zero. Where there is no derivative the word `kink`,
 `singular`, `undefined` or the like follows, with the one-sided derivatives of a kink in brackets.
-The part behind the program is written by `difflab.lab.problems.references`.
+The part behind the program is written by `tests.lab.problems.references`.
 """
 
 from __future__ import annotations

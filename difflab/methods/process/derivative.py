@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count as counter
 from typing import TYPE_CHECKING, Any
 
-from difflab.core.worker import Worker
+from difflab.core.worker import RestartedWorker
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["MethodProcess", "PreparedFacts", "ProcessDerivative"]
 
 
-class MethodProcess:
+class MethodProcess(RestartedWorker):
     """The process of one method, started when it is needed and again after it has ended.
 
     Parameters
@@ -29,8 +29,7 @@ class MethodProcess:
     """
 
     def __init__(self, module: str, *arguments: str) -> None:
-        self._command = (module, *arguments)
-        self._worker: Worker | None = None
+        super().__init__(module, *arguments)
         # A derivative may be garbage-collected in the middle of a message to the process, so its
         # number is queued for the next message.
         self.forgotten: deque[int] = deque()
@@ -42,17 +41,6 @@ class MethodProcess:
     def wait(self) -> None:
         """Wait until the process has started."""
         self.running().wait()
-
-    def stop(self) -> None:
-        """End the process; the next derivative starts another."""
-        if self._worker is not None:
-            self._worker.stop()
-
-    def running(self) -> Worker:
-        """Return the process, started if it is not running."""
-        if self._worker is None or not self._worker.alive:
-            self._worker = Worker(*self._command)
-        return self._worker
 
     def drain(self) -> list[int]:
         """Return the numbers of the derivatives that may be dropped, and clear them."""

@@ -15,8 +15,8 @@ from benchmarks.adbench.answers import TOLERANCE, AdbenchAnswer, answered, diffe
 from benchmarks.adbench.files import read_ba
 from benchmarks.adbench.problems import PROBLEMS, AdbenchProblem, instances, load
 from benchmarks.adbench.tools import TOOLS
-from difflab.lab.objectives import ba, gmm, lstm
-from difflab.lab.objectives.maths import difflab_maths
+from benchmarks.objectives import ba, gmm, lstm
+from benchmarks.objectives.maths import difflab_maths
 
 SHARED = Path(__file__).parents[4] / "shared" / "reference" / "adbench"
 SMALL = ["gmm/test.txt", "gmm_1k/gmm_d2_K5.txt", "ba/test.txt"]

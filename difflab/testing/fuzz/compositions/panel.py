@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy import float64
 
-from difflab.core.worker import Worker, WorkerDied
+from difflab.core.worker import RestartedWorker, WorkerDied
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.language import parse
@@ -60,7 +60,7 @@ class CompositionPanel:
     names: Sequence[str]
     timeout: float = 60.0
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    workers: dict[str, Worker] = field(default_factory=dict, repr=False)
+    workers: dict[str, RestartedWorker] = field(default_factory=dict, repr=False)
 
     schema = "difflab.fuzz-compositions/1"
     verdicts = (*_OUTCOMES, *_FINDINGS)
@@ -106,9 +106,7 @@ class CompositionPanel:
         self, name: str, text: str, names: Sequence[str], x: list[float], dtype: str
     ) -> list[float]:
         """Return the result of a package's process, which is started anew after its end."""
-        worker = self.workers.get(name)
-        if worker is None or not worker.alive:
-            worker = self.workers[name] = Worker(_WORKER, name)
+        worker = self.workers.setdefault(name, RestartedWorker(_WORKER, name))
         found: list[float] = worker.request("answer", text, names, x, dtype, timeout=self.timeout)
         return found
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.lab.objectives.maths import Maths
+from benchmarks.objectives.maths import Maths
 
 __all__ = ["log_posterior"]
 

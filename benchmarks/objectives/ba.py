@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from difflab.lab.objectives.maths import Maths
+from benchmarks.objectives.maths import Maths
 
 __all__ = ["reprojection_error", "weight_error"]
 

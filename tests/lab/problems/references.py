@@ -4,8 +4,8 @@ The referee computes them: from ball arithmetic over FLINT's power series where 
 derivative, else from high-precision differences of mpmath values; no derivative rule of difflab's
 is involved. Run it for files, or for everything whose reference is missing::
 
-    python -m difflab.lab.problems.references
-    python -m difflab.lab.problems.references difflab/lab/problems/sets/mgh/*.txt
+    python -m tests.lab.problems.references
+    python -m tests.lab.problems.references difflab/lab/problems/sets/mgh/*.txt
 """
 
 from __future__ import annotations

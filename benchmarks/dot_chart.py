@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, marker, seconds_tick
+from difflab.core.quantities import bytes_text, seconds
+from difflab.lab.sweep import SweepRow, number
+from difflab.report.canvas import FAINT, INK, marker, seconds_tick, titled_figure
 from difflab.report.style import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["legend", "name_lines", "number", "panel", "two_panels"]
+__all__ = ["own_figures", "ratio_chart", "two_panels"]
 
 # Colours of Okabe and Ito; each tool also has its own marker.
 _STYLES = {
@@ -30,12 +31,6 @@ _STYLES = {
     "finite": ("#E69F00", "X"),
 }
 _OTHER = (FAINT, ".")
-
-
-def number(row: SweepRow, name: str) -> float | None:
-    """Return a figure of a row; None if it has none."""
-    value = row.get(name)
-    return None if value is None or value == "" else float(value)
 
 
 def panel(
@@ -121,6 +116,53 @@ def two_panels(
     first.xaxis.set_major_formatter(seconds_tick)
     legend(second, rows)
     return first, second
+
+
+def ratio_chart(
+    rows: Sequence[SweepRow],
+    place_of: Callable[[SweepRow], str],
+    labels: Mapping[str, str],
+    titles: tuple[str, str],
+    *,
+    across: tuple[float, float],
+    line: float = 0.4,
+    foot: float = 0.55,
+) -> tuple[Figure, Axes]:
+    """Draw the ``ratio`` of every row, a line for each task and a rule at 1.
+
+    Parameters
+    ----------
+    rows, place_of
+        As for `two_panels`.
+    labels : mapping of str to str
+        The text of each task, from top to bottom.
+    titles : (str, str)
+        The title and the subtitle.
+    across : (float, float)
+        The left end and the width of the panel, as shares of the picture's width.
+    line, foot : float
+        The height of a line, and of what is below the panel, in inches.
+    """
+    height = 1.9 + line * len(labels)
+    canvas = titled_figure((10.0, height), *titles)
+    left, width = across
+    axes = canvas.add_axes((left, foot / height, width, 1 - (1.05 + foot) / height))
+    panel(axes, rows, list(labels), place_of, "ratio")
+    axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
+    name_lines(axes, list(labels.values()))
+    legend(axes, rows)
+    return canvas, axes
+
+
+def own_figures(rows: Sequence[SweepRow], place_of: Callable[[SweepRow], str]) -> dict[str, str]:
+    """Return the tasks, each with difflab's own memory or time."""
+    found = {}
+    for row in (row for row in rows if row["tool"] == "difflab"):
+        held, call = number(row, "peak_bytes"), number(row, "call_seconds")
+        shown = "" if call is None else f": {seconds(call)}"
+        place = place_of(row)
+        found[place] = clean(f"{place}{shown if held is None else f': {bytes_text(held)}'}")
+    return found
 
 
 def name_lines(axes: Axes, names: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ The values at the end are computed by extrapolation of the modified midpoint rul
 Stoer; Hairer, Nørsett & Wanner, II.9) with FLINT's numbers of many digits, from values of the right
 side alone, and differentiated by central differences. That is done with two
 precisions, which have different numbers of columns, steps and differences, and must agree.
-``python -m difflab.bench.solvers.ode_truths`` writes it to ``truths/odes.json``.
+``python -m tests.bench.ode_truths`` writes it to ``truths/odes.json``.
 """
 
 from __future__ import annotations
