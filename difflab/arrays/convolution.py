@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from difflab import primitives as rows
 from difflab.arrays.given import Array, Shape, as_array, as_integer, mismatch, shape_of
 from difflab.arrays.products import matmul
 from difflab.arrays.reductions import max, mean
-from difflab.arrays.shapes import pad, reshape, stack
+from difflab.arrays.shapes import concatenate, pad, reshape
+from difflab.arrays.static_keys import static_key
+from difflab.core.apply import apply
+from difflab.primitives.movement import resized
 
 __all__ = ["avg_pool", "conv1d", "conv2d", "max_pool"]
 
@@ -32,30 +34,45 @@ def _per_axis(name: str, what: str, given: Any, count: int, least: int) -> tuple
     return tuple(as_integer(name, what, entry, least) for entry in given)
 
 
-def _windows(x: Array, size: Shape, stride: Shape, dilation: Shape) -> list[Array]:
-    """Return x shifted by every offset of a window, cropped to the positions of windows."""
+def _windows(x: Array, size: Shape, stride: Shape, dilation: Shape) -> Array:
+    """Return x shifted by every offset of a window, cropped to the positions of windows.
+
+    The offsets are on an axis of their own, before the positions. One axis of x is cut at a time:
+    a window of h × w takes h + w slices, not h·w. The last axis comes first, so that most of the
+    elements are copied in long runs.
+    """
+    opened, cuts = _cuts(shape_of(x), size, stride, dilation)
+    x = reshape(x, opened)
+    for keys in cuts:
+        parts = [apply(rows.index, x, key=key, rank=len(opened)) for key in keys]
+        x = concatenate(parts, axis=-len(size) - 1)
+    return x
+
+
+@lru_cache
+def _cuts(
+    shape: Shape, size: Shape, stride: Shape, dilation: Shape
+) -> tuple[Shape, list[list[tuple[Any, ...]]]]:
+    """Return a shape with an axis of one window, and the keys that cut each axis in turn."""
     count = len(size)
-    if len(shape_of(x)) < count:
-        raise mismatch(f"windows need at least {count} axes, and the shape is {shape_of(x)}")
-    lengths = shape_of(x)[-count:]
+    if len(shape) < count:
+        raise mismatch(f"windows need at least {count} axes, and the shape is {shape}")
+    lengths = shape[-count:]
     spans = [step * (taps - 1) for taps, step in zip(size, dilation, strict=True)]
     if any(span >= length for span, length in zip(spans, lengths, strict=True)) or 0 in size:
         apart = "" if set(dilation) == {1} else f", with a dilation of {dilation},"
-        raise mismatch(f"a window of {size}{apart} does not fit into the shape {shape_of(x)}")
-    return [
-        x[
-            (
-                ...,
-                *(
-                    slice(k * apart, k * apart + length - span, step)
-                    for k, apart, length, span, step in zip(
-                        offset, dilation, lengths, spans, stride, strict=True
-                    )
-                ),
-            )
-        ]
-        for offset in np.ndindex(*size)
-    ]
+        raise mismatch(f"a window of {size}{apart} does not fit into the shape {shape}")
+    opened = now = (*shape[:-count], 1, *lengths)
+    cuts = []
+    for axis in range(-1, -count - 1, -1):
+        positions = lengths[axis] - spans[axis]
+        starts = range(0, spans[axis] + 1, dilation[axis])
+        parts = [slice(start, start + positions, stride[axis]) for start in starts]
+        later = (slice(None),) * (-1 - axis)
+        cuts.append([static_key((..., part, *later), now) for part in parts])
+        now = resized(now, -count - 1, math.prod(size[axis:]))
+        now = resized(now, axis, len(range(0, positions, stride[axis])))
+    return opened, cuts
 
 
 def _convolved(
@@ -81,7 +98,7 @@ def _convolved(
         raise mismatch(f"{name} cannot combine the shapes {images} and {filters}{grouped}")
     if any(padding):
         x = pad(x, [(0, 0)] * (len(images) - count) + [(width, width) for width in padding])
-    windows = stack(_windows(x, filters[2:], stride, dilation), axis=-count - 1)
+    windows = _windows(x, filters[2:], stride, dilation)
     shape = shape_of(windows)
     batch, places = shape[: -count - 2], shape[-count:]
     split = () if groups == 1 else (groups,)
@@ -128,6 +145,7 @@ def conv2d(
 
     Examples
     --------
+    >>> import numpy as np
     >>> conv2d(np.ones((1, 3, 3)), np.ones((1, 1, 2, 2))).tolist()
     [[[4.0, 4.0], [4.0, 4.0]]]
     >>> conv2d(np.arange(9.0).reshape(1, 3, 3), np.ones((1, 1, 2, 2)), dilation=2).tolist()
@@ -162,6 +180,7 @@ def conv1d(
 
     Examples
     --------
+    >>> import numpy as np
     >>> conv1d(np.array([[1.0, 2.0, 4.0, 8.0]]), np.array([[[-1.0, 1.0]]])).tolist()
     [[1.0, 2.0, 4.0]]
     """
@@ -173,7 +192,7 @@ def _pooled(
 ) -> Array:
     sizes = _per_axis(name, "size", size, 2, 1)
     steps = sizes if stride is None else _per_axis(name, "stride", stride, 2, 1)
-    return reduce(stack(_windows(as_array(x), sizes, steps, (1, 1)), axis=-3), axis=-3)
+    return reduce(_windows(as_array(x), sizes, steps, (1, 1)), axis=-3)
 
 
 def max_pool(x: Array, size: Sizes, stride: Sizes | None = None) -> Array:
@@ -189,6 +208,7 @@ def max_pool(x: Array, size: Sizes, stride: Sizes | None = None) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> max_pool(np.array([[1.0, 2.0], [3.0, 4.0]]), 2).tolist()
     [[4.0]]
     """
@@ -200,6 +220,7 @@ def avg_pool(x: Array, size: Sizes, stride: Sizes | None = None) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> avg_pool(np.array([[1.0, 2.0], [3.0, 4.0]]), 2).tolist()
     [[2.5]]
     """

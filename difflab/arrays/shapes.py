@@ -210,7 +210,7 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
         raise mismatch("concatenate needs arrays with at least one axis")
     along = normalized_axis("concatenate", axis, shapes[0])
     rank = len(shapes[0])
-    for shape in shapes[1:]:
+    for shape in dict.fromkeys(shapes):
         others = [s[: along + rank] + s[along + rank + 1 :] for s in (shapes[0], shape)]
         if len(shape) != rank or others[0] != others[1]:
             raise mismatch(f"concatenate cannot join the shapes {shapes[0]} and {shape}")

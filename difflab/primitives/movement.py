@@ -160,6 +160,7 @@ concatenate: Primitive = Primitive(
     rule=linear(_cut),
     structural=True,
     shape=_concatenated_shape,
+    unbatched=lambda xp, *, axis, rank: lambda *parts: xp.concatenate(parts, axis=axis),
 )
 take: Primitive = Primitive(
     name="take",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -58,6 +60,20 @@ def _replace(xp: ModuleType, x: Array, part: Array, *, key: Key, ranks: tuple[in
     return out
 
 
+def _replacer(xp: ModuleType, *, key: Key, ranks: tuple[int, int]) -> Callable[..., Array]:
+    """Return `_replace` for values without batch axes; with NumPy the key is decoded once."""
+    if xp is not np:
+        return partial(_replace, xp, key=key, ranks=ranks)
+    places = (..., *decoded(key))
+
+    def replaced(x: Array, part: Array) -> Array:
+        out = np.array(x, _joint(x, part), order="C")
+        out[places] = part
+        return out
+
+    return replaced
+
+
 def _joint(x: Array, part: Any) -> Any:
     """Return the dtype of both, in which numbers of Python are weak; of others than numbers object.
 
@@ -101,4 +117,5 @@ replace: Primitive = Primitive(
     sympy=None,
     shape=lambda shapes, *, key, ranks: shapes[0],
     expansion=_selection,
+    unbatched=_replacer,
 )

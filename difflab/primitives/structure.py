@@ -7,7 +7,7 @@ in this module counts axes from the end and gets the core rank as a parameter.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import methodcaller
 from types import ModuleType
@@ -158,6 +158,25 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
     return out
 
 
+def _picker(xp: ModuleType, *, key: Key, rank: int) -> Callable[[Array], Array]:
+    """Return `_index` for values without batch axes; the key is decoded once."""
+    places = decoded(key)
+    return lambda x: picked(xp, as_array(xp, x), places)
+
+
+def _scatterer(xp: ModuleType, *, keys: tuple[Key, ...], shape: Shape) -> Callable[..., Array]:
+    """Return `_scatter` for values without batch axes; the key of one part is decoded once."""
+    if len(keys) != 1:
+        return partial(_scatter, xp, keys=keys, shape=shape)
+    places = decoded(keys[0])
+
+    def scattered(part: Array) -> Array:
+        part = as_array(xp, part)
+        return placed(xp, xp.zeros(shape, dtype=part.dtype), places, part)
+
+    return scattered
+
+
 def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
     parts = tuple(as_array(xp, part) for part in parts)
     batch = common_batch(xp, parts, ranks)
@@ -234,6 +253,7 @@ index: Primitive = Primitive(
     rule=linear(lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])),
     structural=True,
     shape=_indexed_shape,
+    unbatched=_picker,
 )
 scatter: Primitive = Primitive(
     name="scatter",
@@ -244,6 +264,7 @@ scatter: Primitive = Primitive(
     ),
     structural=True,
     shape=lambda shapes, *, keys, shape: shape,
+    unbatched=_scatterer,
 )
 pack: Primitive = Primitive(
     name="pack",

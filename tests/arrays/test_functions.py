@@ -160,6 +160,30 @@ def test_convolution_with_stride_and_padding_follows_its_definition() -> None:
     np.testing.assert_allclose(code(images, w, b)[0], [expected], rtol=1e-14)
 
 
+def test_windows_that_differ_along_each_axis_follow_their_definition() -> None:
+    rng = np.random.default_rng(5)
+    x, w = rng.normal(size=(2, 3, 9, 8)), rng.normal(size=(4, 3, 2, 3))
+    seen = np.lib.stride_tricks.sliding_window_view(x, (4, 5), axis=(2, 3))
+    seen = seen[:, :, ::1, ::2, ::3, ::2]  # strides (1, 2), dilations (3, 2)
+    expected = np.einsum("ncpqij,ocij->nopq", seen, w)
+    settings: dict[str, Any] = {"stride": (1, 2), "dilation": (3, 2)}
+    for array in (np.asarray, dl.tensor):
+        found = np.asarray(arrays.conv2d(array(x), array(w), **settings))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_array_equal(
+        arrays.max_pool(x, (2, 3), (3, 2)),
+        np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(2, 3))[:, :, ::3, ::2].max(
+            (-1, -2)
+        ),
+    )
+
+
+def test_a_window_takes_a_slice_for_each_row_and_column() -> None:
+    graph = dl.trace(arrays.conv2d, np.ones((1, 9, 9)), np.ones((1, 1, 5, 4))).graph
+    rows = [graph.primitive(node) for node in range(len(graph))]
+    assert sum(row is not None and row.name == "index" for row in rows) == 5 + 4
+
+
 def of_shapes(W: Any, x: Any) -> Any:  # as in a textbook
     return W @ x
 

@@ -28,7 +28,11 @@ MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
         ((VECTOR,), {"key": (1,), "rank": 1}),
         ((MATRIX,), {"key": (1, (0, 3, 2)), "rank": 2}),
     ],
-    "scatter": [(((), ()), {"keys": ((0,), (2,)), "shape": VECTOR})],
+    "scatter": [
+        (((), ()), {"keys": ((0,), (2,)), "shape": VECTOR}),
+        (((),), {"keys": ((1,),), "shape": VECTOR}),
+        (((2,),), {"keys": ((1, (2, None, -2)),), "shape": MATRIX}),
+    ],
     "pack": [(((), VECTOR), {"ranks": (0, 1)})],
     "transpose": [
         ((MATRIX,), {"axes": (-1, -2)}),
@@ -102,6 +106,22 @@ def test_jacobian_of_moved_data_is_the_map(name: str, mode: str) -> None:
         matrix = np.stack([function.values(unit) for unit in np.eye(function.n)], axis=-1)
         found = jacobian(function, mode).values(np.arange(1.0, function.n + 1))
         np.testing.assert_array_equal(found.reshape(matrix.shape), matrix)
+
+
+@for_each("name", MOVING)
+def test_kernels_without_batch_axes_give_the_bits_of_those_with_them(name: str) -> None:
+    for dtype in (np.float32, np.float64):
+        for shapes, params in MOVES[name]:
+            row, items = TABLE[name], tuple(params.items())
+            args = [
+                -np.arange(float(np.prod(shape))).reshape(shape).astype(dtype) for shape in shapes
+            ]
+            expected = row.computer(np)(*args, **params)
+            kept = [arg.copy() for arg in args]
+            found = row.unbatched_computer(np, items)(*args)
+            assert all(map(np.array_equal, args, kept))
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            assert found.tobytes() == expected.tobytes()
 
 
 @for_each("name", MOVING)
