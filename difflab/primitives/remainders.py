@@ -251,14 +251,13 @@ def _row(
     ends: tuple[float, float],
     samples: tuple[float, float],
     defined: str = "",
-    ulps: float = 4.0,
 ) -> Primitive:
     """Return a row from its kernel, and its form in hypergeometric functions."""
     kernel = _kernel(branch, ends)
     row: Primitive = Primitive(
         name=name,
         kernel=kernel,
-        ulps=ulps,
+        ulps=8.0,
         rule=elementwise(None, None, lambda t, y, k, j, x: t * row(k, j + 1, x)),
         sympy=lambda sympy, k, j, x: form(sympy, int(k), int(j), x, sympy.hyper),
         mpmath=lambda mp, k, j, x: form(mp, int(k), int(j), x, mp.hyper),
@@ -279,11 +278,5 @@ cosh_remainder: Primitive = _row(
     "cosh_remainder", _cosh, _quadratic(1), (inf, inf), (0.5, 3.0), ORDERS
 )
 log_remainder: Primitive = _row(
-    "log_remainder",
-    _log,
-    _gauss,
-    (np.nan, 0.0),
-    (-0.7, 3.0),
-    f"{ORDERS}, and x > -1",
-    ulps=8.0,
+    "log_remainder", _log, _gauss, (np.nan, 0.0), (-0.7, 3.0), f"{ORDERS}, and x > -1"
 )
