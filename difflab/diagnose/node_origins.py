@@ -21,8 +21,8 @@ __all__ = ["CombinedGraph", "node_cotangents"]
 class _OriginSweep(Sweep):
     """Sweep that records the size of the graph whenever it starts on a node."""
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(function)
+    def __init__(self, function: Function, squares: bool) -> None:
+        super().__init__(function, squares=squares)
         self.begun: list[int] = []
         self.at_node: list[int] = []
 
@@ -41,6 +41,8 @@ class CombinedGraph:
         The function to differentiate.
     sources : iterable of int, optional
         The nodes whose cotangents are computed; by default the inputs.
+    squares : bool
+        Whether a square of a norm is differentiated as a polynomial, past the norm's node.
 
     Attributes
     ----------
@@ -53,8 +55,10 @@ class CombinedGraph:
         its cotangent is the constant 1, as in a gradient.
     """
 
-    def __init__(self, function: Function, sources: Iterable[int] | None = None) -> None:
-        sweep = _OriginSweep(function)
+    def __init__(
+        self, function: Function, sources: Iterable[int] | None = None, *, squares: bool = True
+    ) -> None:
+        sweep = _OriginSweep(function, squares)
         outputs = dict.fromkeys(function.outputs)
         self.seeds: dict[int, int] = {}
         start: dict[int, Node] = {}

@@ -17,7 +17,7 @@ The one of the cosine has the sign that makes it 1/k! at 0, as the others but th
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import comb, factorial, inf, perm
+from math import ceil, comb, factorial, inf, perm, sqrt
 from types import ModuleType
 from typing import Any
 
@@ -128,20 +128,57 @@ def _cosh(xp: ModuleType, k: int, j: int, x: Array) -> Array:
 
 
 def _log(xp: ModuleType, k: int, j: int, x: Array) -> Array:
-    """Gauss's function F(j + 1, j + k; j + k + 1; −x), transformed to x/(1 + x) for x > 0."""
-    sign, first = (-1.0) ** (k + 1 + j), factorial(j) / (k + j)
-    share = _clip(xp, x, 0.0, 4.0)
-    share = share / (1.0 + share)
-    right = horner(((j + 1 + n) / (j + k + 1 + n) for n in range(180)), share)
-    right = right / (1.0 + _clip(xp, x, 0.0, 4.0)) ** (j + 1)
-    ratios = ((j + 1 + n) * (j + k + n) / ((j + k + 1 + n) * (n + 1)) for n in range(90))
-    left = horner(ratios, _clip(xp, -x, 0.0, 0.5))
-    inside = (x > -0.5) & (x < 4.0)
-    far = xp.where(inside, 4.0, x)
-    parts = _log_numerators(xp.log1p(far), k, j, far)
-    near = sign * first * xp.where(x < 0, left, right)
-    value = xp.where(inside, near, _leibniz(k, j, far, parts))
-    return xp.where(x == -1, sign * inf, value)  # where infinities of both signs would meet
+    """F(1, k; j + k + 1; −x)/(1 + x)ʲ by Gauss's continued fraction, and far away in closed form.
+
+    The closed forms lose no digits beyond a bound, which rises with the orders.
+    """
+    bound = 24.0 + 2.0 * (k + j)
+    near = (x > 1.0 / (1.0 + bound) - 1.0) & (x < bound)
+    value = xp.where(x < 0, _log_below(xp, k, j, xp.where(near | (x > 0), -0.99, x)), 0.0)
+    value = xp.where(x < bound, value, _log_above(xp, k, j, xp.where(x < bound, bound, x)))
+    value = xp.where(near, _log_near(k, j, xp.where(near, x, 0.0), bound), value)
+    sign = (-1.0) ** (k + 1 + j)
+    return xp.where(x == -1, inf, value) * sign  # where infinities of both signs would meet
+
+
+def _log_near(k: int, j: int, x: Array, bound: float) -> Array:
+    """Return the fraction at x < bound and 1 + x > 1/(1 + bound), with positive sign.
+
+    A level damps the errors of those below by (1 - √(1 + x))/(1 + √(1 + x)), which is also the
+    fraction's rate of convergence.
+    """
+    total: Array = 1.0
+    for n in reversed(range(ceil(11 * sqrt(1 + bound)))):
+        odd = (k + n) * (j + k + n) / ((j + k + 2 * n) * (j + k + 2 * n + 1))
+        even = (n + 1) * (j + n + 1) / ((j + k + 2 * n + 1) * (j + k + 2 * n + 2))
+        total = 1.0 + odd * x / (1.0 + even * x / total)
+    return factorial(j) / (j + k) / total * _falling(j, x)
+
+
+def _falling(j: int, x: Array) -> Array:
+    """Return (1 + x)⁻ʲ, with what 1 + x loses as it is rounded."""
+    above = 1.0 + x
+    part = above - 1.0
+    lost = (1.0 - (above - part)) + (x - part)
+    return (1.0 - j * (lost / above)) / above**j
+
+
+def _log_above(xp: ModuleType, k: int, j: int, x: Array) -> Array:
+    """Return the values with positive sign far above 0, by recurrence in k from k = 1."""
+    inverse = 1.0 / (1.0 + x)
+    share = 1.0 - inverse  # x/(1 + x), of which the rounding error is known
+    lost = (1.0 - share) - inverse
+    terms = _polynomial(share, [0.0, *(1 / i for i in range(1, j + 1))])
+    terms = terms + lost * _polynomial(share, [1.0] * j)
+    power, total = _falling(j, x) / x, (xp.log1p(x) - terms) / x ** (j + 1)
+    for n in range(1, k):
+        total = (power - (n + j) * (total / x)) / n
+    return factorial(j) * total
+
+
+def _log_below(xp: ModuleType, k: int, j: int, x: Array) -> Array:
+    """Return the values with positive sign near -1, where the derivatives' last terms dominate."""
+    return (-1) ** (k + 1 + j) * _leibniz(k, j, x, _log_numerators(xp.log1p(x), k, j, x))
 
 
 def _log_numerators(logarithm: Array, k: int, j: int, x: Array) -> list[Array]:
@@ -220,6 +257,7 @@ def _row(
     row: Primitive = Primitive(
         name=name,
         kernel=kernel,
+        ulps=8.0,
         rule=elementwise(None, None, lambda t, y, k, j, x: t * row(k, j + 1, x)),
         sympy=lambda sympy, k, j, x: form(sympy, int(k), int(j), x, sympy.hyper),
         mpmath=lambda mp, k, j, x: form(mp, int(k), int(j), x, mp.hyper),

@@ -52,7 +52,8 @@ class Sweeps:
     def __init__(self, function: Function, form: FloatFormat) -> None:
         self.function = function.in_floats
         self.graph = self.function.graph
-        self.combined = CombinedGraph(self.function, range(len(self.graph)))
+        nodes = range(len(self.graph))
+        self.combined = CombinedGraph(self.function, nodes, squares=False)  # a norm has an error
         self.form = form
         self.formats = [form] * len(self.graph)
         self.double = [DOUBLE] * len(self.combined.graph)

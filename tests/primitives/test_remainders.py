@@ -32,7 +32,7 @@ FORMS: dict[tuple[str, int], Form] = {
 NEAR = [1e-12, -1e-8, 1e-5, -1e-3, 0.03]
 MODERATE = [0.3, -0.45, -0.55, 0.8, -0.9, 1.7, 2.4, 3.1, 3.7, 4.2, 7.0, 15.0, 19.5]
 FAR = [40.0, 123.0, 700.0]
-ULPS = {"log_remainder": 40.0}
+ULPS = {"log_remainder": TABLE["log_remainder"].ulps}
 OTHER_ULPS = 16.0
 ORDERS = range(5)
 
@@ -66,6 +66,49 @@ def test_no_order_cancels(row: str, k: int, order: int) -> None:
             truth = exact(FORMS[row, k], x, order)
             found = float(TABLE[row](k, order, x))
             assert abs(found - truth) <= allowed(row, k, x, truth), (x, found, truth)
+
+
+HIGHER = [
+    (1, 2),
+    (2, 0),
+    (3, 0),
+    (4, 0),
+    (3, 2),
+    (4, 3),
+    (6, 2),
+    (1, 12),
+    (8, 8),
+    (20, 20),
+    (1, 40),
+    (40, 40),
+]
+LINE = [*(10.0**e - 1 for e in (-6, -3, -1.7, -1.4, -1.2, -0.9, -0.4, -0.3)), -1e-3, 0.03, 0.9]
+LINE += [3.0, 3.9, 4.1, 17.0, 27.9, 32.1, 38.0, 55.0, 106.1, 187.0, 600.0, 1e5, 1e12]
+
+
+@for_each(("k", "j"), HIGHER)
+def test_the_logarithms_errors_are_documented_for_high_orders(k: int, j: int) -> None:
+    """Of ∫ tᵏ⁺ʲ⁻¹/(1 + xt)ʲ⁺¹ dt over [0, 1] and of its sign."""
+    row = TABLE["log_remainder"]
+    for x, found in zip(LINE, np.asarray(row(float(k), float(j), np.array(LINE))), strict=True):
+        truth = (-1) ** (k + 1 + j) * integral(k, j, x)
+        assert abs(found - truth) <= row.ulps * math.ulp(float(truth)), (x, found)
+
+
+@mpmath.workdps(40)
+def integral(k: int, j: int, x: float) -> Any:
+    """Return j! ∫ tᵏ⁺ʲ⁻¹/(1 + xt)ʲ⁺¹ dt over [0, 1], as a polynomial in the logarithm of 1 + x.
+
+    With v = 1 + xt the integrand is a sum of powers of v, which cancel: of many digits.
+    """
+    with mpmath.workdps(1200):
+        above, x = 1 + mpmath.mpf(x), mpmath.mpf(x)
+        total = mpmath.mpf(0)
+        for i in range(k + j):
+            power = i - j - 1
+            part = mpmath.log(above) if power == -1 else (above ** (power + 1) - 1) / (power + 1)
+            total += mpmath.binomial(k + j - 1, i) * (-1) ** (k + j - 1 - i) * part
+        return mpmath.factorial(j) * total / x ** (k + j)
 
 
 @for_each(("row", "k"), FORMS)

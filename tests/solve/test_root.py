@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import mpmath
@@ -55,6 +57,28 @@ def test_batches_jit_and_tensors_agree() -> None:
     (slope,) = dl.eager.grad(square_root(a), [a], create_graph=True)
     slope.backward()
     assert float(a.grad) == pytest.approx(0.25 - 1 / 32, rel=1e-12)
+
+
+@pytest.mark.parametrize("target", ["auto", "numpy"])
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_a_root_depends_on_nothing_else_in_its_batch_or_in_other_threads(
+    target: Any, mode: Any, rng: Generator
+) -> None:
+    """Its bits are those of a batch of its own, whatever threads compute at the same time."""
+    slope = dl.compile(dl.jacobian(dl.parse("root(x^3 - a, x, 1)"), mode), target, threads=2)
+    points = rng.uniform(1.0, 3.0, 400)
+    alone = np.array([np.ravel(slope(points[k : k + 1]))[0] for k in range(len(points))])
+    np.testing.assert_allclose(alone, 1 / (3 * np.cbrt(points) ** 2), rtol=2e-15)
+    batches = [rng.integers(0, len(points), size) for size in [1, 2, 7, 24, 24, 33, 400] * 12]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(lambda chosen: np.ravel(slope(points[chosen])), batches))
+    finally:
+        sys.setswitchinterval(before)
+    for chosen, values in zip(batches, found, strict=True):
+        assert values.tolist() == alone[chosen].tolist()
 
 
 def test_a_mapped_parameter_beside_a_shared_one() -> None:

@@ -21,14 +21,22 @@ class Sweep:
     The builder continues the graph, so that node numbers of the function stay valid and the
     derivative shares every intermediate result with it. With `resolves`, a masked cotangent is
     replaced by zero, where its mask is false, when it reaches an input. With `joins`, cotangents
-    are added when they arrive, not when all have: fewer of them are alive at a time.
+    are added when they arrive, not when all have: fewer of them are alive at a time. Without
+    `squares` those of norms stay as they are: each node has its own derivative.
     """
 
-    def __init__(self, function: Function, *, resolves: bool = True, joins: bool = False) -> None:
+    def __init__(
+        self,
+        function: Function,
+        *,
+        resolves: bool = True,
+        joins: bool = False,
+        squares: bool = True,
+    ) -> None:
         self.function = function
         self.joins = joins or any(row.workspace for row in function.graph.primitives)
         self.resolves = resolves
-        self.graph: Graph = with_sums_of_squares(function)
+        self.graph: Graph = with_sums_of_squares(function) if squares else function.graph
         self.builder = Builder.continuing(self.graph)
         self.zeros = Zeros(self.builder)
         self.opcode: list[int] = self.graph.opcode.tolist()
