@@ -20,7 +20,7 @@ from difflab.errors import DomainError, MethodTimeout, UnsupportedError
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.lab.domain.box import box_of, evenly
-from difflab.rounding.checks import function_of, placed_at, shown_point
+from difflab.rounding.checks import function_of, overflow, placed_at, shown_point
 from difflab.rounding.records import Budget, Contribution, ErrorBudget, OutputBudget
 from difflab.rounding.sweeps import Sweeps
 
@@ -117,8 +117,11 @@ def _budget(
     found = Budget(kind, sweeps.function, worst.outputs, listed, count - len(chosen))
     point, order = sample[worst.index], 0 if kind == "value" else 1
     size = sweeps.combined.graph.element_count() * len(chosen)
+    beyond = overflow(sweeps.graph, worst.values, sweeps.function.outputs, form.name)
     if prove is False:
         found = replace(found, reason="not requested")
+    elif beyond:
+        found = replace(found, reason=beyond)
     elif prove is None and size > PROVED:
         found = replace(found, reason=f"{size:,} elements: prove=True takes the time")
     else:

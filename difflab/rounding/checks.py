@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.diagnose.anomalies import failures, needed
+from difflab.diagnose.anomalies import Event, failures, needed
 from difflab.diagnose.findings import AnomalyKind, call_text
 from difflab.errors import DomainError, InputError
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.language import given_names, parse
 
-__all__ = ["failed", "function_of", "placed_at", "shown_point"]
+__all__ = ["failed", "function_of", "overflow", "placed_at", "shown_point"]
 
 MOST = 2**31
 """A bound of numbers of points and of seeds."""
@@ -54,13 +54,25 @@ def function_of(what: str, f: Any, at: Any, over: Any, points: Any, seed: Any) -
 
 def failed(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: str) -> DomainError:
     """Return the error that names the operation that made results not finite."""
-    marks = needed(graph, values, outputs)
-    for event in failures(graph, values, range(len(graph)), marks):
-        row, place = graph.primitive(event.node), graph.place(event.node)
-        call = call_text(row, event.operands)
+    for event in _failures(graph, values, outputs):
         state = "overflows" if event.kind is AnomalyKind.OVERFLOW else f"is {event.result:g}"
-        return place.error(DomainError, f"{call} {state} in {dtype}")
+        call = call_text(graph.primitive(event.node), event.operands)
+        return graph.place(event.node).error(DomainError, f"{call} {state} in {dtype}")
     return DomainError(f"a result is not finite in {dtype}")
+
+
+def overflow(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: str) -> str:
+    """Return which operation overflows on the way to finite outputs; empty if none does."""
+    for event in _failures(graph, values, outputs):
+        if event.kind is AnomalyKind.OVERFLOW:
+            call = call_text(graph.primitive(event.node), event.operands)
+            return f"{call} overflows in {dtype}, an error without a bound"
+    return ""
+
+
+def _failures(graph: Graph, values: Sequence[Any], outputs: Sequence[int]) -> Iterator[Event]:
+    """Yield an event for each operation on which outputs depend that is not finite."""
+    return failures(graph, values, range(len(graph)), needed(graph, values, outputs))
 
 
 def shown_point(function: Function, point: NDArray[float64]) -> str:

@@ -125,6 +125,15 @@ def test_an_overflow_in_the_dtype_is_named() -> None:
     assert caught.value.span == (4, 10)
 
 
+def test_an_overflow_on_the_way_to_finite_results_is_no_bounded_error() -> None:
+    """The slope of atan at 1e20 is 1e-40 in truth, and 0 in float32, where 1e40 is infinite."""
+    found = error_budget("atan(x^5)", {"x": 1e4}, dtype="float32")
+    gradient = found.gradient.outputs[0]
+    assert (gradient.value, gradient.proved) == (0.0, False)
+    assert "overflows in float32" in found.gradient.reason
+    assert found.value.proved
+
+
 # --- proofs -----------------------------------------------------------------------------------
 
 
