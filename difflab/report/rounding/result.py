@@ -148,7 +148,7 @@ def error_budget(
     >>> worst.text, f"{worst.ulps:.1e} ULP", found.value.proved
     ('cos(x)', '8.0e+08 ULP', True)
     >>> print(found.stable[-1])
-    gradient: gains 16.5 decimal digits (1.31e17 → 4 ULP)
+    gradient: gains 16.2 decimal digits (1.31e17 → 8 ULP)
     """
     found = budgeted(f, at, over=over, points=points, dtype=dtype, prove=prove, seed=seed)
     return ErrorBudgetResult.of(advised(found))
