@@ -13,8 +13,6 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
-from difflab.execute.targets.llvm.arrays import NativeArrays
-from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 from difflab.execute.targets.llvm.libraries import available, fault, llvm, works
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.control import Checkpoint
@@ -41,9 +39,11 @@ from difflab.primitives import (
     transpose,
 )
 
-# Few functions need ball arithmetic.
+# Functions of numbers need neither arrays in machine code nor ball arithmetic.
 if TYPE_CHECKING:
     from difflab.execute.targets.exact import ExactTarget
+    from difflab.execute.targets.llvm.arrays import NativeArrays
+    from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 
 __all__ = [
     "FEWEST_COMPILED",
@@ -268,6 +268,8 @@ def _looping(
     threads: int,
 ) -> Choice:
     """Choose machine code; a batch of few operations computes vectors of points, others each."""
+    from difflab.execute.targets.llvm.arrays.batch import NativeBatch
+
     batch = NativeBatch(schedule.function, point.truths, threads) if native is None else None
     return Choice(reason, native_from=0, native=native, point=point, batch=batch)
 
@@ -315,6 +317,8 @@ def _transforms(schedule: Schedule) -> bool:
 
 def _point(schedule: Schedule, *, soon: bool = False) -> tuple[NativeArrays | None, str]:
     """Return one point of a function of arrays as machine code, or None and the reason."""
+    from difflab.execute.targets.llvm.arrays import NativeArrays
+
     try:
         return NativeArrays(schedule, soon=soon), ""
     except UnsupportedError as error:
@@ -325,6 +329,8 @@ def _rolled(schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
     """Return many scalar operations as loops of machine code, where they repeat."""
     if not available() or not MANY_OPERATIONS <= len(program.steps) <= MOST_ROLLED:
         return None
+    from difflab.execute.targets.llvm.arrays import NativeArrays
+
     return NativeArrays.rolled(schedule, program)
 
 

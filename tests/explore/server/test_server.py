@@ -183,7 +183,7 @@ def test_a_port_in_use_is_named(address: str) -> None:
 # --- clients that leave --------------------------------------------------------------------------
 
 LEAVING, STAYING = 24, 6
-SLOW = "x: [60]; det(reshape(x, 6, 10) @ reshape(x, 10, 6))"
+SLOW = "x: [60]; det(reshape(x, [6, 10]) @ reshape(x, [10, 6]))"
 
 
 def descendants(pid: int) -> dict[int, str]:
