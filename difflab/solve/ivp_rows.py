@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.control.loop import append_loop
+from difflab.autodiff.control.rows import zeros
 from difflab.autodiff.control.solutions import Solver, solution
 from difflab.autodiff.engine.argnums import tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
@@ -111,10 +112,10 @@ class _Trajectory:
 
         def tangents(nodes: list[Node]) -> list[Node]:
             value, *args = nodes[:4]
-            dots = dict(zip(moving, nodes[4:], strict=True))
-            y_dot, theta_dot = (dots.get(k, 0.0 * args[k]) for k in range(2))
-            found = _tangent(system, args, [y_dot, theta_dot])
-            return [joined(found, 0.0 * value[n:])]
+            dots = zeros(value.builder, [*shapes, (STATISTICS,)])
+            for place, dot in zip(moving, nodes[4:], strict=True):
+                dots[place] = dot
+            return [joined(_tangent(system, args, dots), dots[-1])]
 
         shapes: list[Shape] = [(n,), (p,), ()]
         return composed(tangents, [(n + STATISTICS,), *shapes, *(shapes[k] for k in moving)])
@@ -127,7 +128,7 @@ class _Trajectory:
         def cotangents(nodes: list[Node]) -> list[Node]:
             _, y, theta, h, bar = nodes
             back = _by_sensitivities if sensitivities else _swept
-            bars = [*back(system, y, theta, h, bar[:n]), 0.0 * h]
+            bars = [*back(system, y, theta, h, bar[:n]), *zeros(h.builder, [()])]
             return [bars[place] for place in wanted]
 
         whole = (n + STATISTICS,)
@@ -221,7 +222,7 @@ def _by_sensitivities(system: System, y: Node, theta: Node, h: Node, bar: Node) 
         s, whole, theta = nodes
         own = whole[:n]
         rows: Any = np.reshape(whole[n:], (count, n))
-        theta_dot = 0.0 * theta + seeds[:, n:]
+        theta_dot = zeros(theta.builder, [(count, p)])[0] + seeds[:, n:]
         (slope,), (dots,) = (
             inlined(rate, [s, own, theta]),
             inlined(push, [s, own, theta, rows, theta_dot]),
@@ -231,7 +232,7 @@ def _by_sensitivities(system: System, y: Node, theta: Node, h: Node, bar: Node) 
     size = n + count * n
     whole = composed(wide, [(), (size,), (p,)])
     forward = replace(system, rate=whole, controlled=size)
-    first = joined(y, 0.0 * y[0] + seeds[:, :n].reshape(-1))
+    first = joined(y, zeros(y.builder, [(count * n,)])[0] + seeds[:, :n].reshape(-1))
     found = integrated(forward, first, theta, h)
     bars: Any = np.reshape(found[n:size], (count, n)) @ bar
     return [bars[:n], bars[n:]]

@@ -24,6 +24,7 @@ from difflab.solve import ivp
 
 METHODS = ("rk45", "dopri8", "taylor")
 DERIVATIVES = ("unrolled", "forward", "adjoint")
+LIMITLESS = {"rate": 1.0, "most": np.inf}
 TIGHT = {"rtol": 1e-10, "atol": 1e-12}
 NEAR = {"rtol": 3e-8, "atol": 3e-9}
 """What tests allow: a hundred times the tolerance, and more of second derivatives."""
@@ -285,6 +286,17 @@ def test_unrolled_differentiates_the_steps_and_forward_controls_the_error() -> N
     truth = 1.0 - np.exp(-30.0)
     assert abs(end("unrolled") - truth) > 1e-2
     assert end("forward") == pytest.approx(truth, abs=1e-5)
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_a_parameter_that_is_infinite_and_still(derivative: Any) -> None:
+    """Growth without a limit: y' = y(1 - y/most) with most = inf is y' = y."""
+
+    def end(y: Any) -> Any:
+        return ivp(logistic, (0, 1), y, LIMITLESS, derivative=derivative, **TIGHT).y[-1]
+
+    assert dl.jvp(end, (2.0,), (1.0,))[1] == pytest.approx(np.e, rel=1e-8)
+    assert dl.grad(end)(2.0) == pytest.approx(np.e, rel=1e-8)
 
 
 def end_of_decay(rate: Any) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 
 from difflab.core.optional import installed, require
 from difflab.errors import MissingDependencyError, described
+from difflab.execute.lower.expressions import LIBRARY
 from difflab.execute.targets.llvm import fourier
 
 __all__ = [
@@ -65,28 +66,7 @@ SCIPY = {
 }
 """The names in ``scipy.special.cython_special.__pyx_capi__`` of SciPy's universal functions."""
 
-NUMPY: dict[str, np.ufunc] = {
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atan": np.arctan,
-    "atanh": np.arctanh,
-    "cbrt": np.cbrt,
-    "cos": np.cos,
-    "cosh": np.cosh,
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "log2": np.log2,
-    "sin": np.sin,
-    "sinh": np.sinh,
-    "tan": np.tan,
-    "tanh": np.tanh,
-}
+NUMPY = {name: ufunc for name, ufunc in LIBRARY.items() if ufunc.nin == 1}
 """The universal functions of one argument that are functions of the C library, by its names."""
 
 # For each instruction set: its letter in the names of the vector functions, the required processor
