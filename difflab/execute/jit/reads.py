@@ -17,12 +17,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
+from keyword import iskeyword
 from operator import is_
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from difflab.execute.jit.search import ABSENT, Search, content_of
 
 __all__ = ["Change", "Reads"]
+
+Compare = Callable[..., None]
+"""Adds a test, with the values that its places stand for."""
+_FEW = 4
+"""Parts of a container that code of its own compares, instead of a loop in C over all."""
 
 
 class Change(NamedTuple):
@@ -140,22 +147,49 @@ def _comparison(search: Search) -> Callable[[], bool]:
     def compare(test: str, *values: Any) -> None:
         names = [f"v{len(scope)}_{place}" for place in range(len(values))]
         scope.update(zip(names, values, strict=True))
-        lines.append(f"    if {test.format(*names)}: return False")
+        lines.append(f"        if {test.format(*names)}: return False")
 
     for mapping, key, value in search.entries:
-        compare("{0}.get({1}, ABSENT) is not {2}", mapping, key, value)
+        direct = value is not ABSENT and type(mapping) in (dict, MappingProxyType)
+        read = "{0}[{1}]" if direct else "{0}.get({1}, ABSENT)"
+        compare(f"{read} is not {{2}}", mapping, key, value)
     for owner, name, value in search.attributes:
-        compare("getattr({0}, {1}, ABSENT) is not {2}", owner, name, value)
+        direct = value is not ABSENT and name.isidentifier() and not iskeyword(name)
+        read = f"{{0}}.{name}" if direct else "getattr({0}, {1}, ABSENT)"
+        compare(f"{read} is not {{2}}", owner, name, value)
     for cell, value in search.cells:
-        compare("content_of({0}) is not {1}", cell, value)
+        read = "content_of({0})" if value is ABSENT else "{0}.cell_contents"
+        compare(f"{read} is not {{1}}", cell, value)
     for names, size in search.sizes:
         compare("len({0}) != {1}", names, size)
-    if search.containers:
-        compare("not {0}()", _Parts(search.containers).unchanged)
-    source = "\n".join(["def same():", *lines, "    return True"])
+    _compare_parts(search.containers, compare)
+    # What was there is read directly, several times faster than with a default for its absence.
+    lines.append("    except (KeyError, AttributeError, ValueError): return False")
+    source = "\n".join(["def same():", "    try:", "        pass", *lines, "    return True"])
     exec(compile(source, "<difflab.jit>", "exec", dont_inherit=True), scope)  # noqa: S102 - holds only names made here
     found: Callable[[], bool] = scope["same"]
     return found
+
+
+def _compare_parts(containers: list[tuple[Any, Any, list[Any]]], compare: Compare) -> None:
+    """Compare what containers hold: one after the other if few, which is faster than loops."""
+    many = []
+    for entry in containers:
+        _, one, parts = entry
+        if type(one) is list and len(parts) <= _FEW:
+            compare("len({0}) != {1}", one, len(parts))
+            for place, value in enumerate(parts):
+                compare("{0}[{1}] is not {2}", one, place, value)
+            continue
+        keys, values = parts[: len(parts) // 2], parts[len(parts) // 2 :]
+        if type(one) is dict and len(keys) <= _FEW and all(type(key) is str for key in keys):
+            compare("(*{0},) != {1}", one, (*keys,))
+            for key, value in zip(keys, values, strict=True):
+                compare("{0}[{1}] is not {2}", one, key, value)
+        else:
+            many.append(entry)
+    if many:
+        compare("not {0}()", _Parts(many).unchanged)
 
 
 class _Parts:
