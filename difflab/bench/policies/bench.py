@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.bench.pictures import BLUE, PURPLE, RED, picture
-from difflab.bench.policies.networks import CHECKED, LIBRARIES, POLICIES, Size, layer, predicted
+from difflab.bench.pictures import BLUE, PURPLE, RED, SKY, picture
+from difflab.bench.policies.networks import (
+    CHECKED,
+    LIBRARIES,
+    OWN,
+    POLICIES,
+    Size,
+    layer,
+    predicted,
+)
 from difflab.core.environ import environment_variables
 from difflab.core.quantities import bytes_text
 from difflab.core.worker import Worker
@@ -67,10 +75,11 @@ def tasks(
     """
     size = size or (QUICK if quick else SIZE)
     for library in LIBRARIES:
-        if find_spec(library) is None:
+        own = library in OWN
+        if not own and find_spec(library) is None:
             continue
-        named = [*POLICIES[library], *(_optimal(size) if library == "difflab" else ())]
-        uses = () if library == "difflab" else (library,)
+        named = [*POLICIES[library], *(_optimal(size) if own else ())]
+        uses = () if own else (library,)
         source = provenance.source(uses=uses, timeout=timeout)
         for policy in named:
             key = {**size._asdict(), "library": library, "policy": policy}
@@ -119,7 +128,12 @@ def _in_process(library: str, policy: str, size: Size, timeout: float) -> dict[s
 
 # --- the picture -----------------------------------------------------------------------------
 
-_LOOKS = {"difflab": (BLUE, "o"), "jax": (RED, "s"), "torch": (PURPLE, "D")}
+_LOOKS = {
+    "difflab": (SKY, "o"),
+    "difflab compiled": (BLUE, "D"),
+    "jax": (RED, "s"),
+    "torch": (PURPLE, "^"),
+}
 
 
 @picture
@@ -179,7 +193,7 @@ def _frame(left: Axes, right: Axes) -> None:
 def _names(axes: Axes, rows: Sequence[SweepRow]) -> list[Label]:
     """Return the policies' names at the right margin, at the height of difflab's peaks."""
     edge = axes.get_xlim()[1]
-    own = [row for row in rows if row["library"] == "difflab"]
+    own = [row for row in rows if row["library"] == OWN[-1]]
     return [Label(_short(row), edge, float(row["peak_bytes"] or 0), BLUE) for row in own]
 
 

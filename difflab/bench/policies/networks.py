@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import difflab
 from difflab.core.worker import Handlers, ReportProgress
 from difflab.methods.timer import resident_peak
 
-__all__ = ["LIBRARIES", "POLICIES", "Size", "handlers", "layer", "predicted"]
+__all__ = ["LIBRARIES", "OWN", "POLICIES", "Size", "handlers", "layer", "predicted"]
 
 CHECKED = 32  # rows of the call that comes before the measured one, and is compared
 REPEATED = 5
@@ -68,12 +69,19 @@ def predicted(text: str, size: Size) -> tuple[int, int]:
     return size.layers * found.bytes, size.layers * found.operations
 
 
-def _difflab(text: str, size: Size) -> Callable[[], Any]:
+def _checkpointed(text: str) -> Callable[[Any, Any], Any]:
+    """Return a layer under a policy of difflab."""
     from difflab.autodiff import policies
-    from difflab.eager import checkpoint_with, tensor
+    from difflab.eager import checkpoint_with
 
     policy, step = _policy(text), partial(layer, np, policies.name)
-    step = step if policy is None else checkpoint_with(policy)(step)
+    return step if policy is None else checkpoint_with(policy)(step)
+
+
+def _difflab(text: str, size: Size) -> Callable[[], Any]:
+    from difflab.eager import tensor
+
+    step = _checkpointed(text)
     state, weights = _arrays(size)
 
     def call() -> Any:
@@ -84,6 +92,20 @@ def _difflab(text: str, size: Size) -> Callable[[], Any]:
         return sum(float(leaf.grad.numpy().sum()) for leaf in leaves if leaf.grad is not None)
 
     return call
+
+
+def _difflab_compiled(text: str, size: Size) -> Callable[[], Any]:
+    step = _checkpointed(text)
+    state, weights = _arrays(size)
+
+    def loss(weights: Any) -> Any:
+        now = state
+        for weight in weights:
+            now = step(now, weight)
+        return np.sum(now)
+
+    fast = difflab.compile(difflab.trace(difflab.grad(loss), weights))
+    return lambda: sum(float(slope.sum()) for slope in fast(*weights))
 
 
 def _jax(text: str, size: Size) -> Callable[[], Any]:
@@ -144,12 +166,17 @@ def _torch(text: str, size: Size) -> Callable[[], Any]:
 
 LIBRARIES: Mapping[str, Callable[[str, Size], Callable[[], Any]]] = {
     "difflab": _difflab,
+    "difflab compiled": _difflab_compiled,
     "jax": _jax,
     "torch": _torch,
 }
+OWN = ("difflab", "difflab compiled")
+"""On tensors, which keep what a tape keeps; and as a compiled function."""
+_NAMED = ("none", "everything", "dots", "save_only z,a", "save_only a", "nothing")
 POLICIES: Mapping[str, tuple[str, ...]] = {
-    "difflab": ("none", "everything", "dots", "save_only z,a", "save_only a", "nothing"),
-    "jax": ("none", "everything", "dots", "save_only z,a", "save_only a", "nothing"),
+    "difflab": _NAMED,
+    "difflab compiled": _NAMED,
+    "jax": _NAMED,
     "torch": ("none", "dots", "nothing"),
 }
 """Those that a library has by name; difflab's optimal choices are added."""
