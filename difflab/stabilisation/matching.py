@@ -69,9 +69,9 @@ class GraphPattern:
     >>> from difflab.primitives import exp
     >>> builder = Builder()
     >>> x = Node(builder, builder.input("x"))
-    >>> found = GraphPattern(lambda u: exp(u) - 1).match(builder, (-1 + exp(x * x)).id)
-    >>> [builder.primitive(node) for node in found]
-    [<primitive multiply>]
+    >>> found = GraphPattern("exp(u) - 1").match(builder, (-1 + exp(x * x)).id)
+    >>> {name: builder.primitive(node.id) for name, node in found.items()}
+    {'u': <primitive multiply>}
     """
 
     def __init__(self, form: Form) -> None:
