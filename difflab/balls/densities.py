@@ -6,9 +6,9 @@ from collections.abc import Callable
 from math import comb, factorial
 from typing import Any
 
-from difflab.balls.elementary import analytic, within
-from difflab.balls.hypergeometric import of_derivatives
-from difflab.balls.jets import TERMS, Jet
+from difflab.balls.elementary import of_derivatives, within
+from difflab.balls.hypergeometric import of_orders
+from difflab.balls.jets import Jet
 from difflab.balls.library import Ball, arb, arb_series, whole
 from difflab.balls.special import with_orders
 
@@ -55,13 +55,10 @@ def _density(name: str, domain: str, constants: int) -> Any:
         lowered = n - 1
         scale = -a.lgamma() if b is None else (a + b).lgamma() - a.lgamma() - b.lgamma()
 
-        def value(x: Ball, more: int = 0) -> Ball:
+        def derivative(x: Ball, more: int) -> Ball:
             return _of_powers(x, a, b, lowered + more) * scale.exp()
 
-        def series(s: Any) -> Any:
-            return arb_series([value(s[0], i) / factorial(i) for i in range(TERMS)], TERMS)
-
-        return analytic(series, value, name, "edge", domain)
+        return of_derivatives(derivative, name, domain)
 
     return with_orders(name, constants + 1, make)
 
@@ -113,5 +110,5 @@ def _log_ndtr(order: int, x: Ball) -> Ball:
     return (slope / value + extra)[order - 1] * factorial(order - 1)
 
 
-erfcx_derivative = of_derivatives("erfcx_derivative", _erfcx)
-log_ndtr_derivative = of_derivatives("log_ndtr_derivative", _log_ndtr)
+erfcx_derivative = of_orders("erfcx_derivative", _erfcx)
+log_ndtr_derivative = of_orders("log_ndtr_derivative", _log_ndtr)

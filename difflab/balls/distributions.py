@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from math import factorial
 from typing import Any
 
 from difflab.balls.elementary import (
@@ -15,6 +13,7 @@ from difflab.balls.elementary import (
     log,
     log1p,
     loggamma,
+    of_derivatives,
     within,
 )
 from difflab.balls.jets import TERMS, Jet, jet
@@ -89,11 +88,7 @@ def _zeta(s: Ball) -> Callable[[Any], Jet]:
             return hull([order.zeta(q.lower()), order.zeta(q.upper())])
         return order.zeta(q)
 
-    def series(q: Any) -> Any:
-        found = [(-1) ** k * s.rising(k) * at(k, q[0]) / factorial(k) for k in range(TERMS)]
-        return arb_series(found, TERMS)
-
-    return analytic(series, partial(at, 0), "zeta", "edge", "q > 0")
+    return of_derivatives(lambda q, k: (-1) ** k * s.rising(k) * at(k, q), "zeta", "q > 0")
 
 
 zeta = within(with_order("zeta", _zeta), lambda s, q: s <= 1 or q <= 0, "zeta", "s > 1 and q > 0")

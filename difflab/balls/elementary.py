@@ -7,6 +7,7 @@ exponentials, a quotient, the reversion of the inverse function's series.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import factorial
 from typing import Any
 
 from difflab.balls.jets import (
@@ -32,6 +33,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "by_inverse",
     "cbrt",
     "cos",
     "cosh",
@@ -54,6 +56,7 @@ __all__ = [
     "logcosh",
     "loggamma",
     "mpf",
+    "of_derivatives",
     "polygamma",
     "power",
     "sech",
@@ -129,13 +132,25 @@ def _flint(name: str, kind: ObstacleKind = "undecided", domain: str = "") -> Cal
     return analytic(getattr(arb_series, name), value, name, kind, domain)
 
 
-def _by_inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
+def of_derivatives(
+    derivative: Callable[[Ball, int], Ball], name: str, domain: str = ""
+) -> Callable[[Any], Jet]:
+    """Return a function of an expansion, of which ``derivative(x, k)`` is the k-th derivative."""
+
+    def series(s: Any) -> Any:
+        return arb_series([derivative(s[0], k) / factorial(k) for k in range(s.prec)], s.prec)
+
+    kind: ObstacleKind = "edge" if domain else "undecided"
+    return analytic(series, lambda v: derivative(v, 0), name, kind, domain)
+
+
+def by_inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
     """Return the series of a function by reversion of its inverse function's."""
 
     def series(s: Any) -> Any:
         at = backward(s[0])
         found = forward(arb_series([at, 1], TERMS))
-        if found[1].contains(0):
+        if not at.is_finite() or found[1].contains(0):
             return arb_series([at, arb.nan(), arb.nan()], TERMS)
         shifted = arb_series([0, *(found[k] for k in range(1, TERMS))], TERMS)
         return shifted.reversion() + at
@@ -233,13 +248,11 @@ tanh = analytic(_tanh, lambda v: v.tanh(), "tanh")
 sech = analytic(_sech, lambda v: v.sech(), "sech")
 sigmoid = analytic(_sigmoid, lambda v: _sigmoid(arb_series([v], 1))[0], "sigmoid")
 logcosh = analytic(_log_cosh, _log_cosh_value, "logcosh")
-asinh = analytic(_by_inverse(_sinh, lambda v: v.asinh()), lambda v: v.asinh(), "asinh")
+asinh = analytic(by_inverse(_sinh, lambda v: v.asinh()), lambda v: v.asinh(), "asinh")
 acosh = analytic(
-    _by_inverse(_cosh, lambda v: v.acosh()), lambda v: v.acosh(), "acosh", "edge", "x > 1"
+    by_inverse(_cosh, lambda v: v.acosh()), lambda v: v.acosh(), "acosh", "edge", "x > 1"
 )
-atanh = analytic(
-    _by_inverse(_tanh, lambda v: v.atanh()), lambda v: v.atanh(), "atanh", "edge", UNIT
-)
+atanh = analytic(by_inverse(_tanh, lambda v: v.atanh()), lambda v: v.atanh(), "atanh", "edge", UNIT)
 softplus = analytic(_softplus, _softplus_value, "softplus")
 erf = _flint("erf")
 erfc = _flint("erfc")

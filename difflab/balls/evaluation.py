@@ -120,19 +120,8 @@ def _prepared(function: Function, bits: int) -> Fold:
 
 def _environment(function: Function, inputs: Sequence[Jet]) -> dict[int, Any]:
     """Return the value of each input node."""
-    found: dict[int, Any] = {}
-    start = 0
-    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-        if not shape:
-            found[node] = inputs[start]
-            start += 1
-            continue
-        stop = start + math.prod(shape)
-        part = np.empty(stop - start, dtype=object)
-        part[:] = inputs[start:stop]
-        found[node] = part.reshape(shape)
-        start = stop
-    return found
+    parts = function.split(np.fromiter(inputs, dtype=object))
+    return {node: part[()] for node, part in zip(function.input_nodes, parts, strict=True)}
 
 
 def _flattened(function: Function, values: Sequence[Any]) -> list[Jet]:

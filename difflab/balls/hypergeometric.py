@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import factorial
 from typing import Any
 
-from difflab.balls.elementary import analytic
-from difflab.balls.jets import Fault, Jet, ObstacleKind, jet
-from difflab.balls.library import Ball, arb, arb_series, shown, whole
+from difflab.balls.elementary import of_derivatives
+from difflab.balls.jets import Fault, Jet, jet
+from difflab.balls.library import Ball, arb, shown, whole
 
-__all__ = ["dawsn", "dawsn_derivative", "of_derivatives"]
+__all__ = ["dawsn", "dawsn_derivative", "of_orders"]
 
 MOST = 40
 """The highest order."""
@@ -25,28 +25,41 @@ def _dawson(order: int, x: Ball) -> Ball:
     )
 
 
-def of_derivatives(
-    name: str, value: Callable[[int, Ball], Ball], domain: str = ""
-) -> Callable[[Any, Any], Jet]:
-    """Return a row whose first argument is the order of a derivative."""
+def of_orders(
+    name: str, value: Callable[..., Ball], least: Sequence[int] = (0,), domain: str = ""
+) -> Callable[..., Jet]:
+    """Return a row whose arguments before the last are orders; that of a derivative is the last.
 
-    def row(order: Any, x: Any) -> Jet:
-        given = jet(order)
-        n = None if given.varies else whole(given.value)
-        if n is None or not 0 <= n <= MOST:
-            reason = f"the order of {name} is {shown(given.value)}"
-            return Jet(arb.nan(), fault=Fault("undecided", reason))
+    Parameters
+    ----------
+    name : str
+        For messages.
+    value : callable
+        The function of the orders and of a number.
+    least : sequence of int
+        The lowest order of each kind.
+    domain : str
+        Where the function is analytic.
+    """
 
-        def series(s: Any) -> Any:
-            return arb_series([value(n + i, s[0]) / factorial(i) for i in range(s.prec)], s.prec)
-
-        kind: ObstacleKind = "edge" if domain else "undecided"
-        return analytic(series, lambda v: value(n, v), name, kind, domain)(x)
+    def row(*args: Any) -> Jet:
+        given = [jet(order) for order in args[:-1]]
+        orders: list[int] = []
+        for order, low in zip(given, least, strict=True):
+            number = None if order.varies else whole(order.value)
+            if number is None or not low <= number <= MOST:
+                orders_are = "order of {} is" if len(given) == 1 else "orders of {} are"
+                values = ", ".join(shown(each.value) for each in given)
+                reason = f"the {orders_are.format(name)} {values}"
+                return Jet(arb.nan(), fault=Fault("undecided", reason))
+            orders.append(number)
+        *others, n = orders
+        return of_derivatives(lambda x, k: value(*others, n + k, x), name, domain)(args[-1])
 
     return row
 
 
-dawsn_derivative = of_derivatives("dawsn_derivative", _dawson)
+dawsn_derivative = of_orders("dawsn_derivative", _dawson)
 
 
 def dawsn(x: Any) -> Jet:

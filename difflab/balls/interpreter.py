@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -120,21 +121,13 @@ def _form(primitive: Primitive) -> Callable[..., Any] | None:
 
 def _packed(*parts: Any, ranks: tuple[int, ...]) -> Any:
     """Return numbers and the elements of arrays as one vector."""
-    flat: list[Any] = []
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            flat += part.ravel().tolist()
-        else:
-            flat.append(part)
-    found = np.empty(len(flat), dtype=object)
-    found[:] = flat
-    return found
+    flat = (part.ravel().tolist() if isinstance(part, np.ndarray) else [part] for part in parts)
+    return np.fromiter(chain.from_iterable(flat), dtype=object)
 
 
 def _scattered(*parts: Any, keys: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """Return an array of zeros, with the parts added at their keys."""
-    found = np.empty(shape, dtype=object)
-    found.fill(jet(0))
+    found = np.full(shape, jet(0), dtype=object)
     for part, key in zip(parts, keys, strict=True):
         where = decoded(key)
         found[where] = found[where] + part
@@ -144,9 +137,8 @@ def _scattered(*parts: Any, keys: tuple[Any, ...], shape: tuple[int, ...]) -> An
 def _constants(on: BallInterpreter, *, shape: tuple[int, ...], values: bytes) -> Any:
     """Return an array of numbers."""
     numbers = np.frombuffer(values, dtype=np.float64).tolist()
-    found = np.empty(len(numbers), dtype=object)
-    found[:] = [on.constant(number, None) for number in numbers]
-    return found.reshape(shape)
+    found = (on.constant(number, None) for number in numbers)
+    return np.fromiter(found, dtype=object).reshape(shape)
 
 
 def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
@@ -160,13 +152,8 @@ def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
         else:
             results = control.run(on, args, ())
     except Undecided as found:
-        results = [_filled(shape, Jet(arb.nan(), fault=found.fault)) for shape in shapes]
+        unknown = Jet(arb.nan(), fault=found.fault)
+        results = [np.full(shape, unknown, dtype=object)[()] for shape in shapes]
     if single:
         return results[0]
     return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])
-
-
-def _filled(shape: tuple[int, ...], value: Jet) -> Any:
-    found = np.empty(shape, dtype=object)
-    found.fill(value)
-    return found[()]

@@ -76,8 +76,7 @@ def take_along(x: Any, places: Any, *, axis: int, rank: int) -> Array:
 def put_along(x: Any, places: Any, *, axis: int, rank: int, size: int) -> Array:
     """Add every element at its index along an axis."""
     lines, wanted, lead = _lines(x, places, axis)
-    found = np.empty((len(lines), size), dtype=object)
-    found.fill(jet(0))
+    found = np.full((len(lines), size), jet(0), dtype=object)
     for row, column in np.ndindex(wanted.shape):
         index = _index(wanted[row, column], size)
         if isinstance(index, int):
@@ -92,11 +91,9 @@ def convolve(a: Any, v: Any) -> Array:
     if np.ndim(a) > 1:
         return np.stack([convolve(p, q) for p, q in zip(a, v, strict=True)])
     p, q = [jet(x) for x in a], [jet(x) for x in v]
-    found = np.empty(len(p) + len(q) - 1, dtype=object)
-    for k in range(len(found)):
-        low, high = max(0, k - len(q) + 1), min(k + 1, len(p))
-        found[k] = added([p[i] * q[k - i] for i in range(low, high)])
-    return found
+    spans = ((k, max(0, k - len(q) + 1), min(k + 1, len(p))) for k in range(len(p) + len(q) - 1))
+    sums = (added([p[i] * q[k - i] for i in range(low, high)]) for k, low, high in spans)
+    return np.fromiter(sums, dtype=object)
 
 
 def correlate(a: Any, v: Any) -> Array:
@@ -104,10 +101,9 @@ def correlate(a: Any, v: Any) -> Array:
     if np.ndim(a) > 1:
         return np.stack([correlate(p, q) for p, q in zip(a, v, strict=True)])
     p, q = [jet(x) for x in a], [jet(x) for x in v]
-    found = np.empty(len(p) - len(q) + 1, dtype=object)
-    for k in range(len(found)):
-        found[k] = added([p[k + j] * q[j] for j in range(len(q))])
-    return found
+    places = range(len(p) - len(q) + 1)
+    sums = (added([p[k + j] * q[j] for j in range(len(q))]) for k in places)
+    return np.fromiter(sums, dtype=object)
 
 
 def linear_recurrence(a: Any, b: Any, *, axes: tuple[int, ...], rank: int) -> Array:

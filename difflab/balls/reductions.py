@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,7 @@ def _reduction(fold: Callable[[list[Any]], Any]) -> Callable[..., Any]:
 
     def row(x: Array, *, axes: Axes, rank: int) -> Any:
         lines, shape = _lines(x, axes)
-        found = np.empty(len(lines), dtype=object)
-        found[:] = [fold(line) for line in lines]
+        found = np.fromiter(map(fold, lines), dtype=object)
         return found.reshape(shape[: len(shape) - len(axes)])[()]
 
     return row
@@ -55,9 +55,7 @@ def mapping(change: Callable[[list[Any]], list[Any]]) -> Callable[..., Array]:
 
     def row(x: Array, *, axes: Axes, rank: int) -> Array:
         lines, shape = _lines(x, axes)
-        found = np.empty((len(lines), len(lines[0]) if lines else 0), dtype=object)
-        for place, line in enumerate(lines):
-            found[place] = change(line)
+        found = np.fromiter(chain.from_iterable(map(change, lines)), dtype=object)
         return np.moveaxis(found.reshape(shape), tuple(range(-len(axes), 0)), axes)
 
     return row

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import factorial
-from typing import Any
 
-from difflab.balls.elementary import analytic
-from difflab.balls.jets import Fault, Jet, ObstacleKind, jet
-from difflab.balls.library import Ball, arb, arb_series, shown, whole
+from difflab.balls.hypergeometric import of_orders
+from difflab.balls.library import Ball, arb
 
 __all__ = ["cos_remainder", "cosh_remainder", "exp_remainder", "log_remainder"]
 
 Value = Callable[[int, int, Ball], Ball]
-MOST = 40
-"""The highest order."""
 
 
 def _exp(k: int, j: int, x: Ball) -> Ball:
@@ -43,25 +39,7 @@ def _even(sign: int) -> Value:
     return value
 
 
-def _row(name: str, value: Value, domain: str = "") -> Callable[[Any, Any, Any], Jet]:
-    def row(order: Any, derivative: Any, x: Any) -> Jet:
-        given = [jet(order), jet(derivative)]
-        k, j = (None if entry.varies else whole(entry.value) for entry in given)
-        if k is None or j is None or not (1 <= k <= MOST and 0 <= j <= MOST):
-            orders = ", ".join(shown(entry.value) for entry in given)
-            return Jet(arb.nan(), fault=Fault("undecided", f"the orders of {name} are {orders}"))
-
-        def series(s: Any) -> Any:
-            found = [value(k, j + i, s[0]) / factorial(i) for i in range(s.prec)]
-            return arb_series(found, s.prec)
-
-        kind: ObstacleKind = "edge" if domain else "undecided"
-        return analytic(series, lambda v: value(k, j, v), name, kind, domain)(x)
-
-    return row
-
-
-exp_remainder = _row("exp_remainder", _exp)
-cos_remainder = _row("cos_remainder", _even(-1))
-cosh_remainder = _row("cosh_remainder", _even(1))
-log_remainder = _row("log_remainder", _log, "x > -1")
+exp_remainder = of_orders("exp_remainder", _exp, (1, 0))
+cos_remainder = of_orders("cos_remainder", _even(-1), (1, 0))
+cosh_remainder = of_orders("cosh_remainder", _even(1), (1, 0))
+log_remainder = of_orders("log_remainder", _log, (1, 0), "x > -1")

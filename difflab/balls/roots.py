@@ -18,6 +18,7 @@ from difflab.balls.jets import Fault, Jet, Undecided, jet
 from difflab.balls.library import arb, arb_mat, working_bits
 from difflab.graph.control import prepared
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
+from difflab.graph.ir import packed_slices
 
 __all__ = ["System", "enclosed_root", "solved"]
 
@@ -117,7 +118,7 @@ def solved(on: Interpreter, control: Any, args: Sequence[Any]) -> list[Any]:
     equations = control.rule.equations
     residual, shapes = equations.residual, equations.shapes
     compute, count = prepared(residual, on), len(equations.shapes)
-    params = [_jets(arg) for arg in args[count:]]
+    params = [_mapped(jet, np.asarray(arg, dtype=object)) for arg in args[count:]]
     with np.errstate(all="ignore"):
         near = control.run(ArrayInterpreter(), [_floats(arg) for arg in args], ())[:count]
     first = np.concatenate([np.ravel(one) for one in near]).tolist()
@@ -147,8 +148,7 @@ def solved(on: Interpreter, control: Any, args: Sequence[Any]) -> list[Any]:
     unknowns = [Jet(at) for at in box]
     second = any(one.curves is not None for p in params for one in p.ravel())
     for _ in range(2 if second else 1):
-        right = np.empty(len(box), dtype=object)
-        right[:] = jets(params, unknowns)
+        right = np.fromiter(jets(params, unknowns), dtype=object)
         steps = matrices.solve(matrix, right, ranks=(2, 1))
         unknowns = [
             _of_value(at, before - step)
@@ -162,17 +162,8 @@ def _of_value(value: Any, found: Jet) -> Jet:
     return Jet(value, found.slopes, found.curves, found.fault)
 
 
-def _jets(value: Any) -> Any:
-    """Return the elements of an argument as an array of expansions."""
-    array = np.asarray(value, dtype=object)
-    return _mapped(jet, array)
-
-
 def _mapped(change: Callable[[Any], Any], array: Any) -> Any:
-    found = np.empty(np.shape(array), dtype=object)
-    for at in np.ndindex(found.shape):
-        found[at] = change(array[at])
-    return found
+    return np.fromiter(map(change, array.ravel().tolist()), dtype=object).reshape(array.shape)
 
 
 def _value(one: Jet) -> Jet:
@@ -191,15 +182,6 @@ def _floats(value: Any) -> Any:
 
 def _shaped(entries: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
     """Return entries as values of the given shapes."""
-    found, start = [], 0
-    for shape in shapes:
-        if shape == ():
-            found.append(entries[start])
-            start += 1
-            continue
-        size = int(np.prod(shape))
-        part = np.empty(size, dtype=object)
-        part[:] = entries[start : start + size]
-        found.append(part.reshape(shape))
-        start += size
-    return found
+    flat = np.fromiter(entries, dtype=object)
+    parts = zip(packed_slices(shapes), shapes, strict=True)
+    return [flat[part].reshape(shape)[()] for part, shape in parts]

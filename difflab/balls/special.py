@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import comb, factorial
+from math import comb
 from typing import Any
 
-from difflab.balls.elementary import analytic, within
-from difflab.balls.jets import TERMS, Fault, Jet, ObstacleKind, jet
+from difflab.balls.elementary import analytic, by_inverse, of_derivatives, within
+from difflab.balls.jets import TERMS, Fault, Jet, jet
 from difflab.balls.library import Ball, arb, arb_series, shown, whole
-from difflab.balls.series import FEW, Series, hull
+from difflab.balls.series import FEW, hull
 
 __all__ = [
     "besseli",
@@ -33,20 +33,6 @@ __all__ = [
 ]
 
 Function = Callable[[Any, Any], Jet]
-
-
-def _inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
-    """Return the series of the inverse of an error function, by reversion."""
-
-    def series(s: Any) -> Any:
-        at = backward(s[0])
-        found = forward(arb_series([at, 1], TERMS))
-        if not at.is_finite() or found[1].contains(0):
-            return arb_series([at, arb.nan(), arb.nan()], TERMS)
-        shifted = arb_series([0, *(found[k] for k in range(1, TERMS))], TERMS)
-        return shifted.reversion() + at
-
-    return series
 
 
 def with_order(name: str, make: Callable[[Ball], Callable[[Any], Jet]]) -> Function:
@@ -94,12 +80,7 @@ def _bessel(name: str, other: int, sign: int = 1, domain: str = "") -> Function:
             parts = [comb(k, i) * other**i * value(at, order - k + 2 * i) for i in range(k + 1)]
             return sign**k * sum(parts, arb(0)) / 2**k
 
-        def series(s: Any) -> Any:
-            found = [derivative(s[0], k) / factorial(k) for k in range(TERMS)]
-            return arb_series(found, TERMS)
-
-        kind: ObstacleKind = "edge" if domain else "undecided"
-        return analytic(series, lambda v: value(v, order), f"bessel{name}", kind, domain)
+        return of_derivatives(derivative, f"bessel{name}", domain)
 
     return with_order(f"bessel{name}", make)
 
@@ -157,10 +138,10 @@ def _incomplete(name: str, part: str, sign: int) -> Function:
 
 
 erfinv = analytic(
-    _inverse(arb_series.erf, arb.erfinv), lambda v: v.erfinv(), "erfinv", "edge", "-1 < x < 1"
+    by_inverse(arb_series.erf, arb.erfinv), lambda v: v.erfinv(), "erfinv", "edge", "-1 < x < 1"
 )
 erfcinv = analytic(
-    _inverse(arb_series.erfc, arb.erfcinv), lambda v: v.erfcinv(), "erfcinv", "edge", "0 < x < 2"
+    by_inverse(arb_series.erfc, arb.erfcinv), lambda v: v.erfcinv(), "erfcinv", "edge", "0 < x < 2"
 )
 lambertw = analytic(lambda s: s.lambertw(), lambda v: v.lambertw(), "lambertw", "edge", "x > -1/e")
 ei = analytic(lambda s: s.ei(), lambda v: v.ei(), "ei", "pole", "x not 0")

@@ -75,9 +75,9 @@ def _paint(axes: Axes, drawn: Scene) -> None:
     for line in drawn.lines:
         axes.add_patch(_curve(line.curve, line.width * points))
     for head in drawn.heads:
-        axes.add_patch(Polygon(head.points, closed=True, facecolor=LIGHT["line"], linewidth=0))
+        axes.add_patch(Polygon(head, closed=True, facecolor=LIGHT["line"], linewidth=0))
     for dot in drawn.dots:
-        axes.add_patch(Circle(dot.centre, 3.2, facecolor=LIGHT["line"], linewidth=0))
+        axes.add_patch(Circle(dot, 3.2, facecolor=LIGHT["line"], linewidth=0))
     for shape in drawn.shapes:
         for outline in outlines(shape):
             axes.add_patch(_rect(outline))

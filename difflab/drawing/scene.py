@@ -17,8 +17,6 @@ from difflab.drawing.network import layers
 __all__ = [
     "ArrowLine",
     "BoxShape",
-    "Dot",
-    "Head",
     "Outline",
     "PanelFrame",
     "Scene",
@@ -84,20 +82,6 @@ class ArrowLine:
 
 
 @dataclass(frozen=True)
-class Head:
-    """The head of an arrow: a triangle."""
-
-    points: tuple[XY, XY, XY]
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A point at which the arrows of one node branch."""
-
-    centre: XY
-
-
-@dataclass(frozen=True)
 class SceneText:
     """One line of text; `anchor` is start, middle or end, `y` the middle of the letters."""
 
@@ -121,15 +105,18 @@ class PanelFrame:
 
 @dataclass
 class Scene:
-    """Everything that is drawn, back to front."""
+    """Everything that is drawn, back to front.
+
+    The heads of arrows are triangles; dots are points at which the arrows of one node branch.
+    """
 
     width: float
     height: float
     title: str
     description: str
     lines: list[ArrowLine] = field(default_factory=list)
-    heads: list[Head] = field(default_factory=list)
-    dots: list[Dot] = field(default_factory=list)
+    heads: list[tuple[XY, XY, XY]] = field(default_factory=list)
+    dots: list[XY] = field(default_factory=list)
     shapes: list[BoxShape] = field(default_factory=list)
     texts: list[SceneText] = field(default_factory=list)
     panels: list[PanelFrame] = field(default_factory=list)
@@ -358,10 +345,10 @@ def _arrows(drawn: Scene, picture: Diagram, placement: Placement, by: XY, horizo
             points = ((x, y), (x - across, base), (x + across, base))
             end = (x, base)
         drawn.lines.append(ArrowLine(curve._replace(end=end), width))
-        drawn.heads.append(Head(points))
+        drawn.heads.append(points)
         if edge.label:
             drawn.texts.append(label)
-    drawn.dots += [Dot((x + by[0], y + by[1])) for x, y in placement.junctions]
+    drawn.dots += [(x + by[0], y + by[1]) for x, y in placement.junctions]
 
 
 def _thickness(count: int) -> float:

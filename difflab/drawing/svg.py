@@ -130,10 +130,9 @@ def _lines(drawn: Scene) -> list[str]:
         for line in drawn.lines
     ]
     for head in drawn.heads:
-        points = " ".join(f"{_n(x)},{_n(y)}" for x, y in head.points)
+        points = " ".join(f"{_n(x)},{_n(y)}" for x, y in head)
         lines.append(f'<polygon class="head" points="{points}"/>')
-    for dot in drawn.dots:
-        x, y = dot.centre
+    for x, y in drawn.dots:
         lines.append(f'<circle class="head" cx="{_n(x)}" cy="{_n(y)}" r="3.2"/>')
     return lines
 

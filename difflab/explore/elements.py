@@ -24,10 +24,7 @@ __all__ = ["FORMS", "LARGEST_MATRIX", "MATRICES", "ORDERS", "along", "boxed", "s
 
 def boxed(elements: Sequence[Any], shape: Shape) -> Any:
     """Return an object array; NumPy must not look into its elements."""
-    array = np.empty(len(elements), dtype=object)
-    for place, element in enumerate(elements):
-        array[place] = element
-    return array.reshape(shape)
+    return np.fromiter(elements, dtype=object).reshape(shape)
 
 
 def along(axis: int, compute: Callable[..., Sequence[Any]], *arrays: Any) -> Any:
@@ -325,10 +322,8 @@ def _by_lines(compute: Callable[[list[Any]], Any]) -> Callable[..., Array]:
     def reduced(x: Array, *, axes: Axes, rank: int) -> Array:
         moved = np.moveaxis(x, axes, range(-len(axes), 0))
         kept = moved.shape[: x.ndim - len(axes)]
-        found = np.empty(kept, dtype=object)
-        for place in np.ndindex(kept):
-            found[place] = compute(moved[place].ravel().tolist())
-        return found
+        found = [compute(moved[place].ravel().tolist()) for place in np.ndindex(kept)]
+        return boxed(found, kept)
 
     return reduced
 

@@ -123,7 +123,7 @@ class _Elements:
 
     def _computed(self, node: int, arguments: list[Any]) -> Any:
         """Return the elements of an operation."""
-        row = self._row(node)
+        row = self.graph.primitive(node)
         assert row is not None
         reason = f"'{row.name}' cannot be written as such"
         if row.holds is None:
@@ -146,16 +146,12 @@ class _Elements:
         params = self.graph.params(node)
         if row is take_along:
             x, places = self.graph.arguments(node)
-            order = self._row(places)
+            order = self.graph.primitive(places)
             if order is argsort and self.graph.arguments(places) == (x,):
                 (axis,) = self.graph.params(places)["axes"]
                 if axis == params["axis"]:
                     return lambda x, places: sorted_along(x, axis)
         return partial(self.interpreter.operation(row), **params)
-
-    def _row(self, node: int) -> Primitive | None:
-        opcode = int(self.graph.opcode[node])
-        return self.graph.primitives[opcode - FIRST_ROW] if opcode >= FIRST_ROW else None
 
     def _labelled(self, node: int) -> None:
         """Give elements the name that the program gave the array."""

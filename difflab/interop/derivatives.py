@@ -23,7 +23,7 @@ from difflab.graph.ir import Shape
 from difflab.graph.repetition import rolled
 from difflab.graph.values import check_shape
 
-__all__ = ["CompiledOperation", "aligned_shape", "operation", "wrapped"]
+__all__ = ["CompiledOperation", "batch_first", "operation", "wrapped"]
 
 Sources = tuple[int, ...]
 
@@ -201,13 +201,38 @@ def wrapped(
     return difflab_function
 
 
-def aligned_shape(shape: Shape, core: Shape, rank: int) -> Shape:
-    """Return the shape of an argument with one more, leading, batch axis and `rank` further ones.
+def batch_first(
+    args: Sequence[Any],
+    axes: Sequence[int | None],
+    shapes: Sequence[Shape],
+    move: Callable[[Any, int, int], Any],
+) -> list[Any]:
+    """Return arguments with a batch axis in front of their further ones, of which all have as many.
+
+    Parameters
+    ----------
+    args : sequence of arrays
+        The arguments of a library's `vmap`.
+    axes : sequence of int or None
+        Where each has the batch axis, if it has it.
+    shapes : sequence of tuple of int
+        The shape of each argument of the operation.
+    move : callable
+        The library's ``moveaxis``.
 
     Examples
     --------
-    >>> aligned_shape((8, 5, 3), (3,), 2)
-    (8, 1, 5, 3)
+    >>> x, y = batch_first([np.ones((3, 8)), np.ones((5, 3))], [1, None], [(3,), (3,)], np.moveaxis)
+    >>> x.shape, y.shape
+    ((8, 1, 3), (5, 3))
     """
-    inner = len(shape) - 1 - len(core)
-    return (*shape[:1], *(1,) * (rank - inner), *shape[1:])
+    triples = list(zip(args, axes, shapes, strict=True))
+    most = max(arg.ndim - len(core) - (axis is not None) for arg, axis, core in triples)
+    found = []
+    for arg, axis, core in triples:
+        if axis is not None:
+            arg = move(arg, axis, 0)
+            missing = most - (arg.ndim - 1 - len(core))
+            arg = arg.reshape((*arg.shape[:1], *(1,) * missing, *arg.shape[1:]))
+        found.append(arg)
+    return found

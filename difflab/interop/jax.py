@@ -14,7 +14,7 @@ from difflab.core.optional import require
 from difflab.errors import PointError
 from difflab.execute.compiled import Compiled
 from difflab.graph.function import Function
-from difflab.interop.derivatives import CompiledOperation, aligned_shape, wrapped
+from difflab.interop.derivatives import CompiledOperation, batch_first, wrapped
 
 __all__ = ["wrap"]
 
@@ -190,17 +190,7 @@ def _register_batching(primitive: Any) -> None:
     batching, xp = require("jax.interpreters.batching", EXTRA), require("jax.numpy", EXTRA)
 
     def batched(args: Sequence[Array], axes: Sequence[Any], *, op: CompiledOperation) -> Any:
-        mapped = [axis is not None for axis in axes]
-        ranks = [
-            arg.ndim - len(core) - along
-            for arg, core, along in zip(args, op.input_shapes, mapped, strict=True)
-        ]
-        values = []
-        for arg, axis, core in zip(args, axes, op.input_shapes, strict=True):
-            if axis is not None:
-                arg = xp.moveaxis(arg, axis, 0)
-                arg = arg.reshape(aligned_shape(arg.shape, core, max(ranks)))
-            values.append(arg)
+        values = batch_first(args, axes, op.input_shapes, xp.moveaxis)
         results = primitive.bind(*values, op=op)
         return results, [0] * len(results)
 

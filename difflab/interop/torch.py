@@ -13,7 +13,7 @@ from difflab.core.optional import require
 from difflab.errors import DeviceError, PointError
 from difflab.execute.compiled import Compiled
 from difflab.graph.function import Function
-from difflab.interop.derivatives import CompiledOperation, aligned_shape, wrapped
+from difflab.interop.derivatives import CompiledOperation, batch_first, wrapped
 
 __all__ = ["wrap"]
 
@@ -158,17 +158,7 @@ def _autograd_function() -> Any:
         @staticmethod
         def vmap(info: Any, in_dims: tuple[Any, ...], op: CompiledOperation, *args: Any) -> Any:
             """Add a batch axis, which every operation has anyway."""
-            axes = in_dims[1:]
-            ranks = [
-                arg.ndim - len(core) - (axis is not None)
-                for arg, core, axis in zip(args, op.input_shapes, axes, strict=True)
-            ]
-            values = []
-            for arg, axis, core in zip(args, axes, op.input_shapes, strict=True):
-                if axis is not None:
-                    moved = arg.movedim(axis, 0)
-                    arg = moved.reshape(aligned_shape(tuple(moved.shape), core, max(ranks)))
-                values.append(arg)
+            values = batch_first(args, in_dims[1:], op.input_shapes, torch.movedim)
             results = DifflabOperation.apply(op, *values)
             return results, (0,) * len(results)
 

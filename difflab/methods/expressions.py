@@ -35,11 +35,7 @@ def check_tree_size(function: Function, title: str) -> None:
 
 def boxed(value: Any) -> Any:
     """Return a scalar as a 0-d array of objects; NumPy might treat it as a sequence."""
-    if isinstance(value, np.ndarray):
-        return value
-    box = np.empty((), dtype=object)
-    box[()] = value
-    return box
+    return value if isinstance(value, np.ndarray) else np.fromiter([value], object).reshape(())
 
 
 def expressions(
@@ -56,10 +52,7 @@ def expressions(
         Converts constants and operations.
     """
     symbols = [symbol(number) for number in range(function.n)]
-    packed = np.empty(function.n, dtype=object)
-    for number, one in enumerate(symbols):
-        packed[number] = one
-    parts = zip(function.input_nodes, function.split(packed), strict=True)
-    environment = {node: part if part.ndim else part.item() for node, part in parts}
+    parts = function.split(np.fromiter(symbols, dtype=object))
+    environment = {node: part[()] for node, part in zip(function.input_nodes, parts, strict=True)}
     values = fold(function.graph, environment, function.outputs, interpreter)
     return symbols, [entry for value in values for entry in boxed(value).flat]

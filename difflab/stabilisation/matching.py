@@ -1,6 +1,6 @@
-"""Find a small pattern, written as a lambda over difflab's operations, in a graph.
+"""Find a small pattern, a formula of the language, in a graph.
 
-The parameters of a pattern match any subexpression, and the same one at every occurrence.
+The variables of a pattern match any subexpression, and the same one at every occurrence.
 Equivalent forms match each other: commutative operands in either order, ``x*x`` and ``x^2``,
 ``a + (-b)`` and ``a - b``, ``x^0.5`` and ``sqrt(x)``, constants through a broadcast. Depth and
 width of the search are those of the pattern, not of the graph.
@@ -8,29 +8,24 @@ width of the search are those of the pattern, not of the graph.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from inspect import signature
 from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.function import Function, evaluate
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
+from difflab.language import parse
 from difflab.primitives import add, broadcast, multiply, negative, power, reshape, sqrt, subtract
 from difflab.stabilisation.sums import signed_terms, signed_total
 
-__all__ = [
-    "GraphPattern",
-    "NodeFunction",
-    "Rule",
-    "negated",
-    "number",
-    "square_root_of",
-    "unspread",
-]
+__all__ = ["Form", "GraphPattern", "Rule", "applied", "negated", "number"]
+__all__ += ["square_root_of", "unspread"]
 
 Bindings = dict[int, int]
 
@@ -38,29 +33,52 @@ Bindings = dict[int, int]
 _ALSO: dict[Primitive, tuple[Primitive, ...]] = {subtract: (add,), sqrt: (power,)}
 
 
+Form = str | Callable[..., Node]
+"""A pattern or a replacement: a formula of the language, or a function of nodes."""
+
+
+@cache
+def _parsed(text: str) -> Function:
+    return parse(text)
+
+
+def _parameters(form: Form) -> tuple[str, ...]:
+    """Return the names of the variables of a form."""
+    return _parsed(form).inputs if isinstance(form, str) else tuple(signature(form).parameters)
+
+
+def applied(form: Form, nodes: Mapping[str, Node]) -> Node:
+    """Return a form of nodes, which are given by the names of its variables."""
+    if not isinstance(form, str):
+        return form(*nodes.values())
+    function = _parsed(form)
+    found: Node = evaluate(function, [nodes[name] for name in function.inputs])[0]
+    return found
+
+
 class GraphPattern:
     """The compiled pattern of a rule.
 
     Parameters
     ----------
-    form : callable
-        The pattern as a function of its wildcards.
+    form : str or callable
+        The pattern as a formula of the language, or as a function of its wildcards.
 
     Examples
     --------
     >>> from difflab.primitives import exp
     >>> builder = Builder()
     >>> x = Node(builder, builder.input("x"))
-    >>> found = GraphPattern(lambda u: exp(u) - 1).match(builder, (-1 + exp(x * x)).id)
-    >>> [builder.primitive(node) for node in found]
-    [<primitive multiply>]
+    >>> found = GraphPattern("exp(u) - 1").match(builder, (-1 + exp(x * x)).id)
+    >>> {name: builder.primitive(node.id) for name, node in found.items()}
+    {'u': <primitive multiply>}
     """
 
-    def __init__(self, form: Callable[..., Node]) -> None:
+    def __init__(self, form: Form) -> None:
         self.builder = Builder()
-        names = list(inspect.signature(form).parameters)
-        self.wildcards = [self.builder.input(name) for name in names]
-        self.root = form(*(Node(self.builder, node) for node in self.wildcards)).id
+        self.wildcards = {name: self.builder.input(name) for name in _parameters(form)}
+        nodes = {name: Node(self.builder, node) for name, node in self.wildcards.items()}
+        self.root = applied(form, nodes).id
         row = self.builder.primitive(self.root)
         if row is None:
             raise ValueError("a pattern applies at least one operation")
@@ -71,15 +89,14 @@ class GraphPattern:
         """The primitives of nodes that the root of the pattern can match."""
         return (self.row, *_ALSO.get(self.row, ()))
 
-    def match(self, builder: Builder, node: int) -> list[int] | None:
+    def match(self, builder: Builder, node: int) -> dict[str, Node] | None:
         """Return the subexpressions that the wildcards match, or None.
 
         A match of constants only is left to constant folding.
         """
         for bound in self._matches(builder, self.root, node, {}):
-            found = [bound[wildcard] for wildcard in self.wildcards]
-            if any(number(builder, part) is None for part in found):
-                return found
+            if any(number(builder, bound[part]) is None for part in self.wildcards.values()):
+                return {k: Node(builder, bound[part]) for k, part in self.wildcards.items()}
         return None
 
     def _matches(
@@ -235,9 +252,6 @@ def square_root_of(builder: Builder, node: int) -> int | None:
     return builder.constant(root) if root * root == int(value) else None
 
 
-NodeFunction = Callable[..., Node]
-
-
 @dataclass(frozen=True, eq=False)
 class Rule:
     """One rewrite rule.
@@ -252,9 +266,10 @@ class Rule:
         A program of the language to which the rule applies.
     danger : mapping of str to float or list
         A point at which the plain form of `example`, or its derivative, is wrong.
-    pattern, replacement : callable or None
-        The pattern and the replacement as functions of the same parameters; None if the rule
-        is implemented in `difflab.stabilisation.rewriting`.
+    pattern, replacement : str, callable or None
+        The pattern and the replacement as formulas of the language in the same variables, or as
+        functions of the same parameters; None if the rule is implemented in
+        `difflab.stabilisation.rewriting`.
     rows : tuple of Primitive
         The primitives to which a rule without a pattern can apply.
     """
@@ -264,8 +279,8 @@ class Rule:
     why: str
     example: str
     danger: Mapping[str, Any]
-    pattern: NodeFunction | None = None
-    replacement: NodeFunction | None = None
+    pattern: Form | None = None
+    replacement: Form | None = None
     rows: tuple[Primitive, ...] = ()
 
     @property

@@ -6,7 +6,7 @@ only on request. The derivative needs no separate rule: it is that of the stable
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ from difflab.primitives import (
     tanh,
 )
 from difflab.stabilisation.exponentials import Exponentials
-from difflab.stabilisation.matching import Rule, negated, number
+from difflab.stabilisation.matching import Form, Rule, applied, negated, number
 from difflab.stabilisation.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, VARIANCE
 from difflab.stabilisation.squares import root_of_squares, variance
 from difflab.stabilisation.sums import GraphSums, signed_terms, signed_total
@@ -143,7 +143,7 @@ class _Stabiliser:
         rule, stable = self._stable(plain) if node not in self.refused else (None, plain)
         if row is negative and args[0] in self.changed:
             # -log(sigmoid(x)) is softplus(-x): its minus cancels the minus of the rewrite.
-            stable = self._written(lambda x: -x, [args[0]])
+            stable = self._written(lambda x: -x, {"x": Node(builder, args[0])})
             rule = self.changed[args[0]] if stable != plain else None
         if rule is not None:
             self.rewritten.append(Rewrite(rule, node, stable))
@@ -211,10 +211,10 @@ class _Stabiliser:
             return root_of_squares(builder, self.sums, first)
         return None
 
-    def _written(self, form: Callable[..., Node], parts: list[int]) -> int:
+    def _written(self, form: Form, parts: Mapping[str, Node]) -> int:
         """Append a replacement with exact simplifications, so that no -(-x) remains."""
         self.builder.simplify = True
-        node = form(*(Node(self.builder, part) for part in parts)).id
+        node = applied(form, parts).id
         self.builder.simplify = False
         return node
 
@@ -223,4 +223,5 @@ class _Stabiliser:
         if scale is None:
             return exponent
         _, factor = self._stable(self.builder.emit(log, (scale,)))
-        return self._written(lambda a, b: a + b, [factor, exponent])
+        nodes = {name: Node(self.builder, node) for name, node in (("a", factor), ("b", exponent))}
+        return self._written("a + b", nodes)

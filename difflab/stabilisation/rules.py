@@ -1,9 +1,8 @@
 """The table of stabilisation rules.
 
-A rule of the table is a pattern and a replacement, both written with difflab's operations.
-Operands are rewritten first, so a pattern uses forms that are already stable
-(``log(-expm1(x))`` for log(1 − eˣ)). The first rule that applies is used. Those of quotients whose
-numerators are Taylor remainders are in `difflab.stabilisation.remainders`.
+A rule of the table is a pattern and a replacement, both formulas of the language. Operands are
+rewritten first, so a pattern uses forms that are already stable (``log(-expm1(x))`` for
+log(1 − eˣ)). The first rule that applies is used.
 
 Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., ch. 1 and 2;
 M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012; P. Blanchard, D. J. Higham and
@@ -15,42 +14,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, SupportsIndex
 
-from difflab.primitives import (
-    acosh,
-    asinh,
-    atanh,
-    cos,
-    cosh,
-    dhypot,
-    divide,
-    erf,
-    erfc,
-    exp,
-    expm1,
-    hypot,
-    log,
-    log1mexp,
-    log1p,
-    logcosh,
-    power,
-    sech,
-    sigmoid,
-    sin,
-    sinh,
-    sqrt,
-    square_difference,
-    subtract,
-    tanh,
-    versine,
-)
-from difflab.stabilisation.matching import NodeFunction, Rule
-from difflab.stabilisation.remainders import REMAINDERS
+from difflab.primitives import dhypot, divide, log, log1p, power, sqrt, subtract
+from difflab.stabilisation.matching import Form, Rule
 
 __all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES", "VARIANCE"]
 
 
 class TableRule(Rule):
-    """A rule of the table, pickled by name because its functions cannot be pickled."""
+    """A rule of the table, pickled by name: it is one object in every process."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         if rule_of_table(self.name) is self:
@@ -113,256 +84,166 @@ def _rule(
     why: str,
     plain: str,
     stable: str,
-    danger: dict[str, Any],
-    pattern: NodeFunction,
-    replacement: NodeFunction,
+    *,
+    pattern: Form | None = None,
+    replacement: Form | None = None,
     example: str | None = None,
+    **danger: float,
 ) -> TableRule:
-    """Return a rule of the table whose plain form, unless `example` is given, is its example."""
-    return TableRule(plain, stable, why, example or plain, danger, pattern, replacement)
+    """Return a rule of the table; what is not given is the plain or the stable form as shown."""
+    example = example or plain
+    return TableRule(plain, stable, why, example, danger, pattern or example, replacement or stable)
 
 
-_difference = partial(_rule, _CANCEL)
-_rounded = partial(_rule, _ROUNDED)
+_difference, _rounded = partial(_rule, _CANCEL), partial(_rule, _ROUNDED)
+_exponentials = partial(_rule, "the exponentials overflow, and cancel near 0")
 
 RULES: tuple[Rule, ...] = (
     # --- quotients of exponentials, whole functions first -------------------------------------
-    TableRule(
+    _exponentials(
         "(eˣ - e⁻ˣ)/(eˣ + e⁻ˣ)",
         "tanh(x)",
-        "the exponentials overflow, and cancel near 0",
-        "(exp(x) - exp(-x))/(exp(x) + exp(-x))",
-        {"x": 800.0},
-        lambda x: (2 * sinh(x)) / (exp(x) + exp(-x)),
-        lambda x: tanh(x),
+        pattern="(2*sinh(x))/(exp(x) + exp(-x))",
+        example="(exp(x) - exp(-x))/(exp(x) + exp(-x))",
+        x=800.0,
     ),
-    TableRule(
-        "sinh(x)/cosh(x)",
-        "tanh(x)",
-        "both overflow",
-        "sinh(x)/cosh(x)",
-        {"x": 800.0},
-        lambda x: sinh(x) / cosh(x),
-        lambda x: tanh(x),
-    ),
-    TableRule(
+    _rule("both overflow", "sinh(x)/cosh(x)", "tanh(x)", x=800.0),
+    _exponentials(
         "(eˣ - 1)/(eˣ + 1)",
         "tanh(x/2)",
-        "the exponentials overflow, and cancel near 0",
-        "(exp(x) - 1)/(exp(x) + 1)",
-        {"x": 800.0},
-        lambda x: expm1(x) / (exp(x) + 1),
-        lambda x: tanh(0.5 * x),
+        pattern="expm1(x)/(exp(x) + 1)",
+        replacement="tanh(0.5*x)",
+        example="(exp(x) - 1)/(exp(x) + 1)",
+        x=800.0,
     ),
-    TableRule(
+    _exponentials(
         "(1 - eˣ)/(1 + eˣ)",
         "-tanh(x/2)",
-        "the exponentials overflow, and cancel near 0",
-        "(1 - exp(-2*x))/(1 + exp(-2*x))",
-        {"x": -400.0},
-        lambda x: -expm1(x) / (1 + exp(x)),
-        lambda x: -tanh(0.5 * x),
+        pattern="(-expm1(x))/(1 + exp(x))",
+        replacement="-tanh(0.5*x)",
+        example="(1 - exp(-2*x))/(1 + exp(-2*x))",
+        x=-400.0,
     ),
     _difference(
-        "(eˣ - e⁻ˣ)/2",
-        "sinh(x)",
-        {"x": 1e-9},
-        lambda x: (2 * sinh(x)) / 2,
-        lambda x: sinh(x),
-        "(exp(x) - exp(-x))/2",
+        "(eˣ - e⁻ˣ)/2", "sinh(x)", pattern="(2*sinh(x))/2", example="(exp(x) - exp(-x))/2", x=1e-9
     ),
-    TableRule(
+    _rule(
+        "the derivative is a difference of nearly equal numbers",
         "x/sqrt(x² + y²)",
         "the derivative of hypot(x, y)",
-        "the derivative is a difference of nearly equal numbers",
-        "x/sqrt(x^2 + y^2)",
-        {"x": 1.0, "y": 1e-9},
-        lambda x, y: x / hypot(x, y),
-        lambda x, y: dhypot(x, y),
+        pattern="x/hypot(x, y)",
+        replacement=lambda x, y: dhypot(x, y),
+        x=1.0,
+        y=1e-9,
     ),
     RATIO,
     # --- logarithms ---------------------------------------------------------------------------
-    TableRule(
+    _rule(
+        "1 - eˣ cancels for small x, and is 1 for large negative x",
         "log(1 - eˣ)",
         "log1mexp(x)",
-        "1 - eˣ cancels for small x, and is 1 for large negative x",
-        "log(1 - exp(x))",
-        {"x": -1e-12},
-        lambda x: log(-expm1(x)),
-        lambda x: log1mexp(x),
+        pattern="log(-expm1(x))",
+        example="log(1 - exp(x))",
+        x=-1e-12,
     ),
-    TableRule(
+    _rule(
+        "the exponential overflows, and cancels near 0",
         "log(eˣ - 1)",
         "x + log1mexp(-x)",
-        "the exponential overflows, and cancels near 0",
-        "log(exp(x) - 1)",
-        {"x": 800.0},
-        lambda x: log(expm1(x)),
-        lambda x: x + log1mexp(-x),
+        pattern="log(expm1(x))",
+        example="log(exp(x) - 1)",
+        x=800.0,
     ),
-    TableRule(
-        "log(cosh(x))",
-        "logcosh(x)",
-        "cosh overflows, and is 1 near 0",
-        "log(cosh(x))",
-        {"x": 800.0},
-        lambda x: log(cosh(x)),
-        lambda x: logcosh(x),
-    ),
+    _rule("cosh overflows, and is 1 near 0", "log(cosh(x))", "logcosh(x)", x=800.0),
     LOGARITHM,
-    _rounded(
-        "log((1 + x)/(1 - x))",
-        "2·atanh(x)",
-        {"x": 1e-12},
-        lambda x: log((1 + x) / (1 - x)),
-        lambda x: 2 * atanh(x),
-    ),
-    TableRule(
+    _rounded("log((1 + x)/(1 - x))", "2·atanh(x)", x=1e-12),
+    _rule(
+        "the sum cancels for negative x and is 1 near 0",
         "log(x + sqrt(x² + 1))",
         "asinh(x)",
-        "the sum cancels for negative x and is 1 near 0",
-        "log(x + sqrt(x^2 + 1))",
-        {"x": -1e5},
-        lambda x: log(x + hypot(x, 1)),
-        lambda x: asinh(x),
+        pattern="log(x + hypot(x, 1))",
+        x=-1e5,
     ),
-    TableRule(
+    _rule(
+        "the square overflows, and the sum is 1 near 1",
         "log(x + sqrt(x² - 1))",
         "acosh(x)",
-        "the square overflows, and the sum is 1 near 1",
-        "log(x + sqrt(x^2 - 1))",
-        {"x": 1e200},
-        lambda x: log(x + sqrt(square_difference(x, 1))),
-        lambda x: acosh(x),
+        pattern="log(x + sqrt(square_difference(x, 1)))",
+        x=1e200,
     ),
-    _rounded("log(1 + x)", "log1p(x)", {"x": 1e-12}, lambda x: log(1 + x), lambda x: log1p(x)),
-    _rounded("log(1 - x)", "log1p(-x)", {"x": 1e-12}, lambda x: log(1 - x), lambda x: log1p(-x)),
+    _rounded("log(1 + x)", "log1p(x)", x=1e-12),
+    _rounded("log(1 - x)", "log1p(-x)", x=1e-12),
     LOG1P,
     # --- differences --------------------------------------------------------------------------
     VARIANCE,
-    _difference(
-        "eˣ - 1", "expm1(x)", {"x": 1e-12}, lambda x: exp(x) - 1, lambda x: expm1(x), "exp(x) - 1"
-    ),
-    _difference(
-        "1 - eˣ", "-expm1(x)", {"x": 1e-12}, lambda x: 1 - exp(x), lambda x: -expm1(x), "1 - exp(x)"
-    ),
-    _difference(
-        "eˣ - e⁻ˣ",
-        "2·sinh(x)",
-        {"x": 1e-9},
-        lambda x: exp(x) - exp(-x),
-        lambda x: 2 * sinh(x),
-        "exp(x) - exp(-x)",
-    ),
-    _difference(
-        "1 - cos(x)",
-        "versine(x) = 2·sin(x/2)²",
-        {"x": 1e-6},
-        lambda x: 1 - cos(x),
-        lambda x: versine(x),
-    ),
-    _difference(
-        "cos(x) - 1",
-        "-versine(x) = -2·sin(x/2)²",
-        {"x": 1e-6},
-        lambda x: cos(x) - 1,
-        lambda x: -versine(x),
-    ),
-    _difference(
-        "1 - cos(x)²",
-        "sin(x)²",
-        {"x": 1e-6},
-        lambda x: 1 - cos(x) ** 2,
-        lambda x: sin(x) ** 2,
-        "1 - cos(x)^2",
-    ),
-    _difference(
-        "1 - sin(x)²",
-        "cos(x)²",
-        {"x": 1.5707},
-        lambda x: 1 - sin(x) ** 2,
-        lambda x: cos(x) ** 2,
-        "1 - sin(x)^2",
-    ),
-    _difference(
-        "1 - tanh(x)²",
-        "sech(x)²",
-        {"x": 20.0},
-        lambda x: 1 - tanh(x) ** 2,
-        lambda x: sech(x) ** 2,
-        "1 - tanh(x)^2",
-    ),
-    TableRule(
+    _difference("eˣ - 1", "expm1(x)", example="exp(x) - 1", x=1e-12),
+    _difference("1 - eˣ", "-expm1(x)", example="1 - exp(x)", x=1e-12),
+    _difference("eˣ - e⁻ˣ", "2·sinh(x)", example="exp(x) - exp(-x)", x=1e-9),
+    _difference("1 - cos(x)", "versine(x) = 2·sin(x/2)²", replacement="versine(x)", x=1e-6),
+    _difference("cos(x) - 1", "-versine(x) = -2·sin(x/2)²", replacement="-versine(x)", x=1e-6),
+    _difference("1 - cos(x)²", "sin(x)²", x=1e-6),
+    _difference("1 - sin(x)²", "cos(x)²", x=1.5707),
+    _difference("1 - tanh(x)²", "sech(x)²", x=20.0),
+    _rule(
+        "the squares are rounded before nearly equal numbers are subtracted",
         "x² - y²",
         "square_difference(x, y) = (x - y)·(x + y)",
-        "the squares are rounded before nearly equal numbers are subtracted",
-        "x^2 - y^2",
-        {"x": 1.0000001, "y": 1.0},
-        lambda x, y: x**2 - y**2,
-        lambda x, y: square_difference(x, y),
+        replacement="square_difference(x, y)",
+        x=1.0000001,
+        y=1.0,
     ),
-    _difference(
-        "1 - sigmoid(x)",
-        "sigmoid(-x)",
-        {"x": 30.0},
-        lambda x: 1 - sigmoid(x),
-        lambda x: sigmoid(-x),
-    ),
-    _difference(
-        "1 - tanh(x)",
-        "2·sigmoid(-2x)",
-        {"x": 15.0},
-        lambda x: 1 - tanh(x),
-        lambda x: 2 * sigmoid(-2 * x),
-    ),
-    _difference("1 - erf(x)", "erfc(x)", {"x": 5.0}, lambda x: 1 - erf(x), lambda x: erfc(x)),
-    _difference("1 - erfc(x)", "erf(x)", {"x": 1e-9}, lambda x: 1 - erfc(x), lambda x: erf(x)),
+    _difference("1 - sigmoid(x)", "sigmoid(-x)", x=30.0),
+    _difference("1 - tanh(x)", "2·sigmoid(-2x)", replacement="2*sigmoid(-2*x)", x=15.0),
+    _difference("1 - erf(x)", "erfc(x)", x=5.0),
+    _difference("1 - erfc(x)", "erf(x)", x=1e-9),
     # --- roots --------------------------------------------------------------------------------
     _difference(
         "sqrt(x² + 1) - 1",
         "x·(x/(hypot(x, 1) + 1))",
-        {"x": 1e-7},
-        lambda x: hypot(x, 1) - 1,
-        lambda x: x * (x / (hypot(x, 1) + 1)),
-        "sqrt(1 + x^2) - 1",
+        pattern="hypot(x, 1) - 1",
+        example="sqrt(1 + x^2) - 1",
+        x=1e-7,
     ),
-    _difference(
-        "sqrt(1 + x) - 1",
-        "x/(sqrt(1 + x) + 1)",
-        {"x": 1e-12},
-        lambda x: sqrt(1 + x) - 1,
-        lambda x: x / (sqrt(1 + x) + 1),
-    ),
+    _difference("sqrt(1 + x) - 1", "x/(sqrt(1 + x) + 1)", x=1e-12),
     _difference(
         "1 - sqrt(1 - x²)",
         "x·(x/(1 + sqrt(1 - x²)))",
-        {"x": 1e-7},
-        lambda x: 1 - sqrt(square_difference(1, x)),
-        lambda x: x * (x / (1 + sqrt(square_difference(1, x)))),
-        "1 - sqrt(1 - x^2)",
+        pattern="1 - sqrt(square_difference(1, x))",
+        replacement="x*(x/(1 + sqrt(square_difference(1, x))))",
+        x=1e-7,
     ),
-    _difference(
-        "1 - sqrt(1 - x)",
-        "x/(1 + sqrt(1 - x))",
-        {"x": 1e-12},
-        lambda x: 1 - sqrt(1 - x),
-        lambda x: x / (1 + sqrt(1 - x)),
-    ),
+    _difference("1 - sqrt(1 - x)", "x/(1 + sqrt(1 - x))", x=1e-12),
     _difference(
         "sqrt(x + a) - sqrt(x)",
         "a/(sqrt(x + a) + sqrt(x))",
-        {"x": 1e14},
-        lambda x, a: sqrt(x + a) - sqrt(x),
-        lambda x, a: a / (sqrt(x + a) + sqrt(x)),
-        "sqrt(x + 1) - sqrt(x)",
+        pattern="sqrt(x + a) - sqrt(x)",
+        example="sqrt(x + 1) - sqrt(x)",
+        x=1e14,
     ),
-    _difference(
-        "sqrt(a) - sqrt(b)",
-        "(a - b)/(sqrt(a) + sqrt(b))",
-        {"a": 2.0000000001, "b": 2.0},
-        lambda a, b: sqrt(a) - sqrt(b),
-        lambda a, b: (a - b) / (sqrt(a) + sqrt(b)),
-    ),
+    _difference("sqrt(a) - sqrt(b)", "(a - b)/(sqrt(a) + sqrt(b))", a=2.0000000001, b=2.0),
     SQUARES,
-    *(_difference(*entry) for entry in REMAINDERS),
+    # --- quotients of Taylor remainders: numerators cancel near 0, more so in each derivative ---
+    _difference("(exp(x) - 1)/x", "exp_remainder(1, 0, x)", pattern="expm1(x)/x", x=1e-5),
+    _difference(
+        "(exp(x) - 1 - x)/x^2", "exp_remainder(2, 0, x)", pattern="(expm1(x) - x)/x^2", x=1e-5
+    ),
+    _difference("ln(1 + x)/x", "log_remainder(1, 0, x)", pattern="log1p(x)/x", x=1e-5),
+    _difference("sin(x)/x", "cos_remainder(1, 0, x)", x=1e-5),
+    _difference("tan(x)/x", "cos_remainder(1, 0, x)/cos(x)", x=1e-5),
+    _difference("(1 - cos(x))/x^2", "cos_remainder(2, 0, x)", pattern="versine(x)/x^2", x=1e-5),
+    _difference("(1 - cos(x))/x", "x·cos_remainder(2, 0, x)", pattern="versine(x)/x", x=1e-5),
+    _difference("(x - sin(x))/x^3", "cos_remainder(3, 0, x)", x=1e-3),
+    _difference("(sin(x) - x)/x^3", "-cos_remainder(3, 0, x)", x=1e-3),
+    _difference("sinh(x)/x", "cosh_remainder(1, 0, x)", x=1e-5),
+    _difference("(cosh(x) - 1)/x^2", "cosh_remainder(2, 0, x)", x=1e-3),
+    _difference("(sinh(x) - x)/x^3", "cosh_remainder(3, 0, x)", x=1e-3),
+    _difference("(x - sinh(x))/x^3", "-cosh_remainder(3, 0, x)", x=1e-3),
+    _difference(
+        "tanh(x)/x",
+        "cosh_remainder(1, 0, x)·sech(x) for |x| < 2",
+        # It overflows far out, where no digit is lost. The other form than the plain one there
+        # is not rewritten again.
+        replacement="where(abs(x) < 2, cosh_remainder(1, 0, x)*sech(x), (1/x)*tanh(x))",
+        x=1e-5,
+    ),
 )

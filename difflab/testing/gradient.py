@@ -30,7 +30,7 @@ from difflab.testing.trees.arguments import (
     prepared,
 )
 from difflab.testing.trees.purity import changed_argument, check_repeatable, remembered, spread_of
-from difflab.testing.trees.several import named_arguments, of_chosen, of_several
+from difflab.testing.trees.several import named_arguments, numbers_of, of_chosen, of_several
 
 __all__ = [
     "GradientMismatch",
@@ -239,7 +239,7 @@ def judged_gradient(
     except GradientMismatch as wrong:
         if isinstance(wrong, ImpureFunction) or is_module(f):
             raise
-        given = tuple(map(_numbers, arguments))
+        given = tuple(map(numbers_of, arguments))
         if gradient is None and not isinstance(wrong, GradientUnjudged):
             _require_same_graph(f, given)
         declared = declared_gradient(f, gradient, given, lambda slope: _accepted(check, slope))
@@ -247,13 +247,6 @@ def judged_gradient(
             raise
         return declared
     return None
-
-
-def _numbers(argument: Any) -> Any:
-    """Return an argument as `f` is called with it: a list of numbers as an array."""
-    if isinstance(argument, list | tuple) and not is_tree(argument):
-        return np.array(argument, dtype=float64)
-    return argument
 
 
 def _accepted(check: Callable[[Any], None], slope: Any) -> bool:

@@ -22,7 +22,6 @@ from difflab.autodiff.engine.sweep import spread
 from difflab.core.primitive import ByArgument, LinearMap, Primitive, Transpose
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
 from difflab.primitives import (
     add,
@@ -162,21 +161,17 @@ class _Sums:
                         wanted[arg] = 1
         return wanted, wanted_sums
 
-    def _row(self, node: int) -> Primitive | None:
-        opcode = int(self.graph.opcode[node])
-        return self.graph.primitives[opcode - FIRST_ROW] if opcode >= FIRST_ROW else None
-
     def _is_product(self, node: int) -> bool:
         """Whether a node is the elementwise product of two values that differ."""
         differs = [self.differs[arg] for arg in self.args[node]]
-        return self._row(node) is multiply and all(differs)
+        return self.graph.primitive(node) is multiply and all(differs)
 
     def _linear_in(self, node: int) -> Sequence[int]:
         """Return the positions of the arguments in which a node is linear, taken together.
 
         No other argument differs between the directions.
         """
-        row, args = self._row(node), self.args[node]
+        row, args = self.graph.primitive(node), self.args[node]
         differing = [k for k, arg in enumerate(args) if self.differs[arg]]
         if row is None or not differing:
             return ()
@@ -194,7 +189,7 @@ class _Sums:
 
     def _append(self, node: int) -> None:
         """Append the value of a node, or the stack of its values."""
-        row, args = self._row(node), self.args[node]
+        row, args = self.graph.primitive(node), self.args[node]
         if row is None:
             if node in self.graph.constants:
                 value = self.builder.constant(*self.graph.constants[node])
@@ -264,7 +259,7 @@ class _Sums:
         """Return the sum of the values of a node for all directions."""
         if not self.differs[node]:
             return self.values[node] * self.directions.total
-        row, args = self._row(node), self.args[node]
+        row, args = self.graph.primitive(node), self.args[node]
         if self._is_product(node):
             stack = self._scaled(multiply, args)
             assert stack is not None

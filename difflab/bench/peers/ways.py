@@ -19,6 +19,7 @@ from difflab.bench.peers.case import Own
 from difflab.core.environ import environment_variables
 from difflab.core.primitive import Primitive
 from difflab.errors import InputError
+from difflab.methods.peers.array_peer import packed_gradient
 from difflab.methods.peers.jax import Jax
 from difflab.methods.peers.peer import Array, CallAdapter, Peer
 from difflab.methods.peers.spelling import LibrarySpelling, written
@@ -107,7 +108,7 @@ class _Tensors(Own):
         def arguments(x: Array) -> Sequence[Any]:
             return [tensor(part, requires_grad=True) for part in function.split(x)]
 
-        return _adapted(function, points, call, arguments)
+        return CallAdapter(call, arguments, packed_gradient(function, points, np.asarray))
 
 
 class _Graph(Own):
@@ -132,29 +133,7 @@ class _Jit(Own):
 
         both = value_and_grad(_code(function), tuple(range(len(function.inputs))))
         call = jit(both if points is None else vmap(both))
-        return _adapted(function, points, call, function.split)
-
-
-def _adapted(
-    function: Function,
-    points: int | None,
-    call: Callable[..., Any],
-    arguments: Callable[[Array], Sequence[Any]],
-) -> CallAdapter:
-    """Return the adapter of a call that returns the value and a gradient for each input."""
-    batch = () if points is None else (points,)
-
-    def result(found: Any) -> tuple[Array, Array]:
-        value, slopes = found
-        flat = [
-            np.zeros((*batch, int(np.prod(shape))))
-            if slope is None
-            else np.reshape(np.asarray(slope), (*batch, -1))
-            for slope, shape in zip(slopes, function.input_shapes, strict=True)
-        ]
-        return np.asarray(value), np.concatenate(flat, axis=-1)
-
-    return CallAdapter(call, arguments, result)
+        return CallAdapter(call, function.split, packed_gradient(function, points, np.asarray))
 
 
 class _EagerJax(Jax):

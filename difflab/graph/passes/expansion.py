@@ -10,11 +10,11 @@ from difflab.core.primitive import Custom, Params, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.expansion import expand
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW
+from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 
-__all__ = ["expanded"]
+__all__ = ["applied_rows", "expanded"]
 
 
 def expanded(
@@ -59,14 +59,13 @@ def expanded(
     def rule(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
         return expand(builder, node, row, args, params) if opens(row) else None
 
-    while any(map(opens, _rows(function))):
+    while any(map(opens, applied_rows(function.graph))):
         function = rewritten(function, rule)  # an expansion may have operations with expansions
     return function
 
 
-def _rows(function: Function) -> list[Primitive]:
-    """Return the rows that the graph applies."""
-    graph = function.graph
+def applied_rows(graph: Graph) -> list[Primitive]:
+    """Return the rows that a graph applies; its table may have others, which it did before."""
     return [
         graph.primitives[code - FIRST_ROW]
         for code in np.unique(graph.opcode).tolist()

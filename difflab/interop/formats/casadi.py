@@ -185,39 +185,21 @@ def _same(x: Node) -> Node:
 
 
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
-    "ACOS": rows.acos,
-    "ACOSH": rows.acosh,
     "ADD": rows.add,
     "AND": rows.logical_and,
-    "ASIN": rows.asin,
-    "ASINH": rows.asinh,
     "ASSIGN": _same,
-    "ATAN": rows.atan,
-    "ATAN2": rows.atan2,
-    "ATANH": rows.atanh,
-    "CEIL": rows.ceil,
     "CONSTPOW": rows.power,
     "COPYSIGN": np.copysign,
-    "COS": rows.cos,
-    "COSH": rows.cosh,
     "DIV": rows.divide,
     "EQ": rows.equal,
-    "ERF": rows.erf,
-    "ERFINV": rows.erfinv,
-    "EXP": rows.exp,
-    "EXPM1": rows.expm1,
     "FABS": rows.absolute,
-    "FLOOR": rows.floor,
     "FMAX": rows.maximum,
     "FMIN": rows.minimum,
     "FMOD": np.fmod,
-    "HYPOT": rows.hypot,
     "IF_ELSE_ZERO": lambda holds, x: rows.where(holds, x, 0),
     "INV": lambda x: 1 / x,
     "LE": rows.less_equal,
     "LIFT": lambda x, _: x,
-    "LOG": rows.log,
-    "LOG1P": rows.log1p,
     "LT": rows.less,
     "MUL": rows.multiply,
     "NE": rows.not_equal,
@@ -226,21 +208,22 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "OR": rows.logical_or,
     "POW": rows.power,
     "REMAINDER": lambda x, y: x - y * np.round(x / y),
-    "SIGN": rows.sign,
-    "SIN": rows.sin,
-    "SINH": rows.sinh,
     "SQ": lambda x: x * x,
-    "SQRT": rows.sqrt,
     "SUB": rows.subtract,
-    "TAN": rows.tan,
-    "TANH": rows.tanh,
     "TWICE": lambda x: 2 * x,
 }
-"""CasADi's operations on scalars, by name."""
+"""CasADi's operations on scalars that are not a row of the table under its name."""
 
 
 @cache
 def _rules() -> Mapping[int, Callable[..., Any]]:
     """Return the operations by CasADi's opcodes."""
     casadi = require("casadi", EXTRA)
-    return {getattr(casadi, f"OP_{name}"): compute for name, compute in _OPERATIONS.items()}
+    named: dict[str, Callable[..., Any]] = {
+        row.name.upper(): row for row in rows.TABLE.values() if row.shape is None
+    }
+    return {
+        getattr(casadi, f"OP_{name}"): compute
+        for name, compute in {**named, **_OPERATIONS}.items()
+        if hasattr(casadi, f"OP_{name}")
+    }

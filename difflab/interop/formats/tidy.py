@@ -7,8 +7,7 @@ matter here; that it is equal is checked with many digits.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from difflab.errors import UnsupportedError
 from difflab.graph.counts import count
 from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function
-from difflab.graph.ir import Graph
+from difflab.graph.ir import Graph, packed_slices
 from difflab.interop.formats.algebra import FAILURES, expressions
 from difflab.interop.formats.tidy_forms import sorted_forms
 from difflab.primitives import multiply, negative, power
@@ -103,13 +102,9 @@ def tidied(function: Function, limit: int = TREE_LIMIT) -> TidyFunction:
             chosen.append(values.first_equal(_forms(expression), element))
         else:
             chosen.append(chosen[same])
-    outputs, start = [], 0
-    for shape in function.output_shapes:
-        part = np.empty(math.prod(shape), dtype=object)
-        part[:] = chosen[start : start + part.size]
-        start += part.size
-        outputs.append(part.reshape(shape) if shape else part[0])
-    return TidyFunction(tuple(outputs), names)
+    flat, shapes = np.fromiter(chosen, dtype=object), function.output_shapes
+    parts = zip(packed_slices(shapes), shapes, strict=True)
+    return TidyFunction(tuple(flat[part].reshape(shape)[()] for part, shape in parts), names)
 
 
 def _forms(expression: Any) -> list[Any]:
@@ -217,41 +212,30 @@ class _SymbolicValues:
         """Return an element before this one that has the same values, as of a symmetric matrix."""
         with self._mpmath.workdps(DIGITS):
             for other in range(element):
-                compared = 0
-                for k in range(POINTS):
-                    value, exact = self._at(k)[other], self._at(k)[element]
-                    if not self._is_number(exact):
-                        continue
-                    if not self._agree(value, exact):
-                        break
-                    compared += 1
-                    if compared == COMPARED:
-                        return other
+
+                def value(k: int, other: int = other) -> Any:
+                    return self._at(k)[other]
+
+                if self._same(value, element):
+                    return other
         return None
 
-    def _is_number(self, value: Any) -> bool:
-        kinds = (int, self._mpmath.mpf)
-        return isinstance(value, kinds) and bool(self._mpmath.isfinite(value))
-
-    def _agree(self, value: Any, exact: Any) -> bool:
-        return bool(abs(value - exact) <= AGREE * max(abs(exact), SMALL))
-
     def _equal(self, form: Any, element: int) -> bool:
-        sympy, mpmath = require("sympy"), self._mpmath
-        try:
-            compute = sympy.lambdify(self.symbols, form, "mpmath")
-        except FAILURES:  # it contains an infinity
+        mpf = self._mpmath.mpf
+        try:  # it may contain an infinity, or have no value
+            compute = require("sympy").lambdify(self.symbols, form, "mpmath")
+            return self._same(lambda k: compute(*map(mpf, self.points[k].tolist())), element)
+        except FAILURES:
             return False
-        compared = 0
-        for k, point in enumerate(self.points):
+
+    def _same(self, value: Callable[[int], Any], element: int) -> bool:
+        """Return whether the values at the points by number are those of an element."""
+        kinds, compared = (int, self._mpmath.mpf), 0
+        for k in range(POINTS):
             exact = self._at(k)[element]
-            if not self._is_number(exact):
+            if not (isinstance(exact, kinds) and self._mpmath.isfinite(exact)):
                 continue
-            try:
-                value = compute(*map(mpmath.mpf, map(float, point)))
-            except FAILURES:
-                return False
-            if not self._agree(value, exact):
+            if not abs(value(k) - exact) <= AGREE * max(abs(exact), SMALL):
                 return False
             compared += 1
             if compared == COMPARED:

@@ -113,11 +113,12 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
         The ladders and candidates.
     """
     builder = Builder()
-    x = _nodes([Node(builder, builder.input(name)) for name in function.inputs])
+    inputs = (Node(builder, builder.input(name)) for name in function.inputs)
+    x = np.fromiter(inputs, dtype=object)
 
     def values(points: NDArray[Any]) -> NDArray[Any]:
         found = [node for point in points for node in evaluate(function, list(point))]
-        return _nodes(found).reshape(len(points), function.m)
+        return np.fromiter(found, dtype=object).reshape(len(points), function.m)
 
     scale = scale_of(x, NODES)
     near = noise_of(values(lead_points(x, scale, on=NODES)), NODES)
@@ -170,14 +171,6 @@ Pick = list[list[Node]]
 """For each column, whether each candidate but the first is better than those before it."""
 
 
-def _nodes(found: Sequence[Any]) -> Nodes:
-    """Return nodes as an array ``(N,)``."""
-    array = np.empty(len(found), dtype=object)
-    for position, node in enumerate(found):
-        array[position] = node
-    return array
-
-
 def _larger(a: Node, b: Node) -> Node:
     """Return the larger; b where a is nan."""
     larger: Node = where(a > b, a, b)
@@ -192,7 +185,7 @@ def _smaller(a: Node, b: Node) -> Node:
 def _applied(matrix: Array, columns: Nodes) -> Nodes:
     rows = matrix.tolist()
     products = [_dot(row, column) for row in rows for column in columns.T]
-    return _nodes(products).reshape(len(rows), columns.shape[1])
+    return np.fromiter(products, dtype=object).reshape(len(rows), columns.shape[1])
 
 
 def _dot(weights: Sequence[float], nodes: Sequence[Node]) -> Node:
@@ -217,7 +210,7 @@ def _chosen(candidates: Nodes, pick: Pick) -> Nodes:
         for less, candidate in zip(better, others, strict=True):
             best = where(less, candidate, best)
         found.append(best)
-    return _nodes(found)
+    return np.fromiter(found, dtype=object)
 
 
 def _candidates(weights: Weights, quotients: Nodes) -> tuple[Nodes, Nodes, Nodes]:

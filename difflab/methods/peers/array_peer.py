@@ -19,7 +19,7 @@ from difflab.methods.protocol import Problem
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["ArrayPeer", "by_rows"]
+__all__ = ["ArrayPeer", "by_rows", "packed_gradient"]
 
 
 class ArrayPeer(Peer):
@@ -99,19 +99,27 @@ class ArrayPeer(Peer):
 
         A gradient of None is zero. `how` are further attributes of the adapter.
         """
-        batch = () if points is None else (points,)
-
-        def result(found: Any) -> tuple[Array, Array]:
-            value, slopes = found
-            flat = [
-                np.zeros((*batch, math.prod(shape)))
-                if slope is None
-                else self.array(slope).reshape((*batch, -1))
-                for slope, shape in zip(slopes, function.input_shapes, strict=True)
-            ]
-            return self.array(value), np.concatenate(flat, axis=-1)
-
+        result = packed_gradient(function, points, self.array)
         return CallAdapter(call, lambda x: self.converted(function.split(x)), result, **how)
+
+
+def packed_gradient(
+    function: Function, points: int | None, array: Callable[[Any], Array]
+) -> Callable[[Any], tuple[Array, Array]]:
+    """Return the conversion of a value and a gradient per input, or None, to two NumPy arrays."""
+    batch = () if points is None else (points,)
+
+    def result(found: Any) -> tuple[Array, Array]:
+        value, slopes = found
+        flat = [
+            np.zeros((*batch, math.prod(shape)))
+            if slope is None
+            else array(slope).reshape((*batch, -1))
+            for slope, shape in zip(slopes, function.input_shapes, strict=True)
+        ]
+        return array(value), np.concatenate(flat, axis=-1)
+
+    return result
 
 
 def by_rows(pullback: Callable[[Array, Array], Any], rows: int) -> Callable[[Array], Array]:

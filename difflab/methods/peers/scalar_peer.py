@@ -25,7 +25,6 @@ __all__ = [
     "PLAIN",
     "ScalarInterpreter",
     "ScalarPeer",
-    "elementary",
     "reductions",
     "scalar_module",
 ]
@@ -39,19 +38,6 @@ PLAIN: Mapping[str, Any] = {
     "subtract": operator.sub,
 }
 """Python operators that work for expressions."""
-
-
-def elementary(library: Any) -> dict[str, Any]:
-    """Return functions under NumPy's names that a library has under the names of C.
-
-    Examples
-    --------
-    >>> elementary(math)["arctan2"] is math.atan2
-    True
-    """
-    words = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "atan2")
-    found = {word.replace("a", "arc", 1): getattr(library, word, None) for word in words}
-    return {name: function for name, function in found.items() if function is not None}
 
 
 class ScalarInterpreter(ElementInterpreter):
@@ -157,10 +143,7 @@ def _reduced(function: Callable[[Sequence[Any]], Any], x: Any, axes: tuple[int, 
     kept = [axis for axis in range(-x.ndim, 0) if axis not in axes]
     shape = tuple(x.shape[axis] for axis in kept)
     rows = np.transpose(x, (*kept, *sorted(axes))).reshape((math.prod(shape), -1))
-    found = np.empty(len(rows), dtype=object)
-    for number, row in enumerate(rows):
-        found[number] = function(row)
-    return found.reshape(shape)
+    return np.fromiter(map(function, rows), dtype=object).reshape(shape)
 
 
 class ScalarPeer(Peer):
@@ -202,5 +185,4 @@ def scalar_module(title: str, library: Any, names: Mapping[str, Any]) -> Renamed
 
     Definitions of whole arrays ask for ``Symbol`` to know that the elements are expressions.
     """
-    common = {**REAL, **PLAIN, "Symbol": None}
-    return RenamedModule(title, library, {**common, **elementary(library), **names})
+    return RenamedModule(title, library, {**REAL, **PLAIN, "Symbol": None, **names})

@@ -71,6 +71,8 @@ REAL: Mapping[str, Any] = {
 class RenamedModule(ModuleType):
     """A library under NumPy's names: `names` are replaced, all others are the library's own.
 
+    Of inverse functions these are the ones of NumPy or of C: ``arctan`` or ``atan``.
+
     Parameters
     ----------
     title : str
@@ -83,9 +85,9 @@ class RenamedModule(ModuleType):
     Examples
     --------
     >>> import math
-    >>> xp = RenamedModule("math", math, {"arcsin": math.asin})
-    >>> xp.arcsin(1.0) == math.pi / 2, xp.sqrt(4.0)
-    (True, 2.0)
+    >>> xp = RenamedModule("math", math, {"abs": math.fabs})
+    >>> xp.abs(-1.0), xp.sqrt(4.0), xp.arctan2 is math.atan2
+    (1.0, 2.0, True)
     >>> xp.rint(2.5)
     Traceback (most recent call last):
         ...
@@ -100,10 +102,10 @@ class RenamedModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        try:
-            return getattr(self._library, name)
-        except AttributeError:
-            raise UnsupportedError(f"{self.__name__} has no function '{name}'") from None
+        for known in (name, name.replace("arc", "a", 1)):
+            if hasattr(self._library, known):
+                return getattr(self._library, known)
+        raise UnsupportedError(f"{self.__name__} has no function '{name}'")
 
 
 class LibrarySpelling:

@@ -105,12 +105,6 @@ class Tinygrad(ArrayPeer):
 
         names = {
             **REAL,
-            "arccos": Tensor.acos,
-            "arccosh": Tensor.acosh,
-            "arcsin": Tensor.asin,
-            "arcsinh": Tensor.asinh,
-            "arctan": Tensor.atan,
-            "arctanh": Tensor.atanh,
             "asarray": _tensor,
             "broadcast_to": Tensor.expand,
             "concatenate": lambda parts, axis: Tensor.cat(*parts, dim=axis),

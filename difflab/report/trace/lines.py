@@ -29,6 +29,7 @@ from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate_all, inline
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 from difflab.graph.node import Node, as_nodes
+from difflab.graph.passes.expansion import applied_rows
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 
@@ -241,18 +242,11 @@ def with_turns(
         outputs.update({part.id: made.id for part, made in zip(parts, results, strict=True)})
         return whole.id
 
-    while _has_closed(function.graph, opened):
+    while any(_opens(row, opened) for row in applied_rows(function.graph)):
         outputs: dict[int, int] = {}  # of what unpacks an opened loop: the output itself
         found = evaluate_all(function, values, on)
         function = rewritten(function, in_turns)  # the turns of a loop may have loops
     return function, loops
-
-
-def _has_closed(graph: Graph, opened: Collection[str]) -> bool:
-    codes = np.unique(graph.opcode).tolist()
-    return any(
-        _opens(graph.primitives[code - FIRST_ROW], opened) for code in codes if code >= FIRST_ROW
-    )
 
 
 def _opens(row: Primitive, opened: Collection[str]) -> bool:

@@ -17,7 +17,7 @@ from difflab.graph.pytree import flatten, unflatten
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.arguments import Point, is_module, is_tree
 
-__all__ = ["OfSeveral", "named_arguments", "of_chosen", "of_several"]
+__all__ = ["OfSeveral", "named_arguments", "numbers_of", "of_chosen", "of_several"]
 
 
 def named_arguments(f: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def of_several(
         raise InputError(
             "a module is checked at one argument", hint="put the arguments into one tree"
         )
-    point = named_arguments(f, [_numbers(value) for value in values])
+    point = named_arguments(f, list(map(numbers_of, values)))
     whole = OfSeveral(f, tuple(point))
     return whole, whole.gradient(gradient), Point(point, "")
 
@@ -204,8 +204,8 @@ def _copied(value: Any) -> Any:
     )
 
 
-def _numbers(value: Any) -> Any:
-    """Return a list of numbers as an array."""
+def numbers_of(value: Any) -> Any:
+    """Return an argument as `f` is called with it: a list of numbers as an array."""
     if not isinstance(value, list | tuple) or is_tree(value):
         return value
     return host_reals(value, "an argument")

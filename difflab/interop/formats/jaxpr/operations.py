@@ -243,20 +243,13 @@ def _triangular(a: Any, b: Any, *, lower: bool, **given: Any) -> Any:
 
 
 _NUMPY = (
+    *("acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "pow"),
     *("abs", "cbrt", "ceil", "cos", "cosh", "exp", "exp2", "expm1", "floor", "log", "log1p"),
     *("sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"),
 )
 """Primitives that have the name of a function of NumPy."""
 _SYNONYMS = {
-    "acos": "arccos",
-    "acosh": "arccosh",
-    "add": "add",
     "add_any": "add",
-    "asin": "arcsin",
-    "asinh": "arcsinh",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "atanh": "arctanh",
     "eq": "equal",
     "eq_to": "equal",
     "ge": "greater_equal",
@@ -269,7 +262,6 @@ _SYNONYMS = {
     "mul": "multiply",
     "ne": "not_equal",
     "neg": "negative",
-    "pow": "power",
     "rem": "fmod",
     "sub": "subtract",
 }

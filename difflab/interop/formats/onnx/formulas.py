@@ -1,14 +1,22 @@
-"""Functions that ONNX lacks, as accurate formulas of several of its operators."""
+"""Elementwise rows in ONNX's operators: those that are one, and accurate formulas of several."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from inspect import signature
 from typing import Any, Protocol
 
-from difflab.core.primitive import Shape
+from difflab import primitives as rows
+from difflab.core.primitive import Primitive, Shape
+from difflab.graph.composition import composed
+from difflab.graph.evaluate import fold
+from difflab.graph.function import Function
+from difflab.graph.ir import Number
+from difflab.graph.node import Node
 
-__all__ = ["FORMULAS", "Emitter", "Spelling"]
+__all__ = ["ELEMENTWISE", "Emitter", "Spelling", "operator"]
 
 Spelling = Callable[..., str]
 
@@ -35,243 +43,261 @@ class Emitter(Protocol):
         """Return a value in another shape."""
 
 
-class _Value:
-    """A value in a formula: Python's operators append ONNX's."""
+def operator(kind: str, **attributes: Any) -> Spelling:
+    """Return the spelling of a row that is one operator."""
+    return lambda model, names, *_, **__: model.operator(kind, *names, **attributes)
 
-    def __init__(self, model: Emitter, name: str) -> None:
+
+class _Steps:
+    """Interpreter whose values are names in a model: its operations append operators."""
+
+    def __init__(self, model: Emitter) -> None:
         self.model = model
-        self.name = name
 
-    def of(self, kind: str, *others: _Value | float) -> _Value:
-        """Return an operator of this value and others."""
-        names = [
-            other.name if isinstance(other, _Value) else self.model.number(other)
-            for other in others
-        ]
-        return _Value(self.model, self.model.operator(kind, self.name, *names))
+    def operation(self, primitive: Primitive) -> Callable[..., str]:
+        """Return the spelling of an elementwise row."""
+        return lambda *names: ELEMENTWISE[primitive.name](self.model, names)
 
-    def __add__(self, other: _Value | float) -> _Value:
-        return self.of("Add", other)
-
-    def __sub__(self, other: _Value | float) -> _Value:
-        return self.of("Sub", other)
-
-    def __rsub__(self, other: float) -> _Value:
-        return _Value(self.model, self.model.number(other)).of("Sub", self)
-
-    def __mul__(self, other: _Value | float) -> _Value:
-        return self.of("Mul", other)
-
-    def __truediv__(self, other: _Value | float) -> _Value:
-        return self.of("Div", other)
-
-    def __neg__(self) -> _Value:
-        return self.of("Neg")
-
-    def __gt__(self, other: _Value | float) -> _Value:
-        return self.of("Greater", other)
-
-    def __lt__(self, other: _Value | float) -> _Value:
-        return self.of("Less", other)
-
-    def equals(self, other: _Value | float) -> _Value:
-        """Return where the values are equal."""
-        return self.of("Equal", other)
-
-    def choose(self, yes: _Value | float, no: _Value | float) -> _Value:
-        """Return `yes` where this truth value holds, else `no`."""
-        return self.of("Where", yes, no)
+    def constant(self, value: Number, name: str | None) -> str:
+        """Return the name of a stored number."""
+        return self.model.number(float(value))
 
 
-def _negative_part(x: _Value) -> _Value:
+def _formula(compute: Callable[..., Any]) -> Spelling:
+    """Return the spelling of an elementwise row by a formula of other ones."""
+
+    @cache
+    def formula() -> Function:
+        shapes = [()] * len(signature(compute).parameters)
+        return composed(lambda nodes: [compute(*nodes)], shapes)
+
+    def spell(model: Emitter, names: Sequence[str], *_: Any, **__: Any) -> str:
+        function = formula()
+        given = dict(zip(function.input_nodes, names, strict=True))
+        found: str = fold(function.graph, given, function.outputs, _Steps(model))[0]
+        return found
+
+    return spell
+
+
+def _negative_part(x: Node) -> Any:
     """Return exp(-|x|), which never overflows."""
-    return (-x.of("Abs")).of("Exp")
+    return rows.exp(-rows.absolute(x))
 
 
-def _sigmoid(x: _Value) -> _Value:
+def _sigmoid(x: Node) -> Any:
     """By exponentials: onnxruntime's Sigmoid is 0 below -37, and off by 1e-16 above."""
     decay = _negative_part(x)
-    return (x < 0.0).choose(decay, 1.0) / (decay + 1.0)
+    return rows.where(x < 0.0, decay, 1.0) / (decay + 1.0)
 
 
-def _softplus(x: _Value) -> _Value:
+def _softplus(x: Node) -> Any:
     """Onnxruntime's Softplus is 0 below -37, and infinite above 710."""
-    return x.of("Max", 0.0) + _log1p(_negative_part(x))
+    return rows.maximum(x, 0.0) + rows.log1p(_negative_part(x))
 
 
-def _sinh(x: _Value) -> _Value:
+def _sinh(x: Node) -> Any:
     """By expm1 of half of |x| where exp(|x|) would overflow or cancel."""
-    size = x.of("Abs")
-    below = _expm1(size)
+    size = rows.absolute(x)
+    below = rows.expm1(size)
     near = (below + below / (below + 1.0)) * 0.5
-    half = (size * 0.5).of("Exp")
-    return x.of("Sign") * (size > 20.0).choose(half * 0.5 * half, near)
+    half = rows.exp(size * 0.5)
+    return rows.sign(x) * rows.where(size > 20.0, half * 0.5 * half, near)
 
 
-def _cosh(x: _Value) -> _Value:
-    half = (x.of("Abs") * 0.5).of("Exp")
+def _cosh(x: Node) -> Any:
+    half = rows.exp(rows.absolute(x) * 0.5)
     return half * 0.5 * half + _negative_part(x) * 0.5
 
 
-def _asinh(x: _Value) -> _Value:
-    size = x.of("Abs")
+def _asinh(x: Node) -> Any:
+    size = rows.absolute(x)
     square = size * size
-    near = _log1p(size + square / ((square + 1.0).of("Sqrt") + 1.0))
-    return _signed(x, (size > 1e8).choose(size.of("Log") + math.log(2), near))
+    near = rows.log1p(size + square / (rows.sqrt(square + 1.0) + 1.0))
+    return _signed(x, rows.where(size > 1e8, rows.log(size) + math.log(2), near))
 
 
-def _acosh(x: _Value) -> _Value:
+def _acosh(x: Node) -> Any:
     above = x - 1.0
-    near = _log1p(above + (above * (x + 1.0)).of("Sqrt"))
-    found = (x > 1e8).choose(x.of("Log") + math.log(2), near)
-    return (x < 1.0).choose(math.nan, found)
+    near = rows.log1p(above + rows.sqrt(above * (x + 1.0)))
+    found = rows.where(x > 1e8, rows.log(x) + math.log(2), near)
+    return rows.where(x < 1.0, math.nan, found)
 
 
-def _atanh(x: _Value) -> _Value:
+def _atanh(x: Node) -> Any:
     """Half of log1p(2|x|/(1 - |x|)); nan beyond 1."""
-    size = x.of("Abs")
-    found = _log1p(size * 2.0 / (1.0 - size)) * 0.5
-    outside = (size > 1.0).choose(math.nan, size.equals(1.0).choose(math.inf, found))
+    size = rows.absolute(x)
+    found = rows.log1p(size * 2.0 / (1.0 - size)) * 0.5
+    outside = rows.where(size > 1.0, math.nan, rows.where(rows.equal(size, 1.0), math.inf, found))
     return _signed(x, outside)
 
 
-def _signed(x: _Value, size: _Value) -> _Value:
+def _signed(x: Node, size: Node) -> Any:
     """Return an odd function of x, by its value at |x|; a zero keeps its sign."""
-    return x.equals(0.0).choose(x, x.of("Sign") * size)
+    return rows.where(rows.equal(x, 0.0), x, rows.sign(x) * size)
 
 
-def _atan(x: _Value) -> _Value:
+def _atan(x: Node) -> Any:
     """Two steps of Newton's method for sin(y) = x cos(y), below the diagonal.
 
     The first approximation is within 0.005, and each step leaves a third of the error's cube.
     """
-    size = x.of("Abs")
+    size = rows.absolute(x)
     steep = size > 1.0
-    ratio = steep.choose(steep.choose(size, 1.0).of("Reciprocal"), size)
+    ratio = rows.where(steep, 1.0 / rows.where(steep, size, 1.0), size)
     first = ratio * (math.pi / 4) - ratio * (ratio - 1.0) * (ratio * 0.0663 + 0.2447)
-    length = (ratio * ratio + 1.0).of("Sqrt")
+    length = rows.sqrt(ratio * ratio + 1.0)
     for _ in range(2):
-        first = first + (ratio * first.of("Cos") - first.of("Sin")) / length
-    return _signed(x, steep.choose(math.pi / 2 - first, first))
+        first = first + (ratio * rows.cos(first) - rows.sin(first)) / length
+    return _signed(x, rows.where(steep, math.pi / 2 - first, first))
 
 
-def _asin(x: _Value) -> _Value:
+def _asin(x: Node) -> Any:
     """By the tangent of half of the angle, which is exact at both ends."""
-    root = ((1.0 - x) * (x + 1.0)).of("Sqrt")
-    return x.equals(0.0).choose(x, _atan(x / (root + 1.0)) * 2.0)
+    root = rows.sqrt((1.0 - x) * (x + 1.0))
+    return rows.where(rows.equal(x, 0.0), x, rows.atan(x / (root + 1.0)) * 2.0)
 
 
-def _acos(x: _Value) -> _Value:
-    ratio = ((1.0 - x) / (x + 1.0)).of("Sqrt")
-    return _atan(ratio) * 2.0
+def _acos(x: Node) -> Any:
+    ratio = rows.sqrt((1.0 - x) / (x + 1.0))
+    return rows.atan(ratio) * 2.0
 
 
-def _tan(x: _Value) -> _Value:
-    return x.of("Sin") / x.of("Cos")
+def _tan(x: Node) -> Any:
+    return rows.sin(x) / rows.cos(x)
 
 
-def _dpower(x: _Value, p: _Value) -> _Value:
-    return p.equals(0.0).choose(0.0, p * x.of("Pow", p - 1.0))
+def _dpower(x: Node, p: Node) -> Any:
+    return rows.where(rows.equal(p, 0.0), 0.0, p * rows.power(x, p - 1.0))
 
 
-def _dpower_exponent(x: _Value, p: _Value) -> _Value:
-    nothing = x.equals(0.0).of("And", p > 0.0)
-    return nothing.choose(0.0, x.of("Pow", p) * x.of("Log"))
+def _dpower_exponent(x: Node, p: Node) -> Any:
+    nothing = rows.logical_and(rows.equal(x, 0.0), p > 0.0)
+    return rows.where(nothing, 0.0, rows.power(x, p) * rows.log(x))
 
 
-def _dhypot(a: _Value, b: _Value) -> _Value:
-    origin = a.equals(0.0).of("And", b.equals(0.0))
-    return origin.choose(0.0, a / _hypot(a, b))
+def _dhypot(a: Node, b: Node) -> Any:
+    origin = rows.logical_and(rows.equal(a, 0.0), rows.equal(b, 0.0))
+    return rows.where(origin, 0.0, a / rows.hypot(a, b))
 
 
-def _datanh(x: _Value) -> _Value:
+def _datanh(x: Node) -> Any:
     square = (1.0 - x) * (x + 1.0)
-    return (square < 0.0).choose(math.nan, square.of("Reciprocal"))
+    return rows.where(square < 0.0, math.nan, 1.0 / square)
 
 
-def _expm1(x: _Value) -> _Value:
+def _expm1(x: Node) -> Any:
     """W. Kahan's formula, in which the errors of both factors cancel."""
-    y = x.of("Exp")
+    y = rows.exp(x)
     below = y - 1.0
-    near = below * x / y.of("Log")
-    plain = x.of("Abs") > 1.0
-    return y.equals(1.0).choose(x, plain.choose(below, near))
+    near = below * x / rows.log(y)
+    plain = rows.absolute(x) > 1.0
+    return rows.where(rows.equal(y, 1.0), x, rows.where(plain, below, near))
 
 
-def _log1p(x: _Value) -> _Value:
+def _log1p(x: Node) -> Any:
     """W. Kahan's formula, in which the errors of both factors cancel."""
     above = x + 1.0
-    near = x * (above.of("Log") / (above - 1.0))
-    return above.equals(1.0).choose(x, (x > 1.0).choose(above.of("Log"), near))
+    near = x * (rows.log(above) / (above - 1.0))
+    return rows.where(rows.equal(above, 1.0), x, rows.where(x > 1.0, rows.log(above), near))
 
 
-def _cbrt(x: _Value) -> _Value:
+def _cbrt(x: Node) -> Any:
     """A power, and one step of Newton's method for the digits that it lacks."""
-    size = x.of("Abs")
-    rough = size.of("Pow", 1 / 3)
+    size = rows.absolute(x)
+    rough = rows.power(size, 1 / 3)
     better = rough - (rough - size / rough / rough) / 3.0
-    plain = size.equals(0.0).of("Or", size.equals(math.inf))
-    return plain.choose(x, x.of("Sign") * better)
+    plain = rows.logical_or(rows.equal(size, 0.0), rows.equal(size, math.inf))
+    return rows.where(plain, x, rows.sign(x) * better)
 
 
-def _hypot(a: _Value, b: _Value) -> _Value:
-    a, b = a.of("Abs"), b.of("Abs")
-    large, small = a.of("Max", b), a.of("Min", b)
+def _hypot(a: Node, b: Node) -> Any:
+    a, b = rows.absolute(a), rows.absolute(b)
+    large, small = rows.maximum(a, b), rows.minimum(a, b)
     ratio = small / large
-    infinite = a.equals(math.inf).of("Or", b.equals(math.inf))
-    found = large.equals(0.0).choose(large, large * (ratio * ratio + 1.0).of("Sqrt"))
-    return infinite.choose(math.inf, found)
+    infinite = rows.logical_or(rows.equal(a, math.inf), rows.equal(b, math.inf))
+    found = rows.where(rows.equal(large, 0.0), large, large * rows.sqrt(ratio * ratio + 1.0))
+    return rows.where(infinite, math.inf, found)
 
 
-def _atan2(y: _Value, x: _Value) -> _Value:
+def _atan2(y: Node, x: Node) -> Any:
     """The arc tangent, turned where x is negative."""
-    below = (y < 0.0).of("Or", y.of("Reciprocal") < 0.0)  # -0.0, too
-    angle = _atan(y / x)
-    turned = angle + below.choose(-math.pi, math.pi)
-    upright = y.of("Sign") * (math.pi / 2) + x * 0.0  # x is 0, or nan
-    found = (x > 0.0).choose(angle, (x < 0.0).choose(turned, upright))
-    diagonal = y.of("Sign") * (x > 0.0).choose(math.pi / 4, 3 * math.pi / 4)
-    infinite = x.of("Abs").equals(math.inf).of("And", y.of("Abs").equals(math.inf))
-    origin = x.equals(0.0).of("And", y.equals(0.0))
-    behind = (x.of("Reciprocal") < 0.0).choose(below.choose(-math.pi, math.pi), y)
-    return origin.choose(behind, infinite.choose(diagonal, found))
+    below = rows.logical_or(y < 0.0, 1.0 / y < 0.0)  # -0.0, too
+    angle = rows.atan(y / x)
+    turned = angle + rows.where(below, -math.pi, math.pi)
+    upright = rows.sign(y) * (math.pi / 2) + x * 0.0  # x is 0, or nan
+    found = rows.where(x > 0.0, angle, rows.where(x < 0.0, turned, upright))
+    diagonal = rows.sign(y) * rows.where(x > 0.0, math.pi / 4, 3 * math.pi / 4)
+    infinite = rows.equal(rows.minimum(rows.absolute(x), rows.absolute(y)), math.inf)
+    origin = rows.logical_and(rows.equal(x, 0.0), rows.equal(y, 0.0))
+    behind = rows.where(1.0 / x < 0.0, rows.where(below, -math.pi, math.pi), y)
+    return rows.where(origin, behind, rows.where(infinite, diagonal, found))
 
 
-def _logaddexp(a: _Value, b: _Value) -> _Value:
-    large = a.of("Max", b)
-    return a.equals(b).choose(a + math.log(2), large + _log1p((-(a - b).of("Abs")).of("Exp")))
+def _logaddexp(a: Node, b: Node) -> Any:
+    large = rows.maximum(a, b)
+    apart = large + rows.log1p(rows.exp(-rows.absolute(a - b)))
+    return rows.where(rows.equal(a, b), a + math.log(2), apart)
 
 
-def _mod(x: _Value, y: _Value) -> _Value:
-    """The remainder with the sign of the divisor, from that with the sign of the dividend."""
-    rest = _Value(x.model, x.model.operator("Mod", x.name, y.name, fmod=1))
-    other = (rest < 0.0).of("Xor", y < 0.0).of("And", rest.equals(0.0).of("Not"))
-    return other.choose(rest + y, rest)
+def _heaviside(x: Node) -> Any:
+    step = rows.where(x > 0.0, 1.0, rows.where(x < 0.0, 0.0, 0.5))
+    return rows.where(rows.equal(x, x), step, x)
 
 
-def _heaviside(x: _Value) -> _Value:
-    step = (x > 0.0).choose(1.0, (x < 0.0).choose(0.0, 0.5))
-    return x.equals(x).choose(step, x)
-
-
-def _sech(x: _Value) -> _Value:
+def _sech(x: Node) -> Any:
     """By exponentials, which onnxruntime has in 64 bits, unlike cosh."""
-    decay = (-x.of("Abs")).of("Exp")
+    decay = rows.exp(-rows.absolute(x))
     return decay * 2.0 / (decay * decay + 1.0)
 
 
-def _halved_sine(x: _Value) -> _Value:
+def _halved_sine(x: Node) -> Any:
     """1 - cos(x), which would cancel."""
-    sine = (x * 0.5).of("Sin")
+    sine = rows.sin(x * 0.5)
     return sine * sine * 2.0
 
 
-def _formula(compute: Callable[..., _Value]) -> Spelling:
-    """Return the spelling of an elementwise row by a formula of its values."""
-    return lambda model, names, *_, **__: compute(*[_Value(model, name) for name in names]).name
+def _mod(model: Emitter, names: Sequence[str], *_: Any, **__: Any) -> str:
+    """The remainder with the sign of the divisor, from that with the sign of the dividend."""
+    return _turned(model, [model.operator("Mod", *names, fmod=1), names[1]])
 
 
-FORMULAS: Mapping[str, Spelling] = {
+def _turned_remainder(rest: Node, y: Node) -> Any:
+    below, above = rows.logical_and(rest < 0.0, y > 0.0), rows.logical_and(rest > 0.0, y < 0.0)
+    return rows.where(rows.logical_or(below, above), rest + y, rest)
+
+
+_turned = _formula(_turned_remainder)
+_OPERATORS = {
+    "absolute": "Abs",
+    "add": "Add",
+    "divide": "Div",
+    "equal": "Equal",
+    "greater": "Greater",
+    "greater_equal": "GreaterOrEqual",
+    "less": "Less",
+    "less_equal": "LessOrEqual",
+    "logical_and": "And",
+    "logical_not": "Not",
+    "logical_or": "Or",
+    "maximum": "Max",
+    "minimum": "Min",
+    "multiply": "Mul",
+    "negative": "Neg",
+    "power": "Pow",
+    "stop_gradient": "Identity",
+    "subtract": "Sub",
+    "where": "Where",
+    **{
+        name: name.capitalize()
+        for name in (
+            *("ceil", "cos", "erf", "exp", "floor", "log"),
+            *("relu", "round", "sign", "sin", "sqrt", "tanh"),
+        )
+    },
+}
+ELEMENTWISE: Mapping[str, Spelling] = {
+    **{name: operator(kind) for name, kind in _OPERATORS.items()},
     "acos": _formula(_acos),
     "acosh": _formula(_acosh),
     "asin": _formula(_asin),
@@ -280,24 +306,24 @@ FORMULAS: Mapping[str, Spelling] = {
     "atan2": _formula(_atan2),
     "atanh": _formula(_atanh),
     "cbrt": _formula(_cbrt),
-    "clip": _formula(lambda x, low, high: x.of("Max", low).of("Min", high)),
+    "clip": _formula(lambda x, low, high: rows.minimum(rows.maximum(x, low), high)),
     "cosh": _formula(_cosh),
-    "datan2": _formula(lambda a, b: a / _hypot(a, b) / _hypot(a, b)),
+    "datan2": _formula(lambda a, b: a / rows.hypot(a, b) / rows.hypot(a, b)),
     "datanh": _formula(_datanh),
     "dhypot": _formula(_dhypot),
-    "dlog": _formula(lambda x: (x < 0.0).choose(math.nan, x.of("Reciprocal"))),
+    "dlog": _formula(lambda x: rows.where(x < 0.0, math.nan, 1.0 / x)),
     "dpower": _formula(_dpower),
     "dpower_exponent": _formula(_dpower_exponent),
-    "exp2": _formula(lambda x: _Value(x.model, x.model.number(2.0)).of("Pow", x)),
+    "exp2": _formula(lambda x: rows.power(2.0, x)),
     "expm1": _formula(_expm1),
     "heaviside": _formula(_heaviside),
     "hypot": _formula(_hypot),
-    "log10": _formula(lambda x: x.of("Log") / math.log(10)),
+    "log10": _formula(lambda x: rows.log(x) / math.log(10)),
     "log1p": _formula(_log1p),
-    "log2": _formula(lambda x: x.of("Log") / math.log(2)),
+    "log2": _formula(lambda x: rows.log(x) / math.log(2)),
     "logaddexp": _formula(_logaddexp),
-    "mod": _formula(_mod),
-    "not_equal": _formula(lambda a, b: a.equals(b).of("Not")),
+    "mod": _mod,
+    "not_equal": _formula(lambda a, b: rows.logical_not(rows.equal(a, b))),
     "sech": _formula(_sech),
     "sigmoid": _formula(_sigmoid),
     "sinh": _formula(_sinh),
@@ -306,4 +332,4 @@ FORMULAS: Mapping[str, Spelling] = {
     "tan": _formula(_tan),
     "versine": _formula(_halved_sine),
 }
-"""What is written, by the name of the row."""
+"""What is written for each elementwise row, by its name."""

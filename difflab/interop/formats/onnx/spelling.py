@@ -14,7 +14,7 @@ import numpy as np
 
 from difflab.core.primitive import Shape
 from difflab.errors import UnsupportedError
-from difflab.interop.formats.onnx.formulas import FORMULAS, Emitter, Spelling
+from difflab.interop.formats.onnx.formulas import ELEMENTWISE, Emitter, Spelling, operator
 from difflab.primitives.movement import indices
 from difflab.primitives.structure import decoded
 
@@ -22,11 +22,6 @@ __all__ = ["SPELLINGS"]
 
 
 Names = Sequence[str]
-
-
-def _operator(kind: str, **attributes: Any) -> Spelling:
-    """Return the spelling of a row that is one operator."""
-    return lambda model, names, *_, **__: model.operator(kind, *names, **attributes)
 
 
 # --- shapes ------------------------------------------------------------------------------------
@@ -249,45 +244,15 @@ def _running_sum(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any
     return model.operator("CumSum", names[0], model.places(_single("CumSum", axes, rank)))
 
 
-_OPERATORS = {
-    "absolute": "Abs",
-    "add": "Add",
-    "det": "Det",
-    "divide": "Div",
-    "equal": "Equal",
-    "greater": "Greater",
-    "greater_equal": "GreaterOrEqual",
-    "less": "Less",
-    "less_equal": "LessOrEqual",
-    "logical_and": "And",
-    "logical_not": "Not",
-    "logical_or": "Or",
-    "maximum": "Max",
-    "minimum": "Min",
-    "multiply": "Mul",
-    "negative": "Neg",
-    "power": "Pow",
-    "stop_gradient": "Identity",
-    "subtract": "Sub",
-    "where": "Where",
-    **{
-        name: name.capitalize()
-        for name in (
-            *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf"),
-            *("exp", "floor", "log", "relu", "round", "sigmoid", "sign", "sin", "sinh"),
-            *("softplus", "sqrt", "tan", "tanh"),
-        )
-    },
-}
 SPELLINGS: Mapping[str, Spelling] = {
-    **{name: _operator(kind) for name, kind in _OPERATORS.items()},
-    **FORMULAS,
+    **ELEMENTWISE,
     "argmax": _argmax,
     "as_number": lambda model, names, *_, **__: model.as_number(names[0]),
     "broadcast": _broadcast,
     "concatenate": _concatenate,
     "constant_array": _constant,
     "cumsum": _running_sum,
+    "det": operator("Det"),
     "diag": _diag,
     "diagonal": _diagonal,
     "index": _index,

@@ -172,8 +172,8 @@ class Writer:
 
     def _result(self, node: int, label: str) -> None:
         """Give an output its name; a truth value becomes a number."""
-        opcode = int(self.graph.opcode[node]) - FIRST_ROW
-        if opcode >= 0 and self.graph.primitives[opcode].boolean:
+        row = self.graph.primitive(node)
+        if row is not None and row.boolean:
             self.operator("Cast", self.values[node], to=self.kind, result=label)
         else:
             self.operator("Identity", self.values[node], result=label)

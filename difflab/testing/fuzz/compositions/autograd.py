@@ -7,18 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from difflab.testing.fuzz.compositions.framework import Framework
+from difflab.testing.fuzz.compositions.framework import Framework, named
 
 __all__ = ["FRAMEWORK"]
 
 Fn = Callable[[Any], Any]
-
-
-def _jacobian(f: Fn, n: int) -> Fn:
-    import autograd
-
-    found: Fn = autograd.jacobian(f)
-    return found
 
 
 def _units(y: Any) -> list[Any]:
@@ -53,13 +46,6 @@ def _tangents(make: str) -> Callable[[Fn, int], Fn]:
     return transform
 
 
-def _checkpoint(f: Fn, n: int) -> Fn:
-    import autograd
-
-    found: Fn = autograd.checkpoint(f)
-    return found
-
-
 def _stacked(f: Fn, n: int) -> Fn:
     """Compute one row of two."""
     import autograd.numpy as anp
@@ -77,11 +63,11 @@ def _through_list(f: Fn, n: int) -> Fn:
 FRAMEWORK = Framework(
     "autograd",
     {
-        "jacobian": _jacobian,
+        "jacobian": named("autograd:jacobian"),
         "make_vjp": _vjp,
         "make_jvp": _tangents("make_jvp"),
         "make_jvp_reversemode": _tangents("make_jvp_reversemode"),
     },
-    {"checkpoint": _checkpoint, "stack": _stacked, "array": _through_list},
+    {"checkpoint": named("autograd:checkpoint"), "stack": _stacked, "array": _through_list},
     single=False,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +18,23 @@ from difflab.methods.peers.spelling import LibrarySpelling, written
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Framework", "Step", "Transform", "spelled"]
+__all__ = ["Framework", "Step", "Transform", "kept", "named", "spelled"]
 
 Transform = Callable[[Callable[[Any], Any], int], Callable[[Any], Any]]
 """Maps a function of an array ``(n,)``, and n, to another one.
 
 One that differentiates appends an axis of n elements to the result; any other one keeps the result.
 """
+
+
+def named(path: str, **options: Any) -> Transform:
+    """Return the transform that a package has under a name, such as ``jax:jit``, imported late."""
+    return lambda f, n: resolve_name(path)(f, **options)
+
+
+def kept(f: Callable[[Any], Any], n: int) -> Callable[[Any], Any]:
+    """Keep the function: what the name of the transform says is done by `Framework.call`."""
+    return f
 
 
 @dataclass(frozen=True)

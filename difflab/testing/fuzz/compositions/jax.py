@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from difflab.testing.fuzz.compositions.framework import Framework
+from difflab.testing.fuzz.compositions.framework import Framework, named
 
 __all__ = ["FRAMEWORK"]
 
@@ -32,20 +32,6 @@ def _units(y: Any) -> Any:
     import jax.numpy as jnp
 
     return jnp.reshape(jnp.eye(y.size, dtype=y.dtype), (y.size, *y.shape))
-
-
-def _jacrev(f: Fn, n: int) -> Fn:
-    import jax
-
-    found: Fn = jax.jacrev(f)
-    return found
-
-
-def _jacfwd(f: Fn, n: int) -> Fn:
-    import jax
-
-    found: Fn = jax.jacfwd(f)
-    return found
 
 
 def _jvp(f: Fn, n: int) -> Fn:
@@ -112,20 +98,6 @@ def _linear_transpose(f: Fn, n: int) -> Fn:
         return jax.numpy.reshape(jax.numpy.stack(rows), (*y.shape, n))
 
     return run
-
-
-def _jit(f: Fn, n: int) -> Fn:
-    import jax
-
-    found: Fn = jax.jit(f)
-    return found
-
-
-def _checkpoint(f: Fn, n: int) -> Fn:
-    import jax
-
-    found: Fn = jax.checkpoint(f)
-    return found
 
 
 def _vmap(f: Fn, n: int) -> Fn:
@@ -202,8 +174,8 @@ def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
 FRAMEWORK = Framework(
     "jax",
     {
-        "jacrev": _jacrev,
-        "jacfwd": _jacfwd,
+        "jacrev": named("jax:jacrev"),
+        "jacfwd": named("jax:jacfwd"),
         "jvp": _jvp,
         "vmap_of_jvp": _vmap_of_jvp,
         "jvp_of_vmap": _jvp_of_vmap,
@@ -213,8 +185,8 @@ FRAMEWORK = Framework(
         "linear_transpose": _linear_transpose,
     },
     {
-        "jit": _jit,
-        "checkpoint": _checkpoint,
+        "jit": named("jax:jit"),
+        "checkpoint": named("jax:checkpoint"),
         "vmap": _vmap,
         "scan": _scan,
         "fori_loop": _carried,

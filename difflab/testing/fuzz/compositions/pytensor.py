@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from difflab.testing.fuzz.compositions.framework import Framework
+from difflab.testing.fuzz.compositions.framework import Framework, kept
 
 __all__ = ["FRAMEWORK"]
 
@@ -111,11 +111,6 @@ def _set(f: Fn, n: int) -> Fn:
     return lambda x: f(pt.zeros((n,))[::-1].set(x[::-1])[::-1][::-1])
 
 
-def _compiled(f: Fn, n: int) -> Fn:
-    """Keep the function; the result is compiled by the default mode, others by a fast one."""
-    return f
-
-
 def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
     import pytensor
     import pytensor.tensor as pt
@@ -140,7 +135,7 @@ FRAMEWORK = Framework(
         "vectorize_graph": _vectorized,
         "scan": _scan,
         "set_subtensor": _set,
-        "default_mode": _compiled,
+        "default_mode": kept,
     },
     single=False,
     call=_call,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from difflab.testing.fuzz.compositions.framework import Framework
+from difflab.testing.fuzz.compositions.framework import Framework, named
 
 __all__ = ["FRAMEWORK"]
 
@@ -71,23 +71,6 @@ def _batch_jacobian(f: Fn, n: int) -> Fn:
     return run
 
 
-def _function(**options: Any) -> Callable[[Fn, int], Fn]:
-    def transform(f: Fn, n: int) -> Fn:
-        import tensorflow as tf
-
-        found: Fn = tf.function(f, autograph=False, **options)
-        return found
-
-    return transform
-
-
-def _recompute(f: Fn, n: int) -> Fn:
-    import tensorflow as tf
-
-    found: Fn = tf.recompute_grad(f)
-    return found
-
-
 def _vectorized(f: Fn, n: int) -> Fn:
     import tensorflow as tf
 
@@ -124,13 +107,13 @@ FRAMEWORK = Framework(
         "batch_jacobian": _batch_jacobian,
     },
     {
-        "function": _function(),
-        "recompute_grad": _recompute,
+        "function": named("tensorflow:function", autograph=False),
+        "recompute_grad": named("tensorflow:recompute_grad"),
         "vectorized_map": _vectorized,
         "map_fn": _map,
         "cond": _cond,
         "scatter_update": _scatter,
-        "xla": _function(jit_compile=True),
+        "xla": named("tensorflow:function", autograph=False, jit_compile=True),
     },
     single=False,
 )

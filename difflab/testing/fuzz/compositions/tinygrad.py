@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.testing.fuzz.compositions.framework import Framework
+from difflab.testing.fuzz.compositions.framework import Framework, kept
 
 __all__ = ["FRAMEWORK"]
 
@@ -55,11 +55,6 @@ def _flipped(f: Fn, n: int) -> Fn:
     return lambda x: f(x.flip(0).flip(0))
 
 
-def _jit(f: Fn, n: int) -> Fn:
-    """Keep the function; `_call` runs it under ``TinyJit``."""
-    return f
-
-
 def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
     from tinygrad import Tensor, TinyJit
 
@@ -77,7 +72,7 @@ def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
 FRAMEWORK = Framework(
     "tinygrad",
     {"gradient": _rows, "gradient_seeded": _seeded},
-    {"contiguous": _contiguous, "stack": _stacked, "flip": _flipped, "TinyJit": _jit},
+    {"contiguous": _contiguous, "stack": _stacked, "flip": _flipped, "TinyJit": kept},
     single=False,
     call=_call,
 )

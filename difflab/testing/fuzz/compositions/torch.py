@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from difflab.methods.peers.spelling import LibrarySpelling
-from difflab.testing.fuzz.compositions.framework import Framework
+from difflab.testing.fuzz.compositions.framework import Framework, named
 
 __all__ = ["FRAMEWORK"]
 
@@ -81,20 +81,6 @@ def _twice_back(f: Fn, n: int) -> Fn:
 
     jvp = torch.autograd.functional.jvp
     return lambda x: torch.stack([jvp(f, x, v, create_graph=True)[1] for v in _eye(x)], -1)
-
-
-def _jacrev(f: Fn, n: int) -> Fn:
-    import torch
-
-    found: Fn = torch.func.jacrev(f)
-    return found
-
-
-def _jacfwd(f: Fn, n: int) -> Fn:
-    import torch
-
-    found: Fn = torch.func.jacfwd(f)
-    return found
 
 
 def _jvp(f: Fn, n: int) -> Fn:
@@ -176,13 +162,6 @@ def _in_place_result(f: Fn, n: int) -> Fn:
     return lambda x: f(x).clone().mul_(2.0).neg_().mul_(-0.5)
 
 
-def _functionalize(f: Fn, n: int) -> Fn:
-    import torch
-
-    found: Fn = torch.func.functionalize(f)
-    return found
-
-
 def _hooks(f: Fn, n: int) -> Fn:
     """Save copies of the tensors of the backward pass."""
     import torch
@@ -213,8 +192,8 @@ FRAMEWORK = Framework(
         "functional.jacobian_vectorized": _functional(create_graph=True, vectorize=True),
         "functional.jacobian_forward": _functional(vectorize=True, strategy="forward-mode"),
         "functional.jvp": _twice_back,
-        "jacrev": _jacrev,
-        "jacfwd": _jacfwd,
+        "jacrev": named("torch.func:jacrev"),
+        "jacfwd": named("torch.func:jacfwd"),
         "jvp": _jvp,
         "dual": _dual,
         "jvp_of_vmap": _jvp_of_vmap,
@@ -226,7 +205,7 @@ FRAMEWORK = Framework(
         "vmap": _vmap,
         "in_place": _in_place,
         "in_place_result": _in_place_result,
-        "functionalize": _functionalize,
+        "functionalize": named("torch.func:functionalize"),
         "saved_tensors_hooks": _hooks,
     },
     spelling32=_single,
