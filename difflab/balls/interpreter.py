@@ -105,17 +105,17 @@ class BallInterpreter(ElementInterpreter):
 
 
 def _form(primitive: Primitive) -> Callable[..., Any] | None:
-    """Return the function that the column `flint` of a row states."""
+    """Return the function of balls by a row's name, or else what its column `flint` states."""
     stated = primitive.flint
-    if callable(stated):
-        return partial(stated, elementary)
-    if stated is None:
-        return None
-    for home in HOMES:
-        found: Callable[..., Any] | None = getattr(home, stated, None)
-        if found is not None and stated in home.__all__:
-            return found
-    raise UnsupportedError(f"FLINT has no function for '{primitive.name}'")
+    found = _own(primitive.name) or (_own(stated) if isinstance(stated, str) else None)
+    if isinstance(stated, str) and found is None:
+        raise UnsupportedError(f"FLINT has no function for '{primitive.name}'")
+    return found or (partial(stated, elementary) if callable(stated) else None)
+
+
+def _own(name: str) -> Callable[..., Any] | None:
+    """Return the public function of that name of the modules of balls."""
+    return next((getattr(home, name) for home in HOMES if name in home.__all__), None)
 
 
 def _packed(*parts: Any, ranks: tuple[int, ...]) -> Any:

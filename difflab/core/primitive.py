@@ -225,7 +225,8 @@ class Primitive:
         `mpmath` is the same as `sympy`.
     flint : str, callable or None
         The name of a function of `difflab.balls`, or ``(elementary, *args)``, which computes with
-        Taylor expansions of balls; by default the same as `mpmath`.
+        Taylor expansions of balls; by default the function there of the row's name, and where
+        there is none, the same as `mpmath`.
     portable : callable or None
         The kernel ``(xp, *args)`` on real numbers, over universal functions of C99 and other rows,
         branches ``xp.cond`` and loops ``xp.while_loop``, where `kernel` calls a library or is a
@@ -236,7 +237,8 @@ class Primitive:
         The operation in pictures; by default its first spelling.
     notation : str
         The operation in evaluation traces: a template of an operator, or the name of a
-        function; by default the `glyph` as one or the other.
+        function; by default the `glyph` as one or the other, and the name of a function whose
+        names are not `reserved`: its glyph may be an input's letter.
     roles : tuple of str
         What the arguments are called in pictures; by default they are numbered.
     zero_slope : str
@@ -334,7 +336,7 @@ class Primitive:
         self._default("latex", upright if of_numbers else "")
         self._default("glyph", self.names[0] if self.names else name)
         sign = f"{{0}} {self.glyph} {{1}}" if self.infix and self.arity == 2 else self.glyph
-        self._default("notation", sign)
+        self._default("notation", sign if self.reserved else self.names[0])
 
     def _default(self, column: str, value: Any) -> None:
         if getattr(self, column) is DEFAULT:

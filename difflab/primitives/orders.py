@@ -104,7 +104,6 @@ argsort: Primitive = Primitive(
     name="argsort",
     kernel=_argsort,
     rule=elementwise(None),
-    flint="argsort",
     convention="derivative 0",
     analytic=False,
     shape=lambda shapes, *, axes, rank: shapes[0],
@@ -120,7 +119,6 @@ take_along: Primitive = Primitive(
         ),
         None,
     ),
-    flint="take_along",
     shape=lambda shapes, *, axis, rank: shapes[1],
 )
 # The transpose of `take_along`: adds each element at its index.
@@ -133,7 +131,6 @@ put_along: Primitive = Primitive(
         ),
         None,
     ),
-    flint="put_along",
     shape=lambda shapes, *, axis, rank, size: _put_shape(shapes, axis, size),
 )
 

@@ -278,7 +278,6 @@ is_maximum: Primitive = Primitive(
     name="is_maximum",
     kernel=_is_maximum,
     rule=elementwise(None),
-    flint="is_maximum",
     analytic=False,
     boolean=True,
     shape=lambda shapes, *, axes, rank: shapes[0],
@@ -287,7 +286,6 @@ argmax: Primitive = Primitive(
     name="argmax",
     kernel=lambda xp, x, *, axes, rank: xp.argmax(x, axis=axes[0]) * 1.0,
     rule=elementwise(None),
-    flint="argmax",
     convention="derivative 0",
     analytic=False,
     shape=reduced_shape,
@@ -297,7 +295,6 @@ norm: Primitive = Primitive(
     kernel=_norm,
     rule=tangent(_weighted(_direction)),
     sympy=_exact_norm,
-    flint="norm",
     convention="derivative 0 at the origin",
     shape=reduced_shape,
 )
@@ -306,7 +303,6 @@ logsumexp: Primitive = Primitive(
     kernel=_logsumexp,
     rule=tangent(_weighted(lambda y, x, axes: softmax(x, axes=axes, rank=len(x.shape)))),
     sympy=_exact_logsumexp,
-    flint="logsumexp",
     shape=reduced_shape,
 )
 softmax: Primitive = Primitive(
@@ -314,7 +310,6 @@ softmax: Primitive = Primitive(
     kernel=_softmax,
     rule=tangent(_softmax_slope),
     sympy=_exact_softmax,
-    flint="softmax",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 log_softmax: Primitive = Primitive(
@@ -322,6 +317,5 @@ log_softmax: Primitive = Primitive(
     kernel=_log_softmax,
     rule=tangent(_log_softmax_slope),
     sympy=_exact_log_softmax,
-    flint="log_softmax",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
