@@ -270,6 +270,10 @@ class Primitive:
         Whether the order of the two arguments does not matter.
     shape : callable or None
         ``(shapes, **params) -> shape``; None for broadcasting.
+    dtype : str
+        The dtype of the results of traced code, where it is not that of the arguments.
+    empty : float or None
+        The value of a reduction over no elements, where it has one.
     arithmetic : callable or None
         ``(shapes, **params) -> int``, the scalar operations of a row of arrays; None for those
         that `difflab.graph.counts.Counts` states.
@@ -314,6 +318,8 @@ class Primitive:
     structural: bool = False
     commutative: bool = False
     shape: Callable[..., Shape] | None = None
+    dtype: str = ""
+    empty: float | None = None
     arithmetic: Callable[..., int] | None = None
     unbatched: Callable[..., Callable[..., Any]] | None = None
     holds: Any = None

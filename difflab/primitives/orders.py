@@ -107,6 +107,7 @@ argsort: Primitive = Primitive(
     convention="derivative 0",
     analytic=False,
     shape=lambda shapes, *, axes, rank: shapes[0],
+    dtype="float64",
 )
 take_along: Primitive = Primitive(
     name="take_along",

@@ -127,6 +127,7 @@ as_number: Primitive = Primitive(
     analytic=False,
     truths=(0,),
     structural=True,
+    dtype="float64",
 )
 where: Primitive = Primitive(
     name="where",

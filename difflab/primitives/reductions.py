@@ -250,6 +250,7 @@ prod: Primitive = Primitive(
     kernel=lambda xp, x, *, axes, rank: xp.prod(x, axis=axes),
     rule=tangent(_weighted(_others)),
     shape=reduced_shape,
+    empty=1.0,
 )
 max_: Primitive = Primitive(
     name="max",
@@ -289,6 +290,7 @@ argmax: Primitive = Primitive(
     convention="derivative 0",
     analytic=False,
     shape=reduced_shape,
+    dtype="float64",
 )
 norm: Primitive = Primitive(
     name="norm",
@@ -297,6 +299,7 @@ norm: Primitive = Primitive(
     sympy=_exact_norm,
     convention="derivative 0 at the origin",
     shape=reduced_shape,
+    empty=0.0,
 )
 logsumexp: Primitive = Primitive(
     name="logsumexp",
@@ -304,6 +307,7 @@ logsumexp: Primitive = Primitive(
     rule=tangent(_weighted(lambda y, x, axes: softmax(x, axes=axes, rank=len(x.shape)))),
     sympy=_exact_logsumexp,
     shape=reduced_shape,
+    empty=-math.inf,
 )
 softmax: Primitive = Primitive(
     name="softmax",
