@@ -23,8 +23,9 @@ from difflab.balls import (
     remainders,
     roots,
     special,
+    structure,
 )
-from difflab.balls.jets import Jet, Undecided, constant, jet
+from difflab.balls.jets import Jet, Undecided, constant
 from difflab.balls.library import arb, exactly
 from difflab.balls.limit import within
 from difflab.core.primitive import Custom, Primitive
@@ -33,8 +34,7 @@ from difflab.graph.control import Solution
 from difflab.graph.expansion import expansion_value, prepared_expansion
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
-from difflab.primitives import constant_array, pack, scatter
-from difflab.primitives.structure import decoded
+from difflab.primitives import constant_array
 
 __all__ = ["BallInterpreter"]
 
@@ -51,6 +51,7 @@ HOMES: tuple[ModuleType, ...] = (
     fourier,
     hypergeometric,
     random,
+    structure,
 )
 
 
@@ -94,10 +95,7 @@ class BallInterpreter(ElementInterpreter):
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive is constant_array:
             return partial(_constants, self)
-        # NumPy's arrays of arrays of one number would be arrays of arrays.
-        own: dict[Primitive, Callable[..., Any]] = {pack: _packed, scatter: _scattered}
-        form = _form(primitive) or own.get(primitive)
-        return within(form or super()._whole(primitive))
+        return within(_form(primitive) or super()._whole(primitive))
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         form = _form(primitive)
@@ -118,29 +116,6 @@ def _own(name: str) -> Callable[..., Any] | None:
     return next((getattr(home, name) for home in HOMES if name in home.__all__), None)
 
 
-def _packed(*parts: Any, ranks: tuple[int, ...]) -> Any:
-    """Return numbers and the elements of arrays as one vector."""
-    flat: list[Any] = []
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            flat += part.ravel().tolist()
-        else:
-            flat.append(part)
-    found = np.empty(len(flat), dtype=object)
-    found[:] = flat
-    return found
-
-
-def _scattered(*parts: Any, keys: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """Return an array of zeros, with the parts added at their keys."""
-    found = np.empty(shape, dtype=object)
-    found.fill(jet(0))
-    for part, key in zip(parts, keys, strict=True):
-        where = decoded(key)
-        found[where] = found[where] + part
-    return found
-
-
 def _constants(on: BallInterpreter, *, shape: tuple[int, ...], values: bytes) -> Any:
     """Return an array of numbers."""
     numbers = np.frombuffer(values, dtype=np.float64).tolist()
@@ -153,7 +128,6 @@ def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
     """Compute a loop or a choice, whose predicates must be decided."""
     control = primitive.holds
     shapes = control.output_shapes
-    single = bool(getattr(control, "single", False))
     try:
         if isinstance(control, Solution) and hasattr(control.rule, "equations"):
             results = roots.solved(on, control, args)
@@ -161,7 +135,7 @@ def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
             results = control.run(on, args, ())
     except Undecided as found:
         results = [_filled(shape, Jet(arb.nan(), fault=found.fault)) for shape in shapes]
-    if single:
+    if control.single:
         return results[0]
     return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])
 

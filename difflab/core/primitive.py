@@ -279,6 +279,10 @@ class Primitive:
         that `difflab.graph.counts.Counts` states.
     unbatched : callable or None
         ``(xp, **params) -> kernel`` for values without batch axes, if there is a faster one.
+    stacked : callable or None
+        ``(size, args, **params) -> stack`` for a row of arrays that is not the same operation on a
+        stack of examples, with one more axis in its parameters; `args` are pairs of an operand and
+        whether it is a stack.
     holds : object or None
         What a row that is made for one use consists of, such as a loop and its body.
     workspace : callable or None
@@ -322,6 +326,7 @@ class Primitive:
     empty: float | None = None
     arithmetic: Callable[..., int] | None = None
     unbatched: Callable[..., Callable[..., Any]] | None = None
+    stacked: Callable[..., Any] | None = None
     holds: Any = None
     workspace: Callable[[], int] | None = None
     holding: Callable[[Any], Primitive] | None = None

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.engine.batching import Arg, packed_stacks
 from difflab.autodiff.recording import Contents, contents_of
 from difflab.core.primitive import Primitive, custom
 from difflab.errors import ShapeError
@@ -24,6 +23,7 @@ from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, as_nodes
 from difflab.primitives import where
+from difflab.primitives.structure import Arg, packed_stacks
 
 __all__ = [
     "RULES",
@@ -173,7 +173,10 @@ def _row(kind: type[Control], held: tuple[tuple[str, Any], ...]) -> Primitive:
 
     def stacked(size: int, args: list[Arg]) -> Node:
         results = rules.batched(control, size, args)
-        return results[0] if single else packed_stacks(results, list(map(len, output_shapes)))
+        whole: Node = results[0]
+        if not single:
+            whole = packed_stacks(results, list(map(len, output_shapes)))
+        return whole
 
     return Primitive(
         name=control.name,

@@ -17,7 +17,7 @@ from difflab.autodiff.control.rows import (
     zeros,
 )
 from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
-from difflab.autodiff.engine.batching import Arg, batched, stacks
+from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, contents_of
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop, WhileLoopVjp
@@ -25,6 +25,7 @@ from difflab.graph.custom.rows import unpacked
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import where
+from difflab.primitives.structure import stacks
 
 __all__ = ["append_while_loop", "while_loop_value", "while_loop_vjp"]
 
