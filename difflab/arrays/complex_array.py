@@ -319,14 +319,9 @@ def _multiply(p: Any, q: Any) -> ComplexArray:
     return _product(lambda x, y: x * y, p, q)
 
 
-def _add(p: Any, q: Any) -> ComplexArray:
-    (a, b), (c, d) = _parts(p), _parts(q)
-    return _joined(plus(a, c), plus(b, d))
-
-
-def _subtract(p: Any, q: Any) -> ComplexArray:
-    (a, b), (c, d) = _parts(p), _parts(q)
-    return _joined(minus(a, c), minus(b, d))
+def _partwise(join: Callable[[Part, Part], Part]) -> Callable[[Any, Any], ComplexArray]:
+    """Return the operation that joins real parts, and likewise imaginary parts."""
+    return lambda p, q: _joined(*map(join, _parts(p), _parts(q)))
 
 
 def _divide(p: Any, q: Any) -> ComplexArray:
@@ -383,12 +378,12 @@ def _where(condition: Any, p: Any, q: Any) -> ComplexArray:
 
 _RULES: Mapping[Primitive, Callable[..., Any]] = {
     rows.absolute: _absolute,
-    rows.add: _add,
+    rows.add: _partwise(plus),
     rows.divide: _divide,
     rows.exp: _exp,
     rows.multiply: _multiply,
     rows.negative: lambda z: -z,
     rows.power: _power,
-    rows.subtract: _subtract,
+    rows.subtract: _partwise(minus),
     rows.where: _where,
 }

@@ -51,18 +51,14 @@ def _reduced(row: Primitive, x: Array, axis: Axis, keepdims: bool) -> Array:
     return _over(row, x, normalized_axes(row.name, axis, shape), shape, keepdims)
 
 
-_OF_NOTHING = {rows.prod: 1.0, rows.norm: 0.0, rows.logsumexp: -math.inf}
-"""Reductions that have a value without elements, and that value."""
-
-
 def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdims: bool) -> Array:
     if not axes:
         return apply(rows.absolute, x) if row is rows.norm else _same(x)
     if row is not rows.sum_ and math.prod(shape[entry] for entry in axes) == 0:
-        if row not in _OF_NOTHING:
+        if row.empty is None:
             raise mismatch(f"{row.name} of an empty array, of the shape {shape}")
         nothing = _over(rows.sum_, x, axes, shape, keepdims)  # it depends on x, as a graph records
-        return nothing if row is rows.norm else nothing + _OF_NOTHING[row]
+        return nothing + row.empty if row.empty else nothing
     found = apply(row, x, axes=axes, rank=len(shape))
     if keepdims is False:
         return found

@@ -32,7 +32,15 @@ from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
 from difflab.graph.values import first_carrier
 
-__all__ = ["Contents", "Recording", "as_real", "computed", "record", "stack_size"]
+__all__ = [
+    "Contents",
+    "Recording",
+    "as_real",
+    "computed",
+    "contents_of",
+    "record",
+    "stack_size",
+]
 
 NOTHING = flatten(None)[1]
 """The structure of no auxiliary data."""
@@ -100,7 +108,7 @@ class Recording:
         """Return ``transform(function, *details)``, cached by the graph's contents."""
         if len(self.function.graph) > LARGEST_KEPT:
             return transform(self.function, *details, **more)
-        result: T = _derived(transform, _contents(self.function), details, tuple(more.items()))
+        result: T = _derived(transform, contents_of(self.function), details, tuple(more.items()))
         return result
 
     def aux(self, outputs: Sequence[Any]) -> Any:
@@ -165,7 +173,7 @@ def _ids(column: Any) -> Any:
     return tuple(column.items()) if isinstance(column, dict) else column.tobytes()
 
 
-def _contents(function: Function) -> Contents:
+def contents_of(function: Function) -> Contents:
     """Return the contents of a function, read once."""
     cache = function.derived_cache
     found: Contents | None = cache.get("contents")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -24,8 +23,9 @@ from difflab.balls import (
     remainders,
     roots,
     special,
+    structure,
 )
-from difflab.balls.jets import Jet, Undecided, constant, jet
+from difflab.balls.jets import Jet, Undecided, constant
 from difflab.balls.library import arb, exactly
 from difflab.balls.limit import within
 from difflab.core.primitive import Custom, Primitive
@@ -34,8 +34,7 @@ from difflab.graph.control import Solution
 from difflab.graph.expansion import expansion_value, prepared_expansion
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
-from difflab.primitives import constant_array, pack, scatter
-from difflab.primitives.structure import decoded
+from difflab.primitives import constant_array
 
 __all__ = ["BallInterpreter"]
 
@@ -52,6 +51,7 @@ HOMES: tuple[ModuleType, ...] = (
     fourier,
     hypergeometric,
     random,
+    structure,
 )
 
 
@@ -95,10 +95,7 @@ class BallInterpreter(ElementInterpreter):
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive is constant_array:
             return partial(_constants, self)
-        # NumPy's arrays of arrays of one number would be arrays of arrays.
-        own: dict[Primitive, Callable[..., Any]] = {pack: _packed, scatter: _scattered}
-        form = _form(primitive) or own.get(primitive)
-        return within(form or super()._whole(primitive))
+        return within(_form(primitive) or super()._whole(primitive))
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         form = _form(primitive)
@@ -106,32 +103,17 @@ class BallInterpreter(ElementInterpreter):
 
 
 def _form(primitive: Primitive) -> Callable[..., Any] | None:
-    """Return the function that the column `flint` of a row states."""
+    """Return the function of balls by a row's name, or else what its column `flint` states."""
     stated = primitive.flint
-    if callable(stated):
-        return partial(stated, elementary)
-    if stated is None:
-        return None
-    for home in HOMES:
-        found: Callable[..., Any] | None = getattr(home, stated, None)
-        if found is not None and stated in home.__all__:
-            return found
-    raise UnsupportedError(f"FLINT has no function for '{primitive.name}'")
+    found = _own(primitive.name) or (_own(stated) if isinstance(stated, str) else None)
+    if isinstance(stated, str) and found is None:
+        raise UnsupportedError(f"FLINT has no function for '{primitive.name}'")
+    return found or (partial(stated, elementary) if callable(stated) else None)
 
 
-def _packed(*parts: Any, ranks: tuple[int, ...]) -> Any:
-    """Return numbers and the elements of arrays as one vector."""
-    flat = (part.ravel().tolist() if isinstance(part, np.ndarray) else [part] for part in parts)
-    return np.fromiter(chain.from_iterable(flat), dtype=object)
-
-
-def _scattered(*parts: Any, keys: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """Return an array of zeros, with the parts added at their keys."""
-    found = np.full(shape, jet(0), dtype=object)
-    for part, key in zip(parts, keys, strict=True):
-        where = decoded(key)
-        found[where] = found[where] + part
-    return found
+def _own(name: str) -> Callable[..., Any] | None:
+    """Return the public function of that name of the modules of balls."""
+    return next((getattr(home, name) for home in HOMES if name in home.__all__), None)
 
 
 def _constants(on: BallInterpreter, *, shape: tuple[int, ...], values: bytes) -> Any:
@@ -145,7 +127,6 @@ def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
     """Compute a loop or a choice, whose predicates must be decided."""
     control = primitive.holds
     shapes = control.output_shapes
-    single = bool(getattr(control, "single", False))
     try:
         if isinstance(control, Solution) and hasattr(control.rule, "equations"):
             results = roots.solved(on, control, args)
@@ -154,6 +135,6 @@ def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
     except Undecided as found:
         unknown = Jet(arb.nan(), fault=found.fault)
         results = [np.full(shape, unknown, dtype=object)[()] for shape in shapes]
-    if single:
+    if control.single:
         return results[0]
     return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])

@@ -225,7 +225,8 @@ class Primitive:
         `mpmath` is the same as `sympy`.
     flint : str, callable or None
         The name of a function of `difflab.balls`, or ``(elementary, *args)``, which computes with
-        Taylor expansions of balls; by default the same as `mpmath`.
+        Taylor expansions of balls; by default the function there of the row's name, and where
+        there is none, the same as `mpmath`.
     portable : callable or None
         The kernel ``(xp, *args)`` on real numbers, over universal functions of C99 and other rows,
         branches ``xp.cond`` and loops ``xp.while_loop``, where `kernel` calls a library or is a
@@ -236,7 +237,8 @@ class Primitive:
         The operation in pictures; by default its first spelling.
     notation : str
         The operation in evaluation traces: a template of an operator, or the name of a
-        function; by default the `glyph` as one or the other.
+        function; by default the `glyph` as one or the other, and the name of a function whose
+        names are not `reserved`: its glyph may be an input's letter.
     roles : tuple of str
         What the arguments are called in pictures; by default they are numbered.
     zero_slope : str
@@ -268,11 +270,19 @@ class Primitive:
         Whether the order of the two arguments does not matter.
     shape : callable or None
         ``(shapes, **params) -> shape``; None for broadcasting.
+    dtype : str
+        The dtype of the results of traced code, where it is not that of the arguments.
+    empty : float or None
+        The value of a reduction over no elements, where it has one.
     arithmetic : callable or None
         ``(shapes, **params) -> int``, the scalar operations of a row of arrays; None for those
         that `difflab.graph.counts.Counts` states.
     unbatched : callable or None
         ``(xp, **params) -> kernel`` for values without batch axes, if there is a faster one.
+    stacked : callable or None
+        ``(size, args, **params) -> stack`` for a row of arrays that is not the same operation on a
+        stack of examples, with one more axis in its parameters; `args` are pairs of an operand and
+        whether it is a stack.
     holds : object or None
         What a row that is made for one use consists of, such as a loop and its body.
     workspace : callable or None
@@ -312,8 +322,11 @@ class Primitive:
     structural: bool = False
     commutative: bool = False
     shape: Callable[..., Shape] | None = None
+    dtype: str = ""
+    empty: float | None = None
     arithmetic: Callable[..., int] | None = None
     unbatched: Callable[..., Callable[..., Any]] | None = None
+    stacked: Callable[..., Any] | None = None
     holds: Any = None
     workspace: Callable[[], int] | None = None
     holding: Callable[[Any], Primitive] | None = None
@@ -334,7 +347,7 @@ class Primitive:
         self._default("latex", upright if of_numbers else "")
         self._default("glyph", self.names[0] if self.names else name)
         sign = f"{{0}} {self.glyph} {{1}}" if self.infix and self.arity == 2 else self.glyph
-        self._default("notation", sign)
+        self._default("notation", sign if self.reserved else self.names[0])
 
     def _default(self, column: str, value: Any) -> None:
         if getattr(self, column) is DEFAULT:

@@ -7,11 +7,11 @@ in front.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -32,30 +32,49 @@ Step = Callable[[Sequence[Any]], list[Any]]
 """A function evaluated on one value per input."""
 
 
-class Control(Protocol):
+@dataclass(frozen=True)
+class Control:
     """Base class of control flow: functions that a primitive holds, and when they are called."""
 
-    @property
-    def functions(self) -> Sequence[Function]:
-        """The functions inside it."""
+    roles: ClassVar[Mapping[str, str]]
+    """What each function inside it is called, by the name of its attribute."""
 
-    def with_functions(self, functions: Sequence[Function]) -> Control:
+    @property
+    def name(self) -> str:
+        """The name of the primitives that hold it."""
+        raise NotImplementedError
+
+    @property
+    def single(self) -> bool:
+        """Whether the only output is the node's value, which is a vector of all outputs else."""
+        return False
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions inside it."""
+        return tuple([getattr(self, name) for name in self.roles])
+
+    def with_functions(self, functions: Sequence[Function]) -> Self:
         """Return the same control of other functions, of the same inputs and outputs."""
+        return replace(self, **dict(zip(self.roles, functions, strict=True)))
 
     @property
     def input_shapes(self) -> Sequence[Shape]:
         """The shape of each argument."""
+        raise NotImplementedError
 
     @property
     def output_shapes(self) -> Sequence[Shape]:
         """The shape of each output."""
+        raise NotImplementedError
 
     def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Compute the outputs; values may have batch axes in front."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Loop:
+class Loop(Control):
     """A step that is repeated, as a function.
 
     Attributes
@@ -76,15 +95,8 @@ class Loop:
     arrays: int
     steps: int
     reverse: bool
-
-    @property
-    def functions(self) -> tuple[Function]:
-        """The step."""
-        return (self.body,)
-
-    def with_functions(self, functions: Sequence[Function]) -> Loop:
-        """Return the loop of another step."""
-        return replace(self, body=functions[0])
+    name = "scan"
+    roles: ClassVar[Mapping[str, str]] = {"body": "step"}
 
     @property
     def input_shapes(self) -> list[Shape]:
@@ -132,20 +144,13 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Branches:
+class Branches(Control):
     """Two functions of the same inputs and outputs."""
 
     true: Function
     false: Function
-
-    @property
-    def functions(self) -> tuple[Function, Function]:
-        """Both functions."""
-        return (self.true, self.false)
-
-    def with_functions(self, functions: Sequence[Function]) -> Branches:
-        """Return the choice of two other functions."""
-        return Branches(*functions)
+    name = "cond"
+    roles: ClassVar[Mapping[str, str]] = {"true": "if true", "false": "if false"}
 
     @property
     def input_shapes(self) -> list[Shape]:
@@ -167,7 +172,7 @@ class Branches:
 
 
 @dataclass(frozen=True)
-class WhileLoop:
+class WhileLoop(Control):
     """A step that is repeated while a condition holds.
 
     Attributes
@@ -178,15 +183,8 @@ class WhileLoop:
 
     test: Function
     body: Function
-
-    @property
-    def functions(self) -> tuple[Function, Function]:
-        """The condition and the step."""
-        return (self.test, self.body)
-
-    def with_functions(self, functions: Sequence[Function]) -> WhileLoop:
-        """Return the loop of another condition and step."""
-        return WhileLoop(*functions)
+    name = "while_loop"
+    roles: ClassVar[Mapping[str, str]] = {"test": "while", "body": "step"}
 
     @property
     def input_shapes(self) -> tuple[Shape, ...]:
@@ -225,33 +223,31 @@ class WhileLoop:
 
 
 @dataclass(frozen=True)
-class WhileLoopVjp:
+class WhileLoopVjp(Control):
     """The reverse sweep of a loop: it runs the loop, keeps each value, and goes back.
 
     Its arguments are those of the loop, then the cotangents of the last value.
 
     Attributes
     ----------
-    loop : WhileLoop
-        The loop.
+    test, body : Function
+        Those of the loop.
     back : Function
         One step back: from the cotangents of the next value, the sums of the cotangents of the
         constants, the value before the step, and the constants, those cotangents and sums one
         step earlier.
     """
 
-    loop: WhileLoop
+    test: Function
+    body: Function
     back: Function
+    name = "while_loop_vjp"
+    roles: ClassVar[Mapping[str, str]] = {"test": "while", "body": "step", "back": "step back"}
 
     @property
-    def functions(self) -> tuple[Function, Function, Function]:
-        """The condition, the step, and the step back."""
-        return (*self.loop.functions, self.back)
-
-    def with_functions(self, functions: Sequence[Function]) -> WhileLoopVjp:
-        """Return the sweep of another loop."""
-        test, body, back = functions
-        return WhileLoopVjp(WhileLoop(test, body), back)
+    def loop(self) -> WhileLoop:
+        """The loop."""
+        return WhileLoop(self.test, self.body)
 
     @property
     def input_shapes(self) -> tuple[Shape, ...]:
@@ -276,7 +272,7 @@ class WhileLoopVjp:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Control):
     """A function whose values inside are not kept: the reverse sweep computes them again.
 
     Forward it is one node. The reverse sweep appends the operations of the function, in the order
@@ -286,15 +282,12 @@ class Checkpoint:
 
     function: Function
     kept: int = 0
+    roles: ClassVar[Mapping[str, str]] = {"function": "function"}
 
     @property
-    def functions(self) -> tuple[Function]:
-        """The function."""
-        return (self.function,)
-
-    def with_functions(self, functions: Sequence[Function]) -> Checkpoint:
-        """Return the checkpoint of another function."""
-        return Checkpoint(functions[0], self.kept)
+    def name(self) -> str:
+        """The name of the primitives that hold it."""
+        return "checkpoint"
 
     @property
     def input_shapes(self) -> tuple[Shape, ...]:
@@ -330,10 +323,12 @@ class Solution(Checkpoint):
     """
 
     rule: Any = field(kw_only=True)
+    roles: ClassVar[Mapping[str, str]] = {"function": "solver"}
 
-    def with_functions(self, functions: Sequence[Function]) -> Solution:
-        """Return the solution by another function of the same values."""
-        return Solution(functions[0], rule=self.rule)
+    @property
+    def name(self) -> str:
+        """The rule's name."""
+        return str(self.rule.name)
 
     def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Compute the outputs, as the rule says; values may have batch axes in front."""

@@ -6,29 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from difflab.core.wording import counted
-from difflab.graph.control import (
-    Branches,
-    Checkpoint,
-    Control,
-    Loop,
-    Solution,
-    WhileLoop,
-    WhileLoopVjp,
-)
+from difflab.graph.control import Branches, Control, Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
 
 __all__ = ["arguments", "length", "roles", "taken"]
-
-_ROLES: dict[type, tuple[str, ...]] = {
-    Branches: ("if true", "if false"),
-    Checkpoint: ("function",),
-    Loop: ("step",),
-    Solution: ("solver",),
-    WhileLoop: ("while", "step"),
-    WhileLoopVjp: ("while", "step", "step back"),
-}
 
 
 def roles(control: Control) -> list[tuple[str, Function]]:
@@ -41,7 +24,7 @@ def roles(control: Control) -> list[tuple[str, Function]]:
     >>> [(role, str(step)) for role, step in roles(f.graph.primitive(len(f.graph) - 2).holds)]
     [('step', '[x1 + 1.0, x2*captured1]')]
     """
-    return list(zip(_ROLES[type(control)], control.functions, strict=True))
+    return list(zip(control.roles.values(), control.functions, strict=True))
 
 
 def arguments(control: Control | None) -> str:

@@ -9,7 +9,6 @@ which a target rounds, as precisely as it computes, before its first call.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -98,7 +97,7 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
         if number is None or builder.named(node) or not math.isfinite(number):
             return None
         numbers.append(number)
-    if primitive in _RATIONAL:
+    if primitive is power or (primitive.unbatched is not None and primitive.shape is None):
         exact = _rational(primitive, *numbers)
         return None if exact is None else _constant(builder, exact, args)
     if primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
@@ -110,7 +109,8 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
 def _rational(primitive: Primitive, *numbers: Number) -> float | None:
     """Return the rational result of an operation if it is a float64, else None."""
     try:
-        exact = _RATIONAL[primitive](*map(Fraction, numbers))
+        operator = _whole_power if primitive.unbatched is None else primitive.unbatched(np)
+        exact = operator(*map(Fraction, numbers))
         return float(exact) if Fraction(float(exact)) == exact else None
     except (ArithmeticError, ValueError):
         return None
@@ -386,16 +386,6 @@ _IDENTITIES: dict[Primitive, Identity] = {
 
 LARGEST_POWER = 64
 """The largest whole exponent with which a constant is folded."""
-
-_RATIONAL: dict[Primitive, Callable[..., Fraction]] = {
-    add: operator.add,
-    subtract: operator.sub,
-    multiply: operator.mul,
-    divide: operator.truediv,
-    negative: operator.neg,
-    power: _whole_power,
-}
-"""Operations on constants that fold where the rational result is a float64."""
 
 _EXACT = frozenset({absolute, ceil, floor, maximum, minimum, relu, round_, sign, where})
 """Rows whose result is one of the arguments, or a whole number that is not rounded."""

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive
-from difflab.primitives import argmax, argsort, as_number, float32, put_along, take_along
+from difflab.core.primitive import ByArgument, Primitive
 
 __all__ = ["DOUBLE", "SINGLE", "WEAK", "Precision", "in_precision", "joint", "precision_of"]
 
@@ -36,10 +35,6 @@ class Precision(IntEnum):
 
 
 WEAK, SINGLE, DOUBLE = Precision
-LOOKUPS = frozenset({put_along, take_along})
-"""Rows whose last argument is indices, which have no part in the dtype of the result."""
-FIXED = {float32: SINGLE, argmax: DOUBLE, argsort: DOUBLE, as_number: DOUBLE}
-"""Rows whose results have their own dtype: casts, indices, and truth values as numbers."""
 
 
 def precision_of(value: Any) -> Precision:
@@ -62,11 +57,12 @@ def precision_of(value: Any) -> Precision:
 
 
 def joint(row: Primitive, operands: Sequence[Any]) -> Precision:
-    """Return the precision of the result of an operation."""
-    fixed = FIXED.get(row)
-    if fixed is not None:
-        return fixed
-    return max(map(precision_of, operands[:-1] if row in LOOKUPS else operands))
+    """Return the precision of the result of an operation; indices have no part in it."""
+    if row.dtype:
+        return SINGLE if row.dtype == "float32" else DOUBLE
+    if isinstance(row.rule, ByArgument):
+        operands = [part for part, entry in zip(operands, row.rule.entries, strict=True) if entry]
+    return max(map(precision_of, operands))
 
 
 def in_precision(value: Any, precision: Precision) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_bessel
-from difflab.primitives.special_kernels import special_function
+from difflab.primitives.special_kernels import special, special_function
 
 __all__ = ["airyai", "airyaiprime", "airybi", "airybiprime"]
 
@@ -52,57 +52,43 @@ WAVES = -1e6
 NO_PHASE = 1e10
 """Beyond it no digit of the phase is left, only the amplitude."""
 
-airyai: Primitive = Primitive(
+airyai: Primitive = special(
     name="airyai",
     ulps=12.0,
-    reserved=False,
     kernel=_airy(0),
     portable=portable_bessel.airy(second=False, prime=False),
     rule=elementwise(lambda t, y, x: t * airyaiprime(x)),
     latex="\\operatorname{{Ai}}\\left({0}\\right)",
     glyph="Ai",
-    notation="airyai",
     samples=((0.1, 0.6),),
-    analytic=False,
 )
-airyaiprime: Primitive = Primitive(
+airyaiprime: Primitive = special(
     name="airyaiprime",
     ulps=12.0,
-    reserved=False,
     kernel=_airy(1),
     portable=portable_bessel.airy(second=False, prime=True),
     rule=elementwise(lambda t, y, x: t * (x * airyai(x))),
     mpmath=lambda mp, x: mp.airyai(x, derivative=1),
-    flint="airyaiprime",
     latex="\\operatorname{{Ai}}'\\left({0}\\right)",
     glyph="Ai′",
-    notation="airyaiprime",
     samples=((0.1, 0.6),),
-    analytic=False,
 )
-airybi: Primitive = Primitive(
+airybi: Primitive = special(
     name="airybi",
-    reserved=False,
     kernel=_airy(2),
     portable=portable_bessel.airy(second=True, prime=False),
     rule=elementwise(lambda t, y, x: t * airybiprime(x)),
     latex="\\operatorname{{Bi}}\\left({0}\\right)",
     glyph="Bi",
-    notation="airybi",
     samples=((0.1, 3.0),),
-    analytic=False,
 )
-airybiprime: Primitive = Primitive(
+airybiprime: Primitive = special(
     name="airybiprime",
-    reserved=False,
     kernel=_airy(3),
     portable=portable_bessel.airy(second=True, prime=True),
     rule=elementwise(lambda t, y, x: t * (x * airybi(x))),
     mpmath=lambda mp, x: mp.airybi(x, derivative=1),
-    flint="airybiprime",
     latex="\\operatorname{{Bi}}'\\left({0}\\right)",
     glyph="Bi′",
-    notation="airybiprime",
     samples=((0.1, 3.0),),
-    analytic=False,
 )

@@ -15,7 +15,7 @@ from difflab.errors import UnsupportedError
 from difflab.primitives import portable_bessel
 from difflab.primitives.portable import by_numbers
 from difflab.primitives.portable_orders import besseli_of_order, besselk_of_order
-from difflab.primitives.special_kernels import special_function
+from difflab.primitives.special_kernels import special, special_function
 
 __all__ = ["besseli", "besselj", "besselk", "bessely"]
 
@@ -125,70 +125,62 @@ def _refused(t: Any, y: Any, n: Any, x: Any) -> NoReturn:
     )
 
 
-besselj: Primitive = Primitive(
+besselj: Primitive = special(
     name="besselj",
     ulps=8.0,
-    reserved=False,
     kernel=_besselj,
     ufunc="jv",
     portable=portable_bessel.besselj,
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besselj(n - 1, x) - besselj(n + 1, x)))
     ),
-    analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    # Not by complex steps: the imaginary parts of SciPy's are rounded beside the real ones.
     whole_orders_analytic=True,
     latex="J_{{{0}}}\\left({1}\\right)",
     glyph="J",
-    notation="besselj",
     samples=((2.0, 2.0), (0.6, 2.4)),
 )
-bessely: Primitive = Primitive(
+bessely: Primitive = special(
     name="bessely",
     ulps=8.0,
-    reserved=False,
     kernel=_bessely,
     ufunc="yv",
     portable=portable_bessel.bessely,
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (bessely(n - 1, x) - bessely(n + 1, x)))
     ),
-    analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    # Not by complex steps: the imaginary parts of SciPy's are rounded beside the real ones.
     latex="Y_{{{0}}}\\left({1}\\right)",
     glyph="Y",
-    notation="bessely",
     samples=((2.0, 2.0), (0.6, 2.4)),
     defined="x > 0",
 )
-besseli: Primitive = Primitive(
+besseli: Primitive = special(
     name="besseli",
     ulps=16.0,
-    reserved=False,
     kernel=_growing("iv", 1.0, _end_of_i),
     ufunc="iv",
     portable=by_numbers(besseli_of_order, portable_bessel.besseli),
     rule=elementwise(
         _refused, lambda t, y, n, x: t * (0.5 * (besseli(n - 1, x) + besseli(n + 1, x)))
     ),
-    analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    # Not by complex steps: the imaginary parts of SciPy's are rounded beside the real ones.
     latex="I_{{{0}}}\\left({1}\\right)",
     glyph="I",
-    notation="besseli",
     samples=((2.0, 2.0), (0.6, 2.4)),
 )
-besselk: Primitive = Primitive(
+besselk: Primitive = special(
     name="besselk",
     ulps=8.0,
-    reserved=False,
     kernel=_besselk,
     ufunc="kv",
     portable=by_numbers(besselk_of_order, portable_bessel.besselk),
     rule=elementwise(
         _refused, lambda t, y, n, x: -(t * (0.5 * (besselk(n - 1, x) + besselk(n + 1, x))))
     ),
-    analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    # Not by complex steps: the imaginary parts of SciPy's are rounded beside the real ones.
     latex="K_{{{0}}}\\left({1}\\right)",
     glyph="K",
-    notation="besselk",
     samples=((2.0, 2.0), (0.6, 2.4)),
     defined="x > 0",
 )

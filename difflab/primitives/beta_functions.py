@@ -20,7 +20,7 @@ from difflab.primitives.densities import (
     stirling_error,
 )
 from difflab.primitives.special import polygamma
-from difflab.primitives.special_kernels import by_orders, special_function
+from difflab.primitives.special_kernels import by_orders, special, special_function
 
 __all__ = ["beta", "betainc", "betaln", "polygamma_difference"]
 
@@ -90,10 +90,9 @@ def _difference(xp: ModuleType, order: int, a: Any, b: Any) -> Any:
     return xp.where((a > 0) & (b > 0), (-1.0) ** (order + 1) * total, xp.nan)
 
 
-beta: Primitive = Primitive(
+beta: Primitive = special(
     name="beta",
     ulps=16.0,
-    reserved=False,
     kernel=_beta,
     ufunc="beta",
     portable=portable_gamma.beta,
@@ -102,18 +101,14 @@ beta: Primitive = Primitive(
         lambda t, y, a, b: t * (y * polygamma_difference(0, b, a)),
     ),
     mpmath=lambda mp, a, b: mp.beta(a, b) if a > 0 and b > 0 else mp.nan,
-    flint="beta",
     latex="\\operatorname{{B}}\\left({0}, {1}\\right)",
     glyph="B",
-    notation="beta",
     samples=POSITIVE,
     defined="a > 0 and b > 0",
-    analytic=False,
     commutative=True,
 )
-betaln: Primitive = Primitive(
+betaln: Primitive = special(
     name="betaln",
-    reserved=False,
     kernel=_betaln,
     ufunc="betaln",
     portable=portable_gamma.betaln,
@@ -125,18 +120,14 @@ betaln: Primitive = Primitive(
     mpmath=lambda mp, a, b: (
         mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b) if a > 0 and b > 0 else mp.nan
     ),
-    flint="betaln",
     latex="\\ln\\operatorname{{B}}\\left({0}, {1}\\right)",
     glyph="ln B",
-    notation="betaln",
     samples=POSITIVE,
     defined="a > 0 and b > 0",
-    analytic=False,
     commutative=True,
 )
-betainc: Primitive = Primitive(
+betainc: Primitive = special(
     name="betainc",
-    reserved=False,
     kernel=_betainc,
     ufunc="betainc",
     portable=portable_gamma.betainc,
@@ -145,17 +136,13 @@ betainc: Primitive = Primitive(
     mpmath=lambda mp, a, b, x: (
         mp.betainc(a, b, 0, x, regularized=True) if a > 0 and b > 0 and 0 <= x <= 1 else mp.nan
     ),
-    flint="betainc",
     latex="I_{{{2}}}\\left({0}, {1}\\right)",
     glyph="I",
-    notation="betainc",
     samples=((2.0, 2.0), (3.0, 3.0), (0.1, 0.9)),
     defined="numbers a, b > 0 and 0 ≤ x ≤ 1",
-    analytic=False,
 )
-polygamma_difference: Primitive = Primitive(
+polygamma_difference: Primitive = special(
     name="polygamma_difference",
-    reserved=False,
     kernel=by_orders(_difference, lambda n: 0 <= n <= MOST, count=1),
     portable=portable_gamma.polygamma_difference,
     rule=elementwise(
@@ -169,8 +156,6 @@ polygamma_difference: Primitive = Primitive(
     latex="\\left(\\psi^{{({0})}}\\left({1}\\right)"
     " - \\psi^{{({0})}}\\left({1} + {2}\\right)\\right)",
     glyph="Δψ⁽ⁿ⁾",
-    notation="polygamma_difference",
     samples=((0.0, 0.0), *POSITIVE),
     defined=f"an order 0, 1, … {MOST}, and a > 0 and b > 0",
-    analytic=False,
 )

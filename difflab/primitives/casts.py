@@ -76,4 +76,5 @@ float32: Primitive = Primitive(
     convention="derivative 1",
     analytic=False,
     structural=True,
+    dtype="float32",
 )

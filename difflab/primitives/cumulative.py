@@ -211,13 +211,11 @@ cumprod: Primitive = Primitive(
     name="cumprod",
     kernel=lambda xp, x, *, axes, rank: xp.cumprod(x, axis=axes[0]),
     rule=tangent(_cumprod_slope),
-    flint="cumprod",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 linear_recurrence: Primitive = Primitive(
     name="linear_recurrence",
     kernel=_linear_recurrence,
     rule=tangent(_coefficient_slope, Transpose(_backward)),
-    flint="linear_recurrence",
     shape=lambda shapes, *, axes, rank: shapes[1],
 )

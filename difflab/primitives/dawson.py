@@ -12,7 +12,7 @@ from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_normal
-from difflab.primitives.special_kernels import by_orders, horner, special_function
+from difflab.primitives.special_kernels import by_orders, horner, special, special_function
 
 __all__ = ["dawsn", "dawsn_derivative"]
 
@@ -104,34 +104,27 @@ def _in_mpmath(mp: Any, n: Any, x: Any) -> Any:
     return factor * (1 if odd else x) * mp.hyp1f1(above, mp.mpf(1 if odd else 3) / 2, -x * x)
 
 
-dawsn: Primitive = Primitive(
+dawsn: Primitive = special(
     name="dawsn",
-    reserved=False,
     kernel=lambda xp, x: _derivative(xp, 0, x),
     ufunc="dawsn",
     portable=lambda xp, x: portable_normal.dawsn_derivative(xp, 0.0, x),
     rule=elementwise(lambda t, y, x: t * dawsn_derivative(1, x)),
     sympy=lambda sympy, x: sympy.sqrt(sympy.pi) / 2 * sympy.exp(-(x**2)) * sympy.erfi(x),
     mpmath=lambda mp, x: _in_mpmath(mp, 0, x),
-    flint="dawsn",
     latex="F\\left({0}\\right)",
     glyph="dawsn",
     samples=((0.1, 0.8),),
-    analytic=False,
 )
-dawsn_derivative: Primitive = Primitive(
+dawsn_derivative: Primitive = special(
     name="dawsn_derivative",
-    reserved=False,
     kernel=by_orders(_derivative, lambda n: 0 <= n <= MOST),
     portable=portable_normal.dawsn_derivative,
     rule=elementwise(None, lambda t, y, n, x: t * dawsn_derivative(n + 1, x)),
     sympy=_in_sympy,
     mpmath=_in_mpmath,
-    flint="dawsn_derivative",
     latex="F^{{({0})}}\\left({1}\\right)",
     glyph="F⁽ⁿ⁾",
-    notation="dawsn_derivative",
     samples=((1.0, 1.0), (2.2, 8.0)),
     defined=f"an order 0, 1, … {MOST}",
-    analytic=False,
 )

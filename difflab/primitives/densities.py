@@ -21,7 +21,7 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
 from difflab.primitives import portable_gamma
 from difflab.primitives.portable import by_numbers
-from difflab.primitives.special_kernels import by_orders, special_function
+from difflab.primitives.special_kernels import by_orders, special, special_function
 
 __all__ = ["betainc_derivative", "gammainc_derivative"]
 
@@ -251,25 +251,20 @@ def _beta_form(library: Any, n: Any, a: Any, b: Any, x: Any) -> Any:
 _no_gamma = refused("gamma", "argument")
 _no_beta = refused("beta", "two arguments")
 
-gammainc_derivative: Primitive = Primitive(
+gammainc_derivative: Primitive = special(
     name="gammainc_derivative",
-    reserved=False,
     kernel=_gamma_kernel,
     portable=by_numbers(_gamma_kernel, portable_gamma.gammainc_derivative),
     rule=elementwise(None, _no_gamma, lambda t, y, n, a, x: t * gammainc_derivative(n + 1, a, x)),
     sympy=_gamma_form,
     mpmath=lambda mp, n, a, x: _gamma_form(mp, n, a, x) if a > 0 and x >= 0 else mp.nan,
-    flint="gammainc_derivative",
     latex="P^{{({0})}}\\left({1}, {2}\\right)",
     glyph="P⁽ⁿ⁾",
-    notation="gammainc_derivative",
     samples=((1.0, 1.0), (2.0, 2.0), (0.5, 4.0)),
     defined=f"an order 1, 2, … {MOST}, a number a > 0 and x ≥ 0",
-    analytic=False,
 )
-betainc_derivative: Primitive = Primitive(
+betainc_derivative: Primitive = special(
     name="betainc_derivative",
-    reserved=False,
     kernel=_beta_kernel,
     portable=by_numbers(_beta_kernel, portable_gamma.betainc_derivative),
     rule=elementwise(
@@ -282,11 +277,8 @@ betainc_derivative: Primitive = Primitive(
     mpmath=lambda mp, n, a, b, x: (
         _beta_form(mp, n, a, b, x) if a > 0 and b > 0 and 0 <= x <= 1 else mp.nan
     ),
-    flint="betainc_derivative",
     latex="I^{{({0})}}_{{{3}}}\\left({1}, {2}\\right)",
     glyph="I⁽ⁿ⁾",
-    notation="betainc_derivative",
     samples=((1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (0.1, 0.9)),
     defined=f"an order 1, 2, … {MOST}, numbers a, b > 0 and 0 ≤ x ≤ 1",
-    analytic=False,
 )

@@ -9,6 +9,7 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives.arithmetic import divide
 from difflab.primitives.exponential import log, log1p
 from difflab.primitives.piecewise import equal, logical_and, where
+from difflab.primitives.special_kernels import special
 
 __all__ = ["dlogit", "entr", "logit", "xlog1py", "xlogy"]
 
@@ -41,7 +42,6 @@ xlogy: Primitive = Primitive(
     ),
     sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(z), True)),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log(z),
-    flint="xlogy",
     latex="{0} \\ln\\left({1}\\right)",
     samples=(POSITIVE, (0.2, 4.0)),
     defined="y > 0, or x = 0",
@@ -58,42 +58,35 @@ xlog1py: Primitive = Primitive(
     ),
     sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(1 + z), True)),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log1p(z),
-    flint="xlog1py",
     latex="{0} \\ln\\left(1 + {1}\\right)",
     samples=(POSITIVE, (-0.7, 3.0)),
     defined="y > -1, or x = 0",
     convention=AT_ZERO,
 )
-entr: Primitive = Primitive(
+entr: Primitive = special(
     name="entr",
     portable=lambda xp, x: xp.where(
         x > 0, -x * xp.log(x), xp.where(x == 0, 0.0, xp.where(x < 0, -xp.inf, x))
     ),
-    reserved=False,
     kernel="special.entr",
     rule=elementwise(lambda t, y, x: -(t * (log(x) + 1))),
     sympy=lambda sympy, x: sympy.Piecewise((0, sympy.Eq(x, 0)), (-x * sympy.log(x), True)),
     mpmath=lambda mp, x: mp.mpf(0) if x == 0 else -x * mp.log(x),
-    flint="entr",
     latex="-{0} \\ln\\left({0}\\right)",
     samples=(POSITIVE,),
     defined="x > 0",
-    analytic=False,
 )
-logit: Primitive = Primitive(
+logit: Primitive = special(
     name="logit",
     portable=lambda xp, x: xp.where(
         (x < 0.3) | (x > 0.65), xp.log(x / (1.0 - x)), xp.log1p((2.0 * x - 1.0) / (1.0 - x))
     ),
-    reserved=False,
     kernel="special.logit",
     rule=elementwise(lambda t, y, x: t * dlogit(x)),
     sympy=lambda sympy, x: sympy.log(x / (1 - x)),
-    mpmath=lambda mp, x: mp.log(x / (1 - x)),
     latex="\\ln\\frac{{{0}}}{{1 - {0}}}",
     samples=((0.1, 0.45),),
     defined="0 < x < 1",
-    analytic=False,
 )
 dlogit: Primitive = Primitive(
     name="dlogit",

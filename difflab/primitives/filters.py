@@ -43,13 +43,11 @@ convolve: Primitive = Primitive(
     name="convolve",
     kernel=_convolve,
     rule=bilinear(lambda t, a, v: correlate(t, v), lambda t, a, v: correlate(t, a)),
-    flint="convolve",
     shape=lambda shapes: (*shapes[0][:-1], shapes[0][-1] + shapes[1][-1] - 1),
 )
 correlate: Primitive = Primitive(
     name="correlate",
     kernel=_correlate,
     rule=bilinear(lambda t, a, v: convolve(t, v), lambda t, a, v: correlate(a, t)),
-    flint="correlate",
     shape=lambda shapes: (*shapes[0][:-1], shapes[0][-1] - shapes[1][-1] + 1),
 )

@@ -170,7 +170,6 @@ fft: Primitive = Primitive(
             )
         )
     ),
-    flint="fft",
     arithmetic=_operations(real=False),
     shape=lambda shapes, **_: shapes[0],
     **_columns(complex_form),
@@ -189,7 +188,6 @@ rfft: Primitive = Primitive(
             )
         )
     ),
-    flint="rfft",
     arithmetic=_operations(real=True),
     shape=_rfft_shape,
     **_columns(real_form),
@@ -204,7 +202,6 @@ irfft: Primitive = Primitive(
             )
         )
     ),
-    flint="irfft",
     arithmetic=_operations(real=True),
     shape=_irfft_shape,
     **_columns(inverse_form),

@@ -16,7 +16,7 @@ from difflab.primitives.densities import gammainc_derivative, refused
 from difflab.primitives.exponential import exp
 from difflab.primitives.portable import by_numbers
 from difflab.primitives.portable_orders import incomplete_gamma
-from difflab.primitives.special_kernels import special_function
+from difflab.primitives.special_kernels import special, special_function
 
 __all__ = ["de1", "dei", "e1", "ei", "gammainc", "gammaincc"]
 
@@ -49,6 +49,7 @@ e1: Primitive = Primitive(
     mpmath="e1",
     latex="E_1\\left({0}\\right)",
     glyph="E₁",
+    notation="E₁",
     samples=((0.4, 4.0),),
     defined="x > 0",
 )
@@ -59,11 +60,10 @@ de1: Primitive = Primitive(
     samples=((0.4, 4.0),),
     expansion=lambda x: -(exp(-x) / x),
 )
-ei: Primitive = Primitive(
+ei: Primitive = special(
     name="ei",
     ulps=12.0,
     names=("ei", "expi"),
-    reserved=False,
     kernel="special.expi",
     portable=portable_gamma.ei,
     rule=elementwise(lambda t, y, x: t * dei(x)),
@@ -71,9 +71,10 @@ ei: Primitive = Primitive(
     mpmath="ei",
     latex="\\operatorname{{Ei}}\\left({0}\\right)",
     glyph="Ei",
+    notation="Ei",
     samples=((0.6, 3.0),),
     defined="x not 0",
-    analytic=False,  # SciPy's loses small imaginary parts
+    # Not by complex steps: SciPy's loses small imaginary parts.
 )
 # Its derivative is one quotient, so that at 0 no infinities of both signs meet.
 dei: Primitive = Primitive(
@@ -83,28 +84,23 @@ dei: Primitive = Primitive(
     samples=((0.6, 3.0),),
     expansion=lambda x: exp(x) / x,
 )
-gammainc: Primitive = Primitive(
+gammainc: Primitive = special(
     name="gammainc",
     ulps=12.0,
-    reserved=False,
     kernel=_of_positive("gammainc"),
     ufunc="gammainc",
     portable=by_numbers(incomplete_gamma(upper=False), portable_gamma.gammainc),
     rule=elementwise(_refused, lambda t, y, a, x: t * gammainc_derivative(1, a, x)),
     sympy=lambda library, a, x: library.lowergamma(a, x) / library.gamma(a),
     mpmath=lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True) if a > 0 and x >= 0 else mp.nan,
-    flint="gammainc",
     latex="P\\left({0}, {1}\\right)",
     glyph="P",
-    notation="gammainc",
     samples=((2.0, 2.0), (0.5, 4.0)),
     defined="a number a > 0 and x ≥ 0",
-    analytic=False,
 )
-gammaincc: Primitive = Primitive(
+gammaincc: Primitive = special(
     name="gammaincc",
     ulps=16.0,
-    reserved=False,
     kernel=_of_positive("gammaincc"),
     ufunc="gammaincc",
     portable=by_numbers(incomplete_gamma(upper=True), portable_gamma.gammaincc),
@@ -113,11 +109,8 @@ gammaincc: Primitive = Primitive(
     mpmath=lambda mp, a, x: (
         mp.gammainc(a, x, mp.inf, regularized=True) if a > 0 and x >= 0 else mp.nan
     ),
-    flint="gammaincc",
     latex="Q\\left({0}, {1}\\right)",
     glyph="Q",
-    notation="gammaincc",
     samples=((2.0, 2.0), (0.5, 4.0)),
     defined="a number a > 0 and x ≥ 0",
-    analytic=False,
 )

@@ -12,7 +12,7 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_normal
 from difflab.primitives.exponential import exp
 from difflab.primitives.special import derf
-from difflab.primitives.special_kernels import exp_square, special_function
+from difflab.primitives.special_kernels import exp_square, special, special_function
 
 __all__ = ["derfcinv", "derfinv", "dlambertw", "erfcinv", "erfinv", "lambertw"]
 
@@ -100,16 +100,15 @@ def _reciprocal_slope(inverse: str) -> Callable[..., Any]:
     return kernel
 
 
-erfinv: Primitive = Primitive(
+erfinv: Primitive = special(
     name="erfinv",
-    reserved=False,
     kernel="special.erfinv",
     portable=portable_normal.erfinv,
     rule=elementwise(lambda t, y, x: t * derfinv(x)),
     latex="\\operatorname{{erf}}^{{-1}}\\left({0}\\right)",
     samples=((-0.8, 0.8),),
     defined="-1 < x < 1",
-    analytic=False,  # SciPy's function of real numbers only
+    # Not by complex steps: SciPy's function of real numbers only.
 )
 # Of g = 1/erf′(y), where y is the inverse, the derivative 2y·g² is infinite at the edges, not 0·∞.
 derfinv: Primitive = Primitive(
@@ -120,19 +119,15 @@ derfinv: Primitive = Primitive(
     expansion=lambda x: 1 / derf(erfinv(x)),
     analytic=False,
 )
-erfcinv: Primitive = Primitive(
+erfcinv: Primitive = special(
     name="erfcinv",
-    reserved=False,
     kernel="special.erfcinv",
     portable=portable_normal.erfcinv,
     rule=elementwise(lambda t, y, x: -(t * derfcinv(x))),
     sympy=lambda library, x: library.erfinv(1 - x),
-    mpmath=lambda mp, x: mp.erfinv(1 - x),
-    flint="erfcinv",
     latex="\\operatorname{{erfc}}^{{-1}}\\left({0}\\right)",
     samples=((0.2, 1.8),),
     defined="0 < x < 2",
-    analytic=False,
 )
 derfcinv: Primitive = Primitive(
     name="derfcinv",
@@ -150,10 +145,8 @@ lambertw: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * dlambertw(x)),
     sympy="LambertW",
     mpmath=lambda mp, x: mp.lambertw(x) if x >= -mp.exp(-1) else mp.nan,
-    flint="lambertw",
     latex="W\\left({0}\\right)",
     glyph="W",
-    notation="lambertw",
     samples=((-0.2, 4.0),),
     defined="x ≥ -1/e",
 )

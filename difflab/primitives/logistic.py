@@ -18,7 +18,6 @@ sigmoid: Primitive = Primitive(
     ufunc="expit",
     rule=elementwise(lambda t, y, x: t * dsigmoid(x)),
     sympy=lambda sympy, x: 1 / (1 + sympy.exp(-x)),
-    flint="sigmoid",
     latex="\\sigma\\left({0}\\right)",
     glyph="σ",
     samples=(REAL,),
@@ -45,7 +44,6 @@ softplus: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * sigmoid(x)),
     sympy=lambda sympy, x: sympy.log(1 + sympy.exp(x)),
     mpmath=lambda mp, x: mp.log1p(mp.exp(x)),
-    flint="softplus",
     latex="\\ln\\left(1 + e^{{{0}}}\\right)",
     samples=(REAL,),
 )
@@ -62,7 +60,6 @@ logaddexp: Primitive = Primitive(
     ),
     sympy=lambda sympy, a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
     mpmath=lambda mp, a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b)) if a != b else 1),
-    flint="logaddexp",
     latex="\\ln\\left(e^{{{0}}} + e^{{{1}}}\\right)",
     samples=(POSITIVE, REAL),  # positive: at its zeros rounding the operands loses every digit
     commutative=True,

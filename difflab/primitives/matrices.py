@@ -22,7 +22,7 @@ from difflab.primitives.piecewise import absolute, greater, where
 from difflab.primitives.recurrences import Term, Terms, minus
 from difflab.primitives.reductions import norm
 from difflab.primitives.reductions import prod as prod_of
-from difflab.primitives.structure import reshape, sum_
+from difflab.primitives.structure import Arg, opened, reshape, stacks, sum_
 
 __all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "matmul", "solve"]
 
@@ -274,6 +274,44 @@ def _minors(mp: Any, a: Any) -> Any:
     return found
 
 
+def _matmul_stack(size: int, args: list[Arg], *, ranks: Ranks) -> Any:
+    """Multiply matrices; a vector is a matrix of one row or column."""
+    joined = _joined(args, ranks)
+    if joined is not None:
+        return joined
+    a, b = stacks(size, args)
+    row, column = (rank == 1 for rank in ranks)
+    a = a.reshape(size, 1, *a.shape[1:]) if row else a
+    b = b.reshape(*b.shape, 1) if column else b
+    depth = max(a.ndim, b.ndim)
+    product = matmul(opened(a, depth), opened(b, depth), ranks=(depth, depth))
+    shape = product.shape
+    kept = shape[:-2] + (() if row else shape[-2:-1]) + (() if column else shape[-1:])
+    return product.reshape(kept)
+
+
+def _joined(args: list[Arg], ranks: Ranks) -> Any:
+    """Return a stack times one matrix or vector as a single product; None of other operands."""
+    (a, a_stack), (b, b_stack) = args
+    if max(ranks) > 2 or a_stack is b_stack:
+        return None
+    if b_stack:
+        if ranks[1] == 2:
+            return None
+        a, b = b, a if ranks[0] == 1 else transpose(a, axes=(-1, -2))
+    rows = a.reshape(-1, a.shape[-1]) if a.ndim == 3 else a
+    product = matmul(rows, b, ranks=(2, b.ndim))
+    return product.reshape(*a.shape[:-1], *b.shape[1:])
+
+
+def _solve_stack(size: int, args: list[Arg], *, ranks: Ranks) -> Any:
+    a, b = stacks(size, args)
+    if ranks[1] > 1:
+        return solve(a, b, ranks=(a.ndim, b.ndim))
+    columns = solve(a, b.reshape(*b.shape, 1), ranks=(a.ndim, b.ndim + 1))
+    return columns.reshape(b.shape)
+
+
 matmul: Primitive = Primitive(
     name="matmul",
     kernel=_matmul,
@@ -286,6 +324,7 @@ matmul: Primitive = Primitive(
     arithmetic=_matmul_arithmetic,
     shape=_matmul_shape,
     unbatched=lambda xp, *, ranks: xp.matmul,
+    stacked=_matmul_stack,
 )
 solve: Primitive = Primitive(
     name="solve",
@@ -295,18 +334,17 @@ solve: Primitive = Primitive(
         Transpose(lambda t, a, b, *, ranks: solve(swap_last_axes(a), t, ranks=ranks)),
     ),
     mpmath=by_matrix(lambda mp, a, b: mp.lu_solve(a, b) if b.cols == 1 else mp.inverse(a) * b),
-    flint="solve",
     sympy=by_matrix(lambda sympy, a, b: a.LUsolve(b)),
     taylor=_solve_series,
     defined="a matrix that is not singular",
     shape=lambda shapes, *, ranks: shapes[1],
+    stacked=_solve_stack,
 )
 inv: Primitive = Primitive(
     name="inv",
     kernel=_inv,
     rule=tangent(lambda t, y, a: -times(times(y, t), y)),
     mpmath=by_matrix(lambda mp, a: mp.inverse(a)),
-    flint="inv",
     sympy=by_matrix(lambda sympy, a: a.inv()),
     defined="a matrix that is not singular",
     shape=lambda shapes: shapes[0],
@@ -316,7 +354,6 @@ det: Primitive = Primitive(
     kernel=lambda xp, a: xp.linalg.det(a),
     rule=tangent(lambda t, y, a: trace_of(cofactor(a), t)),
     mpmath=by_matrix(lambda mp, a: mp.det(a)),
-    flint="det",
     sympy=by_matrix(lambda sympy, a: a.det()),
     convention="no finite second derivative at a singular matrix of more than 12 rows",
     shape=lambda shapes: shapes[0][:-2],
@@ -327,7 +364,6 @@ cofactor: Primitive = Primitive(
     kernel=_cofactor,
     rule=tangent(_cofactor_slope),
     mpmath=by_matrix(_minors),
-    flint="cofactor",
     sympy=by_matrix(lambda sympy, a: a.cofactor_matrix()),
     shape=lambda shapes: shapes[0],
 )
@@ -336,7 +372,6 @@ logdet: Primitive = Primitive(
     kernel=_logdet,
     rule=tangent(lambda t, y, a: trace_of(swap_last_axes(inv(a)), t)),
     mpmath=by_matrix(lambda mp, a: mp.log(mp.det(a))),
-    flint="logdet",
     sympy=by_matrix(lambda sympy, a: sympy.log(a.det())),
     defined="a matrix with a positive determinant",
     shape=lambda shapes: shapes[0][:-2],
@@ -346,7 +381,6 @@ cholesky: Primitive = Primitive(
     kernel=lambda xp, a: _cholesky(xp, (a + xp.swapaxes(a, -1, -2)) / 2),
     rule=tangent(_cholesky_slope),
     mpmath=by_matrix(lambda mp, a: mp.cholesky((a + a.T) / 2)),
-    flint="cholesky",
     sympy=by_matrix(lambda sympy, a: ((a + a.T) / 2).cholesky(hermitian=False)),
     defined="a positive definite matrix; its symmetric part counts",
     analytic=False,

@@ -152,6 +152,7 @@ transpose: Primitive = Primitive(
     structural=True,
     shape=lambda shapes, *, axes: tuple(shapes[0][axis] for axis in axes),
     unbatched=lambda xp, *, axes: methodcaller("transpose", axes),
+    stacked=lambda size, args, *, axes: transpose(args[0][0], axes=(-1 - len(axes), *axes)),
 )
 concatenate: Primitive = Primitive(
     name="concatenate",

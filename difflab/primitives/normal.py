@@ -22,6 +22,7 @@ from difflab.primitives.special_kernels import (
     by_orders,
     exp_square,
     horner,
+    special,
     special_function,
 )
 
@@ -125,7 +126,7 @@ def _mills(xp: ModuleType, order: int, x: Any) -> Any:
     return found[-1]
 
 
-def _ratio_derivative(library: Any, order: int, x: Any) -> Any:
+def _ratio_derivative(library: Any, order: Any, x: Any) -> Any:
     """Return the derivative of order - 1 of φ/Φ on exact numbers."""
     if order < 1:
         return library.nan
@@ -133,7 +134,7 @@ def _ratio_derivative(library: Any, order: int, x: Any) -> Any:
     bell = library.exp(-(x * x) / 2) * library.sqrt(2 * one / library.pi)
     ratio = bell / library.erfc(-x / library.sqrt(2 * one))
     hermite, found = [one, x], [ratio]
-    for k in range(1, order):
+    for k in range(1, int(order)):
         hermite.append(x * hermite[-1] - k * hermite[-2])
         rest = (
             math.comb(k, j) * (-1) ** j * hermite[j - 1] * found[k - j] for j in range(1, k + 1)
@@ -150,29 +151,25 @@ def _erfi(xp: ModuleType, x: Any) -> Any:
     return xp.where(xp.abs(x) < NEAR, series, special_function(xp, "erfi")(x))
 
 
-erfi: Primitive = Primitive(
+erfi: Primitive = special(
     name="erfi",
-    reserved=False,
     kernel=_erfi,
     ufunc="erfi",
     portable=portable_normal.erfi,
     rule=elementwise(lambda t, y, x: t * derfi(x)),
     samples=((-2.5, 2.5),),
-    analytic=False,
 )
 derfi: Primitive = Primitive(
     name="derfi",
     kernel=lambda xp, x: SLOPE * exp_square(xp, x, 1.0),
     rule=elementwise(lambda t, y, x: t * (y * (2 * x))),
     sympy=lambda library, x: 2 * library.exp(x**2) / library.sqrt(library.pi),
-    flint="derfi",
     samples=((-2.5, 2.5),),
     expansion=lambda x: SLOPE * exp(x * x),
     analytic=False,
 )
-ndtr: Primitive = Primitive(
+ndtr: Primitive = special(
     name="ndtr",
-    reserved=False,
     kernel=_ndtr,
     ufunc="ndtr",
     rule=elementwise(lambda t, y, x: t * dndtr(x)),
@@ -180,9 +177,7 @@ ndtr: Primitive = Primitive(
     mpmath=lambda mp, x: mp.erfc(-x / mp.sqrt(mp.mpf(2))) / 2,
     latex="\\Phi\\left({0}\\right)",
     glyph="Φ",
-    notation="ndtr",
     samples=((-3.0, 3.0),),
-    analytic=False,
 )
 dndtr: Primitive = Primitive(
     name="dndtr",
@@ -190,26 +185,20 @@ dndtr: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: -(t * (x * y))),
     sympy=lambda sympy, x: sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi),
     mpmath=lambda mp, x: mp.exp(-(x * x) / 2) / mp.sqrt(2 * mp.pi),
-    flint="dndtr",
     samples=((-3.0, 3.0),),
     expansion=lambda x: (0.5 * ROOT) * derf(ROOT * x),
     analytic=False,
 )
-ndtri: Primitive = Primitive(
+ndtri: Primitive = special(
     name="ndtri",
-    reserved=False,
     kernel="special.ndtri",
     portable=lambda xp, x: -math.sqrt(2) * xp.special.erfcinv(2.0 * x),
     rule=elementwise(lambda t, y, x: t * dndtri(x)),
     sympy=lambda sympy, x: sympy.sqrt(2) * sympy.erfinv(2 * x - 1),
-    mpmath=lambda mp, x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
-    flint="ndtri",
     latex="\\Phi^{{-1}}\\left({0}\\right)",
     glyph="Φ⁻¹",
-    notation="ndtri",
     samples=((0.1, 0.9),),
     defined="0 < x < 1",
-    analytic=False,
 )  # The derivative of 1/φ(y) is y/φ(y)², products, which are infinite at the edges.
 dndtri: Primitive = Primitive(
     name="dndtri",
@@ -219,9 +208,8 @@ dndtri: Primitive = Primitive(
     expansion=lambda x: 1 / dndtr(ndtri(x)),
     analytic=False,
 )
-log_ndtr: Primitive = Primitive(
+log_ndtr: Primitive = special(
     name="log_ndtr",
-    reserved=False,
     kernel=_log_ndtr,
     ufunc="log_ndtr",
     rule=elementwise(lambda t, y, x: t * log_ndtr_derivative(1, x)),
@@ -229,26 +217,18 @@ log_ndtr: Primitive = Primitive(
     mpmath=lambda mp, x: (
         mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2) if x > 0 else mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
     ),
-    flint="log_ndtr",
     latex="\\ln\\Phi\\left({0}\\right)",
     glyph="ln Φ",
-    notation="log_ndtr",
     samples=((-3.0, 3.0),),
-    analytic=False,
 )
-log_ndtr_derivative: Primitive = Primitive(
+log_ndtr_derivative: Primitive = special(
     name="log_ndtr_derivative",
     ulps=8.0,
-    reserved=False,
     kernel=_slope_kernel,
     rule=elementwise(None, lambda t, y, n, x: t * log_ndtr_derivative(n + 1, x)),
-    sympy=lambda sympy, n, x: _ratio_derivative(sympy, int(n), x),
-    mpmath=lambda mp, n, x: _ratio_derivative(mp, int(n), x),
-    flint="log_ndtr_derivative",
+    sympy=_ratio_derivative,
     latex="\\left(\\ln\\Phi\\right)^{{({0})}}\\left({1}\\right)",
     glyph="(ln Φ)⁽ⁿ⁾",
-    notation="log_ndtr_derivative",
     samples=((1.0, 1.0), (-3.0, 3.0)),
     defined=f"an order 1, 2, … {MOST}",
-    analytic=False,
 )

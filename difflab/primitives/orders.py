@@ -104,10 +104,10 @@ argsort: Primitive = Primitive(
     name="argsort",
     kernel=_argsort,
     rule=elementwise(None),
-    flint="argsort",
     convention="derivative 0",
     analytic=False,
     shape=lambda shapes, *, axes, rank: shapes[0],
+    dtype="float64",
 )
 take_along: Primitive = Primitive(
     name="take_along",
@@ -120,7 +120,6 @@ take_along: Primitive = Primitive(
         ),
         None,
     ),
-    flint="take_along",
     shape=lambda shapes, *, axis, rank: shapes[1],
 )
 # The transpose of `take_along`: adds each element at its index.
@@ -133,7 +132,6 @@ put_along: Primitive = Primitive(
         ),
         None,
     ),
-    flint="put_along",
     shape=lambda shapes, *, axis, rank, size: _put_shape(shapes, axis, size),
 )
 

@@ -79,13 +79,15 @@ def _bessel_series(xp: Any, n: Any, x: Any, sign: Any) -> Any:
     return first * total
 
 
-def _upwards(xp: Any, n: Any, x: Any, low: Any, high: Any) -> Any:
+def _upwards(xp: Any, n: Any, x: Any, second: float) -> Any:
     """Return the function of order n from those of its fraction and one more, by recurrence."""
 
     def step(m: Any, low: Any, high: Any, n: Any, x: Any) -> Any:
         return m + 1.0, high, 2.0 * m / x * high - low
 
-    start = (n - xp.floor(n) + 1.0, low, high)
+    fraction = n - xp.floor(n)
+    low, high = _hankel(xp, fraction, x, second), _hankel(xp, fraction + 1.0, x, second)
+    start = (fraction + 1.0, low, high)
     return xp.while_loop(lambda m, low, high, n, x: m < n + 0.5, step, start, n, x)[1]
 
 
@@ -114,12 +116,8 @@ def _miller(xp: Any, n: Any, x: Any) -> Any:
 def _besselj_right(xp: Any, n: Any, x: Any) -> Any:
     """Return J for n ≥ 0 and x ≥ 0."""
 
-    def upwards(n: Any, x: Any) -> Any:
-        fraction = n - xp.floor(n)
-        low, high = _hankel(xp, fraction, x, 0.0), _hankel(xp, fraction + 1.0, x, 0.0)
-        return _upwards(xp, n, x, low, high)
-
     def large(n: Any, x: Any) -> Any:
+        upwards = lambda n, x: _upwards(xp, n, x, 0.0)  # noqa: E731
         return xp.cond(n > x, lambda n, x: _miller(xp, n, x), upwards, n, x)
 
     def finite(n: Any, x: Any) -> Any:
@@ -133,15 +131,10 @@ def _besselj_right(xp: Any, n: Any, x: Any) -> Any:
 def _bessely_right(xp: Any, n: Any, x: Any) -> Any:
     """Return Y for n ≥ 0."""
 
-    def finite(n: Any, x: Any) -> Any:
-        fraction = n - xp.floor(n)
-        low, high = _hankel(xp, fraction, x, 1.0), _hankel(xp, fraction + 1.0, x, 1.0)
-        return _upwards(xp, n, x, low, high)
-
     def edge(n: Any, x: Any) -> Any:
         return xp.where(x == 0, -xp.inf, xp.where(x > 0, 0.0, xp.nan)) + 0.0 * n
 
-    return xp.cond((x > 0) & (x < xp.inf), finite, edge, n, x)
+    return xp.cond((x > 0) & (x < xp.inf), lambda n, x: _upwards(xp, n, x, 1.0), edge, n, x)
 
 
 def besselj(xp: Any, n: Any, x: Any) -> Any:

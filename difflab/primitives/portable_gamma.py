@@ -10,6 +10,7 @@ its asymptotic series (6.12.2).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from difflab.primitives.portable import helper, is_odd, lentz, polynomial, sinpi
@@ -279,32 +280,31 @@ def _gamma_fraction(xp: Any, a: Any, x: Any) -> Any:
     return xp.cond(x < xp.inf, finite, lambda a, x: 0.0 * a, a, x)
 
 
-def gammainc(xp: Any, a: Any, x: Any) -> Any:
-    """Return P(a, x)."""
+def _incomplete(*, upper: bool) -> Callable[..., Any]:
+    """Return the kernel of P(a, x), or of Q(a, x) = 1 - P(a, x)."""
 
-    def finite(a: Any, x: Any) -> Any:
-        series = lambda a, x: _gamma_series(xp, a, x)  # noqa: E731
-        fraction = lambda a, x: 1.0 - _gamma_fraction(xp, a, x)  # noqa: E731
-        return xp.cond(x < a + 1.0, series, fraction, a, x)
+    def kernel(xp: Any, a: Any, x: Any) -> Any:
+        def series(a: Any, x: Any) -> Any:
+            below = _gamma_series(xp, a, x)
+            return 1.0 - below if upper else below
 
-    def edge(a: Any, x: Any) -> Any:
-        return xp.where((a == xp.inf) & (x >= 0) & (x < xp.inf), 0.0, xp.nan)
+        def fraction(a: Any, x: Any) -> Any:
+            above = _gamma_fraction(xp, a, x)
+            return above if upper else 1.0 - above
 
-    return xp.cond((a > 0) & (x >= 0) & (a < xp.inf), finite, edge, a, x)
+        def finite(a: Any, x: Any) -> Any:
+            return xp.cond(x < a + 1.0, series, fraction, a, x)
+
+        def edge(a: Any, x: Any) -> Any:
+            known = (a == xp.inf) & (x >= 0) & (x < xp.inf)
+            return xp.where(known, float(upper), xp.nan)
+
+        return xp.cond((a > 0) & (x >= 0) & (a < xp.inf), finite, edge, a, x)
+
+    return kernel
 
 
-def gammaincc(xp: Any, a: Any, x: Any) -> Any:
-    """Return Q(a, x)."""
-
-    def finite(a: Any, x: Any) -> Any:
-        series = lambda a, x: 1.0 - _gamma_series(xp, a, x)  # noqa: E731
-        fraction = lambda a, x: _gamma_fraction(xp, a, x)  # noqa: E731
-        return xp.cond(x < a + 1.0, series, fraction, a, x)
-
-    def edge(a: Any, x: Any) -> Any:
-        return xp.where((a == xp.inf) & (x >= 0) & (x < xp.inf), 1.0, xp.nan)
-
-    return xp.cond((a > 0) & (x >= 0) & (a < xp.inf), finite, edge, a, x)
+gammainc, gammaincc = _incomplete(upper=False), _incomplete(upper=True)
 
 
 def gammainc_derivative(xp: Any, n: Any, a: Any, x: Any) -> Any:

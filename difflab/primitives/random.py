@@ -98,7 +98,6 @@ random_keys: Primitive = Primitive(
     mpmath=lambda mp, key, *, count: np.frompyfunc(mp.mpf, 1, 1)(
         _keys(np, whole_key(key), count=count)
     ),
-    flint="random_keys",
     analytic=False,
     shape=lambda shapes, *, count: (*shapes[0][:-1], count, 2),
 )
@@ -107,7 +106,6 @@ random_uniform: Primitive = Primitive(
     kernel=_uniform,
     rule=elementwise(None),
     mpmath=lambda mp, key, *, shape: _exact(mp, key, shape),
-    flint="random_uniform",
     analytic=False,
     shape=_drawn_shape,
 )
@@ -116,7 +114,6 @@ random_normal: Primitive = Primitive(
     kernel=_normal,
     rule=elementwise(None),
     mpmath=_exact_normal,
-    flint="random_normal",
     analytic=False,
     shape=_drawn_shape,
 )

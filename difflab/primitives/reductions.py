@@ -250,6 +250,7 @@ prod: Primitive = Primitive(
     kernel=lambda xp, x, *, axes, rank: xp.prod(x, axis=axes),
     rule=tangent(_weighted(_others)),
     shape=reduced_shape,
+    empty=1.0,
 )
 max_: Primitive = Primitive(
     name="max",
@@ -278,7 +279,6 @@ is_maximum: Primitive = Primitive(
     name="is_maximum",
     kernel=_is_maximum,
     rule=elementwise(None),
-    flint="is_maximum",
     analytic=False,
     boolean=True,
     shape=lambda shapes, *, axes, rank: shapes[0],
@@ -287,34 +287,33 @@ argmax: Primitive = Primitive(
     name="argmax",
     kernel=lambda xp, x, *, axes, rank: xp.argmax(x, axis=axes[0]) * 1.0,
     rule=elementwise(None),
-    flint="argmax",
     convention="derivative 0",
     analytic=False,
     shape=reduced_shape,
+    dtype="float64",
 )
 norm: Primitive = Primitive(
     name="norm",
     kernel=_norm,
     rule=tangent(_weighted(_direction)),
     sympy=_exact_norm,
-    flint="norm",
     convention="derivative 0 at the origin",
     shape=reduced_shape,
+    empty=0.0,
 )
 logsumexp: Primitive = Primitive(
     name="logsumexp",
     kernel=_logsumexp,
     rule=tangent(_weighted(lambda y, x, axes: softmax(x, axes=axes, rank=len(x.shape)))),
     sympy=_exact_logsumexp,
-    flint="logsumexp",
     shape=reduced_shape,
+    empty=-math.inf,
 )
 softmax: Primitive = Primitive(
     name="softmax",
     kernel=_softmax,
     rule=tangent(_softmax_slope),
     sympy=_exact_softmax,
-    flint="softmax",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 log_softmax: Primitive = Primitive(
@@ -322,6 +321,5 @@ log_softmax: Primitive = Primitive(
     kernel=_log_softmax,
     rule=tangent(_log_softmax_slope),
     sympy=_exact_log_softmax,
-    flint="log_softmax",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )

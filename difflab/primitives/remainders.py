@@ -261,7 +261,6 @@ def _row(
         rule=elementwise(None, None, lambda t, y, k, j, x: t * row(k, j + 1, x)),
         sympy=lambda sympy, k, j, x: form(sympy, int(k), int(j), x, sympy.hyper),
         mpmath=lambda mp, k, j, x: form(mp, int(k), int(j), x, mp.hyper),
-        flint=name,
         samples=((2.0, 2.0), (1.0, 1.0), samples),
         defined=defined,
         analytic=False,

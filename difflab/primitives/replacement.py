@@ -12,14 +12,18 @@ import numpy as np
 from difflab.core.primitive import Primitive, Shape, linear
 from difflab.primitives.piecewise import where
 from difflab.primitives.structure import (
+    Arg,
     Array,
     Key,
     as_array,
+    broadcast,
     common_batch,
     decoded,
     index,
+    opened,
     placed,
     scatter,
+    stacks,
     sum_,
 )
 
@@ -107,6 +111,15 @@ def _selection(x: Any, part: Any, *, key: Key, ranks: tuple[int, int]) -> Any:
     return where(chosen(key, x.shape), whole, x)
 
 
+def _replace_stack(size: int, args: list[Arg], *, key: Key, ranks: tuple[int, int]) -> Any:
+    """Replace a part of each array; a number of each is spread over its part."""
+    (x, part), key = stacks(size, args), ((0, size, 1), *key)
+    whole = index(x, key=key, rank=ranks[0] + 1)
+    if ranks[1] + 1 < whole.ndim:
+        part = broadcast(opened(part, whole.ndim), shape=whole.shape, rank=whole.ndim)
+    return replace(x, part, key=key, ranks=(ranks[0] + 1, whole.ndim))
+
+
 # `part` has the shape of x[key], or is one number; `ranks` are those of the two.
 replace: Primitive = Primitive(
     name="replace",
@@ -118,4 +131,5 @@ replace: Primitive = Primitive(
     shape=lambda shapes, *, key, ranks: shapes[0],
     expansion=_selection,
     unbatched=_replacer,
+    stacked=_replace_stack,
 )

@@ -17,7 +17,7 @@ import numpy as np
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_normal
 from difflab.primitives.special import SLOPE
-from difflab.primitives.special_kernels import by_orders, exp_square, special_function
+from difflab.primitives.special_kernels import by_orders, exp_square, special, special_function
 
 __all__ = ["erfcx", "erfcx_derivative"]
 
@@ -92,39 +92,32 @@ def _derivative(xp: ModuleType, order: int, x: Any) -> Any:
 _kernel = by_orders(_derivative, lambda n: 0 <= n <= MOST)
 
 
-def _exact(library: Any, order: int, x: Any) -> Any:
+def _exact(library: Any, order: Any, x: Any) -> Any:
     """Return a derivative by the recurrence, for libraries of many digits."""
     one = x**0
     before = 2 * one / library.sqrt(library.pi * one)
     value = library.exp(x * x) * library.erfc(x)
-    for k in range(1, order + 1):
+    for k in range(1, int(order) + 1):
         before, value = value, 2 * x * value + (2 * (k - 1) if k > 1 else -1) * before
     return value
 
 
-erfcx: Primitive = Primitive(
+erfcx: Primitive = special(
     name="erfcx",
-    reserved=False,
     kernel="special.erfcx",
     portable=portable_normal.erfcx,
     rule=elementwise(lambda t, y, x: t * erfcx_derivative(1, x)),
     sympy=lambda sympy, x: sympy.exp(x**2) * sympy.erfc(x),
     mpmath=lambda mp, x: mp.exp(x * x) * mp.erfc(x),
     samples=((-2.0, 2.0),),
-    analytic=False,
 )
-erfcx_derivative: Primitive = Primitive(
+erfcx_derivative: Primitive = special(
     name="erfcx_derivative",
-    reserved=False,
     kernel=_kernel,
     rule=elementwise(None, lambda t, y, n, x: t * erfcx_derivative(n + 1, x)),
-    sympy=lambda sympy, n, x: _exact(sympy, int(n), x),
-    mpmath=lambda mp, n, x: _exact(mp, int(n), x),
-    flint="erfcx_derivative",
+    sympy=_exact,
     latex="\\operatorname{{erfcx}}^{{({0})}}\\left({1}\\right)",
     glyph="erfcx⁽ⁿ⁾",
-    notation="erfcx_derivative",
     samples=((1.0, 1.0), (-2.0, 2.0)),
     defined=f"an order 0, 1, … {MOST}",
-    analytic=False,
 )

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from difflab.core.devices import library_name, on_host
+from difflab.core.primitive import Primitive
 from difflab.core.special_functions import special_functions
 from difflab.errors import UnsupportedError
 
-__all__ = ["FARTHEST", "by_orders", "exp_square", "horner", "special_function"]
+__all__ = ["FARTHEST", "by_orders", "exp_square", "horner", "special", "special_function"]
 
 FARTHEST = 40.0
 """Beyond it e^(-x²/2) is 0, and e^(x²) infinite."""
+special = partial(Primitive, reserved=False, analytic=False)
+"""Makes the row of a special function, of real numbers, whose name inputs can have too."""
 
 
 def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:

@@ -22,6 +22,8 @@ __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
 
 Array = Any
 Key = tuple[Any, ...]
+Arg = tuple[Any, bool]
+"""An operand for several examples, and whether it is a stack of one for each."""
 
 
 def _batch(value: Array, rank: int) -> Shape:
@@ -229,6 +231,45 @@ def spread_over(y: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
     return broadcast(reshape(y, shape=kept, rank=rank - len(axes)), shape=shape, rank=rank)
 
 
+def stacks(size: int, args: Sequence[Arg]) -> list[Any]:
+    """Return every operand as a stack."""
+    return [x if is_stack else copies(x, size) for x, is_stack in args]
+
+
+def copies(x: Any, size: int) -> Any:
+    """Return `size` copies of one value along a new first axis."""
+    return broadcast(x, shape=(size, *x.shape), rank=len(x.shape))
+
+
+def opened(x: Any, depth: int) -> Any:
+    """Return a stack with as many axes as others, by axes of size 1 behind the first."""
+    return x.reshape(x.shape[0], *(1,) * (depth - x.ndim), *x.shape[1:])
+
+
+def _broadcast_stack(size: int, args: list[Arg], *, shape: Shape, rank: int) -> Any:
+    ((x, _),) = args
+    aligned = (size, *(1,) * (len(shape) - rank), *x.shape[1:])
+    x = reshape(x, shape=aligned, rank=x.ndim)
+    return broadcast(x, shape=(size, *shape), rank=len(aligned))
+
+
+def packed_stacks(values: Sequence[Any], ranks: Sequence[int]) -> Any:
+    """Return stacks of values of these ranks as one stack of packed vectors."""
+    parts: list[Any] = []
+    keys: list[tuple[Any, ...]] = []
+    size, start = values[0].shape[0], 0
+    for stack, rank in zip(values, ranks, strict=True):
+        count = math.prod(stack.shape[1:])
+        if rank == 0:
+            keys.append(((0, size, 1), start))
+        else:
+            keys.append(((0, size, 1), (start, start + count, 1)))
+            stack = reshape(stack, shape=(size, count), rank=stack.ndim)
+        parts.append(stack)
+        start += count
+    return scatter(*parts, keys=tuple(keys), shape=(size, start))
+
+
 broadcast: Primitive = Primitive(
     name="broadcast",
     kernel=_broadcast,
@@ -236,6 +277,7 @@ broadcast: Primitive = Primitive(
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
     unbatched=lambda xp, *, shape, rank: lambda x: xp.broadcast_to(as_array(xp, x), shape),
+    stacked=_broadcast_stack,
 )
 reshape: Primitive = Primitive(
     name="reshape",
@@ -246,6 +288,9 @@ reshape: Primitive = Primitive(
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
     unbatched=lambda xp, *, shape, rank: lambda x: as_array(xp, x).reshape(shape),
+    stacked=lambda size, args, *, shape, rank: reshape(
+        args[0][0], shape=(size, *shape), rank=rank + 1
+    ),
 )
 index: Primitive = Primitive(
     name="index",
@@ -254,6 +299,9 @@ index: Primitive = Primitive(
     structural=True,
     shape=_indexed_shape,
     unbatched=_picker,
+    stacked=lambda size, args, *, key, rank: index(
+        args[0][0], key=((0, size, 1), *key), rank=rank + 1
+    ),
 )
 scatter: Primitive = Primitive(
     name="scatter",
@@ -265,6 +313,9 @@ scatter: Primitive = Primitive(
     structural=True,
     shape=lambda shapes, *, keys, shape: shape,
     unbatched=_scatterer,
+    stacked=lambda size, args, *, keys, shape: scatter(
+        *stacks(size, args), keys=tuple(((0, size, 1), *key) for key in keys), shape=(size, *shape)
+    ),
 )
 pack: Primitive = Primitive(
     name="pack",
@@ -274,6 +325,7 @@ pack: Primitive = Primitive(
     structural=True,
     glyph="[ , ]",
     shape=_packed_shape,
+    stacked=lambda size, args, *, ranks: packed_stacks(stacks(size, args), ranks),
 )
 sum_: Primitive = Primitive(
     name="sum",

@@ -104,7 +104,6 @@ logcosh: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * tanh(x)),
     sympy=lambda sympy, x: sympy.log(sympy.cosh(x)),
     mpmath=lambda mp, x: mp.log1p(2 * mp.sinh(x / 2) ** 2),
-    flint="logcosh",
     latex="\\ln\\cosh\\left({0}\\right)",
     samples=(REAL,),
 )

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
 from difflab.primitives import portable_gamma
-from difflab.primitives.special_kernels import special_function
+from difflab.primitives.special_kernels import special, special_function
 
 __all__ = ["zeta"]
 
@@ -28,19 +28,15 @@ def _refused(t: Any, y: Any, s: Any, q: Any) -> NoReturn:
     )
 
 
-zeta: Primitive = Primitive(
+zeta: Primitive = special(
     name="zeta",
-    reserved=False,
     kernel=_zeta,
     ufunc="_zeta",  # the name of scipy.special.zeta's universal function
     portable=portable_gamma.zeta,
     rule=elementwise(_refused, lambda t, y, s, q: -(t * (s * zeta(s + 1, q)))),
     mpmath=lambda mp, s, q: mp.zeta(s, q) if s > 1 and q > 0 else mp.nan,
-    flint="zeta",
     latex="\\zeta\\left({0}, {1}\\right)",
     glyph="ζ",
-    notation="zeta",
     samples=((2.0, 2.0), (0.4, 4.0)),
     defined="a number s > 1 and q > 0",
-    analytic=False,
 )

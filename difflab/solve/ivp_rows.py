@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab.autodiff.control.loop import append_loop
 from difflab.autodiff.control.rows import zeros
-from difflab.autodiff.control.solutions import Solver, solution
+from difflab.autodiff.control.solutions import Rule, Solver, solution
 from difflab.autodiff.engine.argnums import tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, computed
@@ -61,7 +61,7 @@ def _alone(rate: Contents, settings: System) -> Function:
 
 
 @dataclass(frozen=True)
-class _Trajectory:
+class _Trajectory(Rule):
     """The derivative of the state at the end; see `difflab.autodiff.control.solutions.Rule`.
 
     The arguments are y, θ and the length h of the first step, of which the solution is independent;
@@ -77,16 +77,7 @@ class _Trajectory:
 
     rate: Contents
     settings: System
-
-    @property
-    def name(self) -> str:
-        """The name of the row."""
-        return "ivp"
-
-    @property
-    def written(self) -> bool:
-        """Whether the language has a form for it."""
-        return False
+    name = "ivp"
 
     @property
     def system(self) -> System:

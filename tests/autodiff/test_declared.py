@@ -53,6 +53,16 @@ def test_in_loops_and_branches_too(around, rule):
     assert float(dl.jacobian(function, mode=mode)(0.7)[0, 0]) != pytest.approx(numeric, rel=1e-3)
 
 
+@pytest.mark.parametrize("rule", [dl.stop_gradient, Reversed.apply], ids=["stop", "custom"])
+def test_in_the_reverse_sweep_of_a_loop_too(rule):
+    sweep = dl.trace(dl.grad(repeated(lambda x: rule(x) * x)), 0.7)
+    assert any(row.name == "while_loop_vjp" for row in sweep.graph.primitives)
+    plain = undeclared(sweep)
+    assert len(declared_rules(sweep)) == 1
+    assert declared_rules(plain) == ()
+    assert float(plain(0.7)) == pytest.approx(float(sweep(0.7)), rel=1e-14)
+
+
 def test_one_of_several_rules():
     function = dl.trace(lambda x: Reversed.apply(x) * dl.stop_gradient(x), 0.7)
     assert declared_rules(function) == ("Reversed", "stop_gradient")

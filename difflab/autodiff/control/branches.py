@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from difflab.autodiff.control.rows import (
+    RULES,
+    Rules,
+    appended,
     chosen_stacks,
-    function_row,
     is_traced,
     shapes_of,
 )
 from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
-from difflab.autodiff.recording import Contents, Recording, record
+from difflab.autodiff.recording import Recording, record
 from difflab.core.ownership import private
-from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Branches
-from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.custom.rows import unpacked
 from difflab.graph.node import Node
 from difflab.graph.pytree import flatten, unflatten
 
-__all__ = ["append_branches", "cond"]
+__all__ = ["cond"]
 
 
 def cond(
@@ -92,26 +92,20 @@ def cond(
     first = composed(lambda nodes: inlined(yes.function, nodes[:middle]), shapes)
     second = composed(lambda nodes: inlined(no.function, [*nodes[:count], *nodes[middle:]]), shapes)
     values = [*leaves, *yes.captured, *no.captured]
-    return unflatten(yes.structure, append_branches(Branches(first, second), pred, values))
+    return unflatten(yes.structure, appended(Branches(first, second), [pred, *values]))
 
 
-def append_branches(branches: Branches, pred: Any, values: Sequence[Any]) -> list[Node]:
-    """Append the choice to the graph; return its outputs."""
-    return unpacked(_row_of(branches)(pred, *values), branches.true.output_shapes)
-
-
-def _jvp(branches: Branches, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-    """Return the tangent of the packed outputs: a choice of tangent maps."""
+def _jvp(branches: Branches, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
+    """Return the tangents of the outputs: a choice of tangent maps."""
     both = Branches(tangents_of(branches.true), tangents_of(branches.false))
-    y_dot: Node = packed(append_branches(both, args[0], [*args[1:], *dots[1:]]))
-    return y_dot
+    return appended(both, [*args, *dots[1:]])
 
 
 def _vjp(branches: Branches, y_bar: Node, y: Node, *args: Node) -> list[Node | None]:
     """Return the cotangents of all arguments: a choice of transposed maps."""
     both = Branches(cotangents_of(branches.true), cotangents_of(branches.false))
     bars = unpacked(y_bar, branches.true.output_shapes)
-    return [None, *append_branches(both, args[0], [*args[1:], *bars])]
+    return [None, *appended(both, [*args, *bars])]
 
 
 def _batched(branches: Branches, size: int, args: list[Arg]) -> list[Node]:
@@ -121,16 +115,8 @@ def _batched(branches: Branches, size: int, args: list[Arg]) -> list[Node]:
     both = Branches(*(batched(function, mapped, size) for function in branches.functions))
     values = [node for node, _ in operands]
     if not differs:
-        return append_branches(both, pred, values)
+        return appended(both, [pred, *values])
     return chosen_stacks(pred, inlined(both.true, values), inlined(both.false, values))
 
 
-@lru_cache(maxsize=512)
-def _row(true: Contents, false: Contents) -> Primitive:
-    """Return the row of a choice; equal choices have one row."""
-    branches = Branches(true.function, false.function)
-    return function_row("cond", branches, _jvp, _vjp, _batched, holding=_row_of)
-
-
-def _row_of(branches: Branches) -> Primitive:
-    return _row(Contents(branches.true), Contents(branches.false))
+RULES[Branches] = Rules(_jvp, _vjp, _batched)

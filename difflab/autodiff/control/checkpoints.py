@@ -6,22 +6,20 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.control.rows import function_row
+from difflab.autodiff.control.rows import RULES, Rules, appended
 from difflab.autodiff.engine.argnums import tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.policies.policy import Policy, nothing
 from difflab.autodiff.policies.reversal import backward_from, with_values
-from difflab.autodiff.recording import Contents, record
-from difflab.core.primitive import Primitive
+from difflab.autodiff.recording import record
 from difflab.errors import InputError
 from difflab.graph.composition import inlined
 from difflab.graph.control import Checkpoint
-from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.custom.rows import unpacked
 from difflab.graph.footprint import peak_bytes
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape, packed_slices
@@ -74,7 +72,7 @@ def traced_checkpoint(
         return unflatten(tree, results)
     kept = run.derived(_kept, policy)
     whole = Checkpoint(with_values(run.function, kept) if kept else run.function, len(kept))
-    outputs = iter(_append_checkpoint(whole, [*nodes, *run.captured]))
+    outputs = iter(appended(whole, [*nodes, *run.captured]))
     found = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
     return unflatten(tree, found)
 
@@ -142,21 +140,11 @@ def _like(output: Node, result: Node) -> Any:
     return output != 0 if result.dtype == np.bool_ else output
 
 
-def _append_checkpoint(checkpoint: Checkpoint, values: Sequence[Any]) -> list[Node]:
-    """Append the node; return its outputs."""
-    whole = _row(Contents(checkpoint.function), checkpoint.kept)(*values)
-    return unpacked(whole, checkpoint.function.output_shapes, checkpoint.single)
-
-
-def _jvp(checkpoint: Checkpoint, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-    """Return the tangent of the outputs: a checkpoint of the tangent map."""
+def _jvp(checkpoint: Checkpoint, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
+    """Return the tangents of the outputs: a checkpoint of the tangent map."""
     moving = [place for place, dot in enumerate(dots) if dot.builder.number(dot.id) != 0]
     push = tangents_of(checkpoint.function, moving)
-    y_dot: Node = packed(
-        _append_checkpoint(Checkpoint(push), [*args, *(dots[place] for place in moving)]),
-        checkpoint.single,
-    )
-    return y_dot
+    return appended(Checkpoint(push), [*args, *(dots[place] for place in moving)])
 
 
 def _vjp(
@@ -199,26 +187,7 @@ def _reached(y_bar: Node, shapes: Sequence[Shape]) -> list[int]:
 def _batched(checkpoint: Checkpoint, size: int, args: list[Arg]) -> list[Node]:
     """Return the outputs of a stack of examples: a checkpoint of the function on stacks."""
     whole = batched(checkpoint.function, [is_mapped for _, is_mapped in args], size)
-    return _append_checkpoint(Checkpoint(whole, checkpoint.kept), [node for node, _ in args])
-
-
-@lru_cache(maxsize=512)
-def _row(contents: Contents, kept: int) -> Primitive:
-    """Return the row of a checkpoint; equal functions have one row."""
-    checkpoint = Checkpoint(contents.function, kept)
-    function = checkpoint.function
-    return function_row(
-        "checkpoint",
-        checkpoint,
-        _jvp,
-        _vjp,
-        _batched,
-        unrolls=len(function.graph) <= MOST_INLINED,
-        single=checkpoint.single,
-        selective=True,
-        workspace=partial(_workspace, checkpoint),
-        holding=lambda other: _row(Contents(other.function), other.kept),
-    )
+    return appended(Checkpoint(whole, checkpoint.kept), [node for node, _ in args])
 
 
 def _workspace(checkpoint: Checkpoint) -> int:
@@ -230,3 +199,12 @@ def _workspace(checkpoint: Checkpoint) -> int:
         cache["workspace"] = max(peak_bytes(function), results)
     found: int = cache["workspace"]
     return found
+
+
+def _is_small(checkpoint: Checkpoint) -> bool:
+    return len(checkpoint.function.graph) <= MOST_INLINED
+
+
+RULES[Checkpoint] = Rules(
+    _jvp, _vjp, _batched, unrolls=_is_small, selective=True, workspace=_workspace
+)

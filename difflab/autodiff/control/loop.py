@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from difflab.autodiff.control.backward import Backward
-from difflab.autodiff.control.rows import function_row, zeros
+from difflab.autodiff.control.rows import RULES, Rules, row_of, zeros
 from difflab.autodiff.engine.argnums import tangents_of
-from difflab.autodiff.engine.batching import Arg, batched, stacks, with_axis_at
-from difflab.autodiff.recording import Contents
-from difflab.core.primitive import Primitive
+from difflab.autodiff.engine.batching import Arg, batched, with_axis_at
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Loop
 from difflab.graph.counts import operation_count
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.node import Node
+from difflab.primitives.structure import stacks
 
 __all__ = ["append_loop", "loop_value"]
 
@@ -36,7 +34,7 @@ def append_loop(loop: Loop, values: Sequence[Any]) -> list[Node]:
 
 def loop_value(loop: Loop, values: Sequence[Any]) -> Node:
     """Append the loop to the graph of its arguments; return its outputs as one vector."""
-    value: Node = packed(_unchanged(loop, values)) if loop.steps == 0 else _row_of(loop)(*values)
+    value: Node = packed(_unchanged(loop, values)) if loop.steps == 0 else row_of(loop)(*values)
     return value
 
 
@@ -48,8 +46,8 @@ def _unchanged(loop: Loop, values: Sequence[Any]) -> list[Node]:
     return [*found, *rest[loop.carries :]]
 
 
-def _jvp(loop: Loop, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-    """Return the tangent of the packed outputs: a loop that carries the tangents as well."""
+def _jvp(loop: Loop, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
+    """Return the tangents of the outputs: a loop that carries the tangents as well."""
     body, c, end = loop.body, loop.carries, loop.carries + loop.arrays
     push = tangents_of(body)
 
@@ -62,8 +60,7 @@ def _jvp(loop: Loop, dots: Sequence[Node], y: Node, *args: Node) -> Node:
     arguments = [part for group in groups for part in (*args[group], *dots[group])]
     shapes = [s for group in groups for s in body.input_shapes[group] * 2]
     both = Loop(composed(step, shapes), 2 * c, 2 * (end - c), loop.steps, loop.reverse)
-    y_dot: Node = packed(append_loop(both, arguments)[c:])
-    return y_dot
+    return append_loop(both, arguments)[c:]
 
 
 def _vjp(
@@ -106,22 +103,9 @@ def _halves(nodes: Sequence[Node], sizes: Sequence[int]) -> tuple[list[Node], li
     return values, tangents
 
 
-def _row_of(loop: Loop) -> Primitive:
-    return _row(Contents(loop.body), loop.carries, loop.arrays, loop.steps, loop.reverse)
-
-
-@lru_cache(maxsize=512)
-def _row(contents: Contents, carries: int, arrays: int, steps: int, reverse: bool) -> Primitive:
-    """Return the row of a loop; equal loops have one row, so that they become one node."""
-    loop = Loop(contents.function, carries, arrays, steps, reverse)
+def _unrolls(loop: Loop) -> bool:
     turn = max(len(loop.body.graph), operation_count(loop.body))  # loops in the step unroll, too
-    return function_row(
-        "scan",
-        loop,
-        _jvp,
-        _vjp,
-        _batched,
-        unrolls=steps * turn <= MOST_UNROLLED,
-        selective=True,
-        holding=_row_of,
-    )
+    return loop.steps * turn <= MOST_UNROLLED
+
+
+RULES[Loop] = Rules(_jvp, _vjp, _batched, unrolls=_unrolls, selective=True)

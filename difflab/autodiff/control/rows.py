@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass, fields
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.engine.batching import Arg, packed_stacks
+from difflab.autodiff.recording import Contents, contents_of
 from difflab.core.primitive import Primitive, custom
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.control import Control
-from difflab.graph.custom.rows import packed
+from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
+from difflab.graph.function import Function
 from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, as_nodes
 from difflab.primitives import where
+from difflab.primitives.structure import Arg, packed_stacks
 
 __all__ = [
+    "RULES",
+    "Rules",
+    "appended",
     "chosen_stacks",
-    "function_row",
     "is_traced",
     "require_equal_shapes",
+    "row_of",
     "shapes_of",
     "zeros",
 ]
@@ -80,41 +86,57 @@ def chosen_stacks(truth: Node, new: Sequence[Node], old: Sequence[Node]) -> list
     ]
 
 
-def function_row(
-    name: str,
-    control: Control,
-    jvp: Rule,
-    vjp: Rule,
-    batched: Rule,
-    *,
-    unrolls: bool = True,
-    single: bool = False,
-    selective: bool = False,
-    workspace: Callable[[], int] | None = None,
-    holding: Callable[[Any], Primitive] | None = None,
-) -> Primitive:
-    """Return a row of several outputs, which form one packed vector.
+@dataclass(frozen=True)
+class Rules:
+    """How the rows that hold one kind of control are differentiated and batched.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        The row's name.
-    control : Control
-        What it computes.
     jvp, vjp : callable
-        Its derivatives: ``jvp(control, dots, y, *args)`` returns the tangent of the packed outputs
-        and ``vjp(control, y_bar, y, *args)`` the cotangents of all arguments.
+        ``jvp(control, dots, y, *args)`` returns the tangents of the outputs and
+        ``vjp(control, y_bar, y, *args)`` the cotangents of all arguments; `y` and its cotangent
+        are packed.
     batched : callable
         ``batched(control, size, args)`` returns the outputs of a stack of examples; see `Custom`.
-    unrolls : bool
-        Whether its steps can be recorded.
-    single : bool
-        Whether the only output is the row's value as it is, not packed.
+    unrolls : callable
+        Whether the steps of a control can be recorded.
     selective : bool
         Whether `vjp` also takes which cotangents are wanted.
-    workspace, holding : callable, optional
-        The row's columns of these names.
+    workspace : callable, optional
+        The column of this name, of a control.
     """
+
+    jvp: Rule
+    vjp: Rule
+    batched: Rule
+    unrolls: Callable[[Any], bool] = lambda control: True
+    selective: bool = False
+    workspace: Callable[[Any], int] | None = None
+
+
+RULES: dict[type[Control], Rules] = {}
+"""Those of each kind, which its module adds."""
+
+
+def appended(control: Control, values: Sequence[Any]) -> list[Node]:
+    """Append a control to the graph of its arguments; return its outputs."""
+    return unpacked(row_of(control)(*values), control.output_shapes, control.single)
+
+
+def row_of(control: Control) -> Primitive:
+    """Return the row that holds a control; equal controls have one row: they become one node."""
+    kind: Any = type(control)
+    held = {each.name: getattr(control, each.name) for each in fields(control)}
+    for name, part in held.items():
+        held[name] = contents_of(part) if isinstance(part, Function) else part
+    return _row(kind, tuple(held.items()))
+
+
+@lru_cache(maxsize=2048)
+def _row(kind: type[Control], held: tuple[tuple[str, Any], ...]) -> Primitive:
+    """Return the row of a control of that kind, of several outputs, which form a packed vector."""
+    control = kind(**{n: v.function if isinstance(v, Contents) else v for n, v in held})
+    rules, single = RULES[kind], control.single
     input_shapes, output_shapes = control.input_shapes, control.output_shapes
     sizes = [math.prod(shape) for shape in output_shapes]
 
@@ -139,6 +161,10 @@ def function_row(
             return results[0]
         return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])
 
+    def pushed(dots: Sequence[Node], y: Node, *args: Node) -> Node:
+        whole: Node = packed(rules.jvp(control, dots, y, *args), single)
+        return whole
+
     def expansion(*args: Node) -> Node:
         builder = args[0].builder
         results = as_nodes(builder, control.run(CarrierInterpreter(), args, ()))
@@ -146,23 +172,26 @@ def function_row(
         return whole
 
     def stacked(size: int, args: list[Arg]) -> Node:
-        results = batched(control, size, args)
-        return results[0] if single else packed_stacks(results, list(map(len, output_shapes)))
+        results = rules.batched(control, size, args)
+        whole: Node = results[0]
+        if not single:
+            whole = packed_stacks(results, list(map(len, output_shapes)))
+        return whole
 
     return Primitive(
-        name=name,
+        name=control.name,
         arity=len(input_shapes),
         kernel=kernel,
         rule=custom(
-            partial(jvp, control), partial(vjp, control), selective=selective, batched=stacked
+            pushed, partial(rules.vjp, control), selective=rules.selective, batched=stacked
         ),
         mpmath=exact,
-        expansion=expansion if unrolls else None,
+        expansion=expansion if rules.unrolls(control) else None,
         analytic=all(row.analytic for f in control.functions for row in f.graph.primitives),
         shape=lambda _: output_shapes[0] if single else (sum(sizes),),
-        workspace=workspace,
+        workspace=None if rules.workspace is None else partial(rules.workspace, control),
         holds=control,
-        holding=holding,
+        holding=row_of,
     )
 
 

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.control.rows import function_row
+from difflab.autodiff.control.rows import RULES, Rules, appended
 from difflab.autodiff.engine.batching import Arg, batched
-from difflab.autodiff.recording import Contents
-from difflab.core.primitive import Primitive
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Solution
-from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.custom.rows import unpacked
 from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
@@ -32,64 +29,52 @@ Solver = Callable[[], list[Any]]
 """Takes the steps of a solver, and returns its outputs."""
 
 
-class Rule(Protocol):
+class Rule:
     """The derivatives of a solution; hashable, and equal for equal rules."""
 
-    @property
-    def name(self) -> str:
-        """The name of the row, an identifier."""
+    name: str
+    """The name of the row, an identifier."""
 
     @property
     def written(self) -> bool:
         """Whether the language has a form for the solution."""
-
-    def __hash__(self) -> int: ...
+        return False
 
     def solved(
         self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
     ) -> list[Any]:
         """Return the outputs on values of a kind, given what takes the solver's steps on them."""
+        return solve()
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         """Return the tangents of the outputs.
 
         Its inputs are the outputs, the arguments, and the tangents of the arguments `moving`.
         """
+        raise NotImplementedError
 
     def pulled(self, wanted: tuple[int, ...]) -> Function:
         """Return the cotangents of the arguments `wanted`.
 
         Its inputs are the outputs, the arguments, and the cotangents of the outputs.
         """
+        raise NotImplementedError
 
 
 def solution(function: Function, rule: Rule, values: Sequence[Node]) -> list[Node]:
     """Append what a solver computes to the graph of its arguments; return its outputs."""
-    row = _row(Contents(function), rule)
-    return unpacked(row(*values), function.output_shapes, len(function.outputs) == 1)
+    return appended(Solution(function, rule=rule), values)
 
 
 @dataclass(frozen=True)
-class _Mapped:
+class _Mapped(Rule):
     """The rule of a stack of examples."""
 
+    name: str
     rule: Rule
     mapped: tuple[bool, ...]
     size: int
     outputs: int
-
-    @property
-    def name(self) -> str:
-        return self.rule.name
-
-    @property
-    def written(self) -> bool:
-        return False
-
-    def solved(
-        self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
-    ) -> list[Any]:
-        return solve()
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         flags = [True] * self.outputs, self.mapped, [self.mapped[place] for place in moving]
@@ -110,13 +95,11 @@ class _Mapped:
         return composed(summed, one.input_shapes)
 
 
-def _jvp(held: Solution, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-    """Return the tangent of the outputs."""
+def _jvp(held: Solution, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
+    """Return the tangents of the outputs."""
     moving = tuple([k for k, dot in enumerate(dots) if dot.builder.number(dot.id) != 0])
     outputs = unpacked(y, held.output_shapes, held.single)
-    found = inlined(held.rule.pushed(moving), [*outputs, *args, *(dots[place] for place in moving)])
-    y_dot: Node = packed(found, held.single)
-    return y_dot
+    return inlined(held.rule.pushed(moving), [*outputs, *args, *(dots[place] for place in moving)])
 
 
 def _vjp(
@@ -133,21 +116,8 @@ def _vjp(
 def _batched(held: Solution, size: int, args: list[Arg]) -> list[Node]:
     """Return the outputs of a stack of examples, solved together."""
     mapped = tuple([is_mapped for _, is_mapped in args])
-    rule = _Mapped(held.rule, mapped, size, len(held.output_shapes))
+    rule = _Mapped(held.rule.name, held.rule, mapped, size, len(held.output_shapes))
     return solution(batched(held.function, mapped, size), rule, [node for node, _ in args])
 
 
-@lru_cache(maxsize=512)
-def _row(contents: Contents, rule: Rule) -> Primitive:
-    """Return the row of a solution; equal ones have one row."""
-    held = Solution(contents.function, rule=rule)
-    return function_row(
-        rule.name,
-        held,
-        _jvp,
-        _vjp,
-        _batched,
-        single=held.single,
-        selective=True,
-        holding=lambda other: _row(Contents(other.function), other.rule),
-    )
+RULES[Solution] = Rules(_jvp, _vjp, _batched, selective=True)

@@ -9,38 +9,36 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.control.rows import (
+    RULES,
+    Rules,
+    appended,
     chosen_stacks,
-    function_row,
+    row_of,
     zeros,
 )
 from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
-from difflab.autodiff.engine.batching import Arg, batched, stacks
-from difflab.autodiff.recording import Contents
-from difflab.core.primitive import Primitive
+from difflab.autodiff.engine.batching import Arg, batched
+from difflab.autodiff.recording import Contents, contents_of
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop, WhileLoopVjp
-from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.custom.rows import unpacked
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import where
+from difflab.primitives.structure import stacks
 
-__all__ = ["append_while_loop", "append_while_loop_vjp", "while_loop_value", "while_loop_vjp"]
+__all__ = ["append_while_loop", "while_loop_value", "while_loop_vjp"]
 
 
 def append_while_loop(loop: WhileLoop, values: Sequence[Any]) -> list[Node]:
     """Append the loop to the graph of its arguments; return its outputs."""
-    return unpacked(while_loop_value(loop, values), loop.output_shapes)
+    return appended(loop, values)
 
 
 def while_loop_value(loop: WhileLoop, values: Sequence[Any]) -> Node:
     """Append the loop to the graph of its arguments; return its outputs as one vector."""
-    value: Node = _row(Contents(loop.test), Contents(loop.body))(*values)
+    value: Node = row_of(loop)(*values)
     return value
-
-
-def append_while_loop_vjp(loop: WhileLoop, values: Sequence[Any]) -> list[Node]:
-    """Append the reverse sweep to the graph of its arguments; return its outputs."""
-    return unpacked(while_loop_vjp(loop, values), loop.input_shapes)
 
 
 def while_loop_vjp(loop: WhileLoop, values: Sequence[Any]) -> Node:
@@ -48,23 +46,32 @@ def while_loop_vjp(loop: WhileLoop, values: Sequence[Any]) -> Node:
 
     The arguments are those of the loop, then the cotangents of its outputs.
     """
-    value: Node = _vjp_row(Contents(loop.test), Contents(loop.body))(*values)
+    value: Node = row_of(_sweep(loop))(*values)
     return value
 
 
-def _jvp(loop: WhileLoop, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-    """Return the tangent of the packed value: a loop that carries the tangents as well."""
-    wide, values = _with_tangents(loop), _merged(loop, args, dots)
-    y_dot: Node = packed(append_while_loop(wide, values)[len(loop.output_shapes) :])
-    return y_dot
+def _sweep(loop: WhileLoop) -> WhileLoopVjp:
+    return _known_sweep(contents_of(loop.test), contents_of(loop.body))
+
+
+@lru_cache(maxsize=512)
+def _known_sweep(test: Contents, body: Contents) -> WhileLoopVjp:
+    loop = WhileLoop(test.function, body.function)
+    return WhileLoopVjp(loop.test, loop.body, _back(loop))
+
+
+def _jvp(loop: WhileLoop, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
+    """Return the tangents of the value: a loop that carries the tangents as well."""
+    found = appended(_with_tangents(loop), _merged(loop, args, dots))
+    return found[len(loop.output_shapes) :]
 
 
 def _vjp(loop: WhileLoop, y_bar: Node, y: Node, *args: Node) -> list[Node]:
     """Return the cotangents of all arguments, by a row that runs the loop and goes back."""
-    return append_while_loop_vjp(loop, [*args, *unpacked(y_bar, loop.output_shapes)])
+    return appended(_sweep(loop), [*args, *unpacked(y_bar, loop.output_shapes)])
 
 
-def _vjp_jvp(sweep: WhileLoopVjp, dots: Sequence[Node], y: Node, *args: Node) -> Node:
+def _vjp_jvp(sweep: WhileLoopVjp, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
     r"""Return the tangent of the reverse sweep x̄ = Jᵀȳ.
 
     The reverse sweep of the loop with tangents, (x, ẋ) ↦ (F, Jẋ), for the cotangents
@@ -72,11 +79,8 @@ def _vjp_jvp(sweep: WhileLoopVjp, dots: Sequence[Node], y: Node, *args: Node) ->
     """
     loop, split = sweep.loop, len(sweep.output_shapes)
     values = _merged(loop, args[:split], dots[:split])
-    wide = _with_tangents(loop)
-    x_bar_dot: Node = packed(
-        _values_of(loop, append_while_loop_vjp(wide, [*values, *dots[split:], *args[split:]]))
-    )
-    return x_bar_dot
+    wide = _sweep(_with_tangents(loop))
+    return _values_of(loop, appended(wide, [*values, *dots[split:], *args[split:]]))
 
 
 def _vjp_vjp(sweep: WhileLoopVjp, y_bar: Node, y: Node, *args: Node) -> list[Node]:
@@ -84,9 +88,9 @@ def _vjp_vjp(sweep: WhileLoopVjp, y_bar: Node, y: Node, *args: Node) -> list[Nod
     loop, split = sweep.loop, len(sweep.output_shapes)
     wide = _with_tangents(loop)
     values = _merged(loop, args[:split], unpacked(y_bar, sweep.output_shapes))
-    pushed = append_while_loop(wide, values)[len(loop.output_shapes) :]
+    pushed = appended(wide, values)[len(loop.output_shapes) :]
     nothing = zeros(y_bar.builder, loop.output_shapes)
-    found = append_while_loop_vjp(wide, [*values, *nothing, *args[split:]])
+    found = appended(_sweep(wide), [*values, *nothing, *args[split:]])
     return [*_values_of(loop, found), *pushed]
 
 
@@ -95,13 +99,13 @@ def _batched(loop: WhileLoop, size: int, args: list[Arg]) -> list[Node]:
     count = len(loop.output_shapes)
     mapped = [place < count or is_mapped for place, (_, is_mapped) in enumerate(args)]
     values = [*stacks(size, args[:count]), *[node for node, _ in args[count:]]]
-    return append_while_loop(_of_stacks(loop, mapped, size), values)
+    return appended(_of_stacks(loop, mapped, size), values)
 
 
 def _vjp_batched(sweep: WhileLoopVjp, size: int, args: list[Arg]) -> list[Node]:
     """Return the cotangents of a stack of examples: constants have one for each as well."""
     whole = _of_stacks(sweep.loop, [True] * len(sweep.loop.input_shapes), size)
-    return append_while_loop_vjp(whole, stacks(size, args))
+    return appended(_sweep(whole), stacks(size, args))
 
 
 def _of_stacks(loop: WhileLoop, mapped: Sequence[bool], size: int) -> WhileLoop:
@@ -167,20 +171,10 @@ def _values_of(loop: WhileLoop, merged: Sequence[Node]) -> list[Node]:
     return [*merged[:count], *merged[behind : behind + len(loop.constants)]]
 
 
-@lru_cache(maxsize=512)
-def _row(test: Contents, body: Contents) -> Primitive:
-    """Return the row of a loop; equal loops have one row."""
-    loop = WhileLoop(test.function, body.function)
-    return function_row("while_loop", loop, _jvp, _vjp, _batched, unrolls=False, holding=_row_of)
+def _never(control: WhileLoop | WhileLoopVjp) -> bool:
+    """No number of steps is known to unroll."""
+    return False
 
 
-def _row_of(loop: WhileLoop) -> Primitive:
-    return _row(Contents(loop.test), Contents(loop.body))
-
-
-@lru_cache(maxsize=512)
-def _vjp_row(test: Contents, body: Contents) -> Primitive:
-    """Return the row of a loop's reverse sweep."""
-    loop = WhileLoop(test.function, body.function)
-    sweep = WhileLoopVjp(loop, _back(loop))
-    return function_row("while_loop_vjp", sweep, _vjp_jvp, _vjp_vjp, _vjp_batched, unrolls=False)
+RULES[WhileLoop] = Rules(_jvp, _vjp, _batched, unrolls=_never)
+RULES[WhileLoopVjp] = Rules(_vjp_jvp, _vjp_vjp, _vjp_batched, unrolls=_never)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from difflab.autodiff.engine.argnums import cotangents_of, jacobians, tangents_of
 from difflab.autodiff.engine.batching import batched
 from difflab.autodiff.engine.collapsed import Directions, summed, weighted_sum
-from difflab.autodiff.engine.sweep import Sweep, filled, fresh_inputs
-from difflab.autodiff.engine.taylor import taylor_terms
+from difflab.autodiff.functions.series import along
 from difflab.graph.builder import Builder
 from difflab.graph.composition import inlined
 from difflab.graph.function import Function
@@ -48,7 +47,6 @@ __all__ = [
     "TRACE",
     "Positions",
     "Way",
-    "along",
     "bound",
     "mean_along",
     "per_direction",
@@ -61,24 +59,6 @@ Way = Callable[[Function, Positions, Positions], Function]
 
 
 # --- terms: derivatives along one direction ---------------------------------------------------
-
-
-def along(function: Function, sources: Positions, outputs: Positions, order: int) -> Function:
-    """Return the derivatives of one order along a line, by Taylor mode."""
-    sweep = Sweep(function)
-    names = [function.inputs[i] for i in sources]
-    seeds = fresh_inputs(sweep, names, [function.input_shapes[i] for i in sources], "_dot")
-    starts = [function.input_nodes[i] for i in sources]
-    given = {start: [seed] for start, seed in zip(starts, seeds, strict=True)}
-    targets = [function.outputs[i] for i in outputs]
-    terms = taylor_terms(sweep, given, targets, order)
-    last = {t: found[-1] for t, found in zip(targets, terms, strict=True) if found[-1] is not None}
-    return Function.build(
-        sweep.builder,
-        [*function.input_nodes, *(seed.id for seed in seeds)],
-        [node.id for node in filled(sweep, last, targets)],
-        [function.output_names[i] for i in outputs],
-    )
 
 
 def _reverse(function: Function, sources: Positions, outputs: Positions) -> Function:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from difflab.autodiff.engine.jacobian_entries import elements
-from difflab.autodiff.engine.sweep import Sweep, filled, fresh_inputs, spread, unit
+from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread, unit
 from difflab.autodiff.engine.taylor import taylor_terms
 from difflab.autodiff.functions.elements import owner_of
 from difflab.errors import InputError
@@ -17,6 +17,7 @@ from difflab.graph.node import Node
 from difflab.primitives import pack, reshape
 
 __all__ = [
+    "along",
     "coefficients",
     "derivatives_along",
     "higher_derivative",
@@ -27,6 +28,33 @@ _HIGHEST = 170
 """The factorial of a higher order is no float64."""
 
 
+Curves = Mapping[int, Sequence[Node]]
+"""The derivatives of nodes of a function along a curve, from order 1 on."""
+Form = Callable[[Node, list[Node]], Sequence[Node]]
+"""Returns what is wanted of an output and its derivatives along a curve."""
+
+
+def expansion(
+    sweep: Sweep, curves: Curves, outputs: Sequence[int], order: int, form: Form
+) -> list[int]:
+    """Return what a form makes of each of the outputs and its derivatives up to `order`."""
+    targets, zero = [sweep.function.outputs[i] for i in outputs], sweep.constant(0)
+    found: list[int] = []
+    for number, terms in zip(targets, taylor_terms(sweep, curves, targets, order), strict=True):
+        shape = sweep.graph.shape(number)
+        whole = [spread(zero if term is None else term, shape) for term in terms]
+        found += [part.id for part in form(sweep.node(number), whole)]
+    return found
+
+
+def lines_by(sweep: Sweep, sources: Sequence[int]) -> dict[int, list[Node]]:
+    """Return new inputs, the directions of lines along the inputs `sources`."""
+    function = sweep.function
+    names, shapes = function.inputs, function.input_shapes
+    seeds = fresh_inputs(sweep, [names[i] for i in sources], [shapes[i] for i in sources], "_dot")
+    return {function.input_nodes[i]: [seed] for i, seed in zip(sources, seeds, strict=True)}
+
+
 def derivatives_along(
     function: Function, sources: Sequence[int], outputs: Sequence[int], order: int
 ) -> Function:
@@ -35,27 +63,15 @@ def derivatives_along(
     Its inputs are those of `function`, then for each of `sources` the derivatives of the curve
     from order 1 to `order`.
     """
-    sweep = Sweep(function)
-    curve: dict[int, list[Node]] = {}
+    sweep, orders = Sweep(function), range(1, order + 1)
+    curves: dict[int, list[Node]] = {}
     for i in sources:
-        names = [f"{function.inputs[i]}_{k}" for k in range(1, order + 1)]
+        names = [f"{function.inputs[i]}_{k}" for k in orders]
         shapes = [function.input_shapes[i]] * order
-        curve[function.input_nodes[i]] = fresh_inputs(sweep, names, shapes, "")
-    targets = [function.outputs[i] for i in outputs]
-    zero = sweep.constant(0)
-    found = [
-        spread(zero if term is None else term, sweep.graph.shape(number)).id
-        for number, terms in zip(targets, taylor_terms(sweep, curve, targets, order), strict=True)
-        for term in terms
-    ]
-    names = [f"{function.output_names[i]}_{k}" for i in outputs for k in range(1, order + 1)]
-    inputs = [*function.input_nodes, *(node.id for nodes in curve.values() for node in nodes)]
-    return Function.build(
-        sweep.builder,
-        inputs,
-        [*function.outputs, *found],
-        [*function.output_names, *names],
-    )
+        curves[function.input_nodes[i]] = fresh_inputs(sweep, names, shapes, "")
+    found = [*function.outputs, *expansion(sweep, curves, outputs, order, lambda y, terms: terms)]
+    names = [f"{function.output_names[i]}_{k}" for i in outputs for k in orders]
+    return _built(sweep, curves, found, [*function.output_names, *names])
 
 
 def coefficients(
@@ -67,31 +83,33 @@ def coefficients(
     of the only source, a number, is 1.
     """
     sweep = Sweep(function)
-    names = [function.inputs[i] for i in sources]
-    shapes = [function.input_shapes[i] for i in sources]
-    seeds = [] if unit else fresh_inputs(sweep, names, shapes, "_dot")
-    first = [sweep.constant(1)] if unit else seeds
-    starts = [function.input_nodes[i] for i in sources]
-    given = {number: [node] for number, node in zip(starts, first, strict=True)}
-    targets = [function.outputs[i] for i in outputs]
-    found = [
-        _stacked(sweep, sweep.node(number), terms).id
-        for number, terms in zip(targets, taylor_terms(sweep, given, targets, order), strict=True)
-    ]
-    inputs = [*function.input_nodes, *(node.id for node in seeds)]
-    return Function.build(sweep.builder, inputs, found, [function.output_names[i] for i in outputs])
+    lines = lines_by(sweep, () if unit else sources)
+    curves = {function.input_nodes[i]: [sweep.constant(1)] for i in sources} if unit else lines
+    found = expansion(sweep, curves, outputs, order, _stacked)
+    return _built(sweep, lines, found, [function.output_names[i] for i in outputs])
 
 
-def _stacked(sweep: Sweep, value: Node, terms: Sequence[Node | None]) -> Node:
+def along(
+    function: Function, sources: Sequence[int], outputs: Sequence[int], order: int
+) -> Function:
+    """Return the derivatives of one order along a line, by Taylor mode."""
+    sweep = Sweep(function)
+    lines = lines_by(sweep, sources)
+    found = expansion(sweep, lines, outputs, order, lambda y, terms: terms[-1:])
+    return _built(sweep, lines, found, [function.output_names[i] for i in outputs])
+
+
+def _built(sweep: Sweep, curves: Curves, outputs: Sequence[int], names: Sequence[str]) -> Function:
+    """Return the function of the sweep's inputs and of the derivatives of curves."""
+    seeds = [node.id for nodes in curves.values() for node in nodes]
+    return Function.build(sweep.builder, [*sweep.function.input_nodes, *seeds], outputs, names)
+
+
+def _stacked(value: Node, terms: list[Node]) -> list[Node]:
     """Return the coefficients along a new first axis."""
-    zero = sweep.constant(0)
-    coefficients = [
-        zero if term is None else term / math.factorial(k) for k, term in enumerate(terms, 1)
-    ]
-    whole = [value, *(spread(term, value.shape) for term in coefficients)]
+    whole = [value, *(term / math.factorial(k) for k, term in enumerate(terms, 1))]
     flat = pack(*whole, ranks=(value.ndim,) * len(whole))
-    stacked: Node = reshape(flat, shape=(len(whole), *value.shape), rank=1)
-    return stacked
+    return [reshape(flat, shape=(len(whole), *value.shape), rank=1)]
 
 
 def higher_derivative(
@@ -105,16 +123,10 @@ def higher_derivative(
     position, inside = owner_of(function, column)
     shape = function.input_shapes[position]
     key = tuple(int(i) for i in np.unravel_index(inside, shape)) if shape else ()
-    given = {function.input_nodes[position]: [unit(sweep, shape, key)]}
-    last = {
-        number: terms[-1]
-        for number, terms in zip(
-            function.outputs, taylor_terms(sweep, given, function.outputs, order), strict=True
-        )
-        if terms[-1] is not None
-    }
-    found = [node.id for node in filled(sweep, last, function.outputs)]
-    whole = Function.build(sweep.builder, function.input_nodes, found, function.output_names)
+    curves = {function.input_nodes[position]: [unit(sweep, shape, key)]}
+    outputs = range(len(function.outputs))
+    found = expansion(sweep, curves, outputs, order, lambda y, terms: terms[-1:])
+    whole = _built(sweep, {}, found, function.output_names)
     return elements(whole, range(whole.m), names)
 
 

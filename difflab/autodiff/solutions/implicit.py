@@ -19,7 +19,7 @@ import numpy as np
 
 from difflab.arrays import linalg
 from difflab.autodiff.control.rows import zeros
-from difflab.autodiff.control.solutions import Solver
+from difflab.autodiff.control.solutions import Rule, Solver
 from difflab.autodiff.engine.argnums import cotangents_of, jacobians, tangents_of
 from difflab.autodiff.recording import Contents
 from difflab.graph.composition import composed, inlined
@@ -124,7 +124,7 @@ def norm(vector: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Implicit:
+class Implicit(Rule):
     """The derivative of a solution; see `difflab.autodiff.control.solutions.Rule`.
 
     The arguments are the first values of the unknowns, of which the solution is independent, and

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.control.rows import zeros
-from difflab.autodiff.control.solutions import Solver, solution
+from difflab.autodiff.control.solutions import Rule, solution
 from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
 from difflab.autodiff.engine.batching import batched
 from difflab.autodiff.recording import Contents
 from difflab.autodiff.solutions.newton import number, repeat
 from difflab.graph.composition import composed, inlined
 from difflab.graph.custom.rows import unpacked
-from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
@@ -88,7 +87,7 @@ def _places(low: Any, high: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Quadrature:
+class Quadrature(Rule):
     """The integral over [a, b] by halving the interval with the largest error (QUADPACK's QAG).
 
     Its arguments are a, b and the parameters; its outputs what the integrand returns, an estimate
@@ -108,22 +107,7 @@ class Quadrature:
     epsabs: float
     epsrel: float
     limit: int
-
-    @property
-    def name(self) -> str:
-        """The name of the row."""
-        return "quad"
-
-    @property
-    def written(self) -> bool:
-        """Whether the language has a form for it."""
-        return False
-
-    def solved(
-        self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
-    ) -> list[Any]:
-        """Return what the quadrature finds."""
-        return solve()
+    name = "quad"
 
     @property
     def integrand(self) -> Function:

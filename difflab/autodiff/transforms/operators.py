@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from difflab.autodiff.functions import operators
-from difflab.autodiff.functions.series import require_order
+from difflab.autodiff.functions.series import along, require_order
 from difflab.autodiff.lifting import AnyCallable, Argnums, Call, F, call_at, vectors
 from difflab.autodiff.transforms.ways import BIHARMONIC, CURL, DIVERGENCE, LAPLACIAN, computed
 from difflab.errors import InputError
@@ -268,7 +268,7 @@ def directional(fun: AnyCallable, x: Any = None, directions: Any = None, order: 
     require_order(order, "directional")
     if x is None and directions is None and isinstance(fun, Function):
         every = tuple(range(len(fun.inputs))), tuple(range(len(fun.outputs)))
-        return replace(operators.along(fun, *every, order), structure=fun.structure)
+        return replace(along(fun, *every, order), structure=fun.structure)
     if x is None or directions is None:
         raise InputError(
             "directional of code needs x and directions", hint="directional(fun, x, directions)"
@@ -277,7 +277,7 @@ def directional(fun: AnyCallable, x: Any = None, directions: Any = None, order: 
     shapes, size = call.shapes(), _stack_of(directions, call)
     lead = () if size is None else (size,)
     given = vectors((directions,), call.arguments, [lead + s for s in shapes], "the directions")
-    term = call.derived(operators.along, call.outputs, order)
+    term = call.derived(along, call.outputs, order)
     if size is not None:
         term = operators.per_direction(term, len(call.run.function.inputs), size)
     return call.returned(term, call.run.result, call.run.precisions, given)
