@@ -25,7 +25,7 @@ TERMS = (
     "tanh(x[{i}]) + x[{j}]^3",
     "log1p(x[{i}]^2)*sin(x[{j}])",
     "where(x[{i}] > x[{j}], exp(x[{i}]), sin(x[{j}]))",
-    "2*x[{i}] - where(x[0] > x[0], x[0], x[{j}])",
+    "2*x[{i}] - where(s > s, x[{i}], x[{j}])",
     "sqrt(1 + x[{i}]^2)*max(x[{i}], x[{j}])",
 )
 WITHOUT_GRADIENT = (
@@ -62,6 +62,16 @@ def test_terms_and_their_gradient(term: str, n: int) -> None:
         first, native = FirstCalls(schedule), NativeArrays(schedule)
         for point in points(function):
             assert bits(first(point)) == bits(native(point))
+
+
+def test_a_choice_between_numbers_is_as_long_as_its_vector() -> None:
+    n = 71
+    terms = (f"2*x[{i}] - where(s > s, x[{i}], x[{(7 * i + 1) % n}])" for i in range(n))
+    f = dl.value_and_gradient(dl.parse(f"x: [{n}]\n{' + '.join(terms)}"))
+    schedule = Schedule.of(rolled(f, least=0))
+    first, native = FirstCalls(schedule), NativeArrays(schedule)
+    for point in points(f):
+        assert bits(first(point)) == bits(native(point))
 
 
 @pytest.mark.parametrize("n", [40, 42, 45, 47])
