@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.targets.llvm.first_calls import FirstCalls
 from difflab.execute.targets.llvm.libraries import available, fault, llvm, works
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.control import Checkpoint
@@ -112,10 +115,10 @@ class Choice:
         The machine code, compiled at its first call.
     device : bool
         Whether CuPy computes every call.
-    point : NativeArrays or None
+    point : NativeArrays, FirstCalls or None
         Machine code for one point of a function of arrays.
-    batch : NativeBatch or None
-        Machine code that is called for each point of a batch.
+    batches : callable or None
+        Returns machine code that is called for each point of a batch.
     exact : ExactTarget or None
         Ball arithmetic, which computes every call.
     """
@@ -125,9 +128,14 @@ class Choice:
     native_from: float = math.inf
     native: NativeTarget | None = None
     device: bool = False
-    point: NativeArrays | None = None
-    batch: NativeBatch | None = None
+    point: NativeArrays | FirstCalls | None = None
+    batches: Callable[[], NativeBatch] | None = None
     exact: ExactTarget | None = None
+
+    @cached_property
+    def batch(self) -> NativeBatch | None:
+        """Machine code that is called for each point of a batch."""
+        return None if self.batches is None else self.batches()
 
     def of(self, points: int) -> str:
         """Return the target for n points.
@@ -209,7 +217,7 @@ def choose(
     if target == "native":
         llvm()
     if program is None and not single and available() and _looks_up(schedule) and works():
-        point, _ = _point(schedule, soon=True)
+        point = _soon(schedule) if target == "auto" else _point(schedule, soon=True)[0]
         if point is not None:
             why = "as requested" if target == "native" else "it reads and writes parts of arrays"
             return _looping(f"native: {why}", schedule, point, None, threads)
@@ -263,15 +271,19 @@ def _in_dtype(
 def _looping(
     reason: str,
     schedule: Schedule,
-    point: NativeArrays,
+    point: NativeArrays | FirstCalls,
     native: NativeTarget | None,
     threads: int,
 ) -> Choice:
     """Choose machine code; a batch of few operations computes vectors of points, others each."""
-    from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 
-    batch = NativeBatch(schedule.function, point.truths, threads) if native is None else None
-    return Choice(reason, native_from=0, native=native, point=point, batch=batch)
+    def batches() -> NativeBatch:
+        from difflab.execute.targets.llvm.arrays.batch import NativeBatch
+
+        return NativeBatch(schedule.function, point.truths, threads)
+
+    each = batches if native is None else None
+    return Choice(reason, native_from=0, native=native, point=point, batches=each)
 
 
 def _controls(function: Function) -> bool:
@@ -313,6 +325,17 @@ def _transforms(schedule: Schedule) -> bool:
     steps = [step for step in schedule.steps if step.row in (fft, rfft, irfft)]
     sizes = [math.prod(schedule.shape(step.node)) for step in steps]
     return sum(sizes) >= LONG_TRANSFORMS and rows.isdisjoint((matmul, solve))
+
+
+def _soon(schedule: Schedule) -> NativeArrays | FirstCalls | None:
+    """Return one point of a function of arrays as what computes it soonest; None if nothing does.
+
+    Its bits are those of machine code, which follows in the background.
+    """
+    try:
+        return FirstCalls(schedule)
+    except UnsupportedError:
+        return _point(schedule, soon=True)[0]
 
 
 def _point(schedule: Schedule, *, soon: bool = False) -> tuple[NativeArrays | None, str]:

@@ -108,9 +108,9 @@ def compile(
     cached in ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables
     the cache.
 
-    At one point ``"auto"`` begins with Python code, and goes over to machine code of the same bits
-    after a number of calls that pay for compiling it, where there is such code; it is compiled in
-    a thread, and no call waits. The sign of a nan may be another.
+    At one point ``"auto"`` begins with Python code, or with NumPy where terms repeat, and goes over
+    to machine code of the same bits after a number of calls that pay for compiling it, where there
+    is such code; it is compiled in a thread, and no call waits. The sign of a nan may be another.
 
     The target ``"cupy"`` launches on CuPy's current stream and copies nothing between host and
     device: its inputs are CuPy arrays and scalars, its results CuPy arrays, at one point too.

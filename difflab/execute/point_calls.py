@@ -13,6 +13,7 @@ from difflab.execute import background
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm.entry import loaded
+from difflab.execute.targets.llvm.first_calls import FirstCalls
 from difflab.execute.targets.llvm.libraries import llvm
 from difflab.execute.targets.llvm.machine_call import MachineCall, PointCode
 from difflab.execute.targets.llvm.python_objects import layouts
@@ -156,8 +157,9 @@ class PointCalls(TargetDispatch):
 
         python = self._python
         same = None if python is None else same_bits(python.program, python.input_shapes)
-        if self._choice.point is not None and self._choice.point.callable_by_code:
-            return ExportedCode.of_arrays(self._choice.point)
+        point = self._choice.point
+        if point is not None and point.callable_by_code:
+            return ExportedCode.of_arrays(point.native if isinstance(point, FirstCalls) else point)
         native = same or self._native
         if native is not None:
             return ExportedCode.of_scalars(native)
@@ -264,9 +266,7 @@ class PointCalls(TargetDispatch):
         then = PointCalls._paid if calls else None
         plain = self.function.structure is None
         entry = self._python.entry(packed=self.packed, calls=calls, then=then) if plain else None
-        if entry is None:
-            self._python.run  # noqa: B018 - compiled now, not at the first call
-        else:
+        if entry is not None:
             self._entry_source, call = entry
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
 

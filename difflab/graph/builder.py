@@ -204,9 +204,15 @@ class Builder:
         args = tuple(args)
         if primitive.truths or (self.has_truths and self._any_truth(args)):
             args = self._as_truths(primitive, self._as_numbers(primitive, args))
-        of_constants = False
+        few = 0 < len(args) < 3  # most operations: what is asked of all arguments, written out
+        of_constants, reducible, shaped = False, self.reducible, self.shape_ids
         if self.simplify and (
-            primitive in ALWAYS_TRIED or 1 in map(self.reducible.__getitem__, args)
+            primitive in ALWAYS_TRIED
+            or (
+                (reducible[args[0]] or reducible[args[-1]])
+                if few
+                else 1 in map(reducible.__getitem__, args)
+            )
         ):
             node = simplified(self, primitive, args, params)
             if node is not None:
@@ -215,13 +221,15 @@ class Builder:
         shape = 0
         if primitive.shape is not None:
             shape = self._shape_id(primitive.shape(self._shapes(args), **dict(params)))
-        elif self.shape_ids and not self.shape_ids.keys().isdisjoint(args):
+        elif shaped and (
+            (args[0] in shaped or args[-1] in shaped) if few else not shaped.keys().isdisjoint(args)
+        ):
             if self.simplify:
                 args = self._unspread(args)
             shape, args = self._aligned(primitive, args, span)
         opcode = self.opcode_of.get(primitive) or self._opcode(primitive)
         key: Any
-        if len(args) == 2 and not params:  # most operations: `_key`, written out
+        if len(args) == 2 and not params:  # `_key`, written out
             a, b = args
             key = (a << 31 | b) << 15 | opcode
             node = self.index.get(key)

@@ -119,10 +119,13 @@ _EXPONENT = re.compile(rf"[⁺⁻]?(?:[{_RAISED_DIGITS}]+|[{_RAISED_LETTERS}]+)"
 _NUMBER, _NAMED, _ELEMENT, _SYMBOL, _LINE, _SUPERSCRIPT, _COMMENT, _END, _STRAY = range(1, 10)
 
 
-def tokens(text: str, start: int = 0) -> Iterator[tuple[int, int, int]]:
+def tokens(
+    text: str, start: int = 0, jumps: list[int] | None = None
+) -> Iterator[tuple[int, int, int]]:
     """Yield ``(kind, start, end)`` for each token of `text`; the last is ``TokenKind.END``.
 
     An element of a vector, such as ``x[12]``, is one token, since large programs consist of them.
+    What a place is appended to `jumps` for, after a symbol, is skipped: the next token is there.
 
     Examples
     --------
@@ -133,24 +136,29 @@ def tokens(text: str, start: int = 0) -> Iterator[tuple[int, int, int]]:
     # Plain integers: looking a member up on the enumeration costs more than the match.
     number, name, newline = int(TokenKind.NUMBER), int(TokenKind.NAME), int(TokenKind.NEWLINE)
     element = int(TokenKind.ELEMENT)
-    for match in _TOKEN.finditer(text, start):
-        group = match.lastindex or _STRAY
-        start, end = match.span(group)
-        if group == _SYMBOL:
-            yield symbols[text[start:end]], start, end
-        elif group == _ELEMENT:
-            yield element, match.start(_NAMED), end
-        elif group == _NUMBER:
-            yield number, start, end
-        elif group == _NAMED:
-            yield words.get(text[start:end], name), start, end
-        elif group == _LINE:
-            yield newline, start, end
-        elif group == _END:
-            yield TokenKind.END, start, end
-            return
-        elif group != _COMMENT:
-            yield (TokenKind.SUPERSCRIPT if group == _SUPERSCRIPT else TokenKind.BAD), start, end
+    while True:
+        for match in _TOKEN.finditer(text, start):
+            group = match.lastindex or _STRAY
+            start, end = match.span(group)
+            if group == _SYMBOL:
+                yield symbols[text[start:end]], start, end
+                if jumps:
+                    start = jumps.pop()
+                    break
+            elif group == _ELEMENT:
+                yield element, match.start(_NAMED), end
+            elif group == _NUMBER:
+                yield number, start, end
+            elif group == _NAMED:
+                yield words.get(text[start:end], name), start, end
+            elif group == _LINE:
+                yield newline, start, end
+            elif group == _END:
+                yield TokenKind.END, start, end
+                return
+            elif group != _COMMENT:
+                kind = TokenKind.SUPERSCRIPT if group == _SUPERSCRIPT else TokenKind.BAD
+                yield kind, start, end
 
 
 def clean_name(text: str, start: int, end: int) -> str:

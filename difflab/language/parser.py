@@ -22,6 +22,7 @@ from difflab.graph.names import natural_order, output_names
 from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.language import brackets, complaints, loops, roots
+from difflab.language.alike import AlikeTerms
 from difflab.language.brackets import OpenBracket
 from difflab.language.calls import ALIASES, CALLS, CLAUSED, ITERATE, ROOT, ArrayCall, Statics
 from difflab.language.complaints import TextSpan
@@ -100,8 +101,7 @@ def parse(text: str, variables: Collection[str] = _NO_NAMES) -> Function:
     if variables is not _NO_NAMES:
         _check_variables(variables)
     parser = Parser(text, variables)
-    for kind, start, end in parser.tokens:
-        parser.state[kind](parser, kind, start, end)
+    parser.read()
     if parser.scope.undeclared:
         declared = "".join(f"{name}: []; " for name in parser.scope.undeclared)
         # Declared in its text, the function is read again without `variables`.
@@ -144,7 +144,8 @@ class Parser:
         self.text = text
         self.builder = Builder(SourceMap(text))
         self.scope = Scope(text, self.builder, variables)
-        self.tokens: Iterator[tuple[int, int, int]] = tokens(text)
+        self.jumps: list[int] = []
+        self.tokens: Iterator[tuple[int, int, int]] = tokens(text, jumps=self.jumps)
         self.state = self.at_start
         self.nodes: list[int] = []
         self.starts: list[int] = []
@@ -156,6 +157,7 @@ class Parser:
         self.elements: dict[str, int] = {}
         self.function: tuple[Primitive | ArrayCall, int, int] | None = None
         self.statics: dict[int, Statics] = {}
+        self.alike = AlikeTerms(self)
         self.loops: list[loops.OpenLoop] = []
         self.sweeps: dict[int, loops.LoopSweep] = {}
         self.line = -1
@@ -164,6 +166,11 @@ class Parser:
         self.outputs: list[tuple[int, int, int]] = []
         self.defined: tuple[int, int, int] | None = None
         self.closing: TextSpan | None = None
+
+    def read(self) -> None:
+        """Read the program."""
+        for kind, start, end in self.tokens:
+            self.state[kind](self, kind, start, end)
 
     def result(self) -> Function:
         """Return the function of the statements that were read."""
@@ -307,6 +314,14 @@ class Parser:
         self.operators.append(kind)
         self.positions.append(start)
         self.state = self.at_operand
+
+    def sign(self, kind: int, start: int, end: int) -> None:
+        """Push a plus or minus; terms like those before it follow without tokens."""
+        self.binary(kind, start, end)
+        if len(self.operators) == 2 and not self.frames:
+            following = self.alike.follow(start, end)
+            if following != end:
+                self.jumps.append(following)
 
     def comparison(self, kind: int, start: int, end: int) -> None:
         """Push a comparison, which does not chain."""
@@ -545,6 +560,7 @@ _STATEMENT: dict[int, Handler] = _OPERAND | {
 }
 _OPERATOR: dict[int, Handler] = {
     **dict.fromkeys(_BINARY, Parser.binary),
+    **dict.fromkeys((TokenKind.PLUS, TokenKind.MINUS), Parser.sign),
     **dict.fromkeys(COMPARISONS, Parser.comparison),
     **dict.fromkeys(_VALUES, Parser.adjacent),
     TokenKind.NAME: brackets.at,

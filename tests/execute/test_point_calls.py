@@ -28,7 +28,7 @@ from difflab.execute.targets.llvm.libraries import llvm
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.execute.targets.llvm.same_bits import same_bits
 from difflab.execute.targets.llvm.target import NativeTarget
-from difflab.execute.targets.python.target import PythonTarget
+from difflab.execute.targets.python.target import FEW_CALLS, PythonTarget
 from difflab.primitives import TABLE
 from tests.execute.test_machine_call import bits, passed_on
 
@@ -203,6 +203,23 @@ def test_undefined_and_overflowing_operations() -> None:
 
 
 @machine
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sin(x[0]*x[1])^2/(1 + exp(-x[8])) - x[2]^3*log(x[3])",
+        "where(x[0] > x[1], x[8]^0.1, max(x[2], x[3]))*-0.5",
+        "1/(x[0] - x[0]) + exp(1e3*x[1])",  # raises in Python
+    ],
+)
+def test_interpreted_calls_have_the_bits_of_the_code(text: str) -> None:
+    f = dl.value_and_gradient(dl.parse(f"x: [9]\n{text}"))
+    fast = dl.compile(f, "python", packed=True)
+    x = np.linspace(0.3, 1.1, 9)
+    found = [bits(fast(x)) for _ in range(FEW_CALLS + 2)]
+    assert "run" in vars(fast._python)
+    assert all(each == found[-1] for each in found)
+
+
 def test_no_call_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed, own = threading.Event(), same.NativeTarget.point_code
 

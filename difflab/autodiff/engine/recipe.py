@@ -91,9 +91,15 @@ class Recipe:
 
     def stamp(self, builder: Builder, t: int, y: int, args: list[int]) -> int:
         """Append the steps for the cotangent or tangent `t` of node `y`; return the result."""
-        slots = [t, y, *args, *(builder.constant(*pair) for pair in self.constants)]
+        slots = [t, y, *args]
+        for value, name in self.constants:
+            slots.append(builder.constant(value, name))
         for row, operands, params in self.steps:
-            slots.append(builder.emit(row, [slots[operand] for operand in operands], params))
+            if len(operands) == 2:  # most steps
+                first, second = operands
+                slots.append(builder.emit(row, (slots[first], slots[second]), params))
+            else:
+                slots.append(builder.emit(row, [slots[operand] for operand in operands], params))
         return slots[self.result]
 
 

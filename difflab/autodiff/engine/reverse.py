@@ -21,6 +21,8 @@ from difflab.primitives import not_equal, scatter
 
 __all__ = ["cotangents", "pull_back", "pull_back_masked"]
 
+_NO_SHAPES = Shapes()
+
 
 def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Node]:
     """Return the cotangents of `sources` given those of other nodes.
@@ -105,7 +107,7 @@ def _contributions(
     if isinstance(rule, Custom):
         yield from pulled_all(sweep, number, rule, y_bar, active)
         return
-    shapes = Shapes(map(sweep.graph.shape, args)) if isinstance(rule, LinearMap) else Shapes()
+    shapes = Shapes(map(sweep.graph.shape, args)) if isinstance(rule, LinearMap) else _NO_SHAPES
     for position, arg in enumerate(args):
         if not active[arg]:
             continue

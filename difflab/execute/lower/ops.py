@@ -31,6 +31,7 @@ __all__ = [
     "NumpyProgram",
     "Op",
     "OpForm",
+    "as_index",
     "viewed",
 ]
 
@@ -216,11 +217,18 @@ def viewed(array: Array, view: ViewSpec) -> Array:
     if name == "transpose":
         return array.transpose(detail)
     if name == "index":
-        return np.asarray(array[_key(detail)])
+        return np.asarray(array[as_index(detail)])
     if name == "broadcast":
         return np.broadcast_to(array, detail)
     return array.view(detail)
 
 
-def _key(stored: tuple[Any, ...]) -> tuple[Any, ...]:
+def as_index(stored: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the index of an array that a parameter stores, where a slice is a tuple.
+
+    Examples
+    --------
+    >>> as_index(((0, 3, 1), 2))
+    (slice(0, 3, 1), 2)
+    """
     return tuple(slice(*part) if isinstance(part, tuple) else part for part in stored)

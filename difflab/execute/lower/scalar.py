@@ -19,7 +19,7 @@ from difflab.execute.lower.ops import NumpyProgram
 from difflab.execute.lower.record import kernel_form
 from difflab.primitives.c99 import C99
 
-__all__ = ["EXACT", "NAMES", "form_over", "guarded", "plain", "single"]
+__all__ = ["EXACT", "NAMES", "called", "form_over", "guarded", "plain", "single"]
 
 _CALL = re.compile(r"[A-Za-z_]\w*\(|/|%")
 _INACCURATE = frozenset({"ceil", "erfc", "floor", "lgamma", "rint", "tgamma"})
@@ -194,11 +194,25 @@ def guarded(row: Primitive) -> tuple[str, dict[str, Any]]:
     template, names = plain(row)
     if not _CALL.search(template) or names.get(f"of_{row.name}") is single(row):
         return template, names
+    operands = ", ".join(f"{{{index}}}" for index in range(row.arity or 0))
+    return f"safe_{row.name}({operands})", {f"safe_{row.name}": _safe(called(row), single(row))}
+
+
+@cache
+def called(row: Primitive) -> Callable[..., Any]:
+    """Return the row's plain expression as a function.
+
+    Examples
+    --------
+    >>> from difflab.primitives import add
+    >>> called(add)(1.0, 2.0)
+    3.0
+    """
+    template, names = plain(row)
     letters = "abcd"[: row.arity]
     source = f"lambda {', '.join(letters)}: {template.format(*letters)}"
-    raw = eval(source, dict(names))  # noqa: S307 - built from the table's kernels only
-    operands = ", ".join(f"{{{index}}}" for index in range(len(letters)))
-    return f"safe_{row.name}({operands})", {f"safe_{row.name}": _safe(raw, single(row))}
+    found: Callable[..., Any] = eval(source, dict(names))  # noqa: S307 - from the table's kernels
+    return found
 
 
 def _safe(raw: Callable[..., float], kernel: Callable[..., float]) -> Callable[..., float]:

@@ -117,7 +117,13 @@ def _levels(graph: Graph, chains: Chains) -> Iterator[Nodes]:
 def _distinct(nodes: NDArray[Any]) -> NDArray[Any]:
     """Return nodes in order, each once; `np.unique` would load NumPy's masked arrays for that."""
     ordered = np.sort(nodes)
-    return ordered[np.diff(ordered, prepend=-1) > 0]
+    return ordered[_changes(ordered, first=True)]
+
+
+def _changes(values: NDArray[Any], *, first: bool = False) -> NDArray[np.bool_]:
+    """Mark the values that differ from the one before; `first`: and the first, if there is one."""
+    changed = values[1:] != values[:-1]
+    return np.concatenate([[True], changed])[: len(values)] if first else changed
 
 
 def _ends(chains: Chains) -> Nodes:
@@ -223,7 +229,7 @@ class _Finder:
             kinds.append(np.where(there, groups, 0))
             lanes.insert(1, np.where(there, found.lane[args], 0))
         order = np.lexsort([*lanes, *reversed(kinds)])  # by class, by the first argument's lane, …
-        differs = np.any([np.diff(kind[order]) for kind in kinds], axis=0)
+        differs = np.any([_changes(kind[order]) for kind in kinds], axis=0)
         ends = (np.flatnonzero(differs) + 1).tolist()
         for start, stop in pairwise([0, *ends, len(nodes)]):
             self._new(LaneKind.OPERATION, nodes[order[start:stop]])

@@ -239,7 +239,7 @@ def _equidistant(places: Nodes) -> tuple[int, int | None, int] | None:
     first, last = int(places[0]), int(places[-1])
     if len(places) == 1:
         return (first, first + 1, 1)
-    steps = np.diff(places)
+    steps = places[1:] - places[:-1]
     step = int(steps[0])
     if step == 0 or (steps != step).any():
         return None

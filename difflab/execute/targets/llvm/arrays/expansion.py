@@ -17,6 +17,7 @@ from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.arrays.lowering import ArrayLowering
 from difflab.execute.lower.ops import BOOL, FLOAT, Op
 from difflab.execute.lower.schedule import Schedule
+from difflab.execute.targets.llvm.array_lowering import MachineLowering
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.instructions import (
     COPY,
@@ -28,7 +29,6 @@ from difflab.execute.targets.llvm.arrays.instructions import (
     Lookup,
     Ref,
 )
-from difflab.execute.targets.llvm.arrays.lowering import MachineLowering
 from difflab.execute.targets.llvm.arrays.recurrences import recurrence
 from difflab.execute.targets.llvm.arrays.strides import contiguous, in_order, reshaped, runs, seen
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
