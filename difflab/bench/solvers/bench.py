@@ -49,7 +49,7 @@ def ways() -> list[Way]:
 def tasks(
     chosen: Sequence[SolverProblem] | None = None,
     tolerances: Sequence[float] | None = None,
-    timeout: float = 20.0,
+    timeout: float = 60.0,
     *,
     quick: bool = False,
 ) -> Iterator[Task]:

@@ -80,7 +80,7 @@ def memory(policies: bool = False, quick: QuickOption = False, *, to: Destinatio
 def solvers(
     problems: str | None = None,
     quick: QuickOption = False,
-    timeout: TimeoutOption = 20.0,
+    timeout: TimeoutOption = 60.0,
     *,
     to: Destination,
 ) -> None:
