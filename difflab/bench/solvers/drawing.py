@@ -68,7 +68,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     canvas = titled_figure(
         (11.6, max(height, 4.6)),
         "derivatives of solvers: relative error against the true derivative of the solution",
-        "left: at the smallest tolerance · × beyond the line: refused, or no convergence"
+        "left: at the smallest tolerance · × beyond the line: refused, no convergence or too slow"
         " · right: median over the problems that every tolerance solves",
     )
     top, bottom = 1 - 0.95 / max(height, 4.6), 0.62 / max(height, 4.6)

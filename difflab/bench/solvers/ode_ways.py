@@ -165,7 +165,9 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, AssertionError) as error:
-        reason = " ".join(str(error).split())[-200:]
+        reason = " ".join(str(error).split())
+        if len(reason) > 200:  # CasADi's begins with the function, and ends with the reason
+            reason = f"{reason[:100]} … {reason[-100:]}"
         raise UnsupportedError(f"the solver fails: {reason}") from error
 
 
