@@ -7,8 +7,8 @@ are the second witness, and the only one at kinks. Neither uses a derivative rul
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from time import perf_counter
@@ -20,7 +20,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.balls.limit import in_time
-from difflab.errors import DifflabError
+from difflab.errors import DifflabError, MissingDependencyError
 from difflab.graph.counts import operation_count
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.ulp import nearest
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.referee.referee import Reference
 
-__all__ = ["Proof", "combined", "prove"]
+__all__ = ["Proof", "combined", "prove", "roots_at"]
 
 BITS = (256, 512, 1024, 2048)
 """Working precisions, one after the other until every derivative is proved to `SHARP`."""
@@ -130,6 +130,18 @@ def prove(function: Function, point: Sequence[float], order: int, seconds: float
     with suppress(DifflabError):  # a call of FLINT did not return, or there is no FLINT
         proof = in_time(_proved, function, point, order, seconds, timeout=seconds)
     return proof
+
+
+@contextmanager
+def roots_at(function: Function, points: NDArray[float64]) -> Iterator[None]:
+    """Find the roots in a function at points in one batch, for `prove` at each of them."""
+    try:
+        from difflab.balls.roots import approximated
+    except MissingDependencyError:  # without FLINT nothing is proved
+        yield
+        return
+    with approximated(function, points):
+        yield
 
 
 def _proved(function: Function, point: Sequence[float], order: int, seconds: float) -> Proof:

@@ -11,7 +11,7 @@ from difflab import arrays
 from difflab.autodiff.control.rows import zeros
 from difflab.autodiff.control.solutions import Rule
 from difflab.autodiff.recording import Contents, computed
-from difflab.autodiff.solutions.implicit import Equations, Implicit, divided, norm
+from difflab.autodiff.solutions.implicit import Equations, Implicit, divided, nan_unless, norm
 from difflab.autodiff.solutions.newton import Newton
 from difflab.autodiff.solutions.picard import Picard
 from difflab.errors import ConvergenceError, InputError
@@ -20,7 +20,6 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
-from difflab.primitives import where
 from difflab.solve.calls import (
     Derivative,
     Equation,
@@ -308,6 +307,6 @@ def _matrix(function: Function, count: int) -> tuple[Function, None]:
             (slope @ x, np.abs(slope) @ np.abs(x)) if x.shape else (slope * x, np.abs(slope * x))
         )
         straight = norm(value - product) <= SAME * norm(size)
-        return equations.parts(where(straight, x, np.nan))
+        return equations.parts(nan_unless(straight, x))
 
     return composed(solution, function.input_shapes), None

@@ -12,8 +12,15 @@ import difflab as dl
 
 pytest.importorskip("flint")
 
+from difflab.balls.evaluation import evaluated
 from difflab.balls.jets import Undecided
-from difflab.balls.roots import enclosed_root
+from difflab.balls.library import arb
+from difflab.balls.roots import approximated, enclosed_root
+from difflab.graph.control import Solution
+from difflab.graph.evaluate import ArrayInterpreter
+from difflab.lab.domain.judging import truths
+from difflab.lab.domain.referees import FEW, Referees
+from difflab.methods.protocol import Problem
 
 
 def test_a_box_holds_the_root() -> None:
@@ -57,3 +64,55 @@ def test_an_enclosure_over_a_box_holds_every_root() -> None:
         w = float(mpmath.lambertw(a).real)
         assert found.value.lower <= w <= found.value.upper
         assert found.jacobian.lower[0, 0] <= w / (a * (1 + w)) <= found.jacobian.upper[0, 0]
+
+
+TWO_ROOTS = "sin(root(x^2 - a*b, x, a))*b + exp(root(t*exp(t) - a, t, 1))"
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_solver_runs_once_for_all_points(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the derivatives are those of the explicit solutions √(ab) and W(a)."""
+    points = np.random.default_rng(0).uniform(0.5, 2.0, (50, 2))
+    batches: list[Any] = []
+    run = Solution.run
+
+    def counted(self: Any, on: Any, values: Any, batch: Any) -> Any:
+        if isinstance(on, ArrayInterpreter):
+            batches.append(batch)
+        return run(self, on, values, batch)
+
+    monkeypatch.setattr(Solution, "run", counted)
+    found = truths(dl.parse(TWO_ROOTS), points, order, (order, 2))
+    assert batches == [(50,), (50,)]
+
+    def exact(a: Any, b: Any) -> Any:
+        return mpmath.sin(mpmath.sqrt(a * b)) * b + mpmath.exp(mpmath.lambertw(a).real)
+
+    with mpmath.workdps(40):
+        for place in range(0, 50, 10):
+            at = tuple(points[place].tolist())
+            orders = [(1, 0), (0, 1)] if order == 1 else [(2, 0), (1, 1), (1, 1), (0, 2)]
+            known = [float(mpmath.diff(exact, at, one)) for one in orders]
+            np.testing.assert_allclose(found[place].ravel(), known, rtol=1e-14)
+
+
+def test_a_point_whose_solver_was_not_run_before_is_solved() -> None:
+    f = dl.parse("root(x^3 - a, x, 1)")
+    with approximated(f, np.array([[8.0]])):
+        (near,) = evaluated(f, [arb(8)], 80, order=1)
+        (other,) = evaluated(f, [arb(27)], 80, order=1)
+    assert float(near.value) == pytest.approx(2, rel=1e-15)
+    assert float(other.slopes[0]) == pytest.approx(1 / 27, rel=1e-15)
+    (after,) = evaluated(f, [arb(8)], 80, order=1)
+    assert float(after.value) == float(near.value)
+
+
+def test_a_function_with_a_solver_is_judged_block_after_block() -> None:
+    """It cannot be sent to a process, and threads would share FLINT's working precision."""
+    points = np.linspace(1.0, 3.0, FEW + 1)[:, None]
+    f = dl.parse("root(x^3 - a, x, 1)")
+    with Referees(Problem.of(f), len(points)) as referees:
+        assert referees.processes == 1
+        assert referees.judge(points[:3], []).done()
+    with Referees(Problem.of(dl.parse("sin(a)")), len(points)) as referees:
+        assert not referees.judge(points[:3], []).done()

@@ -261,3 +261,50 @@ def test_integrands_that_are_infinite_at_a_bound(
 
 def test_a_singular_bound_takes_few_intervals() -> None:
     assert dl.solve.quad(lambda x: x**-0.5, 0.0, 1.0, limit=12)[0] == pytest.approx(2, rel=1e-12)
+
+
+def _no_root(a: Any, derivative: Any) -> Any:
+    return root(lambda x, a: x * x - a, 1.0, a, derivative=derivative).x
+
+
+def _no_fixed_point(a: Any, derivative: Any) -> Any:
+    return fixed_point(lambda x, a: (a - 5) * x + 1, 0.5, -a, derivative=derivative)
+
+
+def _no_minimum(a: Any, derivative: Any) -> Any:
+    return minimize(lambda x, a: a * (x - a) ** 2, 0.5, a, derivative=derivative).x
+
+
+def _no_integral(a: Any, derivative: Any) -> Any:
+    return quad(lambda x, a: np.exp(a) / x, 0.0, 1.0, a, derivative=derivative)[0]
+
+
+@pytest.mark.parametrize("derivative", ["implicit", "unrolled"])
+@pytest.mark.parametrize("solver", [_no_root, _no_fixed_point, _no_minimum, _no_integral])
+def test_without_a_solution_every_derivative_is_nan(solver: Any, derivative: Any) -> None:
+    """Compiled code and batches raise no error; 0 or inf would look like an answer."""
+
+    def of(a: Any) -> Any:
+        return solver(a, derivative)
+
+    push = lambda a: dl.jvp(of, (a,), (1.0,))  # noqa: E731
+    for call in (of, push, dl.grad(of), dl.hessian(of)):
+        assert np.isnan(dl.jit(call)(-1.0)).all(), call
+    assert np.isnan(dl.vmap(dl.grad(of))(np.array([-1.0, -2.0]))).all()
+
+
+def test_the_derivatives_of_a_minimum_between_contradicting_bounds_are_nan() -> None:
+    def of(p: Any, low: Any) -> Any:
+        return minimize(lambda x, p: (x - p) ** 2, 0.5, p, bounds=Bounds(low, 10.0)).x
+
+    gradient = dl.jit(dl.grad(of, argnums=(0, 1)))
+    assert np.isnan(gradient(1.0, 11.0)).all()
+    assert np.isnan(gradient(1.0, np.nan)).all()
+    assert gradient(1.0, -np.inf) == (1.0, 0.0)
+
+
+def test_a_function_that_is_not_linear_has_no_derivative_by_linear() -> None:
+    def of(p: Any) -> Any:
+        return np.sum(linear(lambda x, p: p * x * x, np.ones(2), p))
+
+    assert np.isnan(dl.jit(dl.grad(of))(2.0))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,16 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["MOST_CHANGE", "STATISTICS", "Equations", "Implicit", "divided", "norm"]
+__all__ = [
+    "MOST_CHANGE",
+    "STATISTICS",
+    "Equations",
+    "Implicit",
+    "divided",
+    "finite",
+    "nan_unless",
+    "norm",
+]
 
 STATISTICS = 3
 """Outputs of a solver behind the solution: steps, relative correction, change of the Jacobian."""
@@ -123,6 +132,16 @@ def norm(vector: Any) -> Any:
     return where(square == 0, 0.0, scale * np.sqrt(where(square == 0, 1.0, square)))
 
 
+def nan_unless(holds: Any, x: Any) -> Any:
+    """Return x where a condition holds; else nan, and so are its derivatives."""
+    return x * where(holds, 1.0, np.nan)
+
+
+def finite(values: Sequence[Any]) -> Any:
+    """Return whether all elements of some values are finite."""
+    return reduce(np.logical_and, [norm(one) < np.inf for one in values])
+
+
 @dataclass(frozen=True)
 class Implicit(Rule):
     """The derivative of a solution; see `difflab.autodiff.control.solutions.Rule`.
@@ -195,8 +214,8 @@ class Implicit(Rule):
             point = [*outputs[:count], *args[count:]]
             dots = [dot for dot, place in zip(dots, moving, strict=True) if place >= count]
             right = equations.joined(inlined(push, [*point, *dots]))
-            found = equations.parts(-divided(self._slope(outputs, point), right))
-            return [*found, *rest[count:]]
+            found = equations.parts(-divided(self._slope(point), right))
+            return [*self._known(outputs, found), *rest[count:]]
 
         return composed(tangents, self._inputs([self._arguments[place] for place in moving]))
 
@@ -209,21 +228,31 @@ class Implicit(Rule):
         def cotangents(nodes: list[Node]) -> list[Node]:
             outputs, args, bars = self._divided(nodes)
             point = [*outputs[:count], *args[count:]]
-            bar, slope = equations.joined(bars[:count]), self._slope(outputs, point)
+            bar, slope = equations.joined(bars[:count]), self._slope(point)
             weights = equations.parts(-divided(slope.T if slope.shape else slope, bar))
-            found = iter(inlined(pull, [*point, *weights]) if own else [])
+            pulled = inlined(pull, [*point, *weights]) if own else []
+            found = iter(self._known(outputs, pulled))
             none = iter(zeros(nodes[0].builder, self._arguments[:count]))
             return [next(found if place >= count else none) for place in wanted]
 
         return composed(cotangents, self._inputs(self._outputs))
 
-    def _slope(self, outputs: Sequence[Node], point: Sequence[Node]) -> Any:
-        """Return the Jacobian at the solution; nan where it counts as singular."""
+    def _slope(self, point: Sequence[Node]) -> Any:
+        """Return the Jacobian at the solution."""
         equations, count = self.equations, len(self.equations.shapes)
         (slope,) = inlined(equations.slope, [equations.joined(point[:count]), *point[count:]])
-        if len(outputs) == count:
-            return slope
-        return where(outputs[-1] <= MOST_CHANGE, slope, np.nan)
+        return slope
+
+    def _known(self, outputs: Sequence[Node], derivatives: Sequence[Any]) -> list[Any]:
+        """Return derivatives, nan where the Jacobian counts as singular or there is no solution.
+
+        They are multiplied by nan, and not replaced: so are the derivatives of theirs.
+        """
+        if not self.statistics:
+            return list(derivatives)
+        x = outputs[: len(self.equations.shapes)]
+        solved = np.logical_and(outputs[-1] <= MOST_CHANGE, finite(x))
+        return [nan_unless(solved, one) for one in derivatives]
 
     @property
     def _arguments(self) -> list[Shape]:

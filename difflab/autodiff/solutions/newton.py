@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.control.while_loop import append_while_loop
-from difflab.autodiff.solutions.implicit import Equations, divided, norm
+from difflab.autodiff.solutions.implicit import Equations, divided, nan_unless, norm
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
 from difflab.graph.function import Function
@@ -119,9 +119,8 @@ class Newton:
         largest = np.maximum(largest, norm(last))
         scale = unit(last, largest)
         near = np.logical_or(size <= self.tol * scale, stagnant(size, previous, largest))
-        found = where(near, last, np.nan)
-        valid = self.valid(last, params)
-        found = found if valid is None else where(valid, found, np.nan)
+        found, valid = nan_unless(near, last), self.valid(last, params)
+        found = found if valid is None else nan_unless(valid, found)
         correction = where(scale > 0, size / scale, size)
         change = self._change(x, dx, last, params)
         return [*equations.parts(found), steps, correction, change]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.solutions.implicit import Equations, norm
+from difflab.autodiff.solutions.implicit import Equations, finite, nan_unless, norm
 from difflab.autodiff.solutions.newton import FLOOR, number, repeat, stagnant, unit
 from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
@@ -54,7 +54,7 @@ class Picard:
         x, size, previous, rate, largest, steps = repeat(self._going, self._stepped, first, params)
         error, scale = _error(size, rate), unit(x, largest)
         near = np.logical_or(error <= self.xtol * scale, stagnant(size, previous, largest))
-        found = where(near, x, np.nan)
+        found = nan_unless(np.logical_and(near, finite([x])), x)
         correction = where(scale > 0, error / scale, error)
         return [*equations.parts(found), steps, correction, number(x, 0.0)]
 

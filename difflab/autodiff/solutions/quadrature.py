@@ -18,6 +18,7 @@ from difflab.autodiff.control.solutions import Rule, solution
 from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
 from difflab.autodiff.engine.batching import batched
 from difflab.autodiff.recording import Contents
+from difflab.autodiff.solutions.implicit import finite, nan_unless
 from difflab.autodiff.solutions.newton import number, repeat
 from difflab.graph.composition import composed, inlined
 from difflab.graph.custom.rows import unpacked
@@ -154,7 +155,8 @@ class Quadrature(Rule):
                     edge = inlined(self.integrand, [end, *params])
                     weight = sign * by_place[place]
                     total = [one + weight * other for one, other in zip(total, edge, strict=True)]
-            return [*total, *rest[count:]]
+            solved = finite(nodes[:count])
+            return [*[nan_unless(solved, one) for one in total], *rest[count:]]
 
         return composed(tangents, self._inputs([self._arguments[place] for place in moving]))
 
@@ -173,8 +175,10 @@ class Quadrature(Rule):
                 values = inlined(self.integrand, [end, *params])
                 return sum(np.sum(bar * one) for bar, one in zip(bars, values, strict=True))
 
+            solved = finite(nodes[:count])
             return [
-                next(found) if place > 1 else edge(b) if place else -edge(a) for place in wanted
+                nan_unless(solved, next(found) if place > 1 else edge(b) if place else -edge(a))
+                for place in wanted
             ]
 
         return composed(cotangents, self._inputs([*self.results, (), ()]))
@@ -209,7 +213,7 @@ class Quadrature(Rule):
         ]  # fmt: skip
         *_, parts, errors, count = repeat(self._going, self._halved, first, nodes)
         total, error = np.sum(parts, axis=0), np.sum(errors)
-        found = where(error <= self._allowed(total), total, np.nan)
+        found = nan_unless(error <= self._allowed(total), total)
         return [*unpacked(found, self.results), error, count]
 
     def _allowed(self, total: Any) -> Any:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
-from time import perf_counter
-
-import numpy as np
 
 from difflab.bench.solvers.drawing import draw
-from difflab.bench.solvers.problem import JUDGES, WAYS, Answer, SolverProblem, Truth, Way, problems
-from difflab.errors import MissingDependencyError, UnsupportedError
+from difflab.bench.solvers.problem import WAYS, SolverProblem, Way, problems
+from difflab.core.environ import environment_variables
+from difflab.core.worker import RestartedWorker
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row, trial
 from difflab.lab.sweep import Cell, Task
-from difflab.methods.timer import peak_of
+from difflab.methods.timer import FREED_AT_ONCE
 
 __all__ = ["LAYOUT", "QUICK", "TOLERANCES", "draw", "tasks", "ways"]
 
@@ -39,8 +37,6 @@ LAYOUT = provenance.layout(
 )
 
 TOLERANCES = (1e-4, 1e-8, 1e-12)
-LONGEST = 0.5
-"""Seconds of a call above which its memory is not measured, which takes several times as long."""
 QUICK = 6
 """With ``quick`` one of so many problems is measured, at one tolerance."""
 
@@ -53,10 +49,14 @@ def ways() -> list[Way]:
 def tasks(
     chosen: Sequence[SolverProblem] | None = None,
     tolerances: Sequence[float] | None = None,
+    timeout: float = 60.0,
     *,
     quick: bool = False,
 ) -> Iterator[Task]:
     """Yield one task for each problem, way of its kind, and tolerance.
+
+    A problem is measured in a process of its own, which is ended where a way takes too long; a
+    way is not tried at further tolerances after that.
 
     Parameters
     ----------
@@ -64,62 +64,46 @@ def tasks(
         By default all, or with `quick` one of `QUICK`.
     tolerances : sequence of float, optional
         By default `TOLERANCES`, or with `quick` 1e-8.
+    timeout : float
+        Seconds of one row: the truth, what the way compiles, and two derivatives.
     quick : bool
         Whether some problems are enough.
     """
     listed = (problems()[:: QUICK if quick else 1]) if chosen is None else chosen
     sizes = tolerances or ((1e-8,) if quick else TOLERANCES)
+    process = _Process(timeout)
     for problem in listed:
-        truth = cache(partial(_truth, problem))
+        late: dict[str, str] = {}
         for way in ways():
             if problem.kind not in way.kinds:
                 continue
-            source = provenance.source(None, uses=("python-flint", *way.uses))
+            source = provenance.source(None, uses=("python-flint", *way.uses), timeout=timeout)
             for tolerance in sizes:
                 key: Row = {"problem": problem.name, "way": way.name, "tolerance": tolerance}
-                measure = partial(_measured, problem, way, tolerance, truth)
-                yield trial(key, measure, source, kind=problem.kind)
+                measure = partial(process.measured, problem, way.name, tolerance)
+                yield trial(
+                    key, measure, source, timeouts=late, name=way.name, size=f"at {tolerance:g}",
+                    kind=problem.kind,
+                )  # fmt: skip
 
 
-def _truth(problem: SolverProblem) -> Truth:
-    """Return the true derivative of a problem's solution."""
-    found: Truth = import_module(JUDGES[problem.kind]).judge(problem)
-    return found
+class _Process:
+    """The process that measures the ways of one problem after the other, one for each problem."""
 
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._worker = RestartedWorker("difflab.bench.solvers.worker")
+        self._problem = ""
 
-def _measured(
-    problem: SolverProblem, way: Way, tolerance: float, truth: Callable[[], Truth]
-) -> dict[str, Cell]:
-    if way.package and find_spec(way.package) is None:
-        raise MissingDependencyError(f"{way.package} is not installed")
-    known = truth()
-    start = perf_counter()
-    answer = way.differentiate(problem, tolerance)
-    seconds = perf_counter() - start
-    call: Callable[[], Answer] = partial(way.differentiate, problem, tolerance)
-    if way.prepare is not None:
-        call = way.prepare(problem, tolerance)
-        start = perf_counter()
-        answer = call()
-        seconds = perf_counter() - start
-    error = _error(answer, known)
-    if not np.isfinite(error):
-        raise UnsupportedError("the derivative is nan")
-    return {
-        "status": "ok",
-        "message": "",
-        "relative_error": error,
-        "truth_bound": known.bound,
-        "truth": known.how,
-        "steps": answer.steps,
-        "seconds": seconds,
-        "peak_bytes": peak_of(call) if seconds < LONGEST else None,
-        "repetitions": 1,
-    }
-
-
-def _error(answer: Answer, truth: Truth) -> float:
-    """Return the largest error of an element, relative to the largest element of its row."""
-    found = np.asarray(answer.jacobian, dtype=np.float64).reshape(truth.jacobian.shape)
-    scale = np.max(np.abs(truth.jacobian), axis=1, keepdims=True)
-    return float(np.max(np.abs(found - truth.jacobian) / np.where(scale == 0, 1.0, scale)))
+    def measured(self, problem: SolverProblem, way: str, tolerance: float) -> dict[str, Cell]:
+        """Return the row of a way."""
+        if problem.name != self._problem:  # what the packages compiled for the last one is freed
+            self._worker.stop()
+            self._problem = problem.name
+        with environment_variables(FREED_AT_ONCE):
+            running = self._worker.running()
+        # Without what the problem has cached, which need not be sent.
+        found: dict[str, Cell] = running.request(
+            "measure", replace(problem), way, tolerance, timeout=self._timeout
+        )
+        return found

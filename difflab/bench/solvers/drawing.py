@@ -20,7 +20,7 @@ from difflab.bench.pictures import (
     plot_curve,
 )
 from difflab.lab.sweep import SweepRow, number
-from difflab.report.canvas import FAINT, Label, label_ends, titled_figure
+from difflab.report.canvas import FAINT, INK, Label, label_ends, titled_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STYLES", "draw"]
 
+VIOLET, CRIMSON = "#7570B3", "#B3261E"
 STYLES = {
     "implicit": CurveStyle(BLUE, "o", width=2.4),
     "unrolled": CurveStyle(SKY, "v", "--"),
@@ -37,6 +38,15 @@ STYLES = {
     "taylor unrolled": CurveStyle(ORANGE, "v", "--"),
     "taylor forward": CurveStyle(PURPLE, "^", width=2.0),
     "taylor adjoint": CurveStyle(BROWN, "D"),
+    "dopri8 unrolled": CurveStyle(SKY, "<", "--"),
+    "dopri8 forward": CurveStyle(BLUE, ">"),
+    "dopri8 adjoint": CurveStyle(GREEN, "p"),
+    "diffrax unrolled": CurveStyle(VIOLET, "v", "--"),
+    "diffrax backsolve": CurveStyle(VIOLET, "D"),
+    "torchdiffeq dopri5": CurveStyle(CRIMSON, "d"),
+    "torchdiffeq dopri8": CurveStyle(CRIMSON, "p", "--"),
+    "cvodes forward": CurveStyle(INK, "^"),
+    "cvodes adjoint": CurveStyle(INK, "D"),
     "scipy differences": CurveStyle(RED, "s"),
     "jax custom_root": CurveStyle(GREEN, "^"),
     "jax unrolled": CurveStyle(GREEN, "<", "--"),
@@ -58,7 +68,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     canvas = titled_figure(
         (11.6, max(height, 4.6)),
         "derivatives of solvers: relative error against the true derivative of the solution",
-        "left: at the smallest tolerance · × beyond the line: refused, or no convergence"
+        "left: at the smallest tolerance · × beyond the line: refused, no convergence or too slow"
         " · right: median over the problems that every tolerance solves",
     )
     top, bottom = 1 - 0.95 / max(height, 4.6), 0.62 / max(height, 4.6)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -11,16 +12,22 @@ import numpy as np
 
 from difflab.autodiff import jacfwd, jacrev
 from difflab.bench.solvers.odes import right_side
-from difflab.bench.solvers.problem import CUBE_ROOT, Answer, SolverProblem, Way, differences
+from difflab.bench.solvers.problem import (
+    CUBE_ROOT,
+    Answer,
+    Prepared,
+    SolverProblem,
+    Way,
+    differences,
+)
 from difflab.errors import ConvergenceError, UnsupportedError
+from difflab.methods.peers.casadi import expressions_of
 from difflab.solve import ivp
 
 __all__ = ["WAYS"]
 
 MOST = 200_000
 """Steps at which every solver gives up."""
-
-Prepared = Callable[[], Answer]
 
 
 def _parts(problem: SolverProblem) -> tuple[Any, Any, tuple[float, float]]:
@@ -93,7 +100,7 @@ def _diffrax(adjoint: str, problem: SolverProblem, tolerance: float) -> Prepared
     return lambda: Answer(np.asarray(jacobian(p)), steps)
 
 
-def _torchdiffeq(problem: SolverProblem, tolerance: float) -> Prepared:
+def _torchdiffeq(method: str, problem: SolverProblem, tolerance: float) -> Prepared:
     import torch
 
     y0, p, span = _parts(problem)
@@ -103,41 +110,81 @@ def _torchdiffeq(problem: SolverProblem, tolerance: float) -> Prepared:
         def __init__(self) -> None:
             super().__init__()
             self.p = torch.nn.Parameter(torch.tensor(p))
-            self.calls = 0
+            self.steps = 0
 
         def forward(self, t: Any, y: Any) -> Any:
-            self.calls += 1
             return torch.stack([one + 0 * t for one in rate(t, y, self.p)])
+
+        def callback_accept_step(self, *_: Any) -> None:
+            self.steps += 1
 
     f, times, first = Rate(), torch.tensor(span, dtype=torch.float64), torch.tensor(y0)
 
     def run() -> Answer:
         options = {"max_num_steps": MOST}
+        f.steps = 0
         end = import_module("torchdiffeq").odeint_adjoint(
-            f, first, times, rtol=tolerance, atol=tolerance, method="dopri8",
+            f, first, times, rtol=tolerance, atol=tolerance, method=method,
             options=options, adjoint_options=options,
         )[-1]  # fmt: skip
-        steps, rows = f.calls, []
-        for one in end:
-            (row,) = torch.autograd.grad(one, f.p, retain_graph=True)
-            rows.append(row.numpy())
-        f.calls = 0
-        return Answer(np.stack(rows), steps)
+        rows = [torch.autograd.grad(one, f.p, retain_graph=True)[0].numpy() for one in end]
+        return Answer(np.stack(rows), f.steps)
 
     return run
 
 
-def _once(prepare: Callable[..., Prepared], problem: SolverProblem, tolerance: float) -> Answer:
+def _cvodes(adjoint: bool, problem: SolverProblem, tolerance: float) -> Prepared:
+    """Return the derivative of CVODES, which controls the errors of the sensitivities, too."""
+    import casadi
+
+    y0, p, span = _parts(problem)
+    x, parameters, t = casadi.SX.sym("x", len(y0)), casadi.SX.sym("p", len(p)), casadi.SX.sym("t")
+    rate = partial(expressions_of, problem.function)
+    named = {name: x[k] for k, name in enumerate(problem.start)} | {"t": t}
+    named |= {name: parameters[k] for k, name in enumerate(problem.at)}
+    slopes = casadi.vertcat(*rate(lambda k: named[problem.function.inputs[k]]))
+    system = {"x": x, "p": parameters, "t": t, "ode": slopes}
+    options = {
+        "abstol": tolerance, "reltol": tolerance, "max_num_steps": MOST, "quad_err_con": True,
+        "show_eval_warnings": False,
+    }  # fmt: skip
+    solver = casadi.integrator("solver", "cvodes", system, *span, options)
+    given = casadi.MX.sym("p", len(p))
+    end = solver(x0=y0, p=given)["xf"]
+    seeds = casadi.DM.eye(len(y0 if adjoint else p))
+    product = casadi.jtimes(end, given, seeds, adjoint)
+    slope = casadi.Function("slope", [given], [product.T if adjoint else product])
+    solver(x0=y0, p=p)
+    steps = int(solver.stats()["nsteps"])
+    return lambda: Answer(np.array(slope(p)), steps)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise the exceptions by which solvers give up as refusals."""
     try:
-        return prepare(problem, tolerance)()
+        yield
     except (RuntimeError, AssertionError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())
+        if len(reason) > 200:  # CasADi's begins with the function, and ends with the reason
+            reason = f"{reason[:100]} … {reason[-100:]}"
         raise UnsupportedError(f"the solver fails: {reason}") from error
+
+
+def _refusing(prepare: Callable[..., Prepared], problem: SolverProblem, size: float) -> Prepared:
+    with _failures():
+        call = prepare(problem, size)
+
+    def run() -> Answer:
+        with _failures():
+            return call()
+
+    return run
 
 
 def _way(name: str, prepare: Callable[..., Prepared], package: str = "") -> Way:
     kinds = frozenset({"ode"})
-    return Way(name, kinds, partial(_once, prepare), package, (package,) * bool(package), prepare)
+    return Way(name, kinds, partial(_refusing, prepare), package, (package,) * bool(package))
 
 
 WAYS = (
@@ -149,5 +196,8 @@ WAYS = (
     _way("scipy differences", _scipy, "scipy"),
     _way("diffrax unrolled", partial(_diffrax, "RecursiveCheckpointAdjoint"), "diffrax"),
     _way("diffrax backsolve", partial(_diffrax, "BacksolveAdjoint"), "diffrax"),
-    _way("torchdiffeq adjoint", _torchdiffeq, "torchdiffeq"),
+    _way("torchdiffeq dopri5", partial(_torchdiffeq, "dopri5"), "torchdiffeq"),
+    _way("torchdiffeq dopri8", partial(_torchdiffeq, "dopri8"), "torchdiffeq"),
+    _way("cvodes forward", partial(_cvodes, False), "casadi"),
+    _way("cvodes adjoint", partial(_cvodes, True), "casadi"),
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from difflab.bench.solvers.flat import Flat
-from difflab.bench.solvers.problem import Answer, SolverProblem, Way
+from difflab.bench.solvers.problem import Answer, Prepared, SolverProblem, Way
 from difflab.bench.solvers.ways import EQUATIONS
 from difflab.errors import ConvergenceError, UnsupportedError
 
@@ -46,7 +46,7 @@ def _residual(flat: Flat, f: Vectors, xp: Any, grad: Callable[[Vectors], Vectors
 # --- JAX --------------------------------------------------------------------------------------
 
 
-def _jax(implicit: bool, problem: SolverProblem, tolerance: float) -> Answer:
+def _jax(implicit: bool, problem: SolverProblem, tolerance: float) -> Prepared:
     import jax
     import jax.numpy as jnp
 
@@ -80,14 +80,14 @@ def _jax(implicit: bool, problem: SolverProblem, tolerance: float) -> Answer:
             return jax.lax.custom_root(g, first, lambda g, x: newton(g, x)[0], linear)
 
         steps = newton(lambda x: equations(x, at), first)[1]
-        found = (jax.jacrev if implicit else jax.jacfwd)(solution)(at)
-        return Answer(np.asarray(found), int(steps))
+        slope = jax.jit((jax.jacrev if implicit else jax.jacfwd)(solution)).lower(at).compile()
+        return lambda: Answer(np.asarray(slope(at)), int(steps))
 
 
 # --- PyTorch ----------------------------------------------------------------------------------
 
 
-def _torch(problem: SolverProblem, tolerance: float) -> Answer:
+def _torch(problem: SolverProblem, tolerance: float) -> Prepared:
     import torch
 
     from difflab.methods.peers.torch import TORCH
@@ -96,24 +96,28 @@ def _torch(problem: SolverProblem, tolerance: float) -> Answer:
     f = flat.call(TORCH.written(flat.function), torch)
 
     equations = _residual(flat, f, torch, torch.func.grad)
-    p = torch.tensor(flat.at, requires_grad=True)
-    x = torch.tensor(flat.start)
-    steps = 0
-    for _ in range(MOST_STEPS):
-        steps += 1
-        matrix = torch.func.jacfwd(equations)(x, p)
-        step = torch.linalg.solve(matrix, equations(x, p))
-        x = x - step
-        if not float(step.detach().norm()) > tolerance * (1 + float(x.detach().norm())):
-            break
-    rows = [torch.autograd.grad(one, p, retain_graph=True)[0].numpy() for one in x]
-    return Answer(np.stack(rows), steps)
+
+    def run() -> Answer:
+        p = torch.tensor(flat.at, requires_grad=True)
+        x = torch.tensor(flat.start)
+        steps = 0
+        for _ in range(MOST_STEPS):
+            steps += 1
+            matrix = torch.func.jacfwd(equations)(x, p)
+            step = torch.linalg.solve(matrix, equations(x, p))
+            x = x - step
+            if not float(step.detach().norm()) > tolerance * (1 + float(x.detach().norm())):
+                break
+        rows = [torch.autograd.grad(one, p, retain_graph=True)[0].numpy() for one in x]
+        return Answer(np.stack(rows), steps)
+
+    return run
 
 
 # --- CasADi -----------------------------------------------------------------------------------
 
 
-def _casadi(problem: SolverProblem, tolerance: float) -> Answer:
+def _casadi(problem: SolverProblem, tolerance: float) -> Prepared:
     import casadi
 
     from difflab.methods.peers.casadi import expressions_of
@@ -132,11 +136,11 @@ def _casadi(problem: SolverProblem, tolerance: float) -> Answer:
     given = casadi.MX.sym("p", len(flat.at))
     found = solver(x0=flat.start, p=given)["x"]
     slope = casadi.Function("slope", [given], [casadi.jacobian(found, given)])
-    answer = np.array(slope(flat.at))
     solver(x0=flat.start, p=flat.at)
     if not solver.stats()["success"]:
         raise ConvergenceError("CasADi's rootfinder does not converge")
-    return Answer(answer, int(solver.stats().get("iter_count", 0)) or None)
+    steps = int(solver.stats().get("iter_count", 0)) or None
+    return lambda: Answer(np.array(slope(flat.at)), steps)
 
 
 def _elements(flat: Flat, x: Any, p: Any) -> Callable[[int], Any]:
@@ -151,7 +155,7 @@ def _elements(flat: Flat, x: Any, p: Any) -> Callable[[int], Any]:
 # --- advect -----------------------------------------------------------------------------------
 
 
-def _advect(problem: SolverProblem, tolerance: float) -> Answer:
+def _advect(problem: SolverProblem, tolerance: float) -> Prepared:
     import advect
 
     from difflab.methods.peers.advect import ADVECT
@@ -177,8 +181,15 @@ def _advect(problem: SolverProblem, tolerance: float) -> Answer:
         return np.linalg.solve(np.stack(columns, axis=1), right)
 
     root = advect.implicit_root(equations, solve=solve, linear_solve=linear)
-    found = advect.jacobian(lambda p: root(p, initial=flat.start))(flat.at)
-    return Answer(np.asarray(found), count or None)
+    slope = advect.jacobian(lambda p: root(p, initial=flat.start))
+
+    def run() -> Answer:
+        nonlocal count
+        count = 0
+        found = np.asarray(slope(flat.at))
+        return Answer(found, count or None)
+
+    return run
 
 
 WAYS = (

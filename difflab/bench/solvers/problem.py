@@ -26,7 +26,7 @@ is differentiated. What the program means depends on the kind:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ __all__ = [
     "WAYS",
     "Answer",
     "Judge",
+    "Prepared",
     "SolverProblem",
     "Truth",
     "Way",
@@ -141,6 +142,10 @@ Judge = Callable[[SolverProblem], Truth]
 """Returns the true derivative of a solution."""
 
 
+Prepared = Callable[[], Answer]
+"""Differentiates once more, with what was compiled for the problem."""
+
+
 @dataclass(frozen=True)
 class Way:
     """A way of differentiating a solution.
@@ -151,24 +156,24 @@ class Way:
         As the table names it: ``implicit``, ``jax custom_root``.
     kinds : frozenset of str
         The kinds of problems that it can differentiate.
-    differentiate : callable
-        ``differentiate(problem, tolerance)`` returns an `Answer`. It raises a
-        `difflab.errors.DifflabError` where it refuses.
+    prepare : callable
+        ``prepare(problem, tolerance)`` builds or compiles what its users build once, and returns
+        a function that differentiates. Either raises an exception where it refuses.
     package : str
         The module that it needs, beside difflab.
     uses : tuple of str
         The distributions on which its results depend.
-    prepare : callable or None
-        ``prepare(problem, tolerance)`` returns a function that differentiates once more and is
-        timed; by default `differentiate` is.
     """
 
     name: str
     kinds: frozenset[str]
-    differentiate: Callable[[SolverProblem, float], Answer]
+    prepare: Callable[[SolverProblem, float], Prepared]
     package: str = ""
     uses: tuple[str, ...] = ()
-    prepare: Callable[[SolverProblem, float], Callable[[], Answer]] | None = field(default=None)
+
+    def differentiate(self, problem: SolverProblem, tolerance: float) -> Answer:
+        """Return the derivative of the solution of a problem."""
+        return self.prepare(problem, tolerance)()
 
 
 JUDGES: Mapping[str, str] = {

@@ -12,7 +12,14 @@ import numpy as np
 from difflab import arrays, solve
 from difflab.autodiff import jacrev
 from difflab.bench.solvers.flat import Flat
-from difflab.bench.solvers.problem import CUBE_ROOT, Answer, SolverProblem, Way, differences
+from difflab.bench.solvers.problem import (
+    CUBE_ROOT,
+    Answer,
+    Prepared,
+    SolverProblem,
+    Way,
+    differences,
+)
 from difflab.errors import ConvergenceError
 from difflab.solve.calls import Derivative
 
@@ -66,16 +73,16 @@ def _minimum(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: An
     return found.x
 
 
-def _differentiated(derivative: Derivative, problem: SolverProblem, tolerance: float) -> Answer:
+def _difflab(derivative: Derivative, problem: SolverProblem, tolerance: float) -> Prepared:
     solved = solution(problem, tolerance, derivative)
-    return Answer(jacrev(solved)(Flat(problem).at))
+    return lambda: Answer(jacrev(solved)(Flat(problem).at))
 
 
-def _scipy(problem: SolverProblem, tolerance: float) -> Answer:
+def _scipy(problem: SolverProblem, tolerance: float) -> Prepared:
     """Return central differences of SciPy's solutions, with steps of ε^(1/3)."""
     flat = Flat(problem)
     steps = CUBE_ROOT * np.maximum(1.0, np.abs(flat.at))
-    return differences(lambda p: _by_scipy(flat, tolerance, p), flat.at, steps)
+    return lambda: differences(lambda p: _by_scipy(flat, tolerance, p), flat.at, steps)
 
 
 def _by_scipy(flat: Flat, tolerance: float, p: Any) -> Any:
@@ -108,7 +115,7 @@ def _by_scipy(flat: Flat, tolerance: float, p: Any) -> Any:
 
 _ALL = EQUATIONS | {"integral"}
 WAYS = (
-    Way("implicit", _ALL, partial(_differentiated, "implicit")),
-    Way("unrolled", _ALL, partial(_differentiated, "unrolled")),
+    Way("implicit", _ALL, partial(_difflab, "implicit")),
+    Way("unrolled", _ALL, partial(_difflab, "unrolled")),
     Way("scipy differences", _ALL, _scipy, "scipy", ("scipy",)),
 )

@@ -77,7 +77,13 @@ def memory(policies: bool = False, quick: QuickOption = False, *, to: Destinatio
     run("memory", module, module.tasks(quick=quick), to)
 
 
-def solvers(problems: str | None = None, quick: QuickOption = False, *, to: Destination) -> None:
+def solvers(
+    problems: str | None = None,
+    quick: QuickOption = False,
+    timeout: TimeoutOption = 60.0,
+    *,
+    to: Destination,
+) -> None:
     """Run the benchmark of derivatives of solutions.
 
     Parameters
@@ -97,7 +103,7 @@ def solvers(problems: str | None = None, quick: QuickOption = False, *, to: Dest
                 f"no problem's name begins with {' or '.join(begins)}",
                 hint=f"they begin with {', '.join(_families(listed()))}",
             )
-    run("solvers", module, module.tasks(chosen, quick=quick), to)
+    run("solvers", module, module.tasks(chosen, timeout=timeout, quick=quick), to)
 
 
 def swell(

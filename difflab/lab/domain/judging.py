@@ -26,7 +26,7 @@ from difflab.lab.domain.answers import Answers
 from difflab.lab.judge import Judge
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import ERRORS, MethodRow, Status
-from difflab.referee.proofs import prove
+from difflab.referee.proofs import prove, roots_at
 from difflab.referee.referee import PROVING
 from difflab.referee.ulp import errors, largest_errors, nearest
 from difflab.referee.values import SLOW
@@ -169,7 +169,8 @@ class _Judging:
             self._truth = np.full(self._exact.shape, math.nan)
             self._proved = np.zeros(len(points), dtype=bool)
             return
-        proofs = [prove(function, x, self._order, PROVING * timeout) for x in points.tolist()]
+        with roots_at(function, points):
+            proofs = [prove(function, x, self._order, PROVING * timeout) for x in points.tolist()]
         self._exact = _joined([proof.exact for proof in proofs], shape)
         self._bounds = _joined([proof.bounds for proof in proofs], shape)
         self._proved = np.isfinite(self._bounds).all(axis=(1, 2))
@@ -263,7 +264,7 @@ def truths(
         from difflab.balls.library import arb, precision
 
         bits = PRECISIONS[0]
-        with precision(bits):
+        with precision(bits), roots_at(function, points):
             compute = evaluator(function, bits, order)
             for place, x in zip(found, points.tolist(), strict=True):
                 for row, jet in enumerate(compute([arb(number) for number in x])):

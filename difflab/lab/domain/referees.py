@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
@@ -11,7 +12,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.worker import Handlers, ReportProgress, UnsentError, Worker
+from difflab.core.worker import Handlers, ReportProgress, Worker
+from difflab.errors import DifflabError
 from difflab.graph.function import Function
 from difflab.lab.domain.answers import Answers
 from difflab.lab.domain.judging import Judged, Values, judged, truths
@@ -32,7 +34,8 @@ class Referees:
     ----------
     problem : Problem
         The function, the order, and the referee's time limit at a point. A function that cannot be
-        sent to a process is judged in this one, and so is code that has no graph.
+        sent to a process is judged in this one, and so is code that has no graph: block after
+        block, since threads would share FLINT's working precision.
     points : int
         How many points there are.
     """
@@ -42,7 +45,7 @@ class Referees:
         function = problem.function
         begun = (function, problem.order, problem.timeout, problem.shape)
         self._here.begin(*begun, values=problem.values if function is None else None)
-        many = points > FEW and function is not None  # Python code stays in this process
+        many = points > FEW and function is not None and _can_be_sent(function)
         count = int(environment()["threads"] or 1) if many else 0
         self._workers = [Worker("difflab.lab.domain.referees") for _ in range(count)]
         self._free: SimpleQueue[Worker] = SimpleQueue()
@@ -83,19 +86,26 @@ class Referees:
             done: Future[Any] = Future()
             done.set_result(here(*arguments))
             return done
-        return self._threads.submit(self._request, here, request, arguments)
+        return self._threads.submit(self._request, request, arguments)
 
-    def _request(self, here: Callable[..., Any], request: str, arguments: Any) -> Any:
+    def _request(self, request: str, arguments: Any) -> Any:
         worker = self._free.get()
         try:
             if worker not in self._begun:
                 worker.request("begin", *self._problem, timeout=_UNLIMITED)
                 self._begun.add(worker)
             return worker.request(request, *arguments, timeout=_UNLIMITED)
-        except UnsentError:
-            return here(*arguments)
         finally:
             self._free.put(worker)
+
+
+def _can_be_sent(function: Function) -> bool:
+    """Whether a function can be pickled; one with loops or solvers cannot."""
+    try:
+        pickle.dumps(function)
+    except (DifflabError, pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
 
 
 def handlers(report: ReportProgress) -> Handlers:
