@@ -1,7 +1,7 @@
 """Groups of instructions as loop nests.
 
-The innermost axis of a nest is computed a vector at a time; where nothing is accumulated, its last
-vector ends with the last number and may compute some again.
+The innermost axis of a nest is computed a vector at a time. Its last vector ends with the last
+number, and may compute some again: what is accumulated there is not joined once more.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class Nest:
         }
         """The axes along which gathers look up where they read."""
         self.axes = self._order()
-        self.exact = any(step.into for step in steps)
 
     def write(self) -> None:
         """Write it."""
@@ -146,13 +145,8 @@ class Nest:
         while done + width <= size:
             self._vector(operands, str(done), width)
             done += width
-        if done < size and not self.exact:
-            self._vector(operands, str(size - width), width)
-            return
-        while done < size:
-            width = 1 << ((size - done).bit_length() - 1)
-            self._vector(operands, str(done), width)
-            done += width
+        if done < size:
+            self._vector(operands, str(size - width), width, again=done - (size - width))
 
     def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
         """Return where the steps of an operand along the innermost axis lie, if in a table."""
@@ -166,9 +160,13 @@ class Nest:
         return self._strides((step.out, *step.args)[slot], step)[self.axes[-1]]
 
     def _vector(
-        self, operands: dict[tuple[int, int], PointerOperand], start: str, width: int
+        self,
+        operands: dict[tuple[int, int], PointerOperand],
+        start: str,
+        width: int,
+        again: int = 0,
     ) -> None:
-        Vector(self.routine, self.steps, operands, start, width).write()
+        Vector(self.routine, self.steps, operands, start, width, again).write()
 
 
 def _plain(step: Instruction) -> bool:

@@ -168,6 +168,14 @@ class Routine:
         first = self.assigned(f"insertelement {v} poison, double {number}, i32 0")
         return self._in_all_lanes(first, width)
 
+    def lanes(self, vector: str, size: int, first: int, width: int) -> str:
+        """Return some neighbouring numbers of a vector."""
+        v = types(size)["v"]
+        if width == 1:
+            return self.assigned(f"extractelement {v} {vector}, i32 {first}")
+        mask = ", ".join(f"i32 {lane}" for lane in range(first, first + width))
+        return self.assigned(f"shufflevector {v} {vector}, {v} poison, <{width} x i32> <{mask}>")
+
     def _in_all_lanes(self, vector: str, width: int) -> str:
         """Return a vector's first number in each lane."""
         v, zeros = types(width)["v"], f"<{width} x i32> zeroinitializer"

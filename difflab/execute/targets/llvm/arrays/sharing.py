@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Ref
-from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.graph.ir import Shape
 
 __all__ = ["OpenNest"]
@@ -63,14 +62,11 @@ class OpenNest:
         Where they write each value.
     read : dict of int to list
         What they read of each value before any of them writes there.
-    calls, places : bool
-        Whether one of them is a function of a library, or a sum into places.
     """
 
     def __init__(self) -> None:
         self.written: dict[int, list[Write]] = {}
         self.read: dict[int, list[Access]] = {}
-        self.calls = self.places = False
 
     def add(self, step: Instruction) -> None:
         """Take in an instruction."""
@@ -78,8 +74,6 @@ class OpenNest:
             if ref.root not in self.written:
                 self.read.setdefault(ref.root, []).append(Access(*ref.reach(domain)))
         self.written.setdefault(step.out.root, []).append(Write.of(step))
-        self.calls |= _calls(step)
-        self.places |= _places(step)
 
     def is_apart(self, step: Instruction) -> bool:
         """Whether an instruction writes nothing that the others read or write."""
@@ -89,10 +83,6 @@ class OpenNest:
 
     def shares(self, step: Instruction) -> bool:
         """Whether the others leave what an instruction reads and writes as it expects it."""
-        # The last elements of sums into places are added in narrower vectors, of which functions
-        # have other bits: those of an element would depend on its neighbours in the code.
-        if (self.places and _calls(step)) or (self.calls and _places(step)):
-            return False
         own, others = Write.of(step), self.written.get(step.out.root, ())
         interleaved = step.out.root not in self.read and all(map(own.interleaves, others))
         if not interleaved and not self.is_apart(step):
@@ -108,14 +98,6 @@ class OpenNest:
             return True
         (write, *others) = writes
         return not others and not write.accumulates and write.out == _squeezed(ref, step.domain)
-
-
-def _calls(step: Instruction) -> bool:
-    return step.name in SPELLINGS and SPELLINGS[step.name].function != ""
-
-
-def _places(step: Instruction) -> bool:
-    return step.into != "" and 0 not in step.out.strides
 
 
 def _squeezed(ref: Ref, domain: Shape) -> Ref:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from difflab.execute.targets.llvm.arrays.blocks import pieces
 from difflab.execute.targets.llvm.arrays.instructions import COPY, GATHER, Instruction, Ref
 from difflab.execute.targets.llvm.operations import OperationWriter
 
@@ -51,6 +52,8 @@ class Vector(OperationWriter):
         The first point.
     width : int
         How many points.
+    again : int
+        How many of them, the first ones, were computed before: nothing is accumulated there.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Vector(OperationWriter):
         operands: Mapping[tuple[int, int], PointerOperand],
         start: str,
         width: int,
+        again: int,
     ) -> None:
         super().__init__(routine.functions, width, routine.lines)
         self.routine = routine
@@ -67,6 +71,7 @@ class Vector(OperationWriter):
         self.made = first_written(steps)
         self.operands = operands
         self.start = start
+        self.again = again
 
     def write(self) -> None:
         """Write them."""
@@ -108,33 +113,42 @@ class Vector(OperationWriter):
 
     def _put(self, step: Instruction, operand: PointerOperand) -> None:
         """Store a result, or join it to what is there."""
+        number = self.number(step.out.root)
+        if not step.into or not self.again:
+            self._put_lanes(step, operand, number, 0, self.width)
+            return
+        for start, width in pieces(self.width - self.again, self.width):
+            lane = self.again + start
+            part = self.routine.lanes(number, self.width, lane, width)
+            self._put_lanes(step, operand, part, lane, width)
+
+    def _put_lanes(
+        self, step: Instruction, operand: PointerOperand, number: str, lane: int, width: int
+    ) -> None:
+        """Store the result at `width` points, the first of which is in a lane."""
         pointer, stride, _ = operand
-        width, number = self.width, self.number(step.out.root)
         if stride == 0 and width > 1:
             if step.into:
                 number = self.routine.folded(step.into, number, width)
             else:
-                number = self._first(number)
+                number = self.routine.lanes(number, width, 0, 1)
             width = 1
         if stride in (0, 1) or width == 1:
-            self._join(step, number, self._at(pointer, stride), width)
+            self._join(step, number, self._at(pointer, stride, lane), width)
             return
         if stride == 2:
-            place = self._at(pointer, stride)
+            place = self._at(pointer, stride, lane)
             if step.into:
                 there = self.routine.vector(place, stride, width)
                 number = self.routine.joined(step.into, there, number, width)
             self.routine.store_every_second(number, place, width)
             return
-        for lane in range(width):
-            one = self.routine.assigned(f"extractelement {self.types['v']} {number}, i32 {lane}")
-            self._join(step, one, self._at(pointer, stride, lane), 1)
+        for each in range(width):
+            one = self.routine.lanes(number, width, each, 1)
+            self._join(step, one, self._at(pointer, stride, lane + each), 1)
 
     def _join(self, step: Instruction, number: str, place: str, width: int) -> None:
         if step.into:
             there = self.routine.load(place, width)
             number = self.routine.joined(step.into, there, number, width)
         self.routine.store(number, place, width)
-
-    def _first(self, number: str) -> str:
-        return self.routine.assigned(f"extractelement {self.types['v']} {number}, i32 0")
