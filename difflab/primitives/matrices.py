@@ -110,22 +110,25 @@ def _right(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
 # --- kernels ----------------------------------------------------------------------------------
 
 
-def each(compute: Callable[[ModuleType, Array], Array], shape: Callable[[Array], Shape]) -> Any:
-    """Apply `compute` to a stack of matrices; a singular one among them gives nan."""
+def each(compute: Callable[..., Array], shape: Callable[..., Shape]) -> Any:
+    """Apply `compute` to stacks of matrices; a singular one among them gives nan."""
 
-    def guarded(xp: ModuleType, a: Array) -> Array:
+    def guarded(xp: ModuleType, *args: Array) -> Array:
         try:
-            return compute(xp, a)
+            return compute(xp, *args)
         except np.linalg.LinAlgError:
-            if a.ndim == 2:
-                return xp.full(shape(a), xp.nan, dtype=a.dtype)
-            return xp.stack([guarded(xp, part) for part in a])
+            stack = np.broadcast_shapes(*(a.shape[:-2] for a in args))
+            if not stack:
+                return xp.full(shape(*args), xp.nan, dtype=args[-1].dtype)
+            whole = [xp.broadcast_to(a, (*stack, *a.shape[-2:])) for a in args]
+            return xp.stack([guarded(xp, *parts) for parts in zip(*whole, strict=True)])
 
     return guarded
 
 
 _inv = each(lambda xp, a: xp.linalg.inv(a), lambda a: a.shape)
 _cholesky = each(lambda xp, a: xp.linalg.cholesky(a), lambda a: a.shape)
+_solution = each(lambda xp, a, b: xp.linalg.solve(a, b), lambda a, b: b.shape)
 
 
 def _cofactors(xp: ModuleType, a: Array) -> Array:
@@ -161,11 +164,7 @@ def _solve_series(k: int, y: Terms, a: Terms, b: Terms, *, ranks: tuple[int, int
 
 def _solve(xp: ModuleType, a: Array, b: Array, *, ranks: Ranks) -> Array:
     column = ranks[1] == 1
-    right = b[..., :, None] if column else b
-    try:
-        x = xp.linalg.solve(a, right)
-    except np.linalg.LinAlgError:
-        x = xp.matmul(_inv(xp, a), right)
+    x = _solution(xp, a, b[..., :, None] if column else b)
     return x[..., 0] if column else x
 
 

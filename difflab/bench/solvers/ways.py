@@ -21,6 +21,7 @@ from difflab.bench.solvers.problem import (
     differences,
 )
 from difflab.errors import ConvergenceError
+from difflab.execute.jit.jit import jit
 from difflab.solve.calls import Derivative
 
 __all__ = ["EQUATIONS", "WAYS", "solution"]
@@ -74,8 +75,11 @@ def _minimum(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: An
 
 
 def _difflab(derivative: Derivative, problem: SolverProblem, tolerance: float) -> Prepared:
-    solved = solution(problem, tolerance, derivative)
-    return lambda: Answer(jacrev(solved)(Flat(problem).at))
+    slope, at = jacrev(solution(problem, tolerance, derivative)), Flat(problem).at
+    slope(at)  # raises an error where compiled code returns nan
+    compiled = jit(slope)
+    compiled(at)
+    return lambda: Answer(compiled(at))
 
 
 def _scipy(problem: SolverProblem, tolerance: float) -> Prepared:

@@ -56,9 +56,14 @@ class Transform(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The numbers of the operand and of the result."""
+        """The numbers of the result and of the operand."""
         source, target = self.shapes
-        return math.prod(source), math.prod(target)
+        return math.prod(target), math.prod(source)
+
+    @property
+    def work(self) -> int:
+        """The scalar operations, up to a factor."""
+        return max(self.counts)
 
     def apply(self, x: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """Write the transform of an array to another one."""

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 
 from difflab.execute.targets.llvm.libraries import NUMPY, SCIPY, Host, address
+from difflab.execute.targets.llvm.matrix_loops import PREFIX, MatrixLoop
 
 __all__ = ["SIZES", "Functions", "constant", "types"]
 
@@ -88,6 +89,15 @@ class Functions:
             vector = self.function(name, arity, width)
             self.texts[found] = "\n".join(_on_scalars(found, vector, arity, width, self.real))
         return found
+
+    def of_matrices(self, called: MatrixLoop) -> str:
+        """Return the name of a function that calls one of NumPy's loops over matrices."""
+        row, *numbers, stacks = called
+        name = ".".join(map(str, ("matrices", row, *numbers, *stacks)))
+        self.declare("void", f"{PREFIX}{called.row}", *["ptr"] * 4)
+        if name not in self.texts:
+            self.texts[name] = "\n".join(called.code(name))
+        return name
 
     def declare(self, result: str, name: str, *arguments: str) -> None:
         """Declare a function of the C library."""

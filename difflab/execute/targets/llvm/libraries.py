@@ -21,7 +21,8 @@ import numpy as np
 from difflab.core.optional import installed, require
 from difflab.errors import MissingDependencyError, described
 from difflab.execute.lower.expressions import LIBRARY
-from difflab.execute.targets.llvm import fourier
+from difflab.execute.targets.llvm import fourier, matrix_loops
+from difflab.execute.targets.llvm.numpy_loops import LOOP, loop_of
 
 __all__ = [
     "NUMPY",
@@ -192,34 +193,19 @@ def address(name: str) -> int:
     """Return the address of a function, 0 if there is none.
 
     It is one of libmvec, libm, Python, SciPy (``scipy.gammaln``) or ours, or an inner loop of
-    NumPy's (``numpy.exp``).
+    NumPy's (``numpy.exp``, ``numpy.linalg.solve``).
     """
     if name == fourier.SYMBOL:
         return fourier.address()
     if name.startswith("Py"):
         return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    if name.startswith(matrix_loops.PREFIX):
+        return matrix_loops.address(name.removeprefix(matrix_loops.PREFIX))
     if name.startswith("numpy."):
         return inner_loop(name.removeprefix("numpy."))
     if name.startswith("scipy."):
         return _scipy_address(SCIPY[name.removeprefix("scipy.")])
     return _symbol("libmvec.so.1" if name.startswith("_ZGV") else _libm(), name)
-
-
-class _UniversalFunction(ctypes.Structure):
-    """The public head of NumPy's ``PyUFuncObject``, behind the head of every object."""
-
-    _fields_ = (
-        ("nin", ctypes.c_int),
-        ("nout", ctypes.c_int),
-        ("nargs", ctypes.c_int),
-        ("identity", ctypes.c_int),
-        ("functions", ctypes.POINTER(ctypes.c_void_p)),
-        ("data", ctypes.POINTER(ctypes.c_void_p)),
-        ("ntypes", ctypes.c_int),
-    )
-
-
-_LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 
 
 @cache
@@ -235,14 +221,8 @@ def inner_loop(name: str) -> int:
     True
     """
     ufunc = NUMPY[name]
-    if sys.implementation.name != "cpython" or type(ufunc) is not np.ufunc:
-        return 0
-    head = _UniversalFunction.from_address(id(ufunc) + object.__basicsize__)
-    if (head.nin, head.nout, head.ntypes) != (1, 1, ufunc.ntypes) or "d->d" not in ufunc.types:
-        return 0
-    position = ufunc.types.index("d->d")
-    found, data = head.functions[position], head.data[position] if head.data else None
-    if not found or data:
+    found = loop_of(ufunc, "d->d")
+    if not found:
         return 0
     x = np.concatenate([np.linspace(1.0, 2.0, 67), np.linspace(-1.0, 1.0, 134), [-800.0, 1e9]])
     y = np.empty_like(x)
@@ -250,7 +230,7 @@ def inner_loop(name: str) -> int:
         wanted = ufunc(x)
         for place in range(len(x)):
             at = (ctypes.c_void_p * 2)(x.ctypes.data + 8 * place, y.ctypes.data + 8 * place)
-            _LOOP(found)(at, (ctypes.c_ssize_t * 1)(1), (ctypes.c_ssize_t * 2)(8, 8), None)
+            LOOP(found)(at, (ctypes.c_ssize_t * 1)(1), (ctypes.c_ssize_t * 2)(8, 8), None)
     return found if y.tobytes() == wanted.tobytes() else 0
 
 

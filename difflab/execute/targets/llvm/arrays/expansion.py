@@ -33,6 +33,8 @@ from difflab.execute.targets.llvm.arrays.recurrences import recurrence
 from difflab.execute.targets.llvm.arrays.strides import contiguous, in_order, reshaped, runs, seen
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.fourier import FOURIER, Transform
+from difflab.execute.targets.llvm.matrix_loops import MATRICES, MatrixLoop
+from difflab.execute.targets.llvm.matrix_loops import address as matrix_loop
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Control
@@ -344,6 +346,8 @@ class _Expansion:
             self.result.add(recurrence(row.name, op.shape, dict(params)["axes"][0], refs))
         elif row.name in FOURIER:
             self._transform(op, row.name, **dict(params))
+        elif row.name in MATRICES and matrix_loop(row.name):
+            self._matrices(op, row.name, **dict(params))
         elif row.holds is not None:
             self._control(op, row.name, row.holds)
         else:
@@ -391,7 +395,24 @@ class _Expansion:
         source = self._contiguous(number, shape)
         out = self._made(op.number, op.shape, op.dtype)
         whole = Ref(out.root, 0, ())
-        self.result.add(Instruction(name, (), whole, (source,), transform=transform))
+        self.result.add(Instruction(name, (), whole, (source,), library=transform))
+
+    def _matrices(self, op: Op, name: str, ranks: tuple[int, ...] = (2,)) -> None:
+        """Call NumPy's loop for a function of matrices."""
+        shapes = [self.refs[number][1] for number in op.reads]
+        column = ranks[-1] == 1
+        stacks = [shape[:-2] for shape in shapes[:-1]]
+        stacks.append(shapes[-1][:-1] if column else shapes[-1][:-2])
+        whole = np.broadcast_shapes(*stacks)
+        if any(0 in shape for shape in shapes) or any(
+            stack != whole and math.prod(stack) > 1 for stack in stacks
+        ):
+            raise UnsupportedError(f"'{name}' of these shapes has no machine code for arrays")
+        columns, size = 1 if column else shapes[-1][-1], shapes[0][-1]
+        loop = MatrixLoop(name, size, columns, tuple(map(math.prod, stacks)))
+        args = tuple(map(self._contiguous, op.reads, shapes))
+        out = self._made(op.number, op.shape, op.dtype)
+        self.result.add(Instruction(name, (), Ref(out.root, 0, ()), args, library=loop))
 
     def _contiguous(self, number: int, shape: Shape) -> Ref:
         """Return where a value begins whose numbers lie side by side, a copy if need be."""

@@ -23,6 +23,7 @@ from difflab.execute.targets.llvm.arrays.loop_detection import (
     segmented,
 )
 from difflab.execute.targets.llvm.arrays.sharing import OpenNest
+from difflab.execute.targets.llvm.fourier import Transform
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
@@ -138,7 +139,9 @@ class NestLayout:
     def may_fail(self) -> bool:
         """Whether a run may end early."""
         pieces = (self._piece(segment, 0) for segment in self.cut.segments)
-        return bool(self.controls) or any(step.transform for piece in pieces for step in piece)
+        return bool(self.controls) or any(
+            isinstance(step.library, Transform) for piece in pieces for step in piece
+        )
 
     @property
     def operations(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm.arrays.strides import sizes
 from difflab.execute.targets.llvm.fourier import Transform
+from difflab.execute.targets.llvm.matrix_loops import MatrixLoop
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ class Instruction(NamedTuple):
     lookup : Lookup or None
         What a `GATHER` looks up to read its first operand, and a `SCATTER` to add to its result;
         the last operand is the table.
-    transform : Transform or None
-        The Fourier transform that is called; its operand is a whole contiguous value.
+    library : Transform, MatrixLoop or None
+        What is called of a library; its operands are whole contiguous values.
     """
 
     name: str
@@ -112,19 +113,19 @@ class Instruction(NamedTuple):
     truth: bool = False
     control: Subprograms | None = None
     lookup: Lookup | None = None
-    transform: Transform | None = None
+    library: Transform | MatrixLoop | None = None
 
     @property
     def alone(self) -> bool:
         """Whether it shares no nest with others."""
-        called = self.control is not None or self.transform is not None
+        called = self.control is not None or self.library is not None
         return called or self.name == SCATTER or self.name in RECURRENCES
 
     @property
     def work(self) -> int:
         """The scalar operations, of a loop whose steps are not known those of one step."""
-        if self.transform is not None:
-            return max(self.transform.counts)
+        if self.library is not None:
+            return self.library.work
         return math.prod(self.domain) if self.control is None else self.control.work
 
     def along(self, slot: int) -> Shape:
@@ -137,8 +138,8 @@ class Instruction(NamedTuple):
     def accesses(self) -> list[tuple[Ref, Shape]]:
         """Return the result and the operands, each with the nest that it is accessed along."""
         refs = (self.out, *self.args)
-        if self.transform is not None:
-            counts: tuple[int, ...] = self.transform.counts[::-1]
+        if self.library is not None:
+            counts: tuple[int, ...] = self.library.counts
         elif self.control is not None:
             counts = (self.control.size, *sizes(self.control.control.input_shapes))
         elif self.lookup is None and self.name not in RECURRENCES:

@@ -175,7 +175,7 @@ class _Segmenter:
         # Each result of a routine has a place of its own.
         result = out.root if out.root < self.program.inputs else -1
         written = (new, back, self.program.sizes[out.root], out.strides, result)
-        calls = (step.control, step.lookup, step.transform)
+        calls = (step.control, step.lookup, step.library)
         kind = (step.name, step.domain, step.into, step.truth, *calls)
         return *kind, written, tuple(slots)
 

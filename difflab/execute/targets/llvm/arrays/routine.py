@@ -15,6 +15,7 @@ from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest
 from difflab.execute.targets.llvm.arrays.scatters import ScatterNest
 from difflab.execute.targets.llvm.fourier import SYMBOL, Transform
 from difflab.execute.targets.llvm.functions import types
+from difflab.execute.targets.llvm.matrix_loops import MatrixLoop
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.graph.ir import Shape
 
@@ -349,21 +350,29 @@ class Routine:
                 ControlWriter(self, steps[0], later[0]).write()
             elif steps[0].name == SCATTER:
                 ScatterNest(self, steps[0], later[0]).write()
-            elif steps[0].transform is not None:
-                self._transformed(steps[0], steps[0].transform, later[0])
+            elif steps[0].library is not None:
+                self._by_library(steps[0], steps[0].library, later[0])
             elif steps[0].name in RECURRENCES:
                 RecurrenceNest(self, steps[0], later[0]).write()
             else:
                 Nest(self, steps, later).write()
 
-    def _transformed(
-        self, step: Instruction, transform: Transform, later: Sequence[Instruction]
+    def _by_library(
+        self, step: Instruction, called: Transform | MatrixLoop, later: Sequence[Instruction]
     ) -> None:
-        """Call a Fourier transform, and leave with its exception if it raised one."""
-        target, source = [
+        """Call a function of a library."""
+        target, *sources = [
             self.operand(step.name, ref, domain, [(turn.out, *turn.args)[slot] for turn in later])
             for slot, (ref, domain) in enumerate(step.accesses())
         ]
+        if isinstance(called, Transform):
+            self._transformed(called, sources[0], target)
+            return
+        function = self.functions.of_matrices(called)
+        self.add(f"call void @{function}({', '.join(f'ptr {at}' for at in (*sources, target))})")
+
+    def _transformed(self, transform: Transform, source: str, target: str) -> None:
+        """Call a Fourier transform, and leave with its exception if it raised one."""
         self.functions.declare("i32", SYMBOL, *["i64"] * len(transform), *["ptr"] * 3)
         raised = self.assigned("getelementptr ptr, ptr %fault, i64 1")
         numbers = [f"i64 {number}" for number in transform]

@@ -283,7 +283,7 @@ def test_steps_that_differ_in_a_number_are_loops_and_in_kind_are_not() -> None:
 
 
 def test_what_has_no_machine_code_is_refused() -> None:
-    for text in (np.sort, np.linalg.inv, lambda a: np.argmax(a)):
+    for text in (np.sort, np.linalg.pinv, lambda a: np.argmax(a)):
         with pytest.raises(UnsupportedError, match="no machine code"):
             NativeArrays(Schedule.of(dl.trace(text, np.eye(3))))
 
