@@ -9,7 +9,7 @@ instructions call, all made of `nests`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -142,7 +142,7 @@ class NativeArrays(PointTarget):
     def point_code(self) -> PointCode | None:
         """Return the code for calls by machine code; None where it cannot be called.
 
-        A result that is an input, or lies in memory in another order, is a view.
+        A result that lies in memory in another order is a view.
         """
         program, layout = self.program, self.layout
         if not self.callable_by_code:
@@ -152,8 +152,7 @@ class NativeArrays(PointTarget):
             self._first = self.entry_point  # which another thread may run
             self.entry_point = self._compiled()
         space = _NativeWorkspace(self)
-        results = [result for result in space.results if result is not None]
-        if len(results) < len(space.results) or not all(r.flags.c_contiguous for r in results):
+        if not all(result.flags.c_contiguous for result in space.results):
             return None
         (table, constants, memory, _), boxes = space.addresses, space.boxes
         words = [table + space.table.itemsize * place for place in range(program.inputs)]
@@ -166,7 +165,7 @@ class NativeArrays(PointTarget):
             ],
             [
                 (shape, result.ctypes.data)
-                for shape, result in zip(self.output_shapes, results, strict=True)
+                for shape, result in zip(self.output_shapes, space.results, strict=True)
             ],
             layout.work,
             (self.entry_point, space),
@@ -198,50 +197,35 @@ class _NativeWorkspace:
         x, y, v = (int(part.ctypes.data) for part in parts)
         self.addresses = (x, y, v, 0)
         self.results = [
-            None if ref.root < program.inputs else self._view(ref, shape, None)
+            self._view(ref, shape)
             for ref, shape in zip(program.outputs, target.output_shapes, strict=True)
         ]
 
     def run(self, *args: Any) -> tuple[Any, ...]:
         """Return the results for one float or array per input."""
-        arrays = []
+        alive = []
         for place, (value, box) in enumerate(zip(args, self.boxes, strict=True)):
             if box is None:
-                array = np.ascontiguousarray(value)
-                self.table[place] = self.address(array)
+                alive.append(np.ascontiguousarray(value))
+                self.table[place] = self.address(alive[-1])
             else:
-                array = box
                 box[0] = value
-            arrays.append(array)
         self.target.entry_point.run(*self.addresses)
         if self.table[-FAULT]:
             raise_fault(self.table, self.target.module.accesses)
-        return tuple(
-            [
-                self._owned(place, arrays if view is None else None)
-                for place, view in enumerate(self.results)
-            ]
-        )
+        return tuple(map(self._owned, self.target.program.outputs, self.results))
 
-    def _owned(self, place: int, arrays: Sequence[Array] | None) -> Any:
+    def _owned(self, ref: Ref, view: Array) -> Any:
         """Return a result that shares no memory."""
-        program = self.target.program
-        ref, view = program.outputs[place], self.results[place]
-        if view is None:
-            assert arrays is not None
-            view = self._view(ref, self.target.output_shapes[place], arrays[ref.root])
-        if ref.root in program.truths:
+        if ref.root in self.target.program.truths:
             return bool(view) if view.ndim == 0 else view.astype(np.bool_)
         return view.item() if view.ndim == 0 else view.copy()
 
-    def _view(self, ref: Ref, shape: tuple[int, ...], given: Array | None) -> Any:
+    def _view(self, ref: Ref, shape: tuple[int, ...]) -> Array:
         """Return a view of a result in memory."""
         if 0 in shape:
             return np.zeros(shape)
         address = self.target.layout.address(ref)
-        base = {"values": self.memory, "constants": self.target.constants}.get(address.memory)
-        if base is None:
-            assert given is not None
-            base = given.reshape(-1)
+        base = {"values": self.memory, "constants": self.target.constants}[address.memory]
         steps = [8 * stride for stride in ref.strides]
         return np.ndarray(shape, base.dtype, base, 8 * address.start, steps)

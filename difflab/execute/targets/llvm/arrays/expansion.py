@@ -107,6 +107,10 @@ class _Expansion:
             getattr(self, f"_{op.form}", self._refused)(op)
         for number in program.outputs:
             ref, shape = self.refs[number]
+            if ref.root < program.inputs:  # whose memory is the caller's
+                copy = self._made(lowering.unused(), shape, FLOAT)
+                self._emit(COPY, shape, copy, [ref])
+                ref = copy
             self.result.check(ref, shape, "an output")
             self.result.outputs.append(ref)
 
