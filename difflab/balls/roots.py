@@ -259,8 +259,7 @@ def _divided(matrix: list[list[Jet]], right: list[Jet]) -> list[Jet]:
     """Return the solution of a linear system; of one equation, the quotient."""
     if len(right) == 1:
         return [right[0] / matrix[0][0]]
-    whole, column = np.array(matrix, dtype=object), np.empty(len(right), dtype=object)
-    column[:] = right
+    whole, column = np.array(matrix, dtype=object), np.fromiter(right, dtype=object)
     found: list[Jet] = matrices.solve(whole, column, ranks=(2, 1)).tolist()
     return found
 
