@@ -29,31 +29,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = [
-    "AnomalyError",
-    "ConsistencyError",
-    "ConvergenceError",
-    "DeviceError",
-    "DifflabError",
-    "DomainError",
-    "GraphMismatchError",
-    "IndexingError",
-    "InputError",
-    "MethodTimeout",
-    "MissingAttributeError",
-    "MissingDependencyError",
-    "ParseError",
-    "PointError",
-    "ResourceError",
-    "ShapeError",
-    "TapeError",
-    "TraceError",
-    "UnsizedError",
-    "UnsupportedError",
-    "described",
-    "printable",
-]
-
 
 def printable(text: str) -> str:
     r"""Return `text` with control and formatting characters shown as escapes.

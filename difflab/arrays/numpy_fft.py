@@ -28,8 +28,6 @@ from difflab.core.place import at_users_line
 from difflab.errors import TraceError
 from difflab.primitives import fft, irfft, rfft
 
-__all__ = ["FFT"]
-
 Norm = str | None
 INVERSE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The norm that scales the opposite direction as this one scales its own."""

@@ -14,8 +14,6 @@ from difflab.arrays.given import as_array, kept_axes, normalized_axes, shape_of
 from difflab.core.place import at_users_line
 from difflab.errors import TraceError
 
-__all__ = ["LINALG"]
-
 SAME = (
     *("cholesky", "det", "inv", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "pinv"),
     *("slogdet", "solve", "svdvals"),

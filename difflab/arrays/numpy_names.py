@@ -26,9 +26,6 @@ from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.primitives import TABLE
 
-__all__ = ["alternative_to", "of_function", "of_ufunc"]
-
-
 SAME = (
     *("argmax", "broadcast_to", "einsum", "max", "mean", "min", "outer", "prod", "reshape"),
     *("squeeze", "stack", "sum", "transpose"),

@@ -11,8 +11,6 @@ from difflab.arrays.given import mismatch
 from difflab.core.place import at_users_line
 from difflab.errors import UnsizedError
 
-__all__ = ["Shaped"]
-
 
 class Shaped:
     """What values with a shape have in common, real or complex."""

@@ -10,8 +10,6 @@ from difflab.core.place import at_users_line
 from difflab.core.primitive import Shape
 from difflab.errors import IndexingError
 
-__all__ = ["static_key"]
-
 
 def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:
     """Return an indexing key with one entry per axis, slices as ``(start, stop, step)``.

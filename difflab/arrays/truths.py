@@ -13,17 +13,6 @@ from difflab.core.place import at_users_line
 from difflab.errors import InputError
 from difflab.primitives import greater, logical_and, logical_not, logical_or, not_equal, where
 
-__all__ = [
-    "all",
-    "any",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "count",
-    "invert",
-    "logical_xor",
-]
-
 
 def _of_truths(value: Any) -> bool:
     """Whether these are truth values, not numbers, on which `&` would act bitwise."""

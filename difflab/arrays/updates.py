@@ -20,8 +20,6 @@ from difflab.core.place import at_users_line
 from difflab.errors import IndexingError, InputError
 from difflab.primitives.movement import as_places
 
-__all__ = ["Update", "Updates", "as_elements", "chosen_places", "replaced"]
-
 _BASIC = frozenset({int, slice, type(Ellipsis)})
 
 

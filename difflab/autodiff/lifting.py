@@ -24,8 +24,6 @@ from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.graph.rewritten import selected
 from difflab.graph.values import first_carrier
 
-__all__ = ["AnyCallable", "Argnums", "Call", "F", "call_at", "composed", "lifted", "vectors"]
-
 AnyCallable = Callable[..., Any]
 Argnums = int | Sequence[int]
 T = TypeVar("T")

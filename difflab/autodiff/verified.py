@@ -15,8 +15,6 @@ from difflab.graph.rewritten import selected
 from difflab.graph.trace import parameter_names
 from difflab.graph.verify import packed, require_same, require_same_slope
 
-__all__ = ["verified"]
-
 
 def verified(
     recording: Recording,

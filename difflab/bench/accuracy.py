@@ -47,18 +47,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FORMULAS",
-    "LAYOUT",
-    "AccuracyCase",
-    "DifferenceFormula",
-    "Fit",
-    "draw",
-    "fit",
-    "steps",
-    "tasks",
-    "text",
-]
 
 Array = NDArray[float64]
 PointValues = Callable[[NDArray[Any]], NDArray[Any]]

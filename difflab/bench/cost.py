@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIXED", "LAYOUT", "SIZES", "crossing", "curve", "draw", "tasks"]
 
 LAYOUT = provenance.layout(
     {

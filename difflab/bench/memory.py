@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LAYOUT", "LENGTHS", "SNAPSHOTS", "STATE_SIZE", "draw", "tasks"]
 
 LAYOUT = provenance.layout(
     {

@@ -15,23 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BLUE",
-    "BROWN",
-    "GREEN",
-    "METHOD_STYLES",
-    "ORANGE",
-    "OTHER_STYLE",
-    "PURPLE",
-    "RED",
-    "SKY",
-    "CurveStyle",
-    "formula_at_point",
-    "picture",
-    "plot_curve",
-    "style_of",
-]
-
 
 class CurveStyle(NamedTuple):
     """A curve's colour, marker and stroke; no two curves differ in colour alone."""

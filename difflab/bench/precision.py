@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FORMULAS", "LAYOUT", "CentralFormula", "draw", "front", "tasks"]
 
 Array = NDArray[float64]
 

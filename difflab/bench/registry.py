@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 if TYPE_CHECKING:
     from difflab.lab.sweep import SweepLayout, SweepRow, Task
 
-__all__ = ["BENCHMARKS", "MOVED", "Benchmark", "BenchmarkModule"]
-
 
 class BenchmarkModule(Protocol):
     """The columns, tasks and picture of a benchmark.

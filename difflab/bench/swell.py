@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DEPTHS", "LAYOUT", "SERIES", "draw", "recurrence", "tasks", "tree_operations"]
 
 LAYOUT = provenance.layout(
     {

@@ -12,8 +12,6 @@ from difflab.lab.sweep import CellType, SweepLayout, SweepRow
 from difflab.report.style import clean
 from difflab.report.terminal import Screen, draw
 
-__all__ = ["table"]
-
 
 def table(layout: SweepLayout, rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:
     """Return a table with a line for every row; values common to all rows are in its heading.

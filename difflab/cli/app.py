@@ -38,8 +38,6 @@ from difflab.cli.study import study
 from difflab.cli.trace import trace
 from difflab.cli.writing import write_test
 
-__all__ = ["app", "run"]
-
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 EPILOG = """\b

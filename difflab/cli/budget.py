@@ -14,8 +14,6 @@ from difflab.cli.output import deliver, formatted, report_format
 from difflab.cli.program_text import LatexOption, formula
 from difflab.errors import InputError
 
-__all__ = ["BudgetFormat", "DtypeName", "budget"]
-
 BudgetFormat = Literal["table", "json", "csv", "md", "html"]
 """The output format of an error budget."""
 DtypeName = Literal["float64", "float32", "float16", "bfloat16"]

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from difflab.graph.ir import Shape
     from difflab.lab.code import Parameters
 
-__all__ = ["UserGradient", "check"]
-
 
 def check(
     target: str | None = None,

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from difflab.testing.components.message import Component
     from difflab.testing.declared import DeclaredGradient
 
-__all__ = ["SCHEMA", "CheckFormat", "CheckOutcome"]
 
 SCHEMA = "difflab.check/2"
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
 
-__all__ = ["ComparisonFormat", "compare"]
-
 
 ComparisonFormat = Literal["table", "json", "csv", "md", "latex", "html"]
 """The output format of a comparison."""

@@ -8,9 +8,6 @@ from difflab.cli.options import OutputOption, parse_names
 from difflab.cli.output import ProgressLine, deliver, formatted, report_format
 from difflab.errors import InputError
 
-__all__ = ["conventions"]
-
-
 ConventionsFormat = Literal["table", "json", "csv", "md"]
 """The output format of the conventions."""
 

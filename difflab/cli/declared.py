@@ -14,8 +14,6 @@ from difflab.cli.options import parse_names
 from difflab.errors import InputError
 from difflab.lab.options import CompareOptions, DomainOptions, Option, declared, inserted
 
-__all__ = ["ONLY_OVER", "comparison_options", "parse_scales"]
-
 _DECLARED = declared(CompareOptions, DomainOptions)
 ONLY_OVER = _DECLARED.keys() - declared(CompareOptions).keys()
 """The options of a domain alone, which a command gets if they are given."""

@@ -25,8 +25,6 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["DerivativeFormat", "derive"]
-
 
 _COMMA = re.compile(r",(?![^\[]*\])")
 _NAME = re.compile(r"[^\W\d]\w*")

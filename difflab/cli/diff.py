@@ -7,9 +7,6 @@ from typing import Literal
 from difflab.cli.options import OutputOption
 from difflab.cli.output import deliver, formatted, report_format
 
-__all__ = ["diff"]
-
-
 DiffFormat = Literal["table", "json", "md", "html"]
 """The output format of a difference."""
 

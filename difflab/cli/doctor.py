@@ -11,8 +11,6 @@ from difflab.cli.output import emit, screen
 if TYPE_CHECKING:
     from difflab.core.table import Cell
 
-__all__ = ["doctor"]
-
 
 OPTIONAL = {
     "flint": "proofs in comparisons; enclose; target exact",

@@ -20,8 +20,6 @@ from typer.models import ParameterInfo
 
 from difflab.cli.options import ExpressionCommand
 
-__all__ = ["add", "documented"]
-
 _NAMES = {
     "destination": ("--output", "-o"),
     "form": ("--format",),

@@ -16,8 +16,6 @@ from difflab.errors import InputError, PointError
 if TYPE_CHECKING:
     from difflab.lab.domain.record import DomainComparison
 
-__all__ = ["DomainFormat", "DomainRequest", "compare_over", "parse_ranges"]
-
 
 DomainFormat = Literal["table", "json", "csv", "md", "html", "parquet"]
 """The output format of a comparison over a domain."""

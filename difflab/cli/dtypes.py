@@ -13,8 +13,6 @@ from difflab.cli.output import deliver, formatted, report_format
 from difflab.cli.program_text import LatexOption, formula
 from difflab.errors import InputError
 
-__all__ = ["DtypesFormat", "dtypes"]
-
 DtypesFormat = Literal["table", "json", "csv", "md", "html", "python"]
 """The output format of an assignment of dtypes."""
 

@@ -14,8 +14,6 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     expression: ExpressionArgument,

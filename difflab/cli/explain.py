@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from difflab.diagnose.divergence import Derivative
     from difflab.graph.function import Function
 
-__all__ = ["ExplainNan", "explain", "explain_point"]
-
 
 def explain(
     expression: ExpressionArgument,

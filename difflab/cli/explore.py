@@ -11,8 +11,6 @@ from difflab.cli.functions import Subject
 from difflab.cli.options import ExpressionArgument, PointOption
 from difflab.cli.output import check_destination, deliver, say
 
-__all__ = ["explore"]
-
 
 def explore(
     expression: ExpressionArgument,

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from difflab.errors import DifflabError, InputError
 
-__all__ = ["BAD_INPUT", "INTERNAL", "explained"]
-
 BAD_INPUT = 2
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h
 

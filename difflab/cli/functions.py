@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from difflab.lab.code import CodeSubject
     from difflab.lab.study.cases import Domain
 
-__all__ = [
-    "Subject",
-    "code_at",
-    "code_digest",
-    "is_function",
-    "load_function",
-    "required",
-    "user_code",
-    "verified",
-]
 
 RUN = 10.0
 """Seconds for one run of Python code, of commands without a time limit of their own."""

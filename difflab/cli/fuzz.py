@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from difflab.testing.fuzz.compositions.panel import CompositionPanel
     from difflab.testing.fuzz.panel import Panel
 
-__all__ = ["fuzz"]
-
 
 def fuzz(
     seconds: Annotated[float, typer.Option(min=0.1)] = 60.0,

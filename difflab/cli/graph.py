@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.stabilisation.proof import Stabilised
 
-__all__ = ["GraphFormat", "graph"]
-
 
 GraphFormat = Literal["svg", "png", "dot", "mermaid"]
 """The output format of a graph."""

@@ -6,8 +6,6 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-__all__ = ["CommandGroup"]
-
 _WHOLE = 10_000
 """More characters than any help text has: none is cut."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from difflab.cli.output import emit, screen
 
-__all__ = ["methods"]
-
 
 def methods() -> int:
     """List the methods, their orders, and why any is missing."""

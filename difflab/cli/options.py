@@ -26,22 +26,6 @@ if TYPE_CHECKING:
 
     from difflab.graph.function import Function
 
-__all__ = [
-    "DerivativeKind",
-    "ExpressionArgument",
-    "ExpressionCommand",
-    "InputsOption",
-    "KindsOption",
-    "OutputOption",
-    "PlotOption",
-    "PointOption",
-    "ShapesOption",
-    "StabiliseOption",
-    "TimeoutOption",
-    "one_of",
-    "parse_names",
-    "parse_point",
-]
 
 ExpressionArgument = Annotated[
     str,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["array_in", "arrays_in", "numbers_in"]
 
 Values = dict[str, Any]
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from difflab.core.table import Table
     from difflab.lab.problems.file import Problem
 
-__all__ = ["chosen_problems", "problems"]
-
 
 _LEAST_NAME = 12  # characters of a name in a list, however narrow the terminal is
 _HEADINGS = ("problem", "name", "kind", "inputs", "outputs", "formula", "source", "licence")

@@ -11,8 +11,6 @@ from difflab.core.files import open_regular, reason
 from difflab.core.quantities import bytes_text
 from difflab.errors import InputError
 
-__all__ = ["LatexOption", "expression_key", "formula", "read_expression"]
-
 _START = 200  # characters of a long formula in the rows of a bench
 _LONGEST_KEY = 2000  # characters of a formula written out in them; a longer one is hashed
 _LONGEST_TEXT = 1 << 28  # bytes of a program

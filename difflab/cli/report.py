@@ -13,8 +13,6 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.lab.record import Comparison
 
-__all__ = ["report"]
-
 
 def report(directory: str, /, output: str | None = None) -> int:
     """Write a page about the comparisons saved in DIR, or the site of a study.

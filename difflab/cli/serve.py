@@ -10,8 +10,6 @@ from difflab.cli.options import parse_point
 from difflab.cli.output import emit, say
 from difflab.errors import PointError
 
-__all__ = ["serve"]
-
 
 def serve(
     host: str = "127.0.0.1",

@@ -15,8 +15,6 @@ from difflab.graph.names import missing_values
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["formulas", "subjects", "together"]
-
 
 def formulas(argument: str) -> list[tuple[int, str]]:
     """Return the formulas of EXPR, one a line, each with its line number; ``#`` begins a comment.

@@ -9,8 +9,6 @@ from difflab.cli.output import deliver, screen
 from difflab.core.wording import without_comments
 from difflab.errors import InputError
 
-__all__ = ["show_sparsity"]
-
 
 def show_sparsity(
     subject: Subject,

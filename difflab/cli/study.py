@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from difflab.lab.study.run import Plan
     from difflab.lab.study.store import Store
 
-__all__ = ["EXAMPLES", "study"]
 
 EXAMPLES = """\b
 difflab study nightly.toml --dry-run

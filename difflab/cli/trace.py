@@ -14,9 +14,6 @@ from difflab.cli.options import (
 from difflab.cli.output import deliver, formatted, report_format, say
 from difflab.cli.program_text import LatexOption, formula
 
-__all__ = ["TraceFormat", "trace"]
-
-
 TraceFormat = Literal["table", "json", "md", "latex", "html", "pdf"]
 """The output format of a trace."""
 

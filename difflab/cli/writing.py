@@ -20,7 +20,6 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.testing.suites.written import WrittenTest
 
-__all__ = ["write_test"]
 
 _TRIES = 20  # points drawn for each one that is asked for
 

@@ -16,8 +16,6 @@ from difflab.errors import DifflabError, InputError, ShapeError, TraceError
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
 
-__all__ = ["OtherCarrierError", "apply", "constant"]
-
 
 class OtherCarrierError(TraceError):
     """An operand belongs to another kind of carrier, which records the operation."""

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from functools import WRAPPER_ASSIGNMENTS, partial, update_wrapper
 from typing import Any, TypeVar
 
-__all__ = ["attributes_of", "defines", "like", "wrapped_by"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

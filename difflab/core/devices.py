@@ -20,26 +20,6 @@ from difflab.core.optional import require
 from difflab.core.place import at_users_line
 from difflab.errors import DeviceError, InputError
 
-__all__ = [
-    "HOST",
-    "JAX",
-    "PYTORCH",
-    "TAKE_SCALARS",
-    "array_module",
-    "as_floats",
-    "device_context",
-    "device_mismatch",
-    "device_module",
-    "device_name",
-    "home_of",
-    "in_library_of",
-    "library_name",
-    "module_of",
-    "on_host",
-    "sent_to",
-    "with_scalars",
-]
-
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
 """Types whose array module is known to be NumPy."""
 JAX = "jax.numpy"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DOUBLE", "FORMATS", "FloatFormat", "format_of", "formats"]
-
 
 @dataclass(frozen=True)
 class FloatFormat:

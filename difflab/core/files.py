@@ -20,8 +20,6 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-__all__ = ["check_destination", "lock", "locked", "open_regular", "reason", "write_whole"]
-
 
 def open_regular(name: str | Path) -> BinaryIO:
     """Open a file for reading; a pipe or a device, which may never end, is refused unopened.

@@ -14,8 +14,6 @@ from pathlib import Path
 from difflab.core.quantities import bytes_text
 from difflab.errors import ResourceError
 
-__all__ = ["available_memory", "require_memory"]
-
 SMALL = 1 << 28
 """Allocations up to this many bytes are not checked."""
 

@@ -11,8 +11,6 @@ from difflab.core.quantities import bytes_text
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["read_header"]
-
 
 def read_header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, whether columns come first, and dtype; the stream is then at the data.

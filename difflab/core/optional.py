@@ -16,20 +16,6 @@ from types import ModuleType
 
 from difflab.errors import MissingDependencyError, described
 
-__all__ = [
-    "Package",
-    "absence",
-    "conflict",
-    "distribution",
-    "fault",
-    "installed",
-    "load",
-    "repair",
-    "require",
-    "requirement",
-]
-
-
 _EXTRAS = {
     "llvmlite": "native",
     "cupy": "gpu",

@@ -28,8 +28,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_constant", "owned", "private", "shared", "unchanged"]
-
 
 def is_constant(array: Any) -> bool:
     """Whether an array and the memory it is a view of are read-only.

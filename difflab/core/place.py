@@ -14,22 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from difflab.errors import InputError
 
-__all__ = [
-    "NOWHERE",
-    "FramePosition",
-    "SourceLocation",
-    "at_users_line",
-    "frame_position",
-    "is_users",
-    "not_by_comparisons",
-    "not_through_scipy",
-    "owner",
-    "python_frame",
-    "user_location",
-    "user_position",
-    "warn_of_scipy",
-]
-
 Error = TypeVar("Error", bound=InputError)
 
 OWN = "difflab"

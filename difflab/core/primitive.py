@@ -21,26 +21,6 @@ from difflab.core.apply import apply
 from difflab.core.devices import with_scalars
 from difflab.core.special_functions import special_functions
 
-__all__ = [
-    "ByArgument",
-    "Custom",
-    "DerivativeRule",
-    "Elementwise",
-    "LinearMap",
-    "Params",
-    "Primitive",
-    "Select",
-    "Shape",
-    "Shapes",
-    "Transpose",
-    "bilinear",
-    "custom",
-    "elementwise",
-    "linear",
-    "select",
-    "tangent",
-]
-
 Map = Callable[..., Any]
 Params = tuple[tuple[str, Any], ...]
 """The static parameters of an operation, by name and in order."""

@@ -13,8 +13,6 @@ from typing import Protocol
 from difflab.core.terminal_line import TerminalLine
 from difflab.errors import printable
 
-__all__ = ["PATIENCE", "Progress", "ProgressLine", "shown", "silent"]
-
 PATIENCE = 2.0
 """Seconds before anything is shown."""
 PAUSE = 0.2

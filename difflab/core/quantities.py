@@ -5,20 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = [
-    "ABSENT",
-    "bytes_text",
-    "count",
-    "error",
-    "exact",
-    "percent",
-    "ratio",
-    "rounded",
-    "seconds",
-    "shape_text",
-    "significant",
-]
-
 ABSENT = "–"
 """The text of a quantity that is unknown or does not apply."""
 

@@ -6,8 +6,6 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["SPECIAL", "special_functions"]
-
 SPECIAL = {
     "numpy": "scipy.special",
     "cupy": "cupyx.scipy.special",

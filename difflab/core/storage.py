@@ -22,7 +22,6 @@ from difflab.core.place import NOWHERE, FramePosition
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
 
-__all__ = ["Step", "Storage", "View", "copies_on_reshape"]
 
 Step = tuple["Step | None", "Primitive", "Mapping[str, Any]"]
 """A row that moves elements with its parameters, and the step before it."""

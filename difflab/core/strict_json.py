@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-__all__ = ["dumps", "long_integers", "strict"]
-
 # JSON escapes only the control characters below U+0020. The others that a terminal interprets
 # occur only inside strings, where an escape is equivalent. A lone surrogate, by which Python
 # represents a byte of an argument that is not UTF-8, is not valid in JSON.

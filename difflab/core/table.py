@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any, NamedTuple
 
-__all__ = ["Cell", "Column", "Table", "csv_text", "facts", "guarded"]
-
 # Some spreadsheets treat a cell that begins with one of these as a formula; the wide forms do
 # so in East Asian locales (OWASP, "CSV Injection").
 _FORMULA = tuple("=+-@＝＋－＠|%")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
-__all__ = ["TerminalLine"]
-
 _WIDTH = 79
 
 

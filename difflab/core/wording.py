@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["PROBLEM", "counted", "joined", "names_problem", "without_comments"]
-
 PROBLEM = "problem:"
 """Before the name of a problem of the library, where a formula is expected."""
 

@@ -26,17 +26,6 @@ from typing import Any, BinaryIO, Protocol, Self
 
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, described
 
-__all__ = [
-    "Handlers",
-    "ReportProgress",
-    "RestartedWorker",
-    "UnsentError",
-    "Worker",
-    "WorkerDied",
-    "limit_memory",
-    "serve",
-]
-
 STARTING = 60.0  # seconds after which a process that does not answer is considered not started
 STACK_BYTES = 256 << 20  # virtual; for libraries that recurse where difflab would not
 RECURSION = 50_000

@@ -22,8 +22,6 @@ from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import TABLE, add, matmul, subtract, sum_
 
-__all__ = ["Event", "doubtful", "events", "failures", "needed", "operands_of"]
-
 LIMIT = 8
 """Maximum number of events in a report."""
 

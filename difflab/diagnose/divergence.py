@@ -25,8 +25,6 @@ from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.rewrite import rewrite
 from difflab.primitives import multiply
 
-__all__ = ["Derivative", "Differentiate", "Divergence", "first_divergence"]
-
 Array = NDArray[float64]
 
 _ROUNDING = 1e-11

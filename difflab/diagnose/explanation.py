@@ -21,8 +21,6 @@ from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph, packed_slices
 
-__all__ = ["Explanation", "PointExplainer", "explain"]
-
 BLOCK = 4_000_000
 """Maximum number of elements, over all nodes, in one block of points of a batch."""
 

@@ -16,16 +16,6 @@ from difflab.core.place import NOWHERE, SourceLocation
 from difflab.core.primitive import Primitive
 from difflab.core.quantities import exact, shape_text
 
-__all__ = [
-    "AnomalyKind",
-    "Finding",
-    "GradientBlock",
-    "ZeroGradient",
-    "call_text",
-    "number_text",
-    "operands_at",
-]
-
 NAMED = 6
 
 

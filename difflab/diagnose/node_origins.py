@@ -15,8 +15,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 
-__all__ = ["CombinedGraph", "node_cotangents"]
-
 
 class _OriginSweep(Sweep):
     """Sweep that records the size of the graph whenever it starts on a node."""

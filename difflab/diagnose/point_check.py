@@ -21,8 +21,6 @@ from difflab.graph.function import Function, evaluate, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.names import shortened
 
-__all__ = ["check_domain", "checked_point", "packed"]
-
 REAL_DIGITS = 50
 FAILURES_EXAMINED = 64
 """Failures examined to find one that is no overflow."""

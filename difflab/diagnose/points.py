@@ -22,8 +22,6 @@ from difflab.errors import DomainError, InputError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW, packed_slices
 
-__all__ = ["choose_point"]
-
 PackedPoint = NDArray[float64]
 PointValues = dict[str, Any]
 

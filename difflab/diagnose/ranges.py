@@ -16,8 +16,6 @@ from difflab.graph.evaluate import RoundedInterpreter
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW
 
-__all__ = ["derivative_faults", "range_faults"]
-
 MOST = 3
 """Operations that are named."""
 

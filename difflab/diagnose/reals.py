@@ -8,8 +8,6 @@ from typing import Any
 from difflab.balls.limit import in_process
 from difflab.core.primitive import Primitive
 
-__all__ = ["computed"]
-
 SECONDS = 5.0
 
 

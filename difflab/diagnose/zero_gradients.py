@@ -30,8 +30,6 @@ from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 from difflab.primitives import add, subtract, sum_
 
-__all__ = ["flat_inputs", "reason"]
-
 EXPLAINED = 4
 """Inputs traced by a forward sweep each; further zero gradients are reported without a reason."""
 

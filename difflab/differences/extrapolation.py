@@ -24,28 +24,6 @@ from numpy.typing import NDArray
 
 from difflab.differences.arithmetic import FLOATS, Arithmetic
 
-__all__ = [
-    "EVEN",
-    "FULL",
-    "GUARD",
-    "ODD",
-    "REJECT",
-    "SAFETY",
-    "UNUSABLE",
-    "Extrapolation",
-    "Weights",
-    "consistent",
-    "doubts",
-    "extrapolated",
-    "plain",
-    "scores",
-    "solve",
-    "solve_on_search",
-    "tableau",
-    "tail",
-    "usable",
-]
-
 Array = NDArray[np.float64]
 
 EVEN: tuple[int, ...] = (2, 4, 6, 8, 10, 12)

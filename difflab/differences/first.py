@@ -27,8 +27,6 @@ from difflab.differences.sampling import (
 from difflab.differences.sides import quotients_of
 from difflab.differences.wide import SUSPECT, search_widely
 
-__all__ = ["LadderPoint", "first_derivatives", "judged"]
-
 Array = NDArray[np.float64]
 
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.differences.sampling import LEAST
 
-__all__ = ["NoiseEstimate", "fluctuation", "noise_along", "noise_of"]
-
 Array = NDArray[np.float64]
 
 _DEVIATIONS = 3.0  # standard deviations of the noise that count as its bound

@@ -12,8 +12,6 @@ from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.differences.extrapolation import Weights
 from difflab.differences.noise import NoiseEstimate
 
-__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule"]
-
 Array = NDArray[np.float64]
 
 # Error allowed to a derivative of zero: this many roundings of the value over the scale.

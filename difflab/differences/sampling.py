@@ -12,17 +12,6 @@ from numpy.typing import NDArray
 from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.errors import InputError
 
-__all__ = [
-    "LEAD",
-    "LEAST",
-    "Sampler",
-    "ladder",
-    "lead_points",
-    "moved_values",
-    "probe",
-    "scale_of",
-]
-
 Array = NDArray[np.float64]
 
 # Points at and near x from which the noise of the values is estimated (the first is x itself).

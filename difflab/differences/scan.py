@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from difflab.differences.window import MANY, RESOLVED, Changes, Slope, Window, sampled
 from difflab.differences.windows import best_slope
 
-__all__ = ["LineScan", "scan_aside", "scan_line"]
-
 Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]
 

@@ -34,8 +34,6 @@ from difflab.differences.extrapolation import (
 from difflab.differences.rules import FirstDerivatives, SecondRule
 from difflab.differences.sampling import Sampler, ladder, moved_values
 
-__all__ = ["second_derivatives"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.differences.extrapolation import REJECT, usable
 
-__all__ = ["Sides", "quotients_of"]
-
 Array = NDArray[np.float64]
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["AHEAD", "BACKWARD", "BEHIND", "FORWARD", "Moves", "Terms", "product", "symmetric"]
-
 Stencil = Mapping[int, int]
 """The weights of values, by the multiple of the step."""
 Direction = Mapping[int, int]

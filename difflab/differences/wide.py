@@ -27,8 +27,6 @@ from difflab.differences.rules import DifferenceRule, FirstDerivatives
 from difflab.differences.sampling import Sampler, ladder, lead_points
 from difflab.differences.sides import Sides
 
-__all__ = ["SUSPECT", "search_widely"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

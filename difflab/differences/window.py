@@ -20,20 +20,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = [
-    "FEW",
-    "MANY",
-    "RESOLVED",
-    "ROUNDED",
-    "ROUNDINGS",
-    "Changes",
-    "Chebyshev",
-    "Slope",
-    "Window",
-    "central_difference",
-    "sampled",
-]
-
 Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]
 Changes = Callable[[Array], Array]

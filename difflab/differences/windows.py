@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from difflab.differences.window import ROUNDED, ROUNDINGS, Changes, Slope, Window, sampled
 
-__all__ = ["BestSlope", "best_slope", "first_half", "slope_along", "windows_along"]
-
 Array = NDArray[float64]
 
 _NARROWER, _WIDER = 16.0, 4.0

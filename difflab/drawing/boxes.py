@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.graph.ir import Graph
 
-__all__ = ["Boxes", "argument_labels", "glyph"]
 
 LISTED = 12
 """Most operations of a composition that its tooltip names."""

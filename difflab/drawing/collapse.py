@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.graph.ir import Graph
 
-__all__ = ["collapse", "counts"]
 
 GROUPS = 40
 BANDS = 12

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.graph.ir import Graph
 
-__all__ = ["ALL", "Composition", "compositions", "fitting", "inside", "openable", "opened", "opens"]
-
 
 def opens(row: Primitive | None) -> bool:
     """Whether an operation consists of functions that can be shown."""

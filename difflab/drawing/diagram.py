@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
     from difflab.graph.function import Function
 
-__all__ = ["diagram"]
 
 FULL = 80
 PANELS = 12

@@ -14,8 +14,6 @@ from difflab.drawing.png import png
 from difflab.drawing.svg import svg
 from difflab.errors import InputError
 
-__all__ = ["ENDINGS", "WRITERS", "Drawing"]
-
 WRITERS: Mapping[str, Callable[[Diagram], str | bytes]] = MappingProxyType(
     {"svg": svg, "png": png, "dot": dot, "mermaid": mermaid}
 )

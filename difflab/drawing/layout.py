@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from difflab.drawing.network import Net, align, layers, network, offsets, order
 
-__all__ = ["XY", "Arrow", "Curve", "Placement", "place"]
-
 XY = tuple[float, float]
 
 BOX_GAP = 22.0

@@ -9,8 +9,6 @@ from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, car
 from difflab.drawing.svg import HEAT_LINE, LIGHT
 from difflab.errors import printable
 
-__all__ = ["dot", "mermaid"]
-
 DOT_SHAPES = {
     BoxKind.INPUT: 'shape=box, style="rounded,filled"',
     BoxKind.CONSTANT: 'shape=box, style="dashed,filled"',

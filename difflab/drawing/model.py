@@ -13,8 +13,6 @@ from enum import StrEnum
 from difflab.core.wording import joined
 from difflab.errors import printable
 
-__all__ = ["BoxKind", "Diagram", "DiagramBox", "DiagramEdge", "carried", "one_line"]
-
 
 class BoxKind(StrEnum):
     """Role of a box; every kind has its own shape and colour."""

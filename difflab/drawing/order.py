@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.graph.ir import Graph
 
-__all__ = [
-    "BAR",
-    "DOT",
-    "compact",
-    "constant_text",
-    "evaluation_order",
-    "key_text",
-    "levels",
-    "marked",
-    "output_labels",
-    "short",
-    "subscript",
-    "trace_names",
-]
 
 COMPACT = 4
 DOT, BAR = "\u0307", "\u0304"

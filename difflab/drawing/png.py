@@ -15,7 +15,6 @@ from difflab.errors import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["png"]
 
 PER_INCH = 100.0
 DENSITY = 2.0

@@ -14,18 +14,6 @@ from difflab.drawing.layout import XY, Curve, Placement, place
 from difflab.drawing.model import BoxKind, Diagram, DiagramBox, one_line
 from difflab.drawing.network import layers
 
-__all__ = [
-    "ArrowLine",
-    "BoxShape",
-    "Outline",
-    "PanelFrame",
-    "Scene",
-    "SceneText",
-    "outlines",
-    "scene",
-    "text_width",
-]
-
 
 @dataclass(frozen=True)
 class BoxShape:

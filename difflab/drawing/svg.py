@@ -14,8 +14,6 @@ from difflab.drawing.model import BoxKind, Diagram
 from difflab.drawing.scene import BoxShape, Outline, PanelFrame, Scene, SceneText, outlines, scene
 from difflab.errors import printable
 
-__all__ = ["DARK", "HEAT_LINE", "LIGHT", "path", "svg"]
-
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
 _COLOURS = {  # on light paper, on dark
     "input": ("#DCEBF7", "#0E3350"),

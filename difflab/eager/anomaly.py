@@ -31,8 +31,6 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.source import NOWHERE
 
-__all__ = ["Watch", "detect_anomaly"]
-
 Note = tuple[Primitive, tuple[Any, ...], tuple[tuple[str, Any], ...], FramePosition | None]
 """Row, arguments, parameters and line of an operation.
 

@@ -19,8 +19,6 @@ from difflab.eager.sweep.values import Calculator
 from difflab.errors import UnsupportedError
 from difflab.graph.custom.call import Context, CustomCall, ForwardResult, read_only
 
-__all__ = ["record_custom"]
-
 
 def record_custom(
     kind: type[TapedArray], call: CustomCall, args: Sequence[Any]

@@ -18,8 +18,6 @@ from difflab.eager.sweep.values import Calculator, TensorCalculator
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError, TapeError
 
-__all__ = ["grad"]
-
 Tensors = Tensor | Sequence[Tensor]
 Gradient = Tensor | ArrayLike | None
 

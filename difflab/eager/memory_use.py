@@ -25,8 +25,6 @@ from difflab.graph.ir import CONSTANT, INPUT, Shape
 from difflab.primitives import constant_array, reshape
 from difflab.primitives.movement import VIEWS
 
-__all__ = ["Kept", "MemoryAccount", "memory"]
-
 SHOWN = 40
 
 KeptArray = tuple[Any, str, int]

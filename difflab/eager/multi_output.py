@@ -23,16 +23,6 @@ from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.backward import SPREAD, Contributions, Narrow
 from difflab.eager.sweep.values import Calculator
 
-__all__ = [
-    "Edge",
-    "OutputCotangents",
-    "PullBack",
-    "Recomputed",
-    "leads_beyond_its_edges",
-    "make_multi_output_step",
-    "make_output",
-]
-
 Edge = TapeStep | Accumulation | None
 OutputCotangents = dict[int, tuple[Any, Any, TapeStep]]
 """By index of each output that the sweep reached: its cotangent, its mask, its step."""

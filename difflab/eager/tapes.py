@@ -23,7 +23,6 @@ from difflab.graph.function import Function
 if TYPE_CHECKING:
     from difflab.drawing import Drawing
 
-__all__ = ["Tape"]
 
 SHOWN = 100
 """Most steps of a table."""

@@ -15,8 +15,6 @@ import numpy as np
 from difflab.execute.jit.code import chains, instructions
 from difflab.execute.targets.llvm.libraries import NUMPY
 
-__all__ = ["Arithmetic", "arithmetic"]
-
 _PLAIN = frozenset(
     re.findall(
         r"\w+",

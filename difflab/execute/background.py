@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["begin", "finish"]
-
 _TURN = threading.RLock()
 """Held by the thread that works: one at a time, and none while the process is copied by a fork."""
 _STARTED: list[threading.Thread] = []

@@ -13,8 +13,6 @@ from difflab.errors import PointError
 from difflab.execute.lower.ops import FLOAT
 from difflab.graph.ir import Shape
 
-__all__ = ["common_shape", "plain_number", "plain_numbers", "real"]
-
 
 def common_shape(values: Sequence[Any], dtype: np.dtype[Any] = FLOAT) -> Shape | None:
     """Return the common shape of arrays of `dtype`, mixed with floats; None for anything else.

@@ -48,16 +48,6 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays import NativeArrays
     from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 
-__all__ = [
-    "FEWEST_COMPILED",
-    "FEW_POINTS",
-    "MANY_OPERATIONS",
-    "WORTH_COMPILING",
-    "WORTH_COMPILING_ARRAYS",
-    "Choice",
-    "choose",
-    "repeated",
-]
 
 FEW_POINTS = 32
 """Points up to which Python floats beat NumPy's call overhead."""

@@ -31,8 +31,6 @@ from difflab.graph.ir import Shape, packed_slices
 if TYPE_CHECKING:
     from difflab.execute.targets.cuda import CupyTarget
 
-__all__ = ["TargetDispatch"]
-
 
 class TargetDispatch(VectorcallBase):
     """Selection of the target that computes a function; a base of `Compiled`.

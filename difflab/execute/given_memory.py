@@ -10,8 +10,6 @@ from difflab.errors import InputError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.graph.pytree import flatten, leaf_paths
 
-__all__ = ["written"]
-
 
 def written(results: Any, out: Any) -> Any:
     """Write results to arrays of the same structure, shapes and dtypes, and return those.

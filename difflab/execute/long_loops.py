@@ -24,8 +24,6 @@ from difflab.graph.counts import may_be_long
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
 
-__all__ = ["LongLoops", "interpreter_of", "values_of"]
-
 TURNS = 10_000
 """Turns of a loop after which its unknown number of turns counts as large."""
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from difflab.core.wording import counted
 
-__all__ = ["MemoryPlan"]
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:

@@ -22,7 +22,6 @@ from difflab.graph.pytree import Structure
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.exported import ExportedCode
 
-__all__ = ["FEWEST_CALLS", "FEW_CALLS", "PointCalls", "worth_compiling"]
 
 FEWEST_CALLS = 200
 """Calls after which machine code is loaded that reads arguments, if no other function has it."""

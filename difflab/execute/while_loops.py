@@ -37,8 +37,6 @@ from difflab.graph.rewritten import selected
 from difflab.primitives import TABLE
 from difflab.primitives.c99 import C99
 
-__all__ = ["while_loop"]
-
 _ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
 """Operations whose results are checked: what is finite and no result of theirs stays finite."""
 _FUNCTIONS = {row: C99[row.ufunc] for row in TABLE.values() if C99.get(row.ufunc) in NUMPY}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["available", "share_turns"]
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 _thread = local()  # its `shares` is true while the thread runs shared work

@@ -32,8 +32,6 @@ from difflab.primitives import absolute, where
 from difflab.report.heading import heading
 from difflab.report.trace.formulas import IsolatedOperation, OperationFormula, Rules, operation_at
 
-__all__ = ["Content", "Operations", "content", "picture"]
-
 _SLOT = re.compile("\ue000(\\w+)\ue001")
 ARGUMENTS = "t, y, a0, a1, a2"
 """The parameters of every function of the script; an operation on numbers has at most three."""

@@ -19,8 +19,6 @@ from difflab.errors import UnsupportedError
 from difflab.graph.node import Node
 from difflab.primitives.fourier_sums import complex_form, inverse_form, real_form
 
-__all__ = ["FORMS", "LARGEST_MATRIX", "MATRICES", "ORDERS", "along", "boxed", "sorted_along"]
-
 
 def boxed(elements: Sequence[Any], shape: Shape) -> Any:
     """Return an object array; NumPy must not look into its elements."""

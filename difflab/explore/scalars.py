@@ -28,16 +28,6 @@ from difflab.graph.rewrite import Args, label
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import argsort, take_along, where
 
-__all__ = [
-    "LARGEST",
-    "LARGEST_TURNS",
-    "SPARE_TURNS",
-    "Unrolled",
-    "element_names",
-    "scalar_function",
-    "unrolled",
-]
-
 LARGEST = 20_000
 """Most operations on numbers that a page follows."""
 

@@ -30,18 +30,6 @@ from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.heading import point_text
 from difflab.report.style import shorten
 
-__all__ = [
-    "LARGEST_PAGE",
-    "TIMEOUT",
-    "ExplorePage",
-    "explore",
-    "filled",
-    "page",
-    "refused",
-    "row_texts",
-    "verdicts",
-]
-
 LARGEST_PAGE = 300_000
 """Most bytes of a page."""
 SCRIPTS = (

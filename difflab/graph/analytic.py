@@ -5,8 +5,6 @@ from __future__ import annotations
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 
-__all__ = ["require_analytic"]
-
 
 def require_analytic(function: Function) -> None:
     """Raise `UnsupportedError` for the first operation that is not analytic.

@@ -13,8 +13,6 @@ from difflab.errors import PointError
 from difflab.graph.names import FreshNames, shortened
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, leaf_paths
 
-__all__ = ["Arguments", "by_input"]
-
 
 @dataclass(frozen=True)
 class Arguments:

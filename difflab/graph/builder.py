@@ -25,8 +25,6 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, 
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
-__all__ = ["OPEN_TRACES", "Builder", "KernelBuilder"]
-
 Span = tuple[int, int]
 
 LONGEST_FIXED = 16

@@ -8,8 +8,6 @@ from types import FrameType
 
 from difflab.core.place import is_users
 
-__all__ = ["Calls", "TracedCall", "call_name"]
-
 DEEPEST = 32
 """Nesting depth above which calls count as part of their callers."""
 MOST = 10_000

@@ -7,8 +7,6 @@ from typing import Any
 from difflab.errors import InputError
 from difflab.graph.function import Function
 
-__all__ = ["require_callable", "require_flag", "require_function", "require_timeout"]
-
 
 def require_function(subject: Any, what: str, of_code: str = "") -> None:
     """Raise an error with a remedy unless `subject` is a `Function`; `what` is the caller.

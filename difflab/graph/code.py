@@ -22,8 +22,6 @@ from difflab.graph.draws import restored_generators
 from difflab.graph.ir import Shape, packed_slices
 from difflab.graph.pytree import flatten, unflatten
 
-__all__ = ["Code", "Run", "flattened", "limited", "quietly"]
-
 
 @dataclass(frozen=True, eq=False)
 class Code:

@@ -9,8 +9,6 @@ from difflab.graph.function import Function, inline
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 
-__all__ = ["composed", "inlined", "joined"]
-
 
 def composed(call: Callable[[list[Node]], list[Node]], shapes: Sequence[Shape]) -> Function:
     """Trace code on nodes of the given shapes and return it as a function.

@@ -21,8 +21,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node, as_nodes
 from difflab.primitives import where
 
-__all__ = ["Branches", "Checkpoint", "Control", "Loop", "Solution", "WhileLoop", "WhileLoopVjp"]
-
 WORTH_CODE = 100
 """Evaluations of a step above which its Python code, which takes a millisecond, pays off."""
 LARGEST_CODE = 2_000

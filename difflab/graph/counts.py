@@ -18,8 +18,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import put, scatter
 
-__all__ = ["LONG", "Counts", "count", "may_be_long", "node_arithmetic", "operation_count"]
-
 LONG = 100_000
 """Operations of a loop from which Python takes a tenth of a second."""
 

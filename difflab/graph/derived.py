@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["DerivedCache"]
-
 
 class DerivedCache(dict[str, Any]):
     """Derived objects by key, which are neither copied nor pickled with their owner.

@@ -11,8 +11,6 @@ from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
 
-__all__ = ["arguments", "length", "roles", "taken"]
-
 
 def roles(control: Control) -> list[tuple[str, Function]]:
     """Return the functions that a row holds, each with its role.

@@ -26,8 +26,6 @@ from difflab.core.attributes import attributes_of, wrapped_by
 from difflab.core.place import NOWHERE, SourceLocation, frame_position, is_users, owner
 from difflab.errors import TraceError
 
-__all__ = ["restored_generators", "without_draws"]
-
 T = TypeVar("T")
 
 _FOLLOWED = ("user", "standard")

@@ -17,16 +17,6 @@ from difflab.core.dtypes import FloatFormat
 from difflab.core.primitive import Primitive
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params
 
-__all__ = [
-    "ArrayInterpreter",
-    "Fold",
-    "Interpreter",
-    "KernelInterpreter",
-    "RoundedInterpreter",
-    "fold",
-    "fold_all",
-]
-
 
 class Interpreter(Protocol):
     """Interpretation of operations and constants on one kind of value."""

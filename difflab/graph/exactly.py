@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter
 
-__all__ = ["exact_elements"]
-
 
 def exact_elements(function: Function, point: NDArray[Any]) -> list[Any]:
     """Return the elements of the outputs at a packed point, at mpmath's working precision.

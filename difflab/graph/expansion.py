@@ -14,8 +14,6 @@ from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 from difflab.graph.rewrite import Args
 
-__all__ = ["expand", "expansion_value", "prepared_expansion"]
-
 
 def expand(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     """Append the expansion of a row; None if it has none: a rule of `difflab.graph.rewrite`.

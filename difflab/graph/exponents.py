@@ -15,8 +15,6 @@ from difflab.graph.ir import FIRST_ROW, Graph, Params
 from difflab.graph.rewrite import Args
 from difflab.primitives import absolute, add, divide, equal, power, subtract, where
 
-__all__ = ["has_rounded_exponents", "quotient"]
-
 MOST_QUOTIENTS = 4
 """The most divisions by x that replace a rounded exponent."""
 

@@ -9,8 +9,6 @@ from difflab.graph.ir import FIRST_ROW
 from difflab.primitives import stop_gradient
 from difflab.primitives.movement import VIEWS
 
-__all__ = ["peak_bytes"]
-
 SHARING = frozenset({*VIEWS, stop_gradient})
 """Rows whose result shares memory with their argument."""
 

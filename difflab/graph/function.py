@@ -33,8 +33,6 @@ from difflab.graph.rewrite import rewrite
 from difflab.graph.values import are_numbers, checked_value, first_carrier, in_dtype_of
 from difflab.graph.views import Views
 
-__all__ = ["Function", "evaluate", "evaluate_all", "inline"]
-
 
 @dataclass(frozen=True, eq=False)
 class Function(Views):

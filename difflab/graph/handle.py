@@ -14,8 +14,6 @@ from difflab.core.place import at_users_line, not_by_comparisons, not_through_sc
 from difflab.errors import IndexingError, ShapeError, TraceError
 from difflab.graph.builder import OPEN_TRACES, Builder
 
-__all__ = ["AssignedError", "Handle"]
-
 BRANCH_INSTEAD = (
     "write dl.cond(condition, f, g, x) instead of `if`, or numpy.where(condition, a, b) for each"
     " element, and (a < x) & (x < b) instead of `and` and a < x < b; or run the code on"

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from difflab.graph.builder import Builder
     from difflab.graph.ir import Number
 
-__all__ = ["ALWAYS_TRIED", "REDUCIBLE", "REDUCIBLE_OF_CONSTANTS", "folded", "simplified"]
 
 Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
 

@@ -40,15 +40,6 @@ from difflab.primitives import (
     svd,
 )
 
-__all__ = [
-    "CarrierInterpreter",
-    "ElementInterpreter",
-    "LibraryInterpreter",
-    "MpmathInterpreter",
-    "SympyInterpreter",
-    "interpreter_for",
-]
-
 HUGE_EXPONENT = 100_000
 """Beyond 2^this, mpmath's functions would compute digits that are not needed."""
 

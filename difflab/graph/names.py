@@ -8,18 +8,6 @@ from itertools import product
 
 from difflab.errors import InputError
 
-__all__ = [
-    "FreshNames",
-    "check_function_name",
-    "display_names",
-    "element_names",
-    "missing_values",
-    "natural_order",
-    "output_names",
-    "shortened",
-]
-
-
 SHOWN = 6
 """Most names of a list that are written out."""
 

@@ -20,8 +20,6 @@ from difflab.graph.node import Node
 from difflab.graph.point_values import PointValues
 from difflab.graph.pytree import flatten, is_container
 
-__all__ = ["Parting", "first_parting", "is_users_file"]
-
 MOST_LINES = 20_000
 """Lines after which the search ends."""
 _SAME = 1e-9

@@ -10,8 +10,6 @@ import numpy as np
 from difflab.core.devices import array_module
 from difflab.graph.builder import Builder
 
-__all__ = ["PointValues"]
-
 
 class PointValues:
     """Computes the values of nodes on demand, each once.

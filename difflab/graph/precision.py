@@ -16,8 +16,6 @@ import numpy as np
 
 from difflab.core.primitive import ByArgument, Primitive
 
-__all__ = ["DOUBLE", "SINGLE", "WEAK", "Precision", "in_precision", "joint", "precision_of"]
-
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 

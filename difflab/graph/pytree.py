@@ -15,17 +15,6 @@ import numpy as np
 
 from difflab.errors import InputError
 
-__all__ = [
-    "LEAF",
-    "PLAIN",
-    "Structure",
-    "flatten",
-    "is_container",
-    "leaf_paths",
-    "token_keys",
-    "unflatten",
-]
-
 Token = tuple[Any, ...]
 _LEAF: Token = ("leaf",)
 _NONE: Token = ("none",)

@@ -18,8 +18,6 @@ from difflab.core.quantities import exact, significant
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.ir import Number
 
-__all__ = ["DRAWS", "RandomRounding", "told_apart"]
-
 DRAWS = 6
 """Evaluations with random roundings that measure the rounding of a computation."""
 _WHOLE = frozenset({"argmax", "argsort", "ceil", "floor", "heaviside", "round", "sign"})

@@ -10,8 +10,6 @@ from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Params
 
-__all__ = ["Args", "RewriteRule", "label", "rewrite"]
-
 Args = tuple[int, ...]
 RewriteRule = Callable[[Builder, int, Primitive, Args, Params], int | None]
 """``rule(builder, node, row, args, params)`` appends what replaces operation `node` of the graph.

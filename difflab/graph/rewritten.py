@@ -10,8 +10,6 @@ from difflab.graph.function import Function
 from difflab.graph.pytree import Structure
 from difflab.graph.rewrite import RewriteRule, rewrite
 
-__all__ = ["rewritten", "selected"]
-
 
 def rewritten(
     function: Function,

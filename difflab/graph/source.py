@@ -13,8 +13,6 @@ from typing import Any
 from difflab.core.place import FramePosition, SourceLocation, frame_position, python_frame
 from difflab.graph.calls import Calls, TracedCall
 
-__all__ = ["NOWHERE", "SourceMap", "packed"]
-
 NOWHERE = -1
 FIRST = -2
 """The first position in Python code; the next ones are lower."""

@@ -31,8 +31,6 @@ from difflab.graph.precision import DOUBLE, SINGLE, Precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
 
-__all__ = ["TraceBuilder", "example_shape", "is_leaf", "parameter_names", "trace"]
-
 
 def trace(function: Callable[..., Any], *examples: Any, verify: bool = False) -> Function:
     """Return the graph of `function` on arguments shaped like `examples`.

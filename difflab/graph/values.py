@@ -14,8 +14,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.precision import DOUBLE, in_precision, precision_of
 from difflab.graph.pytree import flatten
 
-__all__ = ["are_numbers", "check_shape", "checked_value", "first_carrier", "in_dtype_of"]
-
 _PLAIN = (float, int, np.floating, np.integer, np.bool_)
 
 

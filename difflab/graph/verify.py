@@ -25,15 +25,6 @@ from difflab.graph.function import Function
 from difflab.graph.parting import first_parting
 from difflab.graph.random_rounding import DRAWS, RandomRounding, told_apart
 
-__all__ = [
-    "agreeing",
-    "packed",
-    "point_text",
-    "require_same",
-    "require_same_slope",
-    "require_traced",
-]
-
 Array = NDArray[float64]
 
 FACTOR = 32.0

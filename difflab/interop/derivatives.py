@@ -23,8 +23,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.repetition import rolled
 from difflab.graph.values import check_shape
 
-__all__ = ["CompiledOperation", "batch_first", "operation", "wrapped"]
-
 Sources = tuple[int, ...]
 
 

@@ -16,8 +16,6 @@ from difflab.execute.compiled import Compiled
 from difflab.graph.function import Function
 from difflab.interop.derivatives import CompiledOperation, batch_first, wrapped
 
-__all__ = ["wrap"]
-
 ARGUMENT = "an argument of the operation"
 """Its name in messages."""
 EXTRA = "peers"

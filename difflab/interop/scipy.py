@@ -30,8 +30,6 @@ from difflab.graph.node import Node
 from difflab.graph.values import checked_value
 from difflab.primitives import constant_array, multiply, pack, sum_
 
-__all__ = ["SciPyProblem", "low_level", "problem"]
-
 Vector = NDArray[np.float64]
 # A string: the class can be subscripted from SciPy 1.16 on.
 Matrix: TypeAlias = "NDArray[np.float64] | scipy_sparse.csr_array[Any]"

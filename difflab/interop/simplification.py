@@ -22,8 +22,6 @@ from difflab.interop.formats.sympy_text import sympy_text
 from difflab.language import parse
 from difflab.primitives import pack, reshape
 
-__all__ = ["Simplified", "simplified", "to_sympy"]
-
 POINTS = 64
 """Random points at which both forms are evaluated."""
 ULPS = 8.0

@@ -15,8 +15,6 @@ from difflab.execute.compiled import Compiled
 from difflab.graph.function import Function
 from difflab.interop.derivatives import CompiledOperation, batch_first, wrapped
 
-__all__ = ["wrap"]
-
 EXTRA = "peers"
 """The extra of difflab that installs PyTorch."""
 

@@ -17,8 +17,6 @@ from time import sleep
 from difflab.core.files import lock
 from difflab.errors import InputError
 
-__all__ = ["lapsed", "locked_file"]
-
 POLL_INTERVAL = 0.1  # seconds between two attempts to lock the file
 _LOCKED = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 

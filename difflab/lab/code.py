@@ -39,8 +39,6 @@ from difflab.methods.deadline import Deadline
 from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 
-__all__ = ["CodeSubject", "Parameters", "named", "user_frame"]
-
 Packed = NDArray[float64]
 
 

@@ -45,17 +45,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.measure import MethodCall
 
-__all__ = [
-    "NO_GRAPH",
-    "Problems",
-    "check_request",
-    "compare",
-    "described",
-    "environment_of",
-    "parsed",
-    "start",
-    "subject_of",
-]
 
 Packed = NDArray[float64]
 

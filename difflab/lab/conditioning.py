@@ -9,8 +9,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["lost_value"]
-
 LOST = 1e-3
 """The relative change of the value above which the inputs' rounding is not negligible."""
 BENT = 0.1

@@ -22,8 +22,6 @@ from difflab.lab.record import MethodRow
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.methods.registry import own
 
-__all__ = ["CONFIRMED", "DeclaredRules", "declared", "kept"]
-
 CONFIRMED = ("agree", "convention")
 """The verdicts on the function without its rules for which the rules are the difference."""
 _SAME = 1e-9

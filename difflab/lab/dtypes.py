@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.judge import Judge
 
-__all__ = ["ROUNDED", "in_range", "rounded_point"]
 
 ROUNDED = "the point is rounded to each, the truth is that of the rounded point, in its ULP"
 

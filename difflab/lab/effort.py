@@ -13,8 +13,6 @@ from difflab.graph.counts import operation_count
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.methods.registry import apart
 
-__all__ = ["Effort"]
-
 # Evaluations of a numeric method for each input.
 _POINTS = 30
 # Seconds of a sweep for each node, compilation included, and for each array element, a call

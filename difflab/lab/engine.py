@@ -11,8 +11,6 @@ from typing import Any, Generic, TypeVar
 from difflab.core.progress import Progress
 from difflab.lab.store import Owner, Record, Store
 
-__all__ = ["POLL", "Left", "Work", "run", "unclaimed"]
-
 POLL = 0.5  # seconds between two looks at works that another process has claimed
 _FEW = 1000  # keys that are looked for at every report
 

@@ -12,8 +12,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["environment", "now", "package_version"]
-
 _PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "python-flint", "llvmlite")
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from difflab.referee.referee import Referee, Reference
     from difflab.referee.verdict import Judgement
 
-__all__ = ["Judge"]
-
 
 @dataclass
 class Judge:

@@ -19,27 +19,6 @@ from difflab.core.table import Column
 from difflab.lab.reading import RecordPart
 from difflab.methods.protocol import Size
 
-__all__ = [
-    "BYTES",
-    "COUNT",
-    "ERROR",
-    "ESTIMATE",
-    "MATRIX",
-    "REMARK",
-    "SECONDS",
-    "SIZES",
-    "TEXT",
-    "RecordColumn",
-    "cells",
-    "choice",
-    "columns",
-    "latest",
-    "many",
-    "nested",
-    "read",
-    "written",
-]
-
 
 def _plain(value: Any) -> str:
     return ABSENT if value is None else str(value)

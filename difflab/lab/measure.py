@@ -27,20 +27,6 @@ from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 from difflab.methods.timer import LoopCall, Stopwatch, elapsed, in_loop, peak_of
 
-__all__ = [
-    "FIRST_CALL",
-    "CallCost",
-    "MethodAnswer",
-    "MethodCall",
-    "SelfMeasured",
-    "answer",
-    "in_turns",
-    "prepare",
-    "rows_in_turns",
-    "timed_call",
-    "wait_for",
-]
-
 SAMPLES = 15
 PREPARED = 5  # preparations that are timed if they are quick
 PREPARING = 0.02  # seconds of repeated preparations after which there is no other

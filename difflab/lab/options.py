@@ -14,8 +14,6 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypedDict, TypeVar, get_args, get_type_hints
 
-__all__ = ["CompareOptions", "DomainOptions", "Option", "chosen", "declared", "inserted", "stated"]
-
 from difflab.core.progress import Progress
 
 P = ParamSpec("P")

@@ -12,8 +12,6 @@ from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, descri
 from difflab.lab.record import Status
 from difflab.lab.sweep import Cell, Task
 
-__all__ = ["Outcome", "Row", "Rows", "outcome", "together", "trial"]
-
 Row = dict[str, Cell]
 """The columns that a measurement gives."""
 Rows = Callable[[], Mapping[str, Mapping[str, Cell]]]

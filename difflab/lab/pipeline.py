@@ -12,8 +12,6 @@ from difflab.graph.passes.layout import layout
 from difflab.graph.repetition import rolled
 from difflab.stabilisation.rewriting import stabilised
 
-__all__ = ["EXACT", "STABILISE", "Pass", "PassStep", "run"]
-
 
 @dataclass(frozen=True)
 class Pass:

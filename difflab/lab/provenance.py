@@ -23,8 +23,6 @@ from difflab.lab.environment import environment, package_version
 from difflab.lab.sweep import Cell, CellType, SweepLayout
 from difflab.methods.registry import entry_point
 
-__all__ = ["ADDED", "MACHINE", "layout", "packages", "source"]
-
 MACHINE: Mapping[str, CellType] = {
     "difflab": str,
     "code": str,

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError
 
-__all__ = ["FaultError", "RecordPart"]
-
 _WORDS = ("nan", "inf", "-inf")
 _LARGEST = 10**15  # for every count except the sizes of a tree
 _MAX_RANK = 64  # the largest rank of a NumPy array

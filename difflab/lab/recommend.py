@@ -18,8 +18,6 @@ from difflab.core.wording import counted
 from difflab.lab.record import Comparison, MethodRow, Status
 from difflab.lab.sampling import quartiles
 
-__all__ = ["recommend"]
-
 SHOWN = 4
 """Elements of a derivative that the sentence states at a kink."""
 EXACT = "exact"

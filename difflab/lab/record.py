@@ -18,26 +18,6 @@ from difflab.lab import kinds
 from difflab.lab.reading import RecordPart
 from difflab.methods.protocol import Family, Size
 
-__all__ = [
-    "ERRORS",
-    "POINT",
-    "SAMPLES",
-    "SCHEMA",
-    "SCHEMAS",
-    "STORED",
-    "TIMING",
-    "VERDICTS",
-    "Comparison",
-    "Expression",
-    "MethodRow",
-    "ReferenceRow",
-    "Status",
-    "Variable",
-    "cell_types",
-    "labelled",
-    "read_samples",
-]
-
 SAMPLES = "samples"
 """Key of a record's environment that holds the raw samples."""
 TIMING = ("repetitions", "spread", SAMPLES)

@@ -13,18 +13,6 @@ from statistics import median, quantiles
 
 from difflab.methods.timer import elapsed
 
-__all__ = [
-    "BUDGET",
-    "QUICK",
-    "RATIOS",
-    "SHORTEST",
-    "Pairs",
-    "TimeSampler",
-    "paired",
-    "quartiles",
-    "spread",
-]
-
 SHORTEST = 2e-3  # minimum seconds of a sample of a pair: 20,000 ticks of a 100 ns clock
 BRIEF = 5e-4  # minimum seconds of a sample of one of several calls: 5,000 such ticks
 ROUNDS = 31  # of two calls in turns

@@ -21,8 +21,6 @@ from difflab.lab.record import (
     read_samples,
 )
 
-__all__ = ["from_dict", "from_json"]
-
 
 def from_json(text: str) -> Comparison:
     """Return the comparison that `Comparison.to_json` wrote.

@@ -13,8 +13,6 @@ from difflab.lab.options import CompareOptions
 from difflab.lab.record import Comparison
 from difflab.stabilisation.proof import Stabilised, stabilise
 
-__all__ = ["SCHEMA", "SideBySide", "compare_stabilised"]
-
 SCHEMA = "difflab.stabilisation/1"
 
 

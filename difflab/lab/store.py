@@ -23,17 +23,6 @@ from difflab.core.strict_json import dumps, long_integers
 from difflab.errors import InputError
 from difflab.lab.alone import lapsed, locked_file
 
-__all__ = [
-    "Owner",
-    "Record",
-    "Store",
-    "digest",
-    "kept",
-    "packed_json",
-    "partial_of",
-    "unpacked_json",
-]
-
 _VERSION = 2
 _APPLICATION = 0x64664C62  # "dfLb", in the header of the file
 _WAIT = 60.0  # seconds for which another process may keep the file locked

@@ -19,18 +19,6 @@ from difflab.lab.engine import Work
 from difflab.lab.environment import now
 from difflab.lab.store import Record, digest, kept, packed_json, partial_of, unpacked_json
 
-__all__ = [
-    "Cell",
-    "CellType",
-    "SweepLayout",
-    "SweepRow",
-    "Task",
-    "load",
-    "number",
-    "run",
-    "to_csv",
-]
-
 Cell = str | int | float | None
 SweepRow = dict[str, Cell]
 CellType = type[str] | type[int] | type[float]

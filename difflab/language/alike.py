@@ -21,7 +21,6 @@ from difflab.language.placing import indexed
 if TYPE_CHECKING:
     from difflab.language.parser import Parser
 
-__all__ = ["AlikeTerms"]
 
 _ELEMENT = re.compile(r"(?<![\w.])([A-Za-z_][A-Za-z0-9_]*\[)[0-9]{1,15}\]")
 _OTHER = re.compile(r"[\[\];,:=#\n\r\u2028\u2029]")

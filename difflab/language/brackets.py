@@ -23,19 +23,6 @@ from difflab.language.placing import AxisIndex, IndexKey, RawKey, axis_index, in
 if TYPE_CHECKING:
     from difflab.language.parser import Parser
 
-__all__ = [
-    "OpenBracket",
-    "along",
-    "at",
-    "close_list",
-    "declare",
-    "index",
-    "list_is_last",
-    "new_element",
-    "open_list",
-    "open_outputs",
-    "second",
-]
 
 _OPEN, _BRACKET = int(TokenKind.OPEN), int(TokenKind.BRACKET)
 

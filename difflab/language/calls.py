@@ -36,18 +36,6 @@ from difflab.primitives import (
     svd,
 )
 
-__all__ = [
-    "ALIASES",
-    "CALLS",
-    "CLAUSED",
-    "FACTORED",
-    "ITERATE",
-    "LIST",
-    "ROOT",
-    "ArrayCall",
-    "Statics",
-]
-
 FACTORS_OF = {eigenvalues: eigh, singular_values: svd}
 """The factorisation that a row of a matrix and its factors takes."""
 

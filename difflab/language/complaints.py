@@ -15,28 +15,6 @@ from difflab.errors import ParseError
 from difflab.language.calls import CALLS
 from difflab.primitives import by_spelling
 
-__all__ = [
-    "adjacent",
-    "after_list",
-    "after_statement",
-    "assignment",
-    "chained",
-    "comma",
-    "empty",
-    "expected_expression",
-    "function_without_call",
-    "missing_list",
-    "reserved",
-    "shown",
-    "stray",
-    "too_deep",
-    "unclosed",
-    "unknown_function",
-    "unopened",
-    "unraised",
-    "wrong_count",
-]
-
 TextSpan = tuple[int, int]
 """Start and end of a piece of the text, as indices of characters."""
 

@@ -14,8 +14,6 @@ from enum import IntEnum
 
 from difflab.errors import ParseError
 
-__all__ = ["NAME_LIMIT", "TokenKind", "clean_name", "is_name", "number", "superscript", "tokens"]
-
 NAME_LIMIT = 1000
 """Maximum length of a name: longer ones would fill every table and picture."""
 

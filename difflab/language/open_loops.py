@@ -19,17 +19,6 @@ from difflab.language import complaints
 from difflab.language.complaints import TextSpan
 from difflab.language.scope import Scope
 
-__all__ = [
-    "EXAMPLE",
-    "Clause",
-    "LoopScope",
-    "LoopSweep",
-    "OpenLoop",
-    "emitted",
-    "function_of",
-    "swept",
-]
-
 EXAMPLE = "write iterate(y = 0.5; 100 times; 4*y*(1 - y))"
 
 

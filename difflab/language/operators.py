@@ -20,18 +20,6 @@ from difflab.primitives import TABLE
 if TYPE_CHECKING:
     from difflab.language.parser import Parser
 
-__all__ = [
-    "COMPARISONS",
-    "FLOOR",
-    "KINDS",
-    "LEVEL",
-    "LEVEL_OF",
-    "NEGATE",
-    "PRIMITIVE",
-    "UNARY",
-    "Handler",
-    "table",
-]
 
 Handler = Callable[["Parser", int, int, int], None]
 """What the parser does with a token of a kind, from a start to an end."""

@@ -41,8 +41,6 @@ from difflab.language.operators import (
 from difflab.language.scope import Scope
 from difflab.primitives import by_spelling, negative, power
 
-__all__ = ["Parser", "parse"]
-
 _OPEN, _MATMUL = int(TokenKind.OPEN), int(TokenKind.MATMUL)
 _DEEPEST = 1_000_000
 """Maximum number of open parentheses, against megabytes of `(`."""

@@ -21,22 +21,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives.movement import as_places
 
-__all__ = [
-    "AxisIndex",
-    "IndexKey",
-    "RawKey",
-    "axis_index",
-    "drawn",
-    "indexed",
-    "is_maximum",
-    "listed",
-    "put",
-    "put_along",
-    "resolved",
-    "scattered",
-    "sum_in_order",
-]
-
 AxisIndex = int | tuple[int, int | None, int]
 """An index along one axis, or a slice ``(start, stop, step)``."""
 IndexKey = tuple[AxisIndex, ...]

@@ -26,7 +26,6 @@ from difflab.primitives import as_number
 if TYPE_CHECKING:
     from difflab.language.parser import Parser
 
-__all__ = ["EXAMPLE", "comma", "finish", "read"]
 
 EXAMPLE = "write root(x^2 - a, x, 1): an expression, its unknown, a first value"
 

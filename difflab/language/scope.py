@@ -13,8 +13,6 @@ from difflab.language.complaints import TextSpan, reserved, shown
 from difflab.language.lexer import clean_name
 from difflab.primitives import by_spelling
 
-__all__ = ["CONSTANTS", "KEYWORDS", "RESERVED", "Scope", "given_names"]
-
 CONSTANTS = {"pi": ("pi", math.pi), "π": ("pi", math.pi), "e": ("e", math.e)}
 KEYWORDS = frozenset({"and", "or", "not"})
 RESERVED = frozenset({*CONSTANTS, *(name for name, row in by_spelling.items() if row.reserved)})

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from difflab.execute import Compiled
     from difflab.graph.function import Function
 
-__all__ = ["FORWARD", "REVERSE", "Automatic", "AutomaticDerivative", "into_memory"]
 
 Mode = Literal["forward", "reverse"]
 

@@ -6,8 +6,6 @@ from time import monotonic
 
 from difflab.errors import MethodTimeout
 
-__all__ = ["PATIENCE", "Deadline"]
-
 PATIENCE = 4.0
 """Factor by which an estimate may exceed a time limit; beyond it the work is not started."""
 

@@ -21,8 +21,6 @@ from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find
 
-__all__ = ["PointDerivative", "differentiate"]
-
 Array = NDArray[np.float64]
 
 

@@ -17,8 +17,6 @@ from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.methods.protocol import Estimate, Family, Problem, Size
 
-__all__ = ["EXACT", "Exact", "ExactDerivative"]
-
 
 class Exact:
     """Correctly rounded derivatives.

@@ -14,8 +14,6 @@ from difflab.graph.counts import count
 from difflab.graph.evaluate import Interpreter, fold
 from difflab.graph.function import Function
 
-__all__ = ["TREE_LIMIT", "boxed", "check_tree_size", "expressions"]
-
 TREE_LIMIT = 1_000_000
 """Maximum number of tree nodes; SymPy needs ten microseconds or more for each."""
 

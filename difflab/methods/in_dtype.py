@@ -16,7 +16,6 @@ from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["COARSE", "InDtype", "RoundedDerivative", "RoundedValues"]
 
 COARSE = tuple(name for name in FORMATS if name != "float64")
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from difflab.errors import UnsupportedError, described
 from difflab.methods.protocol import Family, Method, Prepared, Problem
 
-__all__ = ["Broken", "Description", "describe", "load", "located"]
-
 LONGEST = 500
 """Most characters of an exception's message in a row."""
 

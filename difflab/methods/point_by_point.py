@@ -14,8 +14,6 @@ from difflab.errors import DifflabError, DomainError, InputError, UnsupportedErr
 from difflab.graph.ir import Shape
 from difflab.methods.deadline import Deadline
 
-__all__ = ["PointByPoint"]
-
 
 class PointByPoint:
     """A Python callable as a function on packed points, which it is called with one by one.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.methods.deadline import Deadline
 
-__all__ = ["Batched", "Estimate", "Family", "Method", "Prepared", "Problem", "Size", "stacked"]
-
 
 class Family(StrEnum):
     """The three ways to differentiate that difflab compares."""

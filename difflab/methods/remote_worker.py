@@ -23,8 +23,6 @@ from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.session import DerivativeSession
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem, Size
 
-__all__ = ["MethodSession", "handlers"]
-
 QUICK = 0.5  # seconds; faster preparations are repeated, since the first one includes imports
 
 

@@ -16,16 +16,6 @@ from typing import Any, TypeVar
 
 from difflab.errors import UnsupportedError
 
-__all__ = [
-    "FREED_AT_ONCE",
-    "LoopCall",
-    "Stopwatch",
-    "elapsed",
-    "in_loop",
-    "peak_of",
-    "resident_peak",
-]
-
 WAITED = "/proc/thread-self/schedstat"
 """Linux file with the nanoseconds that this thread has run, and has waited for a processor."""
 

@@ -20,7 +20,6 @@ from difflab.language import given_names, parse
 if TYPE_CHECKING:
     from difflab.balls.enclosure import Enclosure
 
-__all__ = ["as_function", "box_of", "enclose"]
 
 Box = list[tuple[float, float]]
 

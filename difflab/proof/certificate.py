@@ -22,8 +22,6 @@ from difflab.errors import DifflabError, InputError
 from difflab.graph.function import Function
 from difflab.language import parse
 
-__all__ = ["SCHEMA", "Certificate", "checked", "leaves", "read_certificate", "versions"]
-
 SCHEMA = "difflab.certificate/1"
 Box = list[tuple[float, float]]
 Verdict = Literal["proved", "refuted", "undecided"]

@@ -10,8 +10,6 @@ from difflab.balls.jets import Jet
 from difflab.balls.library import Ball, arb, below, between, precision, upward
 from difflab.graph.function import Function
 
-__all__ = ["BITS", "Bounded", "bounded", "least_at"]
-
 BITS = PRECISIONS[1]
 Box = Sequence[tuple[float, float]]
 

@@ -16,8 +16,6 @@ from difflab.language import parse
 from difflab.proof.bounds import as_function, box_of
 from difflab.proof.certificate import Certificate, Verdict, leaves, versions
 
-__all__ = ["prove"]
-
 Box = list[tuple[float, float]]
 
 MOST_PIECES = 4096

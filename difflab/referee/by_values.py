@@ -27,8 +27,6 @@ from difflab.referee.context import exact_number
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.referee import Reference
 
-__all__ = ["reference_by_values"]
-
 Array = NDArray[float64]
 Values = Callable[[NDArray[Any]], NDArray[Any]]
 

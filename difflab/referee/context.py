@@ -7,8 +7,6 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-__all__ = ["exact_number", "own_context", "shared"]
-
 STIRLING = 1000
 """Bits from which Stirling's series computes the gamma function in these contexts.
 

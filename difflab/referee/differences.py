@@ -25,18 +25,6 @@ from difflab.differences.stencils import (
 )
 from difflab.referee.values import ExactValues, TimeSpent
 
-__all__ = [
-    "CONFIRMING",
-    "LADDER",
-    "ZERO",
-    "BudgetSpent",
-    "LadderLevel",
-    "PointSampler",
-    "Sample",
-    "Stage",
-    "Unit",
-]
-
 MpReal = Any  # an mpmath number
 MpFunction = Callable[[Sequence[MpReal]], Sequence[MpReal]]
 Unit = tuple[int, ...]  # (i,) for ∂/∂xᵢ, (i, j) for ∂²/∂xᵢ∂xⱼ

@@ -23,8 +23,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Number, Shape
 from difflab.graph.repetition import element_indices
 
-__all__ = ["ProgramOutput", "RefereeProgram", "by_nodes", "referee_program"]
-
 MOST_STEPS = 300_000  # scalar steps
 
 

@@ -11,17 +11,6 @@ from numpy.typing import NDArray
 
 from difflab.referee.differences import CONFIRMING, Sample
 
-__all__ = [
-    "DIGITS",
-    "DerivativeEntry",
-    "Limit",
-    "Regularity",
-    "classify",
-    "limit",
-    "smooth",
-    "worst",
-]
-
 MpReal = Any  # an mpmath number
 
 DIGITS = 25  # to which two successive precisions must agree

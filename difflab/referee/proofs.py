@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.referee.referee import Reference
 
-__all__ = ["Proof", "combined", "prove", "roots_at"]
 
 BITS = (256, 512, 1024, 2048)
 """Working precisions, one after the other until every derivative is proved to `SHARP`."""

@@ -36,7 +36,6 @@ from difflab.referee.values import ExactValues
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Referee", "Reference", "refer"]
 
 MpReal = Any  # an mpmath number
 Exact = NDArray[Any]  # an array of mpmath numbers

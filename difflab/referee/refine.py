@@ -20,8 +20,6 @@ from difflab.referee.differences import (
 )
 from difflab.referee.limits import DIGITS, DerivativeEntry, Regularity, classify, limit, smooth
 
-__all__ = ["EntryKey", "Refinement"]
-
 MpReal = Any  # an mpmath number
 EntryKey = tuple[int, int]  # the output, and the position in the list of units
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat
 
-__all__ = ["Errors", "errors", "exact", "largest_errors", "nearest", "rough_ulps", "ulp_distance"]
-
 # Beyond these binary exponents a number rounds to infinity or to zero, so an exact ratio of
 # integers is not needed.
 _LARGEST, _SMALLEST = 1100, -1200

@@ -29,8 +29,6 @@ from difflab.primitives import TABLE, add, multiply, negative, subtract
 from difflab.referee.forms import RefereeProgram, referee_program
 from difflab.referee.ulp import nearest
 
-__all__ = ["ExactValues", "TimeSpent"]
-
 MpReal = Any  # an mpmath number
 _KEPT = 1_000_000  # values that are stored at most, which bounds the memory
 _OFTEN = 256  # steps between two checks of the clock

@@ -40,8 +40,6 @@ from difflab.referee.limits import Regularity
 from difflab.referee.referee import Reference
 from difflab.referee.ulp import Errors, errors, exact, largest_errors, nearest
 
-__all__ = ["Judgement", "Verdict", "judge", "reproduced", "tolerance"]
-
 EntryIndex = tuple[int, int]
 Sensitivity = Callable[[Iterable[EntryIndex]], Mapping[EntryIndex, float]]
 

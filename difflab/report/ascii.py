@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["ascii_text"]
-
 # Signs of formulas become text with the same meaning in difflab's language.
 _SIGNS = str.maketrans(
     {"–": "-", "—": "-", "−": "-", "─": "-", "━": "-", "…": "...", "·": "*", "×": "*", "÷": "/"}

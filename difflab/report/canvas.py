@@ -19,24 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = [
-    "FAINT",
-    "FORMATS",
-    "INK",
-    "Label",
-    "beside",
-    "captions",
-    "inlined",
-    "label_ends",
-    "marker",
-    "saved",
-    "seconds_tick",
-    "spread",
-    "style",
-    "ticks",
-    "titled",
-    "titled_figure",
-]
 
 Caption = tuple[float, str, float, str, str]
 """The distance from the top, the text, and its size, colour and weight."""

@@ -15,8 +15,6 @@ from difflab.lab.study.store import Store
 from difflab.report.comparison import csv as comparison_data
 from difflab.report.domain import data as domain_data
 
-__all__ = ["columns"]
-
 _LARGEST = 2**63
 
 

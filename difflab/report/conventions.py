@@ -16,8 +16,6 @@ from difflab.referee.ulp import ulp_distance
 from difflab.report import markdown as md
 from difflab.report.terminal import Part, Screen, draw
 
-__all__ = ["csv", "markdown", "table"]
-
 MARK = "*"
 ABSENT = "-"
 DIGITS = 6

@@ -14,8 +14,6 @@ from difflab.report.style import clean, shorten
 from difflab.report.summary import Section, Summary
 from difflab.report.terminal import Screen
 
-__all__ = ["table", "view"]
-
 _TITLES = {
     Kind.WRONG: "Became wrong",
     Kind.VERDICT: "Worse verdict",

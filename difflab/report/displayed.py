@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Self
 
 from difflab.report.terminal import WIDTH
 
-__all__ = ["Displayed", "report_of"]
-
 _WRITERS = {"md": "markdown", "html": "page"}
 """The reports that have another name than their format."""
 

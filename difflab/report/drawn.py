@@ -12,8 +12,6 @@ from difflab.errors import InputError
 from difflab.graph.function import Function, evaluate_all
 from difflab.report.heading import heading
 
-__all__ = ["draw"]
-
 
 def draw(
     function: Function,

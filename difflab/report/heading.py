@@ -12,8 +12,6 @@ from difflab.core.table import Column
 from difflab.graph.function import Function
 from difflab.report.style import clean
 
-__all__ = ["READABLE", "heading", "method_column", "point_text"]
-
 READABLE = 400
 """Most nodes of a graph whose text is shown."""
 

@@ -13,8 +13,6 @@ from html import escape
 from difflab.core.table import Cell, Column, Table
 from difflab.report.style import FAMILIES
 
-__all__ = ["document", "fragment", "labelled", "table"]
-
 # All rules are nested, so that a comparison in a notebook does not change the notebook's style.
 _STYLE = """
 .difflab { --paper: #fff; --ink: #1b1c1d; --faint: #63676c; --line: #d9dce0; --panel: #f5f6f8;

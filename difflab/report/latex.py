@@ -12,8 +12,6 @@ from collections.abc import Iterable
 
 from difflab.core.table import Table
 
-__all__ = ["ACCENTS", "SIGNS", "SUBSCRIPTS", "SUPERSCRIPTS", "labelled", "literal", "table"]
-
 _ESCAPED = {
     "\\": r"\textbackslash{}",
     "{": r"\{",

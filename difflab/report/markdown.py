@@ -8,8 +8,6 @@ from html import escape
 
 from difflab.core.table import Table
 
-__all__ = ["block", "labelled", "literal", "table"]
-
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from difflab.execute.lower.plan import BufferPlan
     from difflab.stabilisation.proof import ProvedRewrite, Stabilised
 
-__all__ = [
-    "SHOWN_REWRITES",
-    "PassesReport",
-    "passes",
-    "passes_table",
-    "position",
-    "remarks",
-    "rewrites_text",
-]
 
 SHOWN_REWRITES = 20
 SHOWN_TEXT = 240

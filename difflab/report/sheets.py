@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
 
-__all__ = ["Block", "pages"]
 
 A4 = (8.27, 11.69)
 """Width and height of a page in inches."""

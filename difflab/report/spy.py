@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from difflab.autodiff.sparsity import SparseDerivative
 
-__all__ = ["figure", "picture", "text"]
 
 _ENTRIES = 44  # most rows and columns of a pattern written by entry
 _LINES, _WIDTH = 32, 64  # blocks of larger matrices, in characters twice as high as wide

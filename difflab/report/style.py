@@ -8,16 +8,6 @@ from typing import NamedTuple
 from difflab.core.wording import joined
 from difflab.errors import printable
 
-__all__ = [
-    "FAMILIES",
-    "PLAIN",
-    "SHOWN_EXPRESSION",
-    "STYLES",
-    "FamilyStyle",
-    "clean",
-    "shorten",
-]
-
 SHOWN_EXPRESSION = 280
 """The characters of a formula that a report shows."""
 

@@ -16,8 +16,6 @@ from difflab.report import latex as tex
 from difflab.report import markdown as md
 from difflab.report.terminal import Part, Screen, draw
 
-__all__ = ["Section", "Summary"]
-
 
 @dataclass(frozen=True)
 class Section:

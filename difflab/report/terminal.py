@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-__all__ = ["WIDTH", "Part", "Screen", "draw"]
 
 Part = str | Cell | Table | Sequence["Part"]
 """A text, a table, or parts without an empty line between them."""

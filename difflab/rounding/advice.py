@@ -24,8 +24,6 @@ from difflab.rounding.evaluation import evaluated
 from difflab.rounding.records import Budget, Contribution, ErrorBudget
 from difflab.stabilisation.proof import stabilise
 
-__all__ = ["advised"]
-
 WORST = 3
 REWRITTEN = 20_000
 """Nodes up to which the function is stabilised."""

@@ -19,8 +19,6 @@ from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function, inline
 from difflab.rounding.evaluation import evaluated
 
-__all__ = ["DtypeAssignment", "OperationDtype", "joint", "run", "truth"]
-
 Array = NDArray[np.float64]
 DIGITS = (40, 80, 160, 320)
 """Decimal digits of the truth, until two agree."""

@@ -24,8 +24,6 @@ from difflab.rounding.checks import function_of, overflow, placed_at, shown_poin
 from difflab.rounding.records import Budget, Contribution, ErrorBudget, OutputBudget
 from difflab.rounding.sweeps import Sweeps
 
-__all__ = ["error_budget"]
-
 Array = NDArray[np.float64]
 WORK = 20_000_000
 """Nodes times outputs times points above which only some of the outputs are budgeted."""

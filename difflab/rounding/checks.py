@@ -16,8 +16,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.language import given_names, parse
 
-__all__ = ["failed", "function_of", "overflow", "placed_at", "shown_point"]
-
 MOST = 2**31
 """A bound of numbers of points and of seeds."""
 

@@ -11,8 +11,6 @@ from difflab.methods.peers.array_code import NumpyCode
 from difflab.methods.peers.written_values import WrittenValue
 from difflab.rounding.evaluation import computing_format
 
-__all__ = ["compiled", "dtype_code"]
-
 NATIVE = frozenset(
     (
         *("add", "subtract", "multiply", "divide", "negative", "sqrt", "exp", "log", "sin", "cos"),

@@ -33,8 +33,6 @@ from difflab.rounding.local import is_exact, rounding_errors
 from difflab.rounding.sweeps import Sweeps, effect
 from difflab.rounding.tolerance import Tolerance, shares
 
-__all__ = ["cheapest_dtypes"]
-
 Array = NDArray[np.float64]
 MARGIN = 0.5
 """The part of the tolerance that may be used at the points: between them errors may be larger."""

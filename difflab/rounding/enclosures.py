@@ -17,8 +17,6 @@ from difflab.balls.library import Ball, arb, precision, upward
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 
-__all__ = ["apart", "distances", "farthest", "jets", "lifted"]
-
 Array = NDArray[float64]
 SHARP = 2.0**-20
 """Radius of an enclosure relative to the error that it is to show."""

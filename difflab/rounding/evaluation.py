@@ -15,8 +15,6 @@ import numpy as np
 from difflab.core.dtypes import DOUBLE, FORMATS, FloatFormat
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 
-__all__ = ["computing_format", "evaluated"]
-
 
 def computing_format(
     own: FloatFormat | None, operands: Sequence[FloatFormat | None]

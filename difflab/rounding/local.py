@@ -21,8 +21,6 @@ from difflab.core.dtypes import FloatFormat
 from difflab.core.primitive import Custom, Elementwise, Primitive, Select
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 
-__all__ = ["constant_error", "is_exact", "rounding_error", "rounding_errors"]
-
 Array = NDArray[Any]
 
 EXACT = frozenset(

@@ -28,8 +28,6 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 from difflab.rounding.enclosures import apart, farthest, jets, lifted
 from difflab.rounding.sweeps import Sweeps, effect
 
-__all__ = ["SECONDS", "exact_results", "largest_effect"]
-
 Array = NDArray[np.float64]
 SECONDS = 20.0
 """Time limit of each part of a proof."""

@@ -10,8 +10,6 @@ from typing import Any
 from difflab.core.place import SourceLocation
 from difflab.graph.function import Function
 
-__all__ = ["Budget", "Contribution", "ErrorBudget", "OutputBudget"]
-
 SLACK = 1 + 1e-9
 """For the rounding of the sums of a budget."""
 TINY = 1e-320

@@ -23,8 +23,6 @@ from difflab.rounding.checks import failed
 from difflab.rounding.evaluation import evaluated
 from difflab.rounding.local import rounding_errors
 
-__all__ = ["Sweeps", "effect"]
-
 Array = NDArray[float64]
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["Tolerance", "shares"]
-
 Array = NDArray[float64]
 
 

@@ -24,18 +24,6 @@ from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_o
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.solve.settings import require_choice
 
-__all__ = [
-    "Derivative",
-    "Equation",
-    "OptimizeResult",
-    "Solver",
-    "as_array",
-    "known_values",
-    "solved",
-    "stacked",
-    "unknowns",
-]
-
 Derivative = Literal["implicit", "unrolled"]
 Solver = Callable[..., tuple[Function, Rule | None]]
 """Returns what solves a recorded function, and its rule: None has the derivative of the steps."""

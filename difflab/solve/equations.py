@@ -30,8 +30,6 @@ from difflab.solve.calls import (
 )
 from difflab.solve.settings import require_count, require_tolerances
 
-__all__ = ["fixed_point", "linear", "result", "root"]
-
 TOL = 1.49012e-08
 """SciPy's `xtol`, the square root of the spacing of float64 at 1."""
 SAME = 1e-8

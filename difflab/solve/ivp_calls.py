@@ -28,8 +28,6 @@ from difflab.solve.ivp_runs import ENDED, NOT_FINITE, STALLED, STATISTICS, TOO_M
 from difflab.solve.ivp_steps import METHODS, System
 from difflab.solve.settings import require_choice, require_count, require_tolerances
 
-__all__ = ["Derivative", "Method", "OdeResult", "ivp"]
-
 Method = Literal["rk45", "dopri8", "taylor"]
 Derivative = Literal["unrolled", "forward", "adjoint"]
 

@@ -34,8 +34,6 @@ from difflab.graph.values import first_carrier
 from difflab.solve.ivp_runs import STATISTICS, Integrator, integration
 from difflab.solve.ivp_steps import System, joined
 
-__all__ = ["integrated"]
-
 
 def integrated(system: System, y: Any, theta: Any, h: Any) -> Any:
     """Return the state at the end and statistics, as one vector: see `integration`.

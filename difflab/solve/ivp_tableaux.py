@@ -11,8 +11,6 @@ import numpy as np
 
 from difflab.primitives import where
 
-__all__ = ["TABLEAUX", "Tableau"]
-
 
 @dataclass(frozen=True)
 class Tableau:

@@ -28,8 +28,6 @@ from difflab.solve.calls import (
 from difflab.solve.equations import TOL, result
 from difflab.solve.settings import require_count, require_tolerances
 
-__all__ = ["Bounds", "minimize"]
-
 
 @dataclass(frozen=True)
 class Bounds:

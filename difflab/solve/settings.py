@@ -10,8 +10,6 @@ import numpy as np
 
 from difflab.errors import InputError
 
-__all__ = ["require_choice", "require_count", "require_tolerances"]
-
 
 def require_choice(value: Any, known: Collection[str], name: str, what: str) -> None:
     """Raise `InputError` unless a setting is one of some words; `what` is the solver.

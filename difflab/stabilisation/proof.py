@@ -25,8 +25,6 @@ from difflab.stabilisation.matching import Rule
 from difflab.stabilisation.rewriting import Rewrite, stabilised
 from difflab.stabilisation.rules import RULES
 
-__all__ = ["ProvedRewrite", "Stabilised", "stabilise"]
-
 ENOUGH = 30
 """Decimal digits to which a rewrite must agree, too many for agreement by chance."""
 

@@ -40,9 +40,6 @@ from difflab.stabilisation.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES,
 from difflab.stabilisation.squares import root_of_squares, variance
 from difflab.stabilisation.sums import GraphSums, signed_terms, signed_total
 
-__all__ = ["Rewrite", "stabilised"]
-
-
 CANCELLING = frozenset(
     {cos, erf, erfc, exp, hypot, multiply, power, sigmoid, sqrt, square_difference, tanh}
 )

@@ -11,8 +11,6 @@ from difflab.primitives.structure import spread_over
 from difflab.stabilisation.matching import number, square_root_of
 from difflab.stabilisation.sums import PACKED, GraphSums
 
-__all__ = ["root_of_squares", "variance"]
-
 
 def root_of_squares(builder: Builder, sums: GraphSums, node: int) -> int | None:
     """Return √node without squares if `node` is a sum of squares; else None.

@@ -8,8 +8,6 @@ from difflab.graph.builder import Builder
 from difflab.graph.ir import Params
 from difflab.primitives import add, negative, pack, subtract
 
-__all__ = ["PACKED", "GraphSums", "signed_terms", "signed_total"]
-
 NEAR = 8
 """Largest number of terms that are searched for a cancelling pair, which bounds the time."""
 

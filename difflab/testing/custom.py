@@ -14,8 +14,6 @@ from difflab.graph.custom.call import CustomCall, no_rule
 from difflab.graph.custom.function import CustomFunction
 from difflab.testing.gradient import GradientMismatch, check_gradient
 
-__all__ = ["check_custom_function", "checked"]
-
 Array = NDArray[float64]
 DUALITY = 1e-9
 """Tolerance of the duality, relative to the sum of the absolute values of its terms."""

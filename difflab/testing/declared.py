@@ -18,8 +18,6 @@ from difflab.core.quantities import exact
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten, leaf_paths, unflatten
 
-__all__ = ["DeclaredGradient", "declared_gradient", "traced_arguments"]
-
 Array = NDArray[float64]
 
 _SAME = 1e-8

@@ -12,8 +12,6 @@ from difflab.errors import PointError
 from difflab.testing.trees.arguments import prepared
 from difflab.testing.trees.probe import Probe
 
-__all__ = ["NumericDerivative", "numeric_derivative"]
-
 
 class NumericDerivative(NamedTuple):
     """A derivative, a bound on its error, and the name of the component."""

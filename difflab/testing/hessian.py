@@ -28,8 +28,6 @@ from difflab.testing.trees.arguments import (
 )
 from difflab.testing.trees.own import gradient_of, like, pulled, pushed
 
-__all__ = ["check_derivatives", "check_hessian", "check_hvp"]
-
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 

@@ -17,8 +17,6 @@ from difflab.testing.lines.trees import GradientCheck
 from difflab.testing.trees.arguments import Point, prepared
 from difflab.testing.trees.probe import Probe
 
-__all__ = ["check_jacobian"]
-
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from difflab.testing.suites.regression import GradientRegression
 
-__all__ = ["check_gradient", "gradient_regression"]
 
 _MARKER = (
     "gradients(points, dtypes=('float64',), shape=(), between=(-1, 1)): run the test for every "

@@ -32,8 +32,6 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = ["FUNCTIONS"]
-
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     a = as_array(a)

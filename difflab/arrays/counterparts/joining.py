@@ -21,8 +21,6 @@ from difflab.arrays.shapes import flat_unless, several
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Shape
 
-__all__ = ["FUNCTIONS", "broadcast_shape", "concatenated", "repeated"]
-
 
 def concatenated(arrays_: Sequence[Any], axis: int | None = 0) -> Any:
     """Join arrays along an axis, or all their elements in one."""

@@ -24,17 +24,6 @@ from difflab.core.place import at_users_line
 from difflab.errors import TraceError
 from difflab.primitives import where
 
-__all__ = [
-    "FUNCTIONS",
-    "at_least",
-    "cut",
-    "diagonal",
-    "matrix_transpose",
-    "move_axis",
-    "swap_axes",
-    "trace",
-]
-
 BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
 """Modes of `numpy.pad` that repeat elements of the array."""
 

@@ -38,8 +38,6 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = ["FUNCTIONS", "searched"]
-
 
 def _stable(compute: Callable[..., Any]) -> Callable[..., Any]:
     def stable_order(

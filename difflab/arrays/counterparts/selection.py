@@ -39,8 +39,6 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = ["FUNCTIONS", "STATIC", "UFUNCS", "clipped", "known", "nonzero", "rounded", "taken"]
-
 STATIC = (
     "its shape would depend on the values: select by np.where(condition, a, b), or compute"
     " the indices in advance from NumPy arrays and write x[indices]"

@@ -24,8 +24,6 @@ from difflab.core.apply import apply
 from difflab.primitives import clip, put, sqrt, where
 from difflab.primitives.movement import as_places
 
-__all__ = ["FUNCTIONS", "std", "var", "without_nan"]
-
 
 def _count(name: str, x: Any, axis: Axis) -> int:
     """Return the number of elements that a reduction takes."""

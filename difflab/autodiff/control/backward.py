@@ -15,8 +15,6 @@ from difflab.graph.control import Checkpoint, Loop
 from difflab.graph.node import Node
 from difflab.graph.rewritten import selected
 
-__all__ = ["Backward"]
-
 
 class Backward:
     """The two loops of reverse mode (Griewank and Walther, 2008, section 3.2).

@@ -25,8 +25,6 @@ from difflab.graph.custom.rows import unpacked
 from difflab.graph.node import Node
 from difflab.graph.pytree import flatten, unflatten
 
-__all__ = ["cond"]
-
 
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any

@@ -28,8 +28,6 @@ from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.primitives import add, scatter, where
 from difflab.primitives.structure import decoded
 
-__all__ = ["MOST_NESTED", "called_on", "traced_checkpoint"]
-
 MOST_INLINED = 10_000
 """Nodes up to which a checkpoint is inlined for what knows no functions: text, SymPy, C."""
 

@@ -16,8 +16,6 @@ from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.node import Node
 from difflab.primitives.structure import stacks
 
-__all__ = ["append_loop", "loop_value"]
-
 MOST_UNROLLED = 10_000
 """Nodes up to which a loop is unrolled for what has no loops: SymPy, C, single formulas."""
 

@@ -22,8 +22,6 @@ from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["fori_loop", "scan"]
-
 
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],

@@ -14,8 +14,6 @@ from difflab.graph.ir import Graph, Shape
 from difflab.graph.node import Node
 from difflab.primitives import add, broadcast, matmul, multiply, reshape, transpose
 
-__all__ = ["Factor", "product_of", "products_in"]
-
 
 class Factor(NamedTuple):
     """A factor Lₜ or Rₜ: a node, and whether it has to be transposed; a vector is a single row."""

@@ -14,8 +14,6 @@ from difflab.graph.counts import node_arithmetic
 from difflab.graph.function import Function
 from difflab.graph.ir import INPUT
 
-__all__ = ["WORTH_KEEPING", "Divided", "divided"]
-
 WORTH_KEEPING = 8
 """Scalar operations that a number must save for it to be kept of each step.
 

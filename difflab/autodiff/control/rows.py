@@ -25,18 +25,6 @@ from difflab.graph.node import Node, as_nodes
 from difflab.primitives import where
 from difflab.primitives.structure import Arg, packed_stacks
 
-__all__ = [
-    "RULES",
-    "Rules",
-    "appended",
-    "chosen_stacks",
-    "is_traced",
-    "require_equal_shapes",
-    "row_of",
-    "shapes_of",
-    "zeros",
-]
-
 Rule = Callable[..., Any]
 
 

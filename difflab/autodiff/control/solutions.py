@@ -23,8 +23,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 
-__all__ = ["Rule", "Solver", "solution"]
-
 Solver = Callable[[], list[Any]]
 """Takes the steps of a solver, and returns its outputs."""
 

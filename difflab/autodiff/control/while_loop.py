@@ -27,8 +27,6 @@ from difflab.graph.node import Node
 from difflab.primitives import where
 from difflab.primitives.structure import stacks
 
-__all__ = ["append_while_loop", "while_loop_value", "while_loop_vjp"]
-
 
 def append_while_loop(loop: WhileLoop, values: Sequence[Any]) -> list[Node]:
     """Append the loop to the graph of its arguments; return its outputs."""

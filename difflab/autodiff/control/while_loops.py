@@ -18,8 +18,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.pytree import PLAIN, Structure, flatten, unflatten
 
-__all__ = ["SOON", "PlainLoop", "recorded_loop", "repeated"]
-
 SOON = 256
 """Steps of a loop on plain values after which the rest may be computed otherwise."""
 _LATER = 4_096

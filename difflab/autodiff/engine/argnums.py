@@ -27,20 +27,6 @@ from difflab.graph.rewrite import rewrite
 from difflab.graph.rewritten import selected
 from difflab.primitives import scatter
 
-__all__ = [
-    "cotangents_of",
-    "curvature",
-    "gradients",
-    "jacobian_blocks",
-    "jacobians",
-    "part_of",
-    "pulled",
-    "pushed",
-    "split",
-    "swept",
-    "tangents_of",
-]
-
 Positions = tuple[int, ...]
 
 

@@ -22,8 +22,6 @@ from difflab.graph.ir import FIRST_ROW, INPUT, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
-__all__ = ["any_of", "anywhere", "cotangent", "pulled", "pushed", "recorded_tangent"]
-
 ArgumentShapes = tuple[Shape, ...]
 PullBack = Callable[[Sweep, Mapping[int, Node], Sequence[int]], dict[int, Masked]]
 REMEMBERED = 4096

@@ -36,8 +36,6 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = ["Directions", "summed", "weighted_sum"]
-
 _SUMS = frozenset({add, subtract, negative})
 """Elementwise rows that are linear in all arguments together."""
 

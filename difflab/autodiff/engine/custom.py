@@ -12,8 +12,6 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 
-__all__ = ["goes_forward", "pulled_all", "pushed_all"]
-
 
 def goes_forward(function: Function) -> bool:
     """Whether every custom function in the graph has a forward rule."""

@@ -21,8 +21,6 @@ from difflab.graph.builder import Builder
 from difflab.graph.ir import FIRST_ROW
 from difflab.primitives import multiply
 
-__all__ = ["eliminate"]
-
 PartialEdges = dict[int, dict[int, Masked]]
 """For each vertex its predecessors, with the partial derivative on the edge from each."""
 

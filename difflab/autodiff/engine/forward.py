@@ -19,8 +19,6 @@ from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["moved_mask", "push_forward", "selected_tangent", "tangents"]
-
 
 def push_forward(
     sweep: Sweep, seeds: Mapping[int, Node], targets: Iterable[int]

@@ -25,16 +25,6 @@ from difflab.graph.node import Node
 from difflab.graph.passes.operation_saving import doubled_last, squares_once
 from difflab.primitives import index, pack, reshape, scatter
 
-__all__ = [
-    "SweepMode",
-    "check_mode",
-    "derived",
-    "elements",
-    "entries",
-    "last_output_of",
-    "packed",
-]
-
 SweepMode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
 

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple, Protocol
 from difflab.core.primitive import Primitive
 from difflab.primitives import add, logical_and, logical_or, multiply, not_equal, scatter, where
 
-__all__ = ["DerivativeWriter", "Masked", "accumulate", "both", "either", "moved", "resolved"]
-
 V = Any
 """A node's number in a graph, or a value."""
 

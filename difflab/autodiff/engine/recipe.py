@@ -22,8 +22,6 @@ from difflab.graph.ir import FIRST_ROW, Graph, Number, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import broadcast
 
-__all__ = ["Recipe", "recipe_of", "recorded_rule", "template"]
-
 RecipeStep = tuple[Primitive, tuple[int, ...], Params]
 Bound = tuple[Callable[..., Any], int, int]
 

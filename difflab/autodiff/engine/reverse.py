@@ -19,8 +19,6 @@ from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, scatter
 
-__all__ = ["cotangents", "pull_back", "pull_back_masked"]
-
 _NO_SHAPES = Shapes()
 
 

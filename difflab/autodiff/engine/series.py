@@ -17,8 +17,6 @@ from difflab.core.primitive import (
 )
 from difflab.graph.source import NOWHERE
 
-__all__ = ["Series", "is_direct", "varies"]
-
 
 @dataclass(slots=True, eq=False)
 class Series:

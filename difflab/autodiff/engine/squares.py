@@ -35,8 +35,6 @@ from difflab.primitives import (
     sum_of_squares,
 )
 
-__all__ = ["with_sums_of_squares"]
-
 ROOTS = frozenset({absolute, hypot, norm, sqrt})
 PRODUCTS = frozenset({multiply, power})
 SCALES = frozenset({multiply, divide, negative})

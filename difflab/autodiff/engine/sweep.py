@@ -12,8 +12,6 @@ from difflab.graph.ir import Graph, Shape
 from difflab.graph.node import Node
 from difflab.primitives import scatter
 
-__all__ = ["Sweep", "filled", "fresh_inputs", "spread", "unit"]
-
 
 class Sweep:
     """A function's graph and the builder that its derivative is appended to.

@@ -39,8 +39,6 @@ from difflab.graph.node import Node
 from difflab.primitives import add
 from difflab.primitives.recurrences import plus
 
-__all__ = ["solution_terms", "taylor_terms"]
-
 
 def taylor_terms(
     sweep: Sweep, given: Mapping[int, Sequence[Node]], targets: Sequence[int], order: int

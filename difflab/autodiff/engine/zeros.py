@@ -24,8 +24,6 @@ from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, INPUT, Number
 from difflab.primitives import constant_array, divide, dpower, not_equal, power, scatter
 
-__all__ = ["Zeros"]
-
 FEW = 16
 """Number of true elements up to which a mask is written as their indices."""
 

@@ -12,8 +12,6 @@ from difflab.autodiff.functions.elements import element_index, owner_of
 from difflab.errors import InputError
 from difflab.graph.function import Function
 
-__all__ = ["ChosenInputs", "Names", "derivative_by", "of_inputs", "with_inputs"]
-
 Names = str | Sequence[str]
 
 

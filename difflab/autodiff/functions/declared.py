@@ -17,8 +17,6 @@ from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import stop_gradient
 
-__all__ = ["declared_rules", "undeclared"]
-
 
 def declared_rules(function: Function) -> tuple[str, ...]:
     """Return the names of the rules that a function declares, in loops and branches too.

@@ -10,8 +10,6 @@ from math import prod
 from difflab.errors import InputError
 from difflab.graph.function import Function
 
-__all__ = ["element_index", "owner_of"]
-
 _PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<indices>[0-9, ]+)\]")
 _LISTED = 12
 

@@ -21,16 +21,6 @@ from difflab.graph.node import Node
 from difflab.graph.repetition import rolled
 from difflab.primitives import reshape
 
-__all__ = [
-    "gradient",
-    "hessian",
-    "hvp",
-    "in_one_vector",
-    "jacobian",
-    "require_scalar",
-    "value_and_gradient",
-]
-
 
 def gradient(function: Function, mode: SweepMode) -> Function:
     """Return ∇f, on vectors of repeated terms where one reverse sweep differentiates them."""

@@ -37,22 +37,6 @@ from difflab.primitives import (
     sum_,
 )
 
-__all__ = [
-    "BIHARMONIC",
-    "CURL",
-    "DIVERGENCE",
-    "FOURTH",
-    "LAPLACIAN",
-    "SECOND",
-    "TRACE",
-    "Positions",
-    "Way",
-    "bound",
-    "mean_along",
-    "per_direction",
-    "sum_of",
-]
-
 Positions = tuple[int, ...]
 Way = Callable[[Function, Positions, Positions], Function]
 """Returns an operator of a function by `sources`, of the chosen outputs."""

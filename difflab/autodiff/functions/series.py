@@ -16,14 +16,6 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import pack, reshape
 
-__all__ = [
-    "along",
-    "coefficients",
-    "derivatives_along",
-    "higher_derivative",
-    "require_order",
-]
-
 _HIGHEST = 170
 """The factorial of a higher order is no float64."""
 

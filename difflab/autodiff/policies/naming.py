@@ -9,8 +9,6 @@ from difflab.errors import InputError
 from difflab.graph.node import Node
 from difflab.graph.pytree import flatten
 
-__all__ = ["name", "require_names"]
-
 
 def name(value: Any, name: str) -> Any:
     """Return `value`, named for checkpoint policies; several values may have one name.

@@ -19,8 +19,6 @@ from difflab.graph.counts import node_arithmetic
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 
-__all__ = ["MOST", "Choice", "front", "optimal"]
-
 MOST = 100_000
 """Choices beside each other, beyond which a graph is too large."""
 

@@ -22,20 +22,6 @@ from difflab.graph.ir import FIRST_ROW
 from difflab.graph.pytree import flatten, unflatten
 from difflab.primitives import matmul, solve
 
-__all__ = [
-    "Account",
-    "Policy",
-    "account",
-    "dots",
-    "everything",
-    "kept_bytes",
-    "nothing",
-    "recomputed",
-    "require_policy",
-    "save_any_except",
-    "save_only",
-]
-
 PRODUCTS = frozenset({matmul, solve})
 
 

@@ -11,8 +11,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, INPUT, Graph
 from difflab.graph.rewritten import selected
 
-__all__ = ["backward_from", "is_kept", "values_read", "with_values"]
-
 
 def is_kept(graph: Graph, node: int) -> bool:
     """Whether a node's value can be kept; what only moves data, or is a truth value, cannot."""

@@ -19,8 +19,6 @@ from difflab.graph.node import Node
 from difflab.graph.rewritten import selected
 from difflab.primitives import where
 
-__all__ = ["Descent", "stationary"]
-
 MOST_SHIFTS = 60.0
 """How often the shift that makes a Hessian positive definite is multiplied by four."""
 

@@ -32,17 +32,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = [
-    "MOST_CHANGE",
-    "STATISTICS",
-    "Equations",
-    "Implicit",
-    "divided",
-    "finite",
-    "nan_unless",
-    "norm",
-]
-
 STATISTICS = 3
 """Outputs of a solver behind the solution: steps, relative correction, change of the Jacobian."""
 

@@ -17,8 +17,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["CLOSE", "FLOOR", "Newton", "number", "repeat", "stagnant", "unit", "zero_if_solved"]
-
 SHORTEST = 2.0**-40
 """Length of a step, in Newton's steps, below which the search for a shorter one ends."""
 CLOSE = 1e-6

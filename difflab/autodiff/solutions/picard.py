@@ -15,8 +15,6 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["Picard"]
-
 NOISE = 1e4 * FLOOR
 """Relative length of a step up to which rounding decides how much shorter the next one is."""
 

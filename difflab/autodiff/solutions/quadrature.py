@@ -27,8 +27,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["Quadrature"]
-
 _POSITIVE = [
     0.995657163025808080735527280689003,
     0.973906528517171720077964012084452,

@@ -17,8 +17,6 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["root_value", "written_root"]
-
 TOL = 2.0**-26
 MAXITER = 100
 

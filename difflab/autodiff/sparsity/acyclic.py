@@ -24,8 +24,6 @@ from difflab.autodiff.sparsity.coloring import Colors, color_count
 from difflab.autodiff.sparsity.reach import Pattern
 from difflab.autodiff.sparsity.star import lowest_free
 
-__all__ = ["Substitution", "color_acyclic", "substitution"]
-
 Indices = NDArray[np.int64]
 
 

@@ -22,8 +22,6 @@ from difflab.autodiff.sparsity.coloring import Colors, fullest
 from difflab.autodiff.sparsity.reach import Pattern, csr_pattern
 from difflab.autodiff.sparsity.star import color_star
 
-__all__ = ["color_both", "fewest_both"]
-
 TRIALS = 12
 """Numbers of entries from which a row or column is tried as dense."""
 

@@ -22,14 +22,6 @@ from numpy.typing import NDArray
 from difflab.autodiff.sparsity.reach import Pattern
 from difflab.autodiff.sparsity.star import color_star, lowest_free
 
-__all__ = [
-    "color_columns",
-    "color_count",
-    "color_symmetric",
-    "fullest",
-    "readable",
-]
-
 Colors = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 

@@ -13,8 +13,6 @@ from difflab.autodiff.sparsity.dependence import dependence
 from difflab.autodiff.sparsity.reach import Pattern, reached
 from difflab.graph.function import Function
 
-__all__ = ["Columns"]
-
 Indices = NDArray[np.int64]
 
 

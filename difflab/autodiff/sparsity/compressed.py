@@ -19,8 +19,6 @@ from difflab.graph.node import Node
 from difflab.primitives import constant_array, reshape, take
 from difflab.primitives.movement import as_places
 
-__all__ = ["compressed", "selected"]
-
 Colors = NDArray[np.int64]
 
 

@@ -28,8 +28,6 @@ from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Primitive
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 
-__all__ = ["DependenceEdges", "dependence"]
-
 Ids = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 

@@ -15,8 +15,6 @@ from difflab.core.wording import counted
 from difflab.errors import PointError
 from difflab.graph.function import Function
 
-__all__ = ["Direction", "SparseDerivative"]
-
 Indices = NDArray[np.int64]
 Direction = Literal["forward", "reverse", "bidirectional"]
 

@@ -17,8 +17,6 @@ from scipy import sparse
 
 from difflab.errors import UnsupportedError
 
-__all__ = ["Pattern", "csr_pattern", "reached"]
-
 Ids = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 # A string: the class can be subscripted from SciPy 1.16 on.

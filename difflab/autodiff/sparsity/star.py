@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.sparsity.reach import Pattern
 
-__all__ = ["color_star", "lowest_free"]
-
 Colors = NDArray[np.int64]
 
 NEUTRAL = 1

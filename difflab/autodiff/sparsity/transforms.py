@@ -31,8 +31,6 @@ from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.repetition import LEAST_NODES, rolled
 
-__all__ = ["sparse_hessian", "sparse_jacobian", "sparsity"]
-
 Indices = NDArray[np.int64]
 SparseMode = Literal["auto", "forward", "reverse", "bidirectional"]
 HessianColoring = Literal["star", "acyclic", "auto"]

@@ -17,8 +17,6 @@ from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.pytree import LEAF, unflatten
 
-__all__ = ["grad", "gradient", "require_number", "value_and_grad", "value_and_gradient"]
-
 
 def gradient(function: Function, mode: SweepMode = "reverse", wrt: Names | None = None) -> Function:
     """Return ∇f as a function of the same inputs.

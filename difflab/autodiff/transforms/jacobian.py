@@ -25,8 +25,6 @@ from difflab.graph.function import Function
 from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
 
-__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
-
 
 def jacfwd(fun: F, argnums: Argnums = 0, has_aux: bool = False) -> F:
     """Return the function whose value is the Jacobian of `fun`, by forward mode.

@@ -15,8 +15,6 @@ from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten
 
-__all__ = ["biharmonic", "curl", "directional", "divergence", "laplacian"]
-
 
 def laplacian(
     fun: F,

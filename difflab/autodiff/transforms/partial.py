@@ -18,8 +18,6 @@ from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.names import output_names
 
-__all__ = ["mixed_derivative", "partial", "partial_derivative"]
-
 _BY_SERIES = 3
 """The order from which Taylor coefficients may take fewer operations than repeated gradients."""
 _TRIED = 10_000

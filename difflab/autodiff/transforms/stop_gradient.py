@@ -11,8 +11,6 @@ from difflab.arrays.given import as_array
 from difflab.core.devices import module_of
 from difflab.graph.pytree import flatten, unflatten
 
-__all__ = ["stop_gradient"]
-
 
 def stop_gradient(x: Any) -> Any:
     """Return `x`, as a constant of every derivative: its tangent and its cotangent are zero.

@@ -17,8 +17,6 @@ from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten
 
-__all__ = ["jet", "taylor"]
-
 
 def jet(
     fun: AnyCallable, primals: Sequence[Any], series: Sequence[Sequence[Any]]

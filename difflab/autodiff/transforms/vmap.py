@@ -22,8 +22,6 @@ from difflab.graph.precision import precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, token_keys, unflatten
 from difflab.graph.values import first_carrier
 
-__all__ = ["vmap"]
-
 
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """Return `fun` mapped over axes of its arguments, all examples computed at once.

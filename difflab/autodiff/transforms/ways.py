@@ -21,8 +21,6 @@ from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.rewritten import selected
 
-__all__ = ["BIHARMONIC", "CURL", "DIVERGENCE", "LAPLACIAN", "Operator", "Ways", "computed"]
-
 ESTIMATE = "hutchinson"
 MOST_FORMULAS = 64
 """Terms above which an operator is not written as a formula for each."""

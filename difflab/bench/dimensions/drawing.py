@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CALLS", "draw", "exponent_text"]
 
 CALLS = (1, 1_000, 1_000_000)
 """The numbers of calls of the picture's maps."""

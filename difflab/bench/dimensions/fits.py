@@ -11,8 +11,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["Exponent", "PowerLaw", "least_squares", "power_law"]
-
 Array = NDArray[float64]
 Sample = tuple[int, int, float]
 """n, m and a positive figure."""

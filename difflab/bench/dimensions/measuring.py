@@ -23,8 +23,6 @@ from difflab.methods.automatic import AutomaticDerivative
 from difflab.methods.differentiate import differentiate
 from difflab.methods.protocol import Method, Problem
 
-__all__ = ["TOLERANCE", "FamilyMeter"]
-
 TOLERANCE = 1e-5
 """Relative error of J v from which a method is not timed; its cause is no rounding."""
 

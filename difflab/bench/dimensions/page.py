@@ -28,8 +28,6 @@ from difflab.lab.sweep import SweepRow
 from difflab.report import html
 from difflab.report.style import clean
 
-__all__ = ["page"]
-
 _STYLE = """
 .difflab .map { border-collapse: separate; border-spacing: 2px; width: auto; }
 .difflab .map th { text-align: center; border: 0; }

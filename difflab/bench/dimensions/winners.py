@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from difflab.bench.dimensions.fits import PowerLaw, power_law
 from difflab.lab.sweep import SweepRow
 
-__all__ = ["COLUMNS", "Cost", "Interval", "SizedCosts", "costs", "envelope", "laws", "pays"]
-
 COLUMNS = ("operations", "call_seconds", "peak_bytes", "prepare_seconds")
 Size = tuple[int, int]
 Interval = tuple[float, float]

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["cheapest", "draw"]
 
 STYLES: Mapping[str, CurveStyle] = {
     "collapsed": CurveStyle(BLUE, "o", width=2.6),

@@ -10,8 +10,6 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FUNCTIONS", "WIDTH", "BenchFunction", "points_of"]
-
 WIDTH = 64
 """Elements of a hidden layer of the network."""
 DIGITS = 40

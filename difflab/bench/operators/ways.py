@@ -15,8 +15,6 @@ from difflab.bench.operators.functions import BenchFunction
 from difflab.core.optional import require
 from difflab.methods.timer import peak_of
 
-__all__ = ["OWN", "WAYS", "PreparedWay"]
-
 Array = NDArray[np.float64]
 
 

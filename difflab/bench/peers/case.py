@@ -21,8 +21,6 @@ from difflab.lab.sweep import Cell
 from difflab.methods.peers.peer import CallAdapter, Peer
 from difflab.methods.timer import LoopCall
 
-__all__ = ["SEED_OF_BATCHES", "Own", "PeerCase"]
-
 Array = NDArray[float64]
 
 NEAR = 0.05

@@ -30,7 +30,6 @@ from difflab.methods.registry import peers
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["EXECUTIONS", "OWN", "WAYS", "Way", "cold", "contenders"]
 
 EXECUTIONS = ("define-by-run", "define-then-run", "traced", "compiled")
 _TENSORS = "difflab tensors"

@@ -11,8 +11,6 @@ from difflab.lab.sweep import Cell
 from difflab.methods.peers.peer import Peer
 from difflab.methods.registry import peers
 
-__all__ = ["handlers"]
-
 
 def handlers(report: ReportProgress, name: str) -> Handlers:
     """Import a peer and return the handlers of its process."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LAYOUT", "SIZE", "draw", "tasks"]
 
 LAYOUT = provenance.layout(
     {

@@ -18,8 +18,6 @@ import difflab
 from difflab.core.worker import Handlers, ReportProgress
 from difflab.methods.timer import resident_peak
 
-__all__ = ["LIBRARIES", "OWN", "POLICIES", "Size", "handlers", "layer", "predicted"]
-
 CHECKED = 32  # rows of the call that comes before the measured one, and is compared
 REPEATED = 5
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "page", "text"]
 
 _MOST = 1e5  # the largest ratio that is drawn
 _LEAST_ULPS, _MOST_ULPS = 0.1, 1e16

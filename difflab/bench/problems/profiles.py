@@ -17,8 +17,6 @@ from dataclasses import dataclass
 
 from difflab.lab.sweep import SweepRow
 
-__all__ = ["CALLS", "RIGHT", "Profiles", "ratios", "share"]
-
 CALLS = 1000
 """Calls in the cost of many derivatives, as in the recommendation of a comparison."""
 RIGHT = ("agree", "convention")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["STYLES", "draw"]
 
 VIOLET, CRIMSON = "#7570B3", "#B3261E"
 STYLES = {

@@ -14,8 +14,6 @@ from difflab.bench.solvers.problem import SolverProblem
 from difflab.graph.function import Function, evaluate
 from difflab.graph.ir import Shape, packed_slices
 
-__all__ = ["Flat"]
-
 Code = Callable[..., Sequence[Any]]
 """Maps a value per input of the program to a value per output."""
 

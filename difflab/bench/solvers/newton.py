@@ -21,8 +21,6 @@ from difflab.bench.solvers.problem import SolverProblem, Truth
 from difflab.bench.solvers.ways import solution
 from difflab.errors import ConvergenceError
 
-__all__ = ["judge", "truth_of"]
-
 ENOUGH = 1e-20
 """Relative radius of the derivative at which the precision is enough."""
 

@@ -24,8 +24,6 @@ from difflab.errors import ConvergenceError, UnsupportedError
 from difflab.methods.peers.casadi import expressions_of
 from difflab.solve import ivp
 
-__all__ = ["WAYS"]
-
 MOST = 200_000
 """Steps at which every solver gives up."""
 

@@ -14,8 +14,6 @@ from difflab.bench.solvers.problem import SolverProblem, Truth
 from difflab.graph.control import prepared
 from difflab.graph.function import Function, evaluate
 
-__all__ = ["DATA", "judge", "known", "right_side"]
-
 DATA = Path(__file__).parent / "truths" / "odes.json"
 """Written by `tests.bench.ode_truths`."""
 

@@ -17,8 +17,6 @@ from difflab.bench.solvers.problem import Answer, Prepared, SolverProblem, Way
 from difflab.bench.solvers.ways import EQUATIONS
 from difflab.errors import ConvergenceError, UnsupportedError
 
-__all__ = ["WAYS"]
-
 MOST_STEPS = 50
 
 Vectors = Callable[[Any, Any], Any]

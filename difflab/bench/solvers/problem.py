@@ -36,20 +36,6 @@ from numpy.typing import NDArray
 
 from difflab.lab.problems.file import Problem, assignments, read_header
 
-__all__ = [
-    "CUBE_ROOT",
-    "JUDGES",
-    "WAYS",
-    "Answer",
-    "Judge",
-    "Prepared",
-    "SolverProblem",
-    "Truth",
-    "Way",
-    "differences",
-    "problems",
-]
-
 CUBE_ROOT = float(np.finfo(np.float64).eps) ** (1 / 3)
 """The relative step of central differences of a function that is exact but for rounding."""
 

@@ -24,8 +24,6 @@ from difflab.errors import ConvergenceError
 from difflab.execute.jit.jit import jit
 from difflab.solve.calls import Derivative
 
-__all__ = ["EQUATIONS", "WAYS", "solution"]
-
 EQUATIONS = frozenset({"root", "fixed-point", "linear", "minimum"})
 """The kinds whose solution is that of equations."""
 

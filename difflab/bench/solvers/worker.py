@@ -17,8 +17,6 @@ from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.lab.sweep import Cell
 from difflab.methods.timer import resident_peak
 
-__all__ = ["handlers"]
-
 Truths = dict[Path, Truth]
 """The truths of the problems whose ways were measured before, by file."""
 

@@ -16,8 +16,6 @@ from difflab.cli.groups import CommandGroup
 from difflab.cli.options import TimeoutOption
 from difflab.errors import InputError
 
-__all__ = ["bench", "standard_command"]
-
 bench = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,

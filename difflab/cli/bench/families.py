@@ -18,8 +18,6 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.bench.solvers.problem import SolverProblem
 
-__all__ = ["dimensions", "memory", "solvers", "swell"]
-
 
 def dimensions(
     family: str = "",

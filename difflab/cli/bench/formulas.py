@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from difflab.bench.accuracy import AccuracyCase
     from difflab.graph.function import Function
 
-__all__ = ["FormulaAtPoint", "accuracy", "formula_at_point", "peers", "point_key", "precision"]
 
 # Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
 _FIGURE_3 = "64*x*(1 - x)*(1 - 2*x)^2*(1 - 8*x + 8*x*x)^2"

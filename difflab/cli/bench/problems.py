@@ -11,8 +11,6 @@ from difflab.cli.bench.running import (
 from difflab.cli.options import InputsOption, KindsOption, TimeoutOption, parse_names
 from difflab.cli.problems import chosen_problems
 
-__all__ = ["problems"]
-
 
 def problems(
     sets: str | None = None,

@@ -26,17 +26,6 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.lab.sweep import SweepRow, Task
 
-__all__ = [
-    "BenchFormat",
-    "Destination",
-    "MethodsOption",
-    "QuickOption",
-    "RowTimeoutOption",
-    "run",
-    "wide",
-    "writes",
-]
-
 
 BenchFormat = Literal["table", "csv", "json", "html", "svg", "png", "pdf"]
 """The format of a benchmark's result: its table, its rows, its page or its picture."""

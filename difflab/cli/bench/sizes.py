@@ -15,7 +15,6 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.lab.problems.sized import Family
 
-__all__ = ["ChosenFamily", "integers", "size_family", "sizes"]
 
 _LARGEST = 10**7
 _MOST = 1000  # sizes of one range

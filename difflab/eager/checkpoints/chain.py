@@ -17,8 +17,6 @@ from difflab.errors import InputError, TapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.pytree import Structure, flatten
 
-__all__ = ["checkpoint_chain"]
-
 
 def checkpoint_chain(
     step: Callable[[int, Any], Any],

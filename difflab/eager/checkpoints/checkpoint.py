@@ -17,8 +17,6 @@ from difflab.errors import TapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["checkpoint", "checkpointed"]
-
 SAME = 1e-6
 """Largest relative difference between the checksums of a result in the two runs."""
 

@@ -28,8 +28,6 @@ from difflab.graph.node import Node
 from difflab.graph.precision import precision_of
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["checkpoint_with"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -12,8 +12,6 @@ from math import comb
 
 from difflab.errors import InputError
 
-__all__ = ["beta", "forward_steps", "kept_states", "repetitions"]
-
 
 def beta(snapshots: int, repeats: int) -> int:
     r"""Return the length of the longest chain that s snapshots reverse with r repetitions at most.

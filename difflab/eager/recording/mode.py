@@ -8,8 +8,6 @@ from typing import Any
 
 from difflab.graph.checks import require_flag
 
-__all__ = ["MODE", "WATCHED", "enable_grad", "inference_mode", "no_grad"]
-
 
 class _Mode(threading.local):
     """The mode of one thread; recording is switched on initially."""

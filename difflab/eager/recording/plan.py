@@ -22,8 +22,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.passes.exact import fold
 from difflab.primitives import power
 
-__all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Numbers", "recipe"]
-
 POWER_OF_NUMBER = power.rule.maps[0]  # type: ignore[union-attr]
 Map = Callable[..., Any]
 Shapes = tuple[Shape, ...]

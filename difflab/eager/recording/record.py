@@ -31,18 +31,6 @@ from difflab.errors import InputError, ShapeError
 from difflab.primitives import index, reshape, stop_gradient
 from difflab.primitives.movement import VIEWS
 
-__all__ = [
-    "FLOAT64",
-    "TapeOperation",
-    "TapedArray",
-    "apply_one",
-    "apply_two",
-    "is_floating",
-    "record",
-    "require_floating",
-    "view_of",
-]
-
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
 FLOATING = frozenset({np.dtype(np.float16), np.dtype(np.float32), FLOAT64})

@@ -9,8 +9,6 @@ import numpy as np
 from difflab.core.devices import sent_to
 from difflab.core.primitive import Primitive, elementwise, linear
 
-__all__ = ["cast", "copied", "reached", "sent", "widened", "zeros"]
-
 cast: Primitive = Primitive(
     name="cast",
     arity=1,

@@ -17,17 +17,6 @@ from difflab.core.storage import Storage
 from difflab.eager.recording.plan import BackwardPlan, Numbers
 from difflab.errors import TapeError
 
-__all__ = [
-    "Accumulation",
-    "Hook",
-    "TapeStep",
-    "history",
-    "is_inference",
-    "mark_inference",
-    "require_recordable",
-    "storage_of",
-]
-
 next_number = count(1).__next__
 """Steps are numbered in creation order: a step's number exceeds those of its arguments."""
 

@@ -12,8 +12,6 @@ from difflab.eager.recording.rows import cast
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import ShapeError
 
-__all__ = ["arrive", "hooked", "show"]
-
 TensorType = Callable[..., Any]
 """The class `Tensor`, which the tape does not import."""
 

@@ -20,8 +20,6 @@ from difflab.eager.sweep.values import Calculator, Scattered
 from difflab.graph.ir import Shape
 from difflab.primitives import index
 
-__all__ = ["SPREAD", "Contributions", "Narrow", "Route", "pull_back"]
-
 Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""
 Narrow = dict[Any, Shape]

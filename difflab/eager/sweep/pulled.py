@@ -22,8 +22,6 @@ from difflab.graph.builder import KernelBuilder
 from difflab.graph.ir import FIRST_ROW
 from difflab.primitives import broadcast
 
-__all__ = ["GraphCalculator", "GraphValue"]
-
 
 class GraphValue:
     """A value of a sweep on nodes."""

@@ -13,8 +13,6 @@ from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.pulled import GraphCalculator, GraphValue
 from difflab.graph.evaluate import Fold, KernelInterpreter
 
-__all__ = ["SweepFunction", "sweep_function"]
-
 SweepFunction = Callable[[TapeStep, Any, bool], "list[tuple[Accumulation, Any]] | None"]
 """``(root, seed, keep)``: the leaves with their cotangents; None if the structure differs."""
 

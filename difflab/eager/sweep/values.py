@@ -20,8 +20,6 @@ from difflab.eager.recording.tape import TapeStep
 from difflab.graph.ir import Shape
 from difflab.primitives import add, broadcast, scatter, where
 
-__all__ = ["Calculator", "Scattered", "TensorCalculator"]
-
 
 class Scattered:
     """The cotangent of ``x[key]``, not yet written into zeros of the shape of x.

@@ -15,8 +15,6 @@ from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import Accumulation, TapeStep, require_recordable, storage_of
 from difflab.errors import TapeError
 
-__all__ = ["Changes", "ViewedArray"]
-
 
 class Changes(TapedArray):
     """The protocol of `difflab.arrays.in_place` for a tensor.

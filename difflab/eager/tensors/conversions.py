@@ -15,8 +15,6 @@ from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import DeviceError, ShapeError, TapeError
 
-__all__ = ["Conversions"]
-
 INSTEAD = (
     "instead of assigning z[i] = tensor into a NumPy array z, make z a tensor with"
     " dl.tensor(np.zeros(n)), or join the parts with np.stack([…])"

@@ -16,8 +16,6 @@ from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.checks import require_flag
 
-__all__ = ["tensor"]
-
 
 def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None = None) -> Tensor:
     """Return a tensor that holds a copy of `data`.

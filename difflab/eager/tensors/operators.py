@@ -65,8 +65,6 @@ from difflab.primitives import (
 )
 from difflab.primitives.structure import decoded
 
-__all__ = ["Operators"]
-
 OF_MATRICES = TapeOperation(matmul, {"ranks": (2, 2)})
 
 

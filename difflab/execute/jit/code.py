@@ -12,18 +12,6 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import NamedTuple
 
-__all__ = [
-    "Chain",
-    "attribute_count",
-    "chains",
-    "file_of",
-    "global_names",
-    "instructions",
-    "lines",
-    "module_file",
-    "names",
-]
-
 _LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _CALLS = ("CALL", "CALL_FUNCTION")

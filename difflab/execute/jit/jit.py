@@ -30,8 +30,6 @@ from difflab.graph.ir import FIRST_ROW
 from difflab.graph.precision import SINGLE, Precision, in_precision
 from difflab.graph.pytree import flatten, unflatten
 
-__all__ = ["JitTrace", "Jitted", "jit"]
-
 NOTHING = Reads(Search([]))
 """What a trace reads that is kept to be shown only."""
 MOST_TRACES = 256

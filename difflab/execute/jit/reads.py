@@ -24,8 +24,6 @@ from typing import Any, NamedTuple
 
 from difflab.execute.jit.search import ABSENT, Search, content_of
 
-__all__ = ["Change", "Reads"]
-
 Compare = Callable[..., None]
 """Adds a test, with the values that its places stand for."""
 _FEW = 4

@@ -63,8 +63,6 @@ from difflab.execute.jit.unwatched import (
     why_unwatched,
 )
 
-__all__ = ["ABSENT", "Read", "Search", "content_of"]
-
 ABSENT = object()
 _LONGEST = 200
 """Characters of a path: what is linked a thousand times over has none to read."""

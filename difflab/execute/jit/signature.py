@@ -15,8 +15,6 @@ from difflab.graph.ir import Shape
 from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision
 from difflab.graph.pytree import flatten, leaf_paths, token_keys, unflatten
 
-__all__ = ["MISS", "Call", "LeafType", "matcher"]
-
 MISS = object()
 """Returned by a matcher for arguments that do not match."""
 REAL = frozenset("fiub")

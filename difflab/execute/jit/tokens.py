@@ -20,19 +20,6 @@ from difflab.core.attributes import defines
 from difflab.core.devices import on_host
 from difflab.execute.jit.unwatched import position_of
 
-__all__ = [
-    "BUFFERS",
-    "COLLECTIONS",
-    "MAPPINGS",
-    "PLAIN",
-    "parter",
-    "parts_of",
-    "referent_of",
-    "shown",
-    "token_of",
-    "tokener",
-]
-
 PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
 MAPPINGS = (dict, MappingProxyType)
 COLLECTIONS = (list, tuple, deque, *MAPPINGS, set, frozenset)

@@ -29,16 +29,6 @@ import numpy as np
 from difflab.core.place import owner
 from difflab.execute.jit.code import module_file
 
-__all__ = [
-    "IRRELEVANT",
-    "METHODS",
-    "OUTSIDE",
-    "READERS",
-    "is_constant",
-    "position_of",
-    "why_unwatched",
-]
-
 _FILE = "what it reads from a file is not watched"
 _TIME = "what it returns is another value at each call"
 _NAMES = "what is reached by a computed name is not watched"

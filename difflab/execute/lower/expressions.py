@@ -16,8 +16,6 @@ from difflab.core.primitive import Primitive
 from difflab.execute.lower.ops import NumpyProgram, Op
 from difflab.execute.lower.scalar import EXACT, form_over
 
-__all__ = ["LIBRARY", "expression_form"]
-
 LIBRARY: dict[str, np.ufunc] = {
     "acos": np.arccos,
     "acosh": np.arccosh,

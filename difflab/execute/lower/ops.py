@@ -18,23 +18,6 @@ from numpy.typing import NDArray
 from difflab.graph.ir import Shape
 from difflab.primitives.casts import ROUNDING
 
-__all__ = [
-    "BOOL",
-    "BYTE",
-    "FEW",
-    "FLAT",
-    "FLOAT",
-    "SINGLE",
-    "WORD",
-    "WRITING",
-    "Array",
-    "NumpyProgram",
-    "Op",
-    "OpForm",
-    "as_index",
-    "viewed",
-]
-
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 SINGLE = np.dtype(np.float32)
 BYTE = np.dtype(np.int8)

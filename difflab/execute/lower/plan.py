@@ -19,8 +19,6 @@ from difflab.graph.ir import Shape
 from difflab.primitives import constant_array
 from difflab.primitives.movement import VIEWS
 
-__all__ = ["BufferPlan", "BufferSlot", "called", "is_view", "planned", "writes"]
-
 BufferKind = tuple[Shape, "np.dtype[Any]"]
 BufferSlot = tuple[BufferKind, int]
 _END = -1

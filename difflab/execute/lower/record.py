@@ -22,18 +22,6 @@ from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.graph.ir import Shape
 
-__all__ = [
-    "RecordedValue",
-    "Recorder",
-    "StepRecorder",
-    "Unrecordable",
-    "common_shape",
-    "dtype_of",
-    "kernel_form",
-    "result_dtype",
-    "shape_of",
-]
-
 
 class Unrecordable(Exception):
     """The kernel uses an operation that has no recorded form."""

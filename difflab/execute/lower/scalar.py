@@ -19,8 +19,6 @@ from difflab.execute.lower.ops import NumpyProgram
 from difflab.execute.lower.record import kernel_form
 from difflab.primitives.c99 import C99
 
-__all__ = ["EXACT", "NAMES", "called", "form_over", "guarded", "plain", "single"]
-
 _CALL = re.compile(r"[A-Za-z_]\w*\(|/|%")
 _INACCURATE = frozenset({"ceil", "erfc", "floor", "lgamma", "rint", "tgamma"})
 """Functions of C99 whose values in `math` are off by more than 4 ULP, or are whole numbers."""

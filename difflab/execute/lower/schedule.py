@@ -36,16 +36,6 @@ from difflab.primitives import (
     transpose,
 )
 
-__all__ = [
-    "Cells",
-    "ScalarProgram",
-    "Schedule",
-    "ScheduledStep",
-    "batch_first",
-    "point_by_point",
-    "spread",
-]
-
 # The powers that products give to within one ULP. Negative ones, except the reciprocal, would
 # lose subnormal numbers.
 _LEAST_POWER = -1

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["assign_slots", "memory_roots"]
-
 SlotKind = TypeVar("SlotKind", bound=Hashable)
 
 

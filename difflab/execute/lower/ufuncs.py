@@ -15,8 +15,6 @@ from difflab.execute.lower.record import StepRecorder, kernel_form
 from difflab.execute.lower.schedule import ScalarProgram
 from difflab.primitives import as_number
 
-__all__ = ["Forms", "always_spelled", "as_ufuncs", "spelled_form"]
-
 Forms = Callable[[Primitive, tuple[str, ...]], NumpyProgram | None]
 
 

@@ -35,8 +35,6 @@ from difflab.primitives import (
 )
 from difflab.primitives.movement import indices
 
-__all__ = ["unrolled"]
-
 Numbers = NDArray[np.int64]
 _TOO_MANY = "it takes more than {:,} scalar operations"
 _LAYERS = 20  # arrays of the largest allowed size that one operation may combine

@@ -18,7 +18,6 @@ from difflab.explore.shown import refused
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["Settings", "application", "serve"]
 
 MEMORY = 3 << 30
 PROCESSES = 2 * (os.cpu_count() or 1)

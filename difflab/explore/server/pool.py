@@ -16,8 +16,6 @@ from typing import Any
 from difflab.core.quantities import bytes_text
 from difflab.core.worker import limit_memory
 
-__all__ = ["OwnedProcess", "Pool"]
-
 WAITING = 400
 """Most requests that wait for a process."""
 LOOK = 0.25

@@ -15,8 +15,6 @@ from difflab.lab.compare import compare
 from difflab.language import parse
 from difflab.report.heading import point_text
 
-__all__ = ["EXAMPLE", "LONGEST", "POLICY", "Request", "page_of", "refusal", "rows_of"]
-
 LONGEST = 10_000
 """Most characters of a formula or of a point."""
 POLICY = "connect-src 'self'; form-action 'self'; base-uri 'none'"

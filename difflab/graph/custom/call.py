@@ -21,8 +21,6 @@ from difflab.errors import InputError, ShapeError, UnsupportedError
 from difflab.graph.pytree import flatten
 from difflab.primitives import broadcast
 
-__all__ = ["Context", "CustomCall", "ForwardResult", "no_rule", "read_only"]
-
 
 class Context:
     """The argument `ctx`, in which `forward` saves values for `backward` and `jvp`.

@@ -12,8 +12,6 @@ from difflab.graph.custom.rows import applied
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.precision import precision_of
 
-__all__ = ["CustomFunction"]
-
 
 class CustomFunction:
     """A user-defined operation and derivative, for arrays, tensors and traced values.

@@ -31,8 +31,6 @@ from difflab.graph.rewritten import rewritten
 from difflab.graph.trace import TraceBuilder
 from difflab.primitives import broadcast, pack
 
-__all__ = ["applied", "host_row", "opened", "packed", "unpacked"]
-
 KEPT = 512
 """Size of the cache of rows, by which a repeated call becomes the same node."""
 

@@ -35,8 +35,6 @@ from difflab.primitives import (
     subtract,
 )
 
-__all__ = ["fold_batch_norm"]
-
 POINTS = 3
 """Random points at which the two functions are compared."""
 CLOSE = 1e-9

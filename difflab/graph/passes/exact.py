@@ -16,8 +16,6 @@ from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten, selected
 from difflab.primitives import divide, multiply
 
-__all__ = ["common", "dead", "fold", "simplify"]
-
 
 def _folding(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     return folded(builder, row, args) if args and not params else None

@@ -14,8 +14,6 @@ from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 
-__all__ = ["applied_rows", "expanded"]
-
 
 def expanded(
     function: Function,

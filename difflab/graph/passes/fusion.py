@@ -13,8 +13,6 @@ import numpy as np
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 
-__all__ = ["fusion_groups"]
-
 
 def fusion_groups(function: Function) -> list[list[int]]:
     """Return the groups of elementwise operations, each in order; in the order of their first.

@@ -10,8 +10,6 @@ from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import transpose
 
-__all__ = ["layout", "transposes"]
-
 
 def layout(function: Function) -> Function:
     """Transpose once instead of twice, or not at all.

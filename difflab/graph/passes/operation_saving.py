@@ -14,8 +14,6 @@ from difflab.graph.rewrite import Args, label, rewrite
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import add, divide, multiply, negative, power, subtract
 
-__all__ = ["doubled_last", "squares_once"]
-
 Scaled = tuple[int, int]
 """A node and an exponent k: the value is the node's times 2^k."""
 

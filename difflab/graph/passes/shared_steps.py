@@ -20,8 +20,6 @@ from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import index
 
-__all__ = ["steps_once"]
-
 
 def steps_once(function: Function) -> Function:
     """Take the steps once that several loops take, and return the results of all of them.

@@ -16,8 +16,6 @@ from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import add, negative, subtract
 
-__all__ = ["SHORTEST", "Chains", "balanced", "chains"]
-
 SHORTEST = 32
 """The fewest additions of a long sum; shorter sums may be repeated themselves."""
 

@@ -22,8 +22,6 @@ from difflab.graph.ir import CONSTANT, INPUT, Graph
 from difflab.graph.repetition.chains import Chains
 from difflab.primitives import index, power
 
-__all__ = ["LaneClass", "LaneClasses", "LaneKind", "classes", "element_indices", "flat"]
-
 OFTEN = 32
 """Uses from which a constant is part of the structure, not data."""
 

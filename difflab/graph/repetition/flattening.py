@@ -7,8 +7,6 @@ from difflab.graph.function import Function, inline
 from difflab.graph.ir import packed_slices
 from difflab.primitives import index, reshape
 
-__all__ = ["flattened"]
-
 
 def flattened(function: Function) -> Function:
     """Return the function of the vector of all inputs, flattened in order.

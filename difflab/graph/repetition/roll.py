@@ -11,8 +11,6 @@ from difflab.graph.repetition.classes import classes
 from difflab.graph.repetition.writing import write
 from difflab.primitives import add, subtract
 
-__all__ = ["LEAST_LANES", "LEAST_NODES", "rolled"]
-
 LEAST_NODES = 256
 """The fewest nodes for which repetition is searched: smaller graphs are differentiated and compiled
 as fast as repetition is found, and are read as formulas of numbers."""

@@ -30,8 +30,6 @@ from difflab.primitives import (
     take,
 )
 
-__all__ = ["write"]
-
 MANY = 16
 """Nodes with fewer scalar arguments are copied unchanged; others are assembled class by class."""
 

@@ -15,16 +15,6 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
 
-__all__ = [
-    "DYADIC",
-    "FAILURES",
-    "attempted",
-    "equal_forms",
-    "expressions",
-    "ordered_symbols",
-    "outputs_of",
-]
-
 DYADIC = 1024
 """The largest denominator of a decimal constant that becomes a fraction, which is exact."""
 LARGEST = 300

@@ -19,8 +19,6 @@ from difflab.graph.node import Node
 from difflab.interop.formats.readers import ReaderSource, cleaned_name, verified
 from difflab.language.placing import listed
 
-__all__ = ["from_casadi"]
-
 EXTRA = "peers"
 """The extra of difflab that installs CasADi."""
 _WITHOUT_CALLS = "difflab reads functions without solvers, integrators and interpolants"

@@ -16,8 +16,6 @@ from difflab.interop.formats.algebra import outputs_of
 from difflab.interop.formats.sympy_text import added_first
 from difflab.interop.formats.tidy import tidied
 
-__all__ = ["mathml"]
-
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos);)(\w+;)")
 
 

@@ -36,8 +36,6 @@ from difflab.primitives import (
     zeta_function,
 )
 
-__all__ = ["EXACT", "ReaderSource", "built", "checked_name", "cleaned_name", "verified"]
-
 EXACT = 2**53
 """Integers beyond it are rounded to float64."""
 

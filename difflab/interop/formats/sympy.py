@@ -22,8 +22,6 @@ from difflab.interop.formats.sympy_functions import Rule, function_rules
 from difflab.interop.formats.sympy_values import MOST_EVALUATED, SympyValues
 from difflab.language.placing import listed
 
-__all__ = ["from_sympy"]
-
 
 def from_sympy(expression: Any, *, verify: bool = True) -> Function:
     """Return the function that a SymPy expression computes.

@@ -15,8 +15,6 @@ from difflab.errors import InputError
 from difflab.graph.node import Node
 from difflab.primitives import TABLE
 
-__all__ = ["Rule", "function_rules"]
-
 Rule = Callable[..., Any]
 """Called with the reader, an expression and the values of its arguments."""
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from difflab.core.optional import require
 
-__all__ = ["added_first", "fraction", "sympy_text"]
-
 
 def sympy_text(expression: Any) -> str:
     """Return an expression of SymPy as text of the language.

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_EVALUATED", "SympyValues"]
-
 MOST_EVALUATED = 5_000
 """Operations above which SymPy would take longer than reading does."""
 DIGITS = 30

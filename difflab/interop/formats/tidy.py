@@ -23,8 +23,6 @@ from difflab.interop.formats.algebra import FAILURES, expressions
 from difflab.interop.formats.tidy_forms import sorted_forms
 from difflab.primitives import multiply, negative, power
 
-__all__ = ["TREE_LIMIT", "TidyFunction", "tidied"]
-
 TREE_LIMIT = 3000
 """Nodes of a function's tree beyond which it is printed as it is computed."""
 FRACTION = 12

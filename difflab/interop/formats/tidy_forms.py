@@ -9,8 +9,6 @@ from typing import Any
 from difflab.core.optional import require
 from difflab.interop.formats.algebra import DYADIC, attempted
 
-__all__ = ["sorted_forms"]
-
 CANCELLED = 120
 """Operations of SymPy up to which a term is cancelled and factored."""
 INNER = 5

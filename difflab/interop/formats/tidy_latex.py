@@ -18,9 +18,6 @@ from difflab.interop.formats.sympy_text import added_first, fraction
 from difflab.interop.formats.tidy import TREE_LIMIT, tidied
 from difflab.language.printers.latex import constant_name, distinct_names, latex, number
 
-__all__ = ["readable_latex", "tidy_latex"]
-
-
 UNASKED = 1000
 """Nodes of the tree of a function up to which a notebook, which prints unasked, tidies it."""
 

@@ -32,8 +32,6 @@ from difflab.interop.large.formats.registry import (
 from difflab.interop.large.rows import result_shape
 from difflab.interop.large.unfinished import Unfinished
 
-__all__ = ["CHUNK_BYTES", "apply"]
-
 CHUNK_BYTES = 4 << 20
 """Bytes of the points and results of a chunk, if the user chooses none."""
 PART_BYTES = 1 << 20

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from difflab.execute import Compiled
 
-__all__ = ["result_shape"]
-
 
 def result_shape(compiled: Compiled) -> tuple[int, ...]:
     """Return the shape of the result at a point: several outputs are flattened side by side.

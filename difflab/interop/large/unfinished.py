@@ -22,8 +22,6 @@ from typing import Self
 from difflab.core.files import locked, reason
 from difflab.errors import InputError, PointError
 
-__all__ = ["DIGEST_BYTES", "Unfinished"]
-
 DIGEST_BYTES = 32
 """Bytes of the digest of the points of a chunk, by SHA-256."""
 

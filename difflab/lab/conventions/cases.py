@@ -18,8 +18,6 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = ["FAMILIES", "LANGUAGE", "TRACED", "Case", "Code", "Family", "cases", "families"]
-
 FOLDER = Path(__file__).parent / "cases"
 FAMILIES = ("kinks", "ties", "steps", "powers", "infinities", "special", "matrices")
 """The families, in the order of every table."""

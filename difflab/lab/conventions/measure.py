@@ -20,8 +20,6 @@ from difflab.methods import registry
 from difflab.methods.peers.peer import Peer
 from difflab.methods.protocol import Family, Method, Problem
 
-__all__ = ["OWN", "handlers", "measure", "measured_version"]
-
 OWN = "difflab"
 NAMED_ONLY = {"torch-compile": "PyTorch's functions, each compiled for some seconds"}
 """Peers that run only where they are named, and why."""

@@ -9,8 +9,6 @@ from typing import Any
 from difflab.core import strict_json
 from difflab.errors import InputError
 
-__all__ = ["EXACT", "ORDERS", "SCHEMA", "Conventions", "Package", "Result"]
-
 EXACT = "exact"
 """The results of ball arithmetic, which are the truth of the smooth cases."""
 SCHEMA = "difflab.conventions/1"

@@ -13,8 +13,6 @@ from difflab.core.strict_json import dumps, strict
 from difflab.lab.diff.sides import Measured, Side
 from difflab.lab.diff.times import LEVEL, TimeChange, spread, time_change
 
-__all__ = ["SCHEMA", "Change", "Difference", "Kind", "difference"]
-
 SCHEMA = "difflab.diff/1"
 
 

@@ -18,8 +18,6 @@ from difflab.lab.study.cases import THIS, Case
 from difflab.lab.study.domains import rows_over
 from difflab.lab.study.store import Record, Store, unpacked_json
 
-__all__ = ["STORE_IN_SITE", "Measured", "Side", "load"]
-
 STORE_IN_SITE = "study.db"
 """The name of the copy of a store in the site that reports it."""
 

@@ -28,8 +28,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["LEVEL", "Blocks", "TimeChange", "spread", "time_change"]
-
 Blocks = Sequence[tuple[Sequence[float], Sequence[float]]]
 """For each block the seconds of a call, and of the yardstick (or none), one element per round."""
 

@@ -21,8 +21,6 @@ from difflab.methods.protocol import Batched, Estimate, Family, Method, Prepared
 from difflab.methods.registry import own
 from difflab.methods.timer import Stopwatch
 
-__all__ = ["Answers", "Candidate", "EachTime", "prepared"]
-
 Points = NDArray[float64]
 
 

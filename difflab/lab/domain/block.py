@@ -15,8 +15,6 @@ from difflab.lab.domain.judging import Judged, MethodJudged, Referred
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
 
-__all__ = ["block_of", "gathered"]
-
 Part = TypeVar("Part", Referred, MethodJudged)
 
 

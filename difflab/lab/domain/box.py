@@ -17,8 +17,6 @@ from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
 
-__all__ = ["SCALES", "Box", "Range", "box_of", "evenly"]
-
 Points = NDArray[float64]
 SCALES = ("linear", "log")
 

@@ -52,8 +52,6 @@ from difflab.methods.in_dtype import InDtype
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import select
 
-__all__ = ["compare_domain", "middle_of"]
-
 Points = NDArray[float64]
 
 BLOCK = 500

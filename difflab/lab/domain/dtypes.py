@@ -16,8 +16,6 @@ from difflab.errors import DifflabError
 from difflab.graph.function import Function
 from difflab.lab.domain.record import DomainComparison, DomainRow
 
-__all__ = ["in_dtype", "in_range_over", "joined"]
-
 
 def in_dtype(options: Mapping[str, Any], dtype: FloatFormat) -> Any:
     """Return the options of the comparison in one format; it resumes from a file of its own."""

@@ -32,17 +32,6 @@ from difflab.referee.ulp import errors, largest_errors, nearest
 from difflab.referee.values import SLOW
 from difflab.referee.verdict import Verdict, reproduced, tolerance
 
-__all__ = [
-    "SILENT",
-    "VERDICTS",
-    "Judged",
-    "MethodJudged",
-    "Referred",
-    "Values",
-    "judged",
-    "truths",
-]
-
 Values = Callable[[NDArray[Any]], NDArray[Any]]
 
 VERDICTS = tuple(Verdict)

@@ -17,8 +17,6 @@ from difflab.lab.domain.record import LosingNode, WorstPoint
 from difflab.methods.exact import EXACT
 from difflab.methods.protocol import Method, Problem
 
-__all__ = ["losing_node"]
-
 LARGEST = 5_000
 """Nodes of a graph up to which the operation is searched."""
 LEAST = 1e-11

@@ -19,20 +19,6 @@ from difflab.lab.reading import RecordPart
 from difflab.lab.record import POINT, VERDICTS, Expression, Status, labelled
 from difflab.methods.protocol import Family
 
-__all__ = [
-    "LEVELS",
-    "READ",
-    "SCHEMA",
-    "UNANSWERED",
-    "DomainComparison",
-    "DomainRow",
-    "LosingNode",
-    "Silence",
-    "WorstPoint",
-    "quantiles",
-    "read_rows",
-]
-
 LEVELS = (50, 99, 100)
 """The percentages of points of which the errors are stated."""
 UNANSWERED = "unanswered"

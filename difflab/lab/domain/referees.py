@@ -20,8 +20,6 @@ from difflab.lab.domain.judging import Judged, Values, judged, truths
 from difflab.lab.environment import environment
 from difflab.methods.protocol import Problem
 
-__all__ = ["RefereeSession", "Referees", "handlers"]
-
 FEW = 300
 """Points up to which starting processes takes longer than the work."""
 _UNLIMITED = 1e8  # seconds: the referee limits its own time, point by point

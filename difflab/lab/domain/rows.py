@@ -18,8 +18,6 @@ from difflab.lab.domain.record import UNANSWERED, DomainRow, Silence, WorstPoint
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
 
-__all__ = ["Suspects", "row_of"]
-
 Points = NDArray[float64]
 
 

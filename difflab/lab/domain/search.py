@@ -31,8 +31,6 @@ from difflab.lab.domain.answers import Candidate
 from difflab.lab.domain.box import Box
 from difflab.referee.ulp import rough_ulps
 
-__all__ = ["Search"]
-
 Points = NDArray[float64]
 Truths = Callable[[Points], NDArray[float64]]
 

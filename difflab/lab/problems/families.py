@@ -14,17 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = [
-    "FAMILIES",
-    "FunctionFamily",
-    "crossover",
-    "helmholtz",
-    "logistic",
-    "nested_sine",
-    "product",
-    "rosenbrock",
-]
-
 NamedPoint = dict[str, float]
 
 _CORE = 50  # length of the chain that all outputs of `crossover` share

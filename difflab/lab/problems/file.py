@@ -42,15 +42,6 @@ from difflab.errors import InputError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = [
-    "DIGITS",
-    "KINDS",
-    "Problem",
-    "Reference",
-    "assignments",
-    "element_names",
-    "read_header",
-]
 
 DIGITS = 40
 """Significant digits of values and derivatives."""

@@ -17,8 +17,6 @@ from difflab.core.wording import PROBLEM
 from difflab.errors import InputError
 from difflab.lab.problems.file import KINDS, Problem, read_header, read_text
 
-__all__ = ["SETS", "ProblemSet", "problem", "problem_sets", "problems"]
-
 SETS = Path(__file__).parent / "sets"
 """The folder of the sets."""
 

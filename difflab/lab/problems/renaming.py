@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from difflab.language.lexer import TokenKind, clean_name, tokens
 
-__all__ = ["names", "renamed"]
-
 _NAMED = (TokenKind.NAME, TokenKind.ELEMENT)
 
 

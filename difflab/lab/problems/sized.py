@@ -18,8 +18,6 @@ from difflab.lab.problems.renaming import names
 from difflab.lab.problems.sizes import with_sizes
 from difflab.language import parse
 
-__all__ = ["SIZES", "Family", "formula_family", "python_family"]
-
 SIZES = ("n", "m")
 
 Member = tuple[Function, NDArray[float64]]

@@ -16,8 +16,6 @@ from difflab.lab.problems.renaming import names, renamed
 from difflab.language import parse
 from difflab.language.lexer import TokenKind, tokens
 
-__all__ = ["with_sizes"]
-
 
 class _Place(Enum):
     """Role of an integer: its least value, and its name in messages."""

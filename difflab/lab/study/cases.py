@@ -10,8 +10,6 @@ from difflab.core.strict_json import strict
 from difflab.errors import printable
 from difflab.lab.store import Record, digest, packed_json, unpacked_json
 
-__all__ = ["THIS", "Case", "Domain"]
-
 THIS = "this"
 """The name of the difflab that runs the study, among its versions."""
 _SHOWN = 60  # characters of a formula in a label

@@ -30,8 +30,6 @@ from difflab.lab.study.store import Store
 from difflab.lab.study.timing import Times, timed
 from difflab.lab.study.worker import CORES
 
-__all__ = ["Cluster", "opened"]
-
 _LOST = Outcome(Status.FAILED, "the workers that compared it died, one after the other")
 
 _JUDGING, _TIMING = {"judging": 1}, {"timing": 1}

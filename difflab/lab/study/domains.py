@@ -20,14 +20,6 @@ from difflab.lab.options import DomainOptions, chosen
 from difflab.lab.record import ERRORS, MethodRow, Status
 from difflab.lab.study.cases import Case, Domain
 
-__all__ = [
-    "judged_over",
-    "options_over",
-    "read_over",
-    "rows_over",
-    "single_over",
-]
-
 
 def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
     """Compare methods over the domain of a case; return the schema ``difflab.domain/3``."""

@@ -11,8 +11,6 @@ from difflab.core.table import csv_text, guarded
 from difflab.errors import printable
 from difflab.lab.study.store import COLUMNS, Record
 
-__all__ = ["to_columns", "to_csv", "to_parquet"]
-
 _EXPORTED = tuple(name for name in COLUMNS if name != "comparison")
 
 

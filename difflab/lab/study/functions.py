@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from difflab.lab.problems.sized import Family
     from difflab.lab.study.cases import Domain
 
-__all__ = ["NO_USER_CODE", "Source", "UserCode", "function_of", "members", "source"]
 
 _SIZE = "{n}"
 

@@ -21,8 +21,6 @@ from difflab.lab.study.store import Record, packed_json
 from difflab.lab.study.timing import Times
 from difflab.lab.sweep import Cell
 
-__all__ = ["Judged", "judged", "keys", "records", "sources", "to_time"]
-
 Source = Mapping[str, Cell]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from difflab.core.place import SourceLocation
 from difflab.errors import InputError
 
-__all__ = ["KeyPath", "KeyPlaces"]
-
 KeyPath = tuple[str | int, ...]
 """A key and the tables around it; a number is the index of a table of an array."""
 

@@ -16,8 +16,6 @@ from difflab.lab.study.study import Study
 from difflab.lab.study.timing import Times, timed
 from difflab.lab.study.versions import other_sources, records_of_version
 
-__all__ = ["Plan", "plan", "run"]
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -26,7 +26,6 @@ from difflab.lab.study.places import KeyPath, KeyPlaces
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Study", "read"]
 
 T = TypeVar("T")
 

@@ -15,8 +15,6 @@ from difflab.lab.study.cases import Case
 from difflab.methods.protocol import Method, Prepared, Problem
 from difflab.methods.registry import select
 
-__all__ = ["Times", "timed", "yardstick"]
-
 
 @dataclass
 class Times:

@@ -24,8 +24,6 @@ from difflab.lab.study.judging import Judged, Source, records
 from difflab.lab.study.store import Record
 from difflab.lab.study.timing import Times
 
-__all__ = ["command", "other_sources", "records_of_version"]
-
 _SOURCES = """
 import json, sys
 from difflab.lab.provenance import source

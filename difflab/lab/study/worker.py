@@ -7,8 +7,6 @@ import signal
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["CORES", "dask_setup"]
-
 CORES = "DIFFLAB_STUDY_CORES"
 """The environment variable that names the cores of a worker, as 0,2."""
 

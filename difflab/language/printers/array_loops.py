@@ -38,19 +38,6 @@ from difflab.primitives.movement import indices
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = [
-    "LOOPED",
-    "Move",
-    "Product",
-    "elementwise",
-    "flat_index",
-    "moved",
-    "moves",
-    "ordered_sums",
-    "product",
-    "product_of_arrays",
-    "terms",
-]
 
 LOOPED = frozenset(
     {broadcast, concatenate, constant_array, diag, diagonal, index, matmul, pack, put, reshape}

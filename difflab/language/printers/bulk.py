@@ -21,7 +21,6 @@ from difflab.primitives import index
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["bulk_lines"]
 
 Nodes = NDArray[np.int64]
 

@@ -10,8 +10,6 @@ from difflab.graph.ir import Shape
 from difflab.language.printers.c import CPrinter
 from difflab.language.printers.statements import TapeVariables
 
-__all__ = ["cuda"]
-
 _PER_THREAD = 16_384
 """Maximum number of elements of all intermediate arrays, which each thread has in its memory."""
 _KEYWORDS = (

@@ -15,20 +15,6 @@ from difflab.core.primitive import Primitive
 from difflab.language.operators import LEVEL_OF
 from difflab.language.printers.view import PrintedGraph
 
-__all__ = [
-    "ANYTHING",
-    "ATOM",
-    "NEGATIVE",
-    "POWER",
-    "PRODUCT",
-    "SUM",
-    "ExpressionPrinter",
-    "Part",
-    "TemplateForm",
-    "make_form",
-    "write",
-]
-
 Part = str | tuple[int, int]
 """Literal text, or a node and the precedence that it needs to be written without parentheses."""
 

@@ -16,8 +16,6 @@ from difflab.language.printers.expressions import ANYTHING
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 
-__all__ = ["StatementForms"]
-
 
 class StatementForms(ABC):
     """The forms of a language's statements; `lines` are those written so far.

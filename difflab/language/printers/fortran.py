@@ -19,8 +19,6 @@ from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
-__all__ = ["fortran"]
-
 _WIDTH = 120
 """Columns of a line; the standard has 132."""
 _ON_STACK = 16_384

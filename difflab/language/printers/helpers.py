@@ -18,7 +18,6 @@ from difflab.language.printers.recorded import recorded
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["Helpers", "helper", "used"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SHORT, _REPEATED = 5, 2

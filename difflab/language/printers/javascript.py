@@ -10,8 +10,6 @@ from difflab.language.printers.lists import ListPrinter
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 
-__all__ = ["JavaScriptCode", "code", "javascript"]
-
 _KEYWORDS = (
     "arguments await break case catch class const continue debugger default delete do else enum "
     "eval export extends false finally for function if implements import in instanceof interface "

@@ -10,8 +10,6 @@ from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
-__all__ = ["julia"]
-
 _KEYWORDS = (
     "baremodule begin break catch const continue do else elseif end export false finally for "
     "function global if import let local macro module quote return struct true try using while "

@@ -31,8 +31,6 @@ from difflab.language.printers.expressions import (
 from difflab.language.printers.view import PrintedGraph
 from difflab.primitives import index, multiply, negative, power
 
-__all__ = ["constant_name", "distinct_names", "latex", "latex_name", "number"]
-
 _SPINE = 20
 """Maximum depth at which the first factor of a product is searched."""
 

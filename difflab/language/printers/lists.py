@@ -12,8 +12,6 @@ from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["ListPrinter"]
-
 
 class ListPrinter(StraightLinePrinter):
     """Printer of a function whose parameters are its inputs, and whose results are returned.

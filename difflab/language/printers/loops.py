@@ -17,8 +17,6 @@ from difflab.language.printers.expressions import ANYTHING, Part
 from difflab.language.printers.view import PrintedGraph
 from difflab.primitives import index, reshape
 
-__all__ = ["LoopForms", "Step", "WrittenLoop"]
-
 WrittenLoop = Loop | WhileLoop | WhileLoopVjp
 """What rows hold that is written as a loop of the language."""
 

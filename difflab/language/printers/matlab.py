@@ -11,8 +11,6 @@ from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
-__all__ = ["matlab"]
-
 _KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor "
     "persistent return spmd switch try while until do unwind_protect i pi zeros false numel ans"

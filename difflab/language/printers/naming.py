@@ -31,7 +31,6 @@ from difflab.primitives import (
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["forced_nodes", "fused_nodes", "is_copy"]
 
 _READ_ONCE = frozenset({concatenate, diag, index, pack, put, scatter, sum_, transpose})
 """Rows whose loops read no element twice."""

@@ -11,8 +11,6 @@ from difflab.core.primitive import Primitive
 from difflab.primitives import as_number, where
 from difflab.primitives.c99 import c_name
 
-__all__ = ["Notation"]
-
 HIGHEST = 100
 """Order of the Bessel functions, of which POSIX steps through all below."""
 _WORD = re.compile(r"[A-Za-z_]\w*")

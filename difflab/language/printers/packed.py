@@ -14,8 +14,6 @@ from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.statements import in_sequence
 from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["PackedPrinter"]
-
 
 class PackedPrinter(StraightLinePrinter):
     """Printer of a function whose inputs are one vector `x`, and whose outputs are one `y`.

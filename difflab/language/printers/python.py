@@ -12,8 +12,6 @@ from difflab.language.printers.lists import ListPrinter
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 
-__all__ = ["python"]
-
 _SAME = (
     "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 fabs lgamma log log10 "
     "log1p log2 sin sinh sqrt tan tanh"

@@ -27,8 +27,6 @@ from difflab.graph.rewritten import rewritten
 from difflab.graph.trace import trace
 from difflab.primitives import TABLE
 
-__all__ = ["CONTROL", "of_constant_orders", "recorded"]
-
 NO_WORD = r"\W+"
 CONTROL = "control"
 """The name of rows that hold a branch or a loop of numbers."""

@@ -11,8 +11,6 @@ from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
 
-__all__ = ["rust"]
-
 _ON_STACK = 1024
 """Elements of an array above which it is on the heap."""
 _KEYWORDS = (

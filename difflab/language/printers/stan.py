@@ -8,8 +8,6 @@ from difflab.graph.function import Function
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.translated import TranslatedPrinter
 
-__all__ = ["stan"]
-
 _KEYWORDS = (
     "for in while if else break continue return functions data parameters model generated "
     "quantities transformed void int real complex vector row_vector matrix array lower upper "

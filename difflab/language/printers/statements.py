@@ -19,7 +19,6 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
-__all__ = ["PRINTED", "TapeVariables", "in_sequence", "on_numbers", "statements"]
 
 PRINTED = (Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp)
 """What rows hold that is printed as statements."""

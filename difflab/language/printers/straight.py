@@ -49,8 +49,6 @@ from difflab.language.printers.statements import PRINTED, on_numbers, statements
 from difflab.language.printers.view import PrintedGraph
 from difflab.primitives import as_number, constant_array, index, matmul, reshape, sum_, sum_in_order
 
-__all__ = ["StraightLinePrinter"]
-
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _LONGEST = 30
 """Maximum number of nodes in one expression."""

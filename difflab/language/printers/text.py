@@ -38,8 +38,6 @@ from difflab.primitives import (
     reshape,
 )
 
-__all__ = ["text"]
-
 RESERVED = VARIABLES_IF_DECLARED | KEYWORDS
 _TIGHT = frozenset({"*", "/", "^"})
 

@@ -9,8 +9,6 @@ from difflab.language.printers.packed import PackedPrinter
 from difflab.language.printers.statements import TapeVariables
 from difflab.primitives import as_number
 
-__all__ = ["TranslatedPrinter"]
-
 
 class TranslatedPrinter(PackedPrinter):
     """Printer of a language that differs from C in its notation and its statements.

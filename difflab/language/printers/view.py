@@ -20,8 +20,6 @@ from difflab.graph.rewritten import rewritten
 from difflab.language.printers.recorded import of_constant_orders
 from difflab.primitives import broadcast, index, pack, reshape
 
-__all__ = ["PrintedGraph", "call_results"]
-
 
 class _Arguments(Sequence[list[int]]):
     """The arguments of every node, read from the columns of a graph."""

@@ -34,8 +34,6 @@ from difflab.graph.function import Function, evaluate
 from difflab.graph.node import Node
 from difflab.primitives import add, equal, logical_and, logical_or, not_equal, pack, where
 
-__all__ = ["CALLS", "CompiledStencil", "Repeated", "stencil_function", "suits"]
-
 Array = NDArray[np.float64]
 
 LARGEST = 8_000

@@ -35,8 +35,6 @@ from difflab.methods.numeric.richardson import RICHARDSON
 from difflab.methods.numeric.sampler import require_order, sampler_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
 
-__all__ = ["COMPLEX_STEP", "ComplexStep", "PreparedComplexStep", "complex_steps"]
-
 Array = NDArray[np.float64]
 
 _EPS = 2.0**-52

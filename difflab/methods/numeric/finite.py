@@ -36,8 +36,6 @@ from difflab.methods.numeric.compiled_stencil import CompiledStencil
 from difflab.methods.numeric.sampler import require_order, sampler_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
 
-__all__ = ["CENTRAL", "FORWARD", "Differences", "PreparedDifferences", "steps"]
-
 Array = NDArray[np.float64]
 
 

@@ -26,8 +26,6 @@ from difflab.differences.extrapolation import EVEN, FULL, extrapolated
 from difflab.differences.rules import DifferenceRule, SecondRule
 from difflab.methods.numeric.finite import Differences, steps
 
-__all__ = ["RICHARDSON"]
-
 RICHARDSON = Differences(
     name="richardson",
     summary="central differences extrapolated to step zero, adaptive, with an error estimate",

@@ -12,8 +12,6 @@ from difflab.errors import UnsupportedError
 from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
 
-__all__ = ["require_order", "sampler_of"]
-
 _ROUNDINGS = 2.0  # of a value, which points inside one spacing of the format do not show
 
 

@@ -34,8 +34,6 @@ from difflab.methods.peers.written_values import (
 )
 from difflab.primitives import argsort, linear_recurrence, power
 
-__all__ = ["NumpyCode", "jax_code", "numpy_code", "torch_code"]
-
 _MODULE = re.compile(r"(?<![\w.])(np|jnp|jax\.lax|jax\.nn|jax\.scipy|special)\.")
 _ROOTS = {"PyTorch": (0.5, -0.5)}
 """Exponents for which a library's operator computes a root, or its reciprocal."""

@@ -19,8 +19,6 @@ from difflab.methods.protocol import Problem
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["ArrayPeer", "by_rows", "packed_gradient"]
-
 
 class ArrayPeer(Peer):
     """A package with an array module: how its code is written, and its arrays converted.

@@ -17,8 +17,6 @@ from difflab.methods.protocol import Estimate, Family, Problem
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["DifferencePeer"]
-
 
 class DifferencePeer(ArrayPeer):
     """A package that differentiates values of NumPy, one point at a time.

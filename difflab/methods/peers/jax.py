@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.methods.protocol import Problem
 
-__all__ = ["JAX", "Jax", "double", "jax_spelling"]
-
 
 class Jax(ArrayPeer):
     """JAX's transforms under ``jit``, in float64."""

@@ -34,7 +34,6 @@ from difflab.methods.peers.written_values import Lines, WrittenName, WrittenValu
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["BatchPeer", "KernelPeer", "Outputs", "Pullback", "source_function", "writing_module"]
 
 Pullback = Callable[[Array, Array | None], tuple[Array, Array]]
 """Maps points ``(N, n)`` and cotangents ``(N, m)`` to values ``(N, m)`` and slopes ``(N, n)``.

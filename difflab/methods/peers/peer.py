@@ -25,7 +25,6 @@ from difflab.methods.timer import LoopCall
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Array", "CallAdapter", "Peer", "PeerCall", "PeerDerivative", "refusals"]
 
 Array = NDArray[float64]
 PeerCall = Callable[[Array], Any]

@@ -21,13 +21,6 @@ from difflab.methods.peers.spelling import REAL, RenamedModule
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = [
-    "PLAIN",
-    "ScalarInterpreter",
-    "ScalarPeer",
-    "reductions",
-    "scalar_module",
-]
 
 PLAIN: Mapping[str, Any] = {
     "add": operator.add,

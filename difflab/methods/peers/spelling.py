@@ -24,18 +24,6 @@ from difflab.primitives.movement import indices
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = [
-    "OPERATORS",
-    "REAL",
-    "LibrarySpelling",
-    "RenamedModule",
-    "diagonal_matrix",
-    "known_order",
-    "norm_over",
-    "of_whole_order",
-    "take_by_index",
-    "written",
-]
 
 OPERATORS = {
     "add": "{} + {}",

@@ -19,8 +19,6 @@ from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
 from difflab.methods.peers.spelling import REAL
 
-__all__ = ["Lines", "NumpyNames", "WrittenName", "WrittenValue", "operated", "written_text"]
-
 _LONGEST = 40
 """Characters of an operand beyond which it gets a line of its own."""
 _ATOM, _POWER, _UNARY, _PRODUCT, _SUM, _AND, _OR, _COMPARED = 9, 8, 7, 6, 5, 4, 3, 2

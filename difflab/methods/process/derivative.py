@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from difflab.methods.protocol import Estimate, Problem, Size
 
-__all__ = ["MethodProcess", "PreparedFacts", "ProcessDerivative"]
-
 
 class MethodProcess(RestartedWorker):
     """The process of one method, started when it is needed and again after it has ended.

@@ -8,8 +8,6 @@ from difflab.core.optional import installed, load
 from difflab.core.worker import Handlers, ReportProgress, Worker
 from difflab.errors import DifflabError, MissingDependencyError
 
-__all__ = ["faults", "handlers"]
-
 LIMIT = 60.0  # seconds after which an import is considered to hang
 
 

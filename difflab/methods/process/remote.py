@@ -12,8 +12,6 @@ from difflab.methods.plugged import Broken, Description
 from difflab.methods.process.derivative import MethodProcess, ProcessDerivative
 from difflab.methods.protocol import Family, Method, Prepared, Problem
 
-__all__ = ["Remote"]
-
 
 class Remote(MethodProcess):
     """A method that another process loads, prepares and calls.

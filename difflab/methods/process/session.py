@@ -15,8 +15,6 @@ from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.protocol import Estimate, Problem, stacked
 from difflab.methods.timer import LoopCall, elapsed, in_loop, peak_of
 
-__all__ = ["DerivativeSession"]
-
 
 class DerivativeSession(ABC):
     """The derivatives of one method, by the numbers that the other process assigned."""

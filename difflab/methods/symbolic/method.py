@@ -19,7 +19,6 @@ from difflab.methods.protocol import Family, Prepared, Problem, Size
 if TYPE_CHECKING:
     from difflab.methods.symbolic.facts import Sizes
 
-__all__ = ["SYMBOLIC", "Symbolic", "SymbolicDerivative"]
 
 SIMPLIFY_SHARE = 0.25
 """Fraction of the time limit that `sympy.simplify` may take, which is used for a size only."""

@@ -14,8 +14,6 @@ from sympy.core.operations import LatticeOp
 
 from difflab.methods.symbolic.facts import Sizes
 
-__all__ = ["dag_size", "distinct", "sizes", "tree_size"]
-
 
 def sizes(expressions: list[Any], replacements: list[tuple[Any, Any]], reduced: list[Any]) -> Sizes:
     """Return the sizes of `expressions`, given the results of `sympy.cse`."""

@@ -31,8 +31,6 @@ from difflab.methods.symbolic.facts import Sizes
 from difflab.methods.symbolic.size import distinct, sizes
 from difflab.methods.timer import Stopwatch
 
-__all__ = ["SympyDerivative", "SympySession", "handlers"]
-
 Expressions = list[Any]
 GeneratedCode = Callable[[list[float]], list[Any]]
 Shared = tuple[list[tuple[Any, Any]], Expressions]  # what `cse` returns

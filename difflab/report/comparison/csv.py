@@ -12,8 +12,6 @@ from difflab.lab.record import MethodRow, read_samples
 from difflab.lab.sampling import spread
 from difflab.report.style import clean
 
-__all__ = ["COLUMNS", "columns", "csv"]
-
 _SOURCE = (
     *("difflab", "python", "numpy", "scipy", "sympy", "mpmath", "python-flint", "llvmlite"),
     *("packages", "system", "cpu", "threads", "target", "timeout", "seed", "date"),

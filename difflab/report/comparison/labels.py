@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
-__all__ = ["place_labels"]
 
 PlotPoint = tuple[float, float]
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["draw_on", "figure", "inline_svg", "picture"]
 
 # Length, text at the end, colour, opacity.
 Bar = tuple[float | None, str, str, float]

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from difflab.report.domain.result import DomainResult
 
-__all__ = ["Result", "StabilisedResult", "compare"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result(Displayed, Comparison):

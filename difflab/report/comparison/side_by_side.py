@@ -20,8 +20,6 @@ from difflab.report.style import clean
 from difflab.report.terminal import Part, Screen, draw
 from difflab.stabilisation.proof import Stabilised
 
-__all__ = ["csv", "fragment", "latex", "markdown", "page", "table"]
-
 _BRIEF = [column for column in columns(MethodRow) if column.brief]
 _FIGURES = [column.shown for column in _BRIEF]
 _COLUMNS = (

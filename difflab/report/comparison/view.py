@@ -23,8 +23,6 @@ from difflab.report.heading import method_column, point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 
-__all__ = ["ComparisonView", "view"]
-
 SHOWN_ENTRIES = 6
 
 

@@ -18,8 +18,6 @@ from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
 from difflab.lab.domain.record import UNANSWERED, DomainComparison
 from difflab.report.style import clean
 
-__all__ = ["columns", "csv", "parquet"]
-
 _ERRORS = ("absolute", "relative", "ulps")
 
 

@@ -16,7 +16,6 @@ from difflab.report.domain.shades import colours
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["along", "map_over", "pair", "units_of"]
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["figure", "inline_svg", "picture"]
 
 PAIRED = 6
 """The inputs of a matrix of pairs, at most."""

@@ -12,8 +12,6 @@ from difflab.lab.domain.record import DomainComparison
 from difflab.report.displayed import Displayed
 from difflab.report.domain import formats
 
-__all__ = ["DomainResult"]
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DomainResult(Displayed, DomainComparison):

@@ -9,8 +9,6 @@ from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
 from difflab.lab.domain.record import UNANSWERED
 from difflab.referee.verdict import Verdict
 
-__all__ = ["DARKEST", "HUES", "colours", "depth"]
-
 HUES = {
     "agree": "#0072B2",
     "convention": "#009E73",

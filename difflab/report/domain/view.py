@@ -13,9 +13,6 @@ from difflab.report.heading import method_column, point_text
 from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 
-__all__ = ["domain_text", "methods_table", "notes", "view"]
-
-
 _ALWAYS = ("agree", "disagree")
 """The verdicts that always have a column."""
 

@@ -20,8 +20,6 @@ from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 from difflab.report.summary import Section, Summary
 from difflab.rounding.records import Budget, Contribution, ErrorBudget
 
-__all__ = ["WRITTEN", "csv", "drawn", "view"]
-
 SHOWN = 8
 WRITTEN = 1000
 """Most contributions of each part in JSON and CSV."""

@@ -15,8 +15,6 @@ from difflab.report.summary import Section, Summary
 from difflab.report.terminal import Screen
 from difflab.rounding.assignment import DtypeAssignment
 
-__all__ = ["csv", "fragment", "markdown", "page", "python", "table", "view"]
-
 SHOWN = 40
 
 

@@ -18,8 +18,6 @@ from difflab.rounding.budget import error_budget as budgeted
 from difflab.rounding.dtypes import cheapest_dtypes as assigned
 from difflab.rounding.records import Budget, ErrorBudget
 
-__all__ = ["DtypeResult", "ErrorBudgetResult", "cheapest_dtypes", "error_budget"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorBudgetResult(Displayed, ErrorBudget):

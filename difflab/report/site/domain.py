@@ -12,8 +12,6 @@ from difflab.report import html
 from difflab.report.domain.view import methods_table, notes
 from difflab.report.style import clean
 
-__all__ = ["domain_summary"]
-
 
 def domain_summary(
     text: str, domain: Domain, documents: Sequence[Mapping[str, Any]]

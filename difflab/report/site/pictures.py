@@ -9,8 +9,6 @@ from math import ceil, floor, log10
 from difflab.core.quantities import seconds
 from difflab.report.style import shorten
 
-__all__ = ["times", "verdicts"]
-
 _COLOURS = {
     "agree": "#009E73",
     "convention": "#56B4E9",

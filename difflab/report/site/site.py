@@ -28,8 +28,6 @@ from difflab.report.site.pictures import times, verdicts
 from difflab.report.site.sorting import SCRIPT
 from difflab.report.style import clean, shorten
 
-__all__ = ["site"]
-
 _SPAN = 70  # characters of a function in the table
 _SHOWN = {each.heading: each for each in STORED if each.heading}
 _COLUMNS = (

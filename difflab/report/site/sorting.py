@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SCRIPT"]
-
 # A cell's `data-value` is what it is sorted by: the text shows a number with few digits. The
 # address keeps the state, `#sort=3,desc&filter=text`, so that a sorted page can be linked.
 SCRIPT = """

@@ -38,16 +38,6 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = [
-    "IsolatedOperation",
-    "NotationPrinter",
-    "OperationFormula",
-    "Phrase",
-    "Rules",
-    "atom",
-    "operation_at",
-]
-
 # Precedence of the outermost operator of a phrase, from the weakest.
 CHOICE, LOGIC, RELATION, SUM, PRODUCT, PREFIX, POWER, ATOM = range(8)
 

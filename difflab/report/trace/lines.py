@@ -33,8 +33,6 @@ from difflab.graph.passes.expansion import applied_rows
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 
-__all__ = ["LARGEST", "Line", "call_text", "lines_of", "sum_text", "with_turns"]
-
 SHOWN_TERMS = 6
 """Arguments or terms that a text lists."""
 

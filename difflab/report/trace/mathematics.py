@@ -19,8 +19,6 @@ from difflab.report import latex as tex
 from difflab.report.sheets import Block, pages
 from difflab.report.summary import Section, Summary
 
-__all__ = ["as_latex", "as_pdf", "formula"]
-
 _TOKEN = re.compile(
     rf"(?P<name>[^\W\d][\w{''.join(tex.ACCENTS)}₋₊⁻⁺]*)|(?P<number>\d+(?:,\d{3})*(?:\.\d+)?(?:e[+−-]?\d+)?)"
     r"|(?P<space>\s+)|(?P<sign>.)"

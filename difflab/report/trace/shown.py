@@ -14,8 +14,6 @@ from difflab.report.trace.steps import EvaluationTrace
 from difflab.report.trace.trace import ModeName
 from difflab.report.trace.trace import trace as traced
 
-__all__ = ["ShownTrace", "trace"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShownTrace(Displayed, EvaluationTrace):

@@ -22,8 +22,6 @@ from difflab.graph.ir import CONSTANT
 from difflab.report.trace.formulas import OperationFormula
 from difflab.report.trace.lines import Line, call_text, sum_text
 
-__all__ = ["Adjoint", "Collector", "EvaluationTrace", "RowTexts", "TraceRows", "TraceStep", "plain"]
-
 TraceRow = TypeVar("TraceRow")
 NamedValue = tuple[str, Any]
 

@@ -19,8 +19,6 @@ from difflab.report.terminal import WIDTH, Screen
 from difflab.report.trace import mathematics
 from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep
 
-__all__ = ["latex", "pdf", "table", "view"]
-
 EXPRESSION = 300
 LISTED = 12
 

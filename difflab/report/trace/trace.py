@@ -45,8 +45,6 @@ from difflab.report.trace.steps import (
     plain,
 )
 
-__all__ = ["MODES", "SHOWN", "ElementIndex", "chosen_elements", "element_name", "trace"]
-
 ElementIndex = tuple[int, tuple[int, ...]]
 """The position of an input or output, and the indices of an element of it."""
 

@@ -39,16 +39,6 @@ from difflab.testing.components.verdict import Tolerance, Verdicts, doubt, judge
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = [
-    "Names",
-    "decided",
-    "jacobian_of",
-    "point_of",
-    "real_array",
-    "report",
-    "subscript",
-    "value_of",
-]
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]

@@ -9,8 +9,6 @@ from typing import Any
 
 from difflab.core.progress import ProgressLine
 
-__all__ = ["evaluations_shown"]
-
 Callee = Callable[..., Any]
 
 

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from difflab.differences.window import Slope
     from difflab.testing.components.verdict import Tolerance
 
-__all__ = [
-    "Component",
-    "GradientMismatch",
-    "GradientUnjudged",
-    "ImpureFunction",
-    "describe",
-    "diagnose",
-    "table_of",
-]
 
 _SHOWN = 10
 _ALIKE = 1e-6

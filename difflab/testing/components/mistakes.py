@@ -9,16 +9,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = [
-    "COARSE",
-    "ROUNDINGS",
-    "coarse_dtype",
-    "factor_text",
-    "guesses",
-    "precision_text",
-    "simple_factor",
-]
-
 Array = NDArray[float64]
 
 COARSE = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}

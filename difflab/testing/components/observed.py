@@ -14,8 +14,6 @@ from difflab.differences.scan import LineScan, scan_aside, scan_line
 from difflab.differences.window import Changes
 from difflab.testing.components.truth import Callee, Doubt, NumericJacobian, values_at
 
-__all__ = ["observed"]
-
 Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]
 

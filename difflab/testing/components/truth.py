@@ -17,19 +17,6 @@ from difflab.errors import MethodTimeout
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = [
-    "MOST_OWN",
-    "TRUSTED",
-    "Doubt",
-    "NumericJacobian",
-    "argument",
-    "estimated",
-    "most_own",
-    "refereed",
-    "rounds",
-    "small",
-    "traced",
-]
 
 Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from difflab.testing.components.truth import TRUSTED, Doubt, NumericJacobian
 
-__all__ = ["Tolerance", "Verdicts", "doubt", "judged"]
-
 Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]
 

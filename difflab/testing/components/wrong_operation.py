@@ -22,8 +22,6 @@ from difflab.primitives.arithmetic import add, multiply, subtract
 from difflab.primitives.movement import stop_gradient
 from difflab.testing.components.truth import most_own
 
-__all__ = ["mistake_in"]
-
 Array = NDArray[float64]
 
 _OPERATIONS = 60

@@ -21,8 +21,6 @@ from difflab.errors import InputError
 from difflab.testing.fuzz.panel import FuzzFinding
 from difflab.testing.fuzz.programs import Program
 
-__all__ = ["Campaign", "Judges", "Record"]
-
 _BATCH = 50  # programs drawn from one seed
 
 

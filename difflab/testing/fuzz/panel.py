@@ -23,7 +23,6 @@ from difflab.testing.fuzz.programs import Program, programs
 if TYPE_CHECKING:
     from difflab.referee.referee import Reference
 
-__all__ = ["FuzzFinding", "Panel", "reproduction"]
 
 _JUDGED = ("smooth", "kink")
 _DIGITS = 25

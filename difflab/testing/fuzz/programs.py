@@ -13,8 +13,6 @@ from difflab.core.primitive import Primitive
 from difflab.primitives import TABLE
 from difflab.testing.strategies import mapped, spelled, usable
 
-__all__ = ["COMMON", "Program", "programs"]
-
 _CONSTANTS = ("2", "1", "0.5", "3", "0", "(-1)", "1.5", "(-0.5)", "10", "1e-8", "40", "1e8", "pi")
 _COORDINATES = (1.0, 2.0, 0.5, 0.0, -1.0, 3.0, -2.0, 10.0, -0.5, 1e-8, 40.0, -40.0, 1e8, 1e-160)
 _REDUCTIONS = ("sum", "prod", "mean", "norm", "max", "min", "logsumexp")

@@ -33,7 +33,6 @@ from difflab.testing.trees.several import OfSeveral
 if TYPE_CHECKING:
     from difflab.testing.lines.trees import GradientCheck
 
-__all__ = ["report_directional"]
 
 Array = NDArray[float64]
 

@@ -11,8 +11,6 @@ from difflab.differences.windows import first_half, slope_along
 from difflab.testing.components.truth import TRUSTED, NumericJacobian
 from difflab.testing.trees.probe import Probe
 
-__all__ = ["confirmed", "coordinate_truth"]
-
 Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]
 

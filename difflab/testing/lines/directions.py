@@ -21,8 +21,6 @@ from difflab.testing.trees.arguments import Point
 from difflab.testing.trees.leaves import CHUNK
 from difflab.testing.trees.probe import Probe
 
-__all__ = ["LARGE", "Directional", "along_gradient", "at_random", "judged_along", "neighbours"]
-
 Array = NDArray[float64]
 
 _ROUNDINGS = 8.0

@@ -14,8 +14,6 @@ from difflab.differences.windows import slope_along
 from difflab.testing.lines.directions import Directional
 from difflab.testing.trees.probe import Probe
 
-__all__ = ["WrongPart", "located"]
-
 Array = NDArray[float64]
 
 _CLEAR = 16.0  # factor by which the error exceeds the noise of a central difference

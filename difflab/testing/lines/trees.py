@@ -36,7 +36,6 @@ from difflab.testing.trees.several import OfSeveral
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["GradientCheck", "check_tree"]
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]

@@ -23,8 +23,6 @@ import pytest
 from difflab.core.files import write_whole
 from difflab.testing import GradientMismatch, GradientUnjudged
 
-__all__ = ["PROPERTY", "CheckReport", "recorded"]
-
 PROPERTY = "difflab.check"
 """The name of the property of a test that describes one check."""
 

@@ -20,8 +20,6 @@ from difflab.errors import DomainError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW
 
-__all__ = ["around_kinks", "inside"]
-
 Packed = NDArray[float64]
 Point = dict[str, Any]
 

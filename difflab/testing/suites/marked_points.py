@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from difflab.core.conversions import host_reals
 from difflab.errors import DifflabError
 
-__all__ = ["parametrize", "points"]
-
 _SEED = 0
 
 

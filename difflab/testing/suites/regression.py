@@ -17,8 +17,6 @@ from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten, leaf_paths
 from difflab.testing.trees.arguments import double_quoted
 
-__all__ = ["GradientRegression", "RegressionMismatch", "stored_at"]
-
 _SCHEMA = "difflab.gradients/1"
 _SHOWN = 5
 _ROUNDINGS = 64  # units of rounding of the largest component, by which every other may differ

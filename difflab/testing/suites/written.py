@@ -11,8 +11,6 @@ import numpy as np
 from difflab.graph.ir import Shape
 from difflab.graph.pytree import flatten, unflatten
 
-__all__ = ["WrittenTest"]
-
 
 @dataclass(frozen=True)
 class WrittenTest:

@@ -26,19 +26,6 @@ from difflab.testing.components.dense import point_of
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, dtype_name, library_of, of_leaf
 
-__all__ = [
-    "Outputs",
-    "Point",
-    "by_path",
-    "derivative_leaf",
-    "double_quoted",
-    "is_module",
-    "is_tree",
-    "parameter_name",
-    "prepared",
-    "real_numbers",
-]
-
 Array = NDArray[float64]
 
 _LISTED = 5  # parts of a structure that a message names

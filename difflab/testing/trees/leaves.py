@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from difflab.core.devices import module_of
 
-__all__ = ["CHUNK", "EPSILON", "Leaf", "dtype_name", "library_of", "of_leaf"]
-
 Array = NDArray[float64]
 
 CHUNK = 1 << 15

@@ -14,8 +14,6 @@ from difflab.errors import InputError
 from difflab.graph.pytree import unflatten
 from difflab.testing.trees.arguments import Outputs, Point
 
-__all__ = ["framework_of", "gradient_of", "like", "pulled", "pushed"]
-
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 

@@ -14,8 +14,6 @@ from difflab.differences.window import Changes
 from difflab.testing.trees.arguments import Outputs, Point
 from difflab.testing.trees.purity import pure_values
 
-__all__ = ["Probe"]
-
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 

@@ -21,15 +21,6 @@ from difflab.graph.pytree import flatten
 from difflab.testing.components.message import ImpureFunction
 from difflab.testing.trees.arguments import Outputs, Point
 
-__all__ = [
-    "cause",
-    "changed_argument",
-    "check_repeatable",
-    "pure_values",
-    "remembered",
-    "spread_of",
-]
-
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 

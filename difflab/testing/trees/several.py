@@ -17,8 +17,6 @@ from difflab.graph.pytree import flatten, unflatten
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.arguments import Point, is_module, is_tree
 
-__all__ = ["OfSeveral", "named_arguments", "numbers_of", "of_chosen", "of_several"]
-
 
 def named_arguments(f: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
     """Return the positional arguments of a call of `f` by the names of its parameters.

@@ -21,8 +21,6 @@ from difflab.execute.lower.ops import (
 from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.execute.memory_plan import MemoryPlan
 
-__all__ = ["BufferLayout"]
-
 _END = -1
 
 

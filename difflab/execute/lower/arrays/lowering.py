@@ -44,8 +44,6 @@ from difflab.primitives import concatenate, pack, replace, scatter, take
 from difflab.primitives.movement import indices
 from difflab.primitives.replacement import chosen
 
-__all__ = ["ArrayLowering", "lowered"]
-
 
 def lowered(schedule: Schedule) -> NumpyProgram:
     """Return the operations of a schedule on arrays.

@@ -13,8 +13,6 @@ from difflab.execute.memory_plan import MemoryPlan
 from difflab.graph.ir import Shape
 from difflab.graph.pytree import Structure
 
-__all__ = ["PointTarget", "Workspace"]
-
 Workspace = tuple[Callable[..., Any], Callable[..., Any]]
 """A runner and code bound to its own memory: ``workspace[0](workspace[1], *inputs)``."""
 

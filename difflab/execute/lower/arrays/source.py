@@ -12,8 +12,6 @@ from difflab.execute.lower import scalar
 from difflab.execute.lower.arrays.layout import BufferLayout
 from difflab.execute.lower.ops import BOOL, FEW, Array, Op, OpForm
 
-__all__ = ["SourceWriter", "compiled"]
-
 _PIECE = 2000  # statements per function; CPython compiles longer ones in superlinear time
 _SMALL = 8192  # elements of an array: constants may be broadcast, BLAS starts no threads
 _EXTREMES = (np.maximum, np.minimum)

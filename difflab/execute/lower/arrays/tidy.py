@@ -6,8 +6,6 @@ import numpy as np
 
 from difflab.execute.lower.ops import FEW, NumpyProgram, Op, OpForm
 
-__all__ = ["contract"]
-
 
 def _uses(program: NumpyProgram) -> dict[int, int]:
     uses: dict[int, int] = {}

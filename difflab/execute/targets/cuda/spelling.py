@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from difflab.primitives.c99 import C99
 
-__all__ = ["HELPERS", "SPELLINGS", "CudaSpelling"]
-
 
 class CudaSpelling(NamedTuple):
     """The CUDA expression of an operation.

@@ -22,8 +22,6 @@ from difflab.execute.lower.ufuncs import as_ufuncs, spelled_form
 from difflab.execute.targets.cuda.spelling import SPELLINGS
 from difflab.graph.ir import Shape
 
-__all__ = ["Fused", "Stages", "Write", "staged"]
-
 MOST_OPERATIONS = 500
 """Operations in a kernel: compile time grows faster than linearly."""
 PARAMETER_BYTES = 4000  # of the 4096 that every device supports

@@ -22,8 +22,6 @@ from difflab.execute.targets.cuda.stages import Fused, staged
 from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
 from difflab.graph.ir import Shape
 
-__all__ = ["CupyTarget"]
-
 THREADS = 256
 """Threads in a block."""
 MOST_BLOCKS = 65_536

@@ -15,8 +15,6 @@ from typing import NamedTuple
 from difflab.execute.lower.ops import NumpyProgram, Op
 from difflab.execute.targets.cuda.spelling import HELPERS, SPELLINGS
 
-__all__ = ["KernelOperand", "Reading", "kernel_source"]
-
 
 class Reading(Enum):
     """How an operand is read: its parameters, and the expression of an element."""

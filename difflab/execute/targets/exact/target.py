@@ -14,8 +14,6 @@ from difflab.balls.rounded import rounded_values
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
-__all__ = ["ExactTarget"]
-
 
 class ExactTarget:
     """A function in ball arithmetic.

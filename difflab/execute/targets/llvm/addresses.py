@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["InputAddresses", "OutputAddresses", "copy_elements", "start_of"]
-
 FEW_ELEMENTS = 16  # fewer are copied one by one: NumPy's inner loop would be over them
 
 Array = NDArray[Any]

@@ -16,8 +16,6 @@ from difflab.execute.lower.ufuncs import spelled_form
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.primitives import is_maximum
 
-__all__ = ["MachineLowering"]
-
 
 class MachineLowering(ArrayLowering):
     """Selects by `select`, without bit masks; scalars are computed as arrays of one element."""

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError
 
-__all__ = ["check_rows", "checked"]
-
 
 def checked() -> bool:
     """Return whether compiled code checks its accesses at run time."""

@@ -11,8 +11,6 @@ from difflab.errors import UnsupportedError
 from difflab.execute.targets.llvm import store
 from difflab.execute.targets.llvm.libraries import Host, address, llvm
 
-__all__ = ["WELL", "CompiledModule", "linked", "load"]
-
 WELL = 1_000  # operations up to which code is optimised, at about 60 µs each
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 

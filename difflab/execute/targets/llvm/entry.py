@@ -17,8 +17,6 @@ from difflab.execute.targets.llvm.entry_code import SYMBOLS, text
 from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.python_objects import Layouts
 
-__all__ = ["entry", "loaded"]
-
 
 @cache
 def entry(layouts: Layouts) -> int:

@@ -12,8 +12,6 @@ from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm.entry_results import FILL, RETURN, WRITE
 from difflab.execute.targets.llvm.python_objects import WORDS, Layouts
 
-__all__ = ["ARGUMENT", "CALL", "RESULT", "SYMBOLS", "text"]
-
 CALL = (
     "general",  # the function that is called as a method with all other arguments
     "busy",  # 1 while the memory is used, by a call in another thread or further up the stack

@@ -5,8 +5,6 @@ A part of `entry_code`, which says how fields and loops are written.
 
 from __future__ import annotations
 
-__all__ = ["FILL", "RETURN", "WRITE"]
-
 WRITE = """
 ; The array for a result in given memory: the memory itself, or an item of it.
 define internal ptr @target(ptr %call, ptr %out, i64 %k) {

@@ -19,8 +19,6 @@ from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.ir import Shape, packed_slices
 
-__all__ = ["ExportedCode", "header"]
-
 MEMORY = 1 << 16
 """Numbers between pieces of code that a call may have on its stack."""
 

@@ -33,7 +33,6 @@ from difflab.primitives import put, sum_in_order
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays import NativeArrays
 
-__all__ = ["FirstCalls"]
 
 MOST_VALUES = 2_000
 """Values of functions up to which a call is computed so, a quarter of a microsecond for each."""

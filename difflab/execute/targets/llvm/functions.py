@@ -13,8 +13,6 @@ import numpy as np
 from difflab.execute.targets.llvm.libraries import NUMPY, SCIPY, Host, address
 from difflab.execute.targets.llvm.matrix_loops import PREFIX, MatrixLoop
 
-__all__ = ["SIZES", "Functions", "constant", "types"]
-
 _ONE_NUMBER = """@numpy.count = private constant [1 x i64] [i64 1]
 @numpy.steps = private constant [2 x i64] [i64 8, i64 8]"""
 _INNER_LOOP = """declare void @numpy.{name}(ptr, ptr, ptr, ptr)

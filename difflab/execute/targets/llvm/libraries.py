@@ -24,19 +24,6 @@ from difflab.execute.lower.expressions import LIBRARY
 from difflab.execute.targets.llvm import fourier, matrix_loops
 from difflab.execute.targets.llvm.numpy_loops import LOOP, loop_of
 
-__all__ = [
-    "NUMPY",
-    "SCIPY",
-    "Host",
-    "address",
-    "available",
-    "fault",
-    "host",
-    "inner_loop",
-    "llvm",
-    "works",
-]
-
 SCIPY = {
     "beta": "beta",
     "betainc": "__pyx_fuse_0betainc",

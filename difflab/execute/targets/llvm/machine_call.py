@@ -22,8 +22,6 @@ from difflab.execute.targets.llvm.python_objects import (
 )
 from difflab.graph.ir import Shape
 
-__all__ = ["MachineCall", "PointCode", "PointInput"]
-
 _OUT = sys.intern("out")
 LONG = 20_000
 """Operations from which other threads can run during a call: some ten microseconds."""

@@ -17,8 +17,6 @@ import numpy as np
 from difflab.execute.targets.llvm.numpy_loops import LOOP, loop_of
 from difflab.graph.ir import Shape
 
-__all__ = ["MATRICES", "PREFIX", "MatrixLoop", "address"]
-
 PREFIX = "numpy.linalg."
 """What names of the loops begin with."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LOOP", "loop_of"]
-
 LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 """A loop takes pointers to operands and results, the sizes, the steps in bytes, and nothing."""
 

@@ -8,8 +8,6 @@ from typing import Any
 from difflab.execute.targets.llvm.functions import Functions, types
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
-__all__ = ["OperationWriter"]
-
 
 class OperationWriter:
     """Writes operations on vectors of one width; values are converted where that is needed.

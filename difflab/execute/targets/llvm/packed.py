@@ -12,8 +12,6 @@ from difflab.execute.lower.ops import NumpyProgram
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.writer import PIECE, LlvmWriter, PieceWriter
 
-__all__ = ["PackedWriter", "packs"]
-
 MOST_ELEMENTS = 16
 """Elements of a row that are shuffled: the shuffles of a point are about their square."""
 

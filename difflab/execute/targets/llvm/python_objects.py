@@ -18,16 +18,6 @@ import numpy as np
 
 from difflab.execute.lower.ops import FLOAT
 
-__all__ = [
-    "WORDS",
-    "Layouts",
-    "VectorcallBase",
-    "address_reader",
-    "enable_vectorcall",
-    "layouts",
-    "set_vectorcall",
-]
-
 _WORD = 8
 _HEADER = 16
 """The bytes of an object before its contents: the reference count and the type."""

@@ -19,8 +19,6 @@ from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.ir import Shape
 
-__all__ = ["same_bits"]
-
 TRIALS = 300
 """Arguments at which a function of `math` is compared with that of the C library."""
 

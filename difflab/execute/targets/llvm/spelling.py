@@ -13,8 +13,6 @@ from typing import NamedTuple
 from difflab.execute.targets.llvm.libraries import SCIPY
 from difflab.primitives.c99 import C99
 
-__all__ = ["SPELLINGS", "LlvmSpelling"]
-
 
 class LlvmSpelling(NamedTuple):
     """The LLVM IR of an operation.

@@ -18,8 +18,6 @@ from pathlib import Path
 from difflab.core.files import open_regular
 from difflab.errors import InputError
 
-__all__ = ["folder", "key", "read", "write"]
-
 LARGEST = 256 << 20  # bytes of all entries together
 ENTRIES = 4096
 _DIGEST = hashlib.sha256().digest_size

@@ -33,8 +33,6 @@ from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.execute.workers import share_turns
 from difflab.graph.ir import Shape
 
-__all__ = ["NativeTarget"]
-
 BLOCK = 65_536  # points of a block; KeyboardInterrupt is checked between blocks
 ROWS_BYTES = 512 << 10  # of inputs and outputs of a block of packed rows: half of a small L2 cache
 STAGED_BYTES = 2 << 20  # of the inputs of a block that are copied to contiguous memory

@@ -13,8 +13,6 @@ from difflab.execute.lower.ops import Op
 from difflab.execute.targets.llvm.functions import Functions
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
-__all__ = ["grouped_calls"]
-
 LEAST = 20_000
 """Operations below which calls stay single: the functions of the C library are more accurate than
 vector functions, and short code gains little."""

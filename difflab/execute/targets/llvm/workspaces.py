@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from difflab.execute.targets.llvm.addresses import OutputAddresses, start_of
 
-__all__ = ["BatchWorkspace", "PointWorkspace"]
-
 Array = NDArray[Any]
 
 

@@ -21,8 +21,6 @@ from difflab.execute.targets.llvm.operations import OperationWriter
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.vector_calls import grouped_calls
 
-__all__ = ["PIECE", "LlvmWriter", "PieceWriter"]
-
 PIECE = 1000
 """Groups of operations in one function: LLVM's compile time grows faster than linearly."""
 

@@ -21,8 +21,6 @@ from difflab.execute.lower.arrays.source import SourceWriter
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
 
-__all__ = ["ArrayTarget"]
-
 
 class ArrayTarget(PointTarget):
     """A function of arrays as Python source over NumPy.

@@ -35,8 +35,6 @@ from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.workers import share_turns
 from difflab.graph.ir import Shape
 
-__all__ = ["NumpyTarget"]
-
 CACHE_BYTES = 2 << 20  # of the values of one block: about one core's share of the last-level cache
 SMALLEST, LARGEST = 1024, 32_768  # points in a block; short blocks wait for the GIL
 WORTH_THREADS = 200_000  # scalar operations; fewer finish before a thread wakes up

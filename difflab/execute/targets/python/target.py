@@ -26,8 +26,6 @@ from difflab.execute.lower.arrays.source import compiled
 from difflab.execute.lower.schedule import ScalarProgram, point_by_point
 from difflab.graph.ir import Shape
 
-__all__ = ["PythonTarget"]
-
 _PIECE = 400  # statements per function
 _LONGEST = 12  # operations per expression
 _SHORT = 6  # elements of an array that is filled element by element

@@ -8,8 +8,6 @@ from typing import NoReturn
 
 from difflab.errors import ParseError
 
-__all__ = ["Atom", "Expression", "Listed", "fail", "read"]
-
 _TOKEN = re.compile(r'(?:\s|;[^\n]*)*+(?:([(\[])|([)\]])|("[^"]*")|([^\s()\[\]";]+)|(\Z)|(.))')
 
 

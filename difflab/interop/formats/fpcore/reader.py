@@ -24,8 +24,6 @@ from difflab.interop.formats.readers import EXACT, cleaned_name
 from difflab.primitives import TABLE
 from difflab.primitives.c99 import C99, c_name
 
-__all__ = ["from_fpcore"]
-
 _DECIMAL = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _FRACTION = re.compile(r"([-+]?\d+)/(\d+)")
 _HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:p[-+]?\d+)?")

@@ -14,8 +14,6 @@ import numpy as np
 
 from difflab import primitives as rows
 
-__all__ = ["CONTEXTS", "NEUTRAL", "fused"]
-
 CONTEXTS: Mapping[str, Callable[[Any], Any]] = {
     "binary64": lambda x: x,
     "binary32": rows.float32,

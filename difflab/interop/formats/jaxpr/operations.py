@@ -18,8 +18,6 @@ from difflab.arrays.orders import taken_at
 from difflab.errors import UnsupportedError
 from difflab.graph.node import Node
 
-__all__ = ["RULES", "RULES_BY_KIND"]
-
 Rule = Callable[..., Any]
 
 

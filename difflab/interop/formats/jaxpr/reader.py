@@ -19,8 +19,6 @@ from difflab.interop.formats.jaxpr.operations import RULES, RULES_BY_KIND
 from difflab.interop.formats.jaxpr.rules import CONTROL, CUSTOM, custom_call
 from difflab.interop.formats.readers import ReaderSource, cleaned_name, verified
 
-__all__ = ["evaluated", "from_jax"]
-
 _INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 _CALLS = frozenset(
     {

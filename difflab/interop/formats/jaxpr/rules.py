@@ -18,8 +18,6 @@ from difflab.graph.node import Node
 from difflab.graph.trace import trace
 from difflab.interop.formats.readers import cleaned_name
 
-__all__ = ["CONTROL", "CUSTOM", "custom_call"]
-
 Values = Sequence[Any]
 Run = Callable[[Any, Values], list[Any]]
 """Evaluates a closed jaxpr."""

@@ -9,15 +9,6 @@ from difflab.interop.formats.latex.lexer import Token
 from difflab.interop.formats.latex.stack import Frame, FrameStack, Operand
 from difflab.interop.formats.latex.vocabulary import OPERATORS, commands, functions
 
-__all__ = [
-    "CONDITIONALS",
-    "check_exponent",
-    "check_fraction",
-    "check_letters",
-    "check_number",
-    "check_word",
-]
-
 CONDITIONALS = {"if", "for", "when", "where", "otherwise", "else", "elsewhere", ""}
 _CONNECTIVES = {"and", "or"}
 _SCIENTIFIC = re.compile(r"[eE][-+]?\d")

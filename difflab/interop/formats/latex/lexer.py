@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from difflab.errors import ParseError
 from difflab.interop.formats.latex.vocabulary import BLANKS, FONTS, GREEK
 
-__all__ = ["END", "Lexer", "Token", "read_subscript"]
-
 END = ""
 _TOKEN = re.compile(
     r"""(?:\s|%[^\n]*)*+(?:

@@ -12,8 +12,6 @@ from difflab.interop.formats.latex.stack import Translation, translation
 from difflab.language import parse
 from difflab.language.scope import RESERVED
 
-__all__ = ["from_latex", "program_of_latex"]
-
 
 def from_latex(text: str, variables: Collection[str] = ()) -> Function:
     r"""Return the function that a formula in LaTeX computes.

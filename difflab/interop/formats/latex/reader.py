@@ -34,8 +34,6 @@ from difflab.interop.formats.latex.vocabulary import (
     functions,
 )
 
-__all__ = ["LatexReader"]
-
 _STATEMENTS = {"aligned", "align", "align*", "equation", "equation*", "gather", "gather*", "split"}
 _MATRICES = {"pmatrix", "bmatrix", "matrix"}
 _CONTINUES = re.compile(r"(?:\s|&|\\q?quad|\\[,;:! ])*(?:[-+*/=]|\\cdot|\\times)")

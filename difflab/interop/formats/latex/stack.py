@@ -13,8 +13,6 @@ from difflab.errors import ParseError
 from difflab.interop.formats.latex.lexer import Lexer, Token
 from difflab.interop.formats.latex.vocabulary import AMBIGUOUS, DELIMITERS, INVERSES, functions
 
-__all__ = ["Frame", "FrameKind", "FrameStack", "Operand", "Rope", "Translation", "translation"]
-
 Rope = list[Any]
 """Pieces ``(text, start, end)`` of the translation and where they come from, in nested lists."""
 

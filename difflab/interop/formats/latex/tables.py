@@ -9,8 +9,6 @@ from difflab.interop.formats.latex.stack import Frame, Rope
 if TYPE_CHECKING:
     from difflab.interop.formats.latex.stack import FrameStack
 
-__all__ = ["chosen", "listed"]
-
 
 def chosen(stack: FrameStack, table: Frame) -> Rope:
     """Return cases as nested choices; where no condition holds the value is nan."""

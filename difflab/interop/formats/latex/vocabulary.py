@@ -14,20 +14,6 @@ from difflab.arrays import trigonometric
 from difflab.language.calls import CALLS
 from difflab.primitives import TABLE
 
-__all__ = [
-    "ACCENTS",
-    "AMBIGUOUS",
-    "BLANKS",
-    "DELIMITERS",
-    "FONTS",
-    "GREEK",
-    "INVERSES",
-    "OPERATORS",
-    "RELATIONS",
-    "commands",
-    "functions",
-]
-
 _GREEK = """
 alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho
 varrho sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma

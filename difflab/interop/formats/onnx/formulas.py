@@ -16,8 +16,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
 
-__all__ = ["ELEMENTWISE", "Emitter", "Spelling", "operator"]
-
 Spelling = Callable[..., str]
 
 

@@ -26,8 +26,6 @@ from difflab.interop.formats.onnx.validity import (
 from difflab.interop.formats.readers import ReaderSource, cleaned_name, verified
 from difflab.primitives import constant_array
 
-__all__ = ["from_onnx"]
-
 _NUMBERS = "fiub"
 
 

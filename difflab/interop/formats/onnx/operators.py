@@ -19,8 +19,6 @@ from difflab.errors import IndexingError, UnsupportedError
 from difflab.graph.node import Node
 from difflab.primitives import TABLE
 
-__all__ = ["OPERATORS", "ReadModel"]
-
 
 class ReadModel(Protocol):
     """Interface of the model that is read, for the rules of its operators."""

@@ -18,9 +18,6 @@ from difflab.interop.formats.onnx.formulas import ELEMENTWISE, Emitter, Spelling
 from difflab.primitives.movement import indices
 from difflab.primitives.structure import decoded
 
-__all__ = ["SPELLINGS"]
-
-
 Names = Sequence[str]
 
 

@@ -12,8 +12,6 @@ from difflab.core.wording import counted
 from difflab.errors import InputError
 from difflab.interop.formats.onnx.operators import OPERATORS
 
-__all__ = ["check_model", "elements_of", "has_float_attributes", "where"]
-
 _INTERNAL = ("", "ai.onnx")
 _TRUTHS = frozenset({"Not", "And", "Or", "Xor", "IsInf", "IsNaN", "Equal", "Greater", "Less"})
 _TRUTHS |= {"GreaterOrEqual", "LessOrEqual"}

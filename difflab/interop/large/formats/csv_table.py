@@ -17,8 +17,6 @@ from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
 from difflab.interop.large.formats.protocol import chosen_columns
 
-__all__ = ["CsvPieces", "CsvPoints"]
-
 _INDEXED = 4096
 """Lines between two positions of the file that are remembered."""
 

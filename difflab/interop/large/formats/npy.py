@@ -20,8 +20,6 @@ from difflab.interop.large.formats.protocol import (
     check_points,
 )
 
-__all__ = ["NpyPoints", "NpyResults"]
-
 
 class NpyPoints:
     """The rows of an array in a file.

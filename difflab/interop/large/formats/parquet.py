@@ -14,8 +14,6 @@ from difflab.core.optional import require
 from difflab.errors import InputError, PointError, described
 from difflab.interop.large.formats.protocol import chosen_columns
 
-__all__ = ["ParquetPieces", "ParquetPoints"]
-
 
 class ParquetPoints:
     """The columns of a Parquet file that are named like the inputs."""

@@ -17,17 +17,6 @@ from difflab.core.wording import counted
 from difflab.errors import PointError
 from difflab.graph.names import shortened
 
-__all__ = [
-    "PieceFormat",
-    "PieceResults",
-    "Points",
-    "ResultLayout",
-    "Results",
-    "check_points",
-    "chosen_columns",
-    "real_points",
-]
-
 Array = NDArray[Any]
 
 

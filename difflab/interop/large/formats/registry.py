@@ -13,8 +13,6 @@ from difflab.graph.function import Function
 from difflab.graph.names import element_names
 from difflab.interop.large.formats.protocol import Points, ResultLayout, Results
 
-__all__ = ["check_ending", "is_dask_array", "opened_points", "opened_results"]
-
 _ENDINGS = (".npy", ".zarr", ".parquet", ".csv")
 
 

@@ -17,8 +17,6 @@ from difflab.interop.large.formats.protocol import (
     real_points,
 )
 
-__all__ = ["ZarrPoints", "ZarrResults"]
-
 
 class ZarrPoints:
     """The rows of a Zarr array."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from difflab.testing.fuzz.compositions.framework import Framework, named
 
-__all__ = ["FRAMEWORK"]
-
 Fn = Callable[[Any], Any]
 
 

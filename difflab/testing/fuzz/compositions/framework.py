@@ -18,7 +18,6 @@ from difflab.methods.peers.spelling import LibrarySpelling, written
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Framework", "Step", "Transform", "kept", "named", "spelled"]
 
 Transform = Callable[[Callable[[Any], Any], int], Callable[[Any], Any]]
 """Maps a function of an array ``(n,)``, and n, to another one.

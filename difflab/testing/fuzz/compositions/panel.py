@@ -24,8 +24,6 @@ from difflab.testing.fuzz.compositions.truth import Truth
 from difflab.testing.fuzz.compositions.worker import framework
 from difflab.testing.fuzz.panel import FuzzFinding
 
-__all__ = ["REFUSALS", "CompositionPanel", "reproduction"]
-
 _WORKER = "difflab.testing.fuzz.compositions.worker"
 REFUSALS = re.compile(
     r"NotImplemented|not (?:yet )?(?:been )?(?:implemented|supported)|(?:un|n't |not |yet )support|"

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from difflab.testing.fuzz.compositions.framework import Step
 from difflab.testing.fuzz.programs import COMMON, Program, programs
 
-__all__ = ["Composed", "compositions"]
-
 _MANY = 64  # more transforms than a package has
 _DTYPES = ("float64", "float64", "float64", "float32")
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from difflab.testing.fuzz.compositions.framework import Framework, kept
 
-__all__ = ["FRAMEWORK"]
-
 Fn = Callable[[Any], Any]
 
 

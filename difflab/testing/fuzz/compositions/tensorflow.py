@@ -7,8 +7,6 @@ from typing import Any
 
 from difflab.testing.fuzz.compositions.framework import Framework, named
 
-__all__ = ["FRAMEWORK"]
-
 Fn = Callable[[Any], Any]
 
 

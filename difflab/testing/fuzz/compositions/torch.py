@@ -8,8 +8,6 @@ from typing import Any
 from difflab.methods.peers.spelling import LibrarySpelling
 from difflab.testing.fuzz.compositions.framework import Framework, named
 
-__all__ = ["FRAMEWORK"]
-
 Fn = Callable[[Any], Any]
 
 

@@ -18,8 +18,6 @@ from difflab.referee.context import own_context
 from difflab.referee.values import ExactValues
 from difflab.referee.verdict import Verdict
 
-__all__ = ["Truth"]
-
 _JUDGED = ("smooth", "kink")
 _DIGITS = 200
 _STEP = -30  # decimal exponent

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from difflab.core.worker import Handlers, ReportProgress
     from difflab.testing.fuzz.compositions.framework import Framework
 
-__all__ = ["FRAMEWORKS", "framework", "handlers"]
 
 FRAMEWORKS = ("jax", "torch", "tensorflow", "autograd", "pytensor", "tinygrad")
 """The packages, by the names of their peers."""

@@ -23,8 +23,6 @@ from difflab.execute.workers import share_turns
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
-__all__ = ["NativeBatch"]
-
 Array = NDArray[Any]
 
 SHARED = 4

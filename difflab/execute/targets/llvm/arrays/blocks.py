@@ -14,7 +14,6 @@ from difflab.execute.targets.llvm.spelling import SPELLINGS
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["TERMS", "BlockedNest", "pieces"]
 
 _ROWS = 4
 _REGISTERS = 24  # of 32 that hold results, where vectors are widest; half of them elsewhere

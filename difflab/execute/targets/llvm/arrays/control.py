@@ -22,7 +22,6 @@ from difflab.graph.control import Branches, Checkpoint, Loop, WhileLoop, WhileLo
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["ControlWriter"]
 
 FIRST = 64
 """Steps of a loop whose values are kept, before more memory is asked for."""

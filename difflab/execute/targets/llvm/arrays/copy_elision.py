@@ -12,8 +12,6 @@ from itertools import pairwise
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
 from difflab.execute.targets.llvm.arrays.strides import in_order
 
-__all__ = ["elided"]
-
 
 def elided(program: Instructions) -> Instructions:
     """Return a program in which the parts of a value are written into it, not copied.

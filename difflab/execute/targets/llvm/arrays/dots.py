@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from difflab.execute.targets.llvm.arrays.joined import JoinedNest
 from difflab.execute.targets.llvm.functions import types
 
-__all__ = ["DotNest"]
-
 _ROWS = 8
 """Results that are summed together, so that their additions overlap."""
 

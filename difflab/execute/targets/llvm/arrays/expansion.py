@@ -42,8 +42,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.primitives.movement import Places, indices
 
-__all__ = ["instructions", "routine_layout"]
-
 MOST_RUNS = 8
 """Evenly spaced runs of indices that are copied one by one; more are looked up in a table."""
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, ResourceError
 
-__all__ = ["FAULT", "INTERRUPTED", "NO_MEMORY", "STOPPED", "raise_fault"]
-
 FAULT = 4
 """The places at the end of a table of addresses: the fault, 0 for none, and an exception."""
 NO_MEMORY = -1

@@ -29,7 +29,6 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 
-__all__ = ["Address", "Group", "NestLayout", "arranged", "squeezed"]
 
 _LARGEST = 400  # instructions in a nest: more would not fit in registers anyway
 

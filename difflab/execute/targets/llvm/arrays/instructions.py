@@ -18,16 +18,6 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 
-__all__ = [
-    "COPY",
-    "GATHER",
-    "RECURRENCES",
-    "SCATTER",
-    "Instruction",
-    "Instructions",
-    "Lookup",
-    "Ref",
-]
 
 COPY, GATHER, SCATTER = "copy", "gather", "scatter"
 RECURRENCES = {"cumsum": "add", "cumprod": "multiply", "linear_recurrence": ""}

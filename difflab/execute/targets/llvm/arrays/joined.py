@@ -11,8 +11,6 @@ from difflab.execute.targets.llvm.arrays.instructions import Instruction
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["JoinedNest"]
-
 
 class JoinedNest(ABC):
     """Writes the nest of one instruction whose results are each joined of many terms.

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions
 
-__all__ = ["Segment", "Segments", "ValuePosition", "equal_stretches", "segmented"]
-
 LEAST = 4
 """Pieces that make a loop of which one stands before it."""
 MOST_BEFORE = 4

@@ -22,7 +22,6 @@ from difflab.execute.targets.llvm.spelling import SPELLINGS
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["STRAIGHT", "Nest"]
 
 STRAIGHT = 2
 """Vectors along an axis that are written one after the other."""

@@ -13,8 +13,6 @@ from functools import cached_property
 from difflab.execute.targets.llvm.arrays.blocks import TERMS, BlockedNest, pieces
 from difflab.execute.targets.llvm.functions import constant, types
 
-__all__ = ["PanelNest"]
-
 _LEAST_ROWS = 16
 _LEAST_TERMS = 16
 _LEAST_PANELS = 2

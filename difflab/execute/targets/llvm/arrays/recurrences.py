@@ -11,8 +11,6 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["RecurrenceNest", "recurrence"]
-
 
 def recurrence(name: str, shape: Shape, axis: int, refs: Sequence[Ref]) -> Instruction:
     """Return the instruction of a row, given its result and operands; its axis becomes the last.

@@ -22,8 +22,6 @@ from difflab.graph.ir import Shape
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.module import Module
 
-__all__ = ["Region", "Routine"]
-
 
 class Region(NamedTuple):
     """The numbers that a pointer may come to, and what uses it."""

@@ -10,8 +10,6 @@ from difflab.execute.targets.llvm.arrays.instructions import Instruction
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["ScatterNest"]
-
 
 class ScatterNest:
     """Writes a scatter-add: a loop for each axis, the last one by vectors.

@@ -13,8 +13,6 @@ from difflab.errors import ConsistencyError
 from difflab.execute.lower.ops import ViewSpec
 from difflab.graph.ir import Shape
 
-__all__ = ["contiguous", "in_order", "reshaped", "runs", "seen", "sizes"]
-
 
 def contiguous(shape: Shape) -> tuple[int, ...]:
     """Return the strides of a contiguous array."""

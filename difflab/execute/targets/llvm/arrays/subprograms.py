@@ -9,8 +9,6 @@ from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.strides import sizes
 from difflab.graph.control import Branches, Checkpoint, Control, Loop
 
-__all__ = ["Subprograms"]
-
 
 @dataclass(frozen=True, eq=False)
 class Subprograms:

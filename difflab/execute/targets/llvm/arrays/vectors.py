@@ -12,8 +12,6 @@ from difflab.execute.targets.llvm.operations import OperationWriter
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["PointerOperand", "Vector", "first_written"]
-
 
 class PointerOperand(NamedTuple):
     """A pointer that a nest has made for an operand, and its step along the innermost axis.
