@@ -37,11 +37,16 @@ SUMS = frozenset(("sum", "sum_in_order", "matmul", "cumsum"))
 STEEP = frozenset(("exp", "exp2", "power", "sinh", "cosh", "gamma", "sin", "cos", "tan"))
 REWRITES = {  # the first that applies
     "sqrt": "multiply by the conjugate: √p - q = (p - q²)/(√p + q)",
-    "cos": "1 - cos x is 2 sin²(x/2), versine(x)",
+    "hypot": "multiply by the conjugate: hypot(q, a) - q = a²/(hypot(q, a) + q)",
+    "cbrt": "∛a - ∛b is (a - b)/(∛a² + ∛a ∛b + ∛b²)",
+    "cos": "1 - cos x is 2 sin²(x/2), versine(x); cos a - cos b is -2 sin((a + b)/2) sin((a - b)/2)",
     "cosh": "cosh x - 1 is 2 sinh²(x/2)",
     "exp": "exp(x) - 1 is expm1(x)",
     "log": "log a - log b is log(a/b), and log1p((a - b)/b) where a is near b",
-    "sin": "x - sin x is its series x³/6 - x⁵/120 + … where x is small",
+    "sin": "sin a - sin b is 2 cos((a + b)/2) sin((a - b)/2); "
+    "x - sin x is its series x³/6 - x⁵/120 + … where x is small",
+    "tan": "tan a - tan b is sin(a - b)/(cos a cos b)",
+    "atan": "atan a - atan b is atan2(a - b, 1 + a b)",
     "tanh": "1 - tanh x is 2/(exp(2 x) + 1)",
     "erf": "1 - erf x is erfc(x)",
     "sum": "subtract the mean or another shift from the data before they are summed",

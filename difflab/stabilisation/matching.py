@@ -89,6 +89,12 @@ class GraphPattern:
         """The primitives of nodes that the root of the pattern can match."""
         return (self.row, *_ALSO.get(self.row, ()))
 
+    @property
+    def operands(self) -> set[Primitive]:
+        """The primitives of the operands of the root."""
+        rows = map(self.builder.primitive, self.builder.arguments(self.root))
+        return {row for row in rows if row is not None}
+
     def match(self, builder: Builder, node: int) -> dict[str, Node] | None:
         """Return the subexpressions that the wildcards match, or None.
 

@@ -19,31 +19,17 @@ from difflab.graph.node import Node
 from difflab.graph.rewrite import Args, rewrite
 from difflab.primitives import (
     add,
-    cos,
-    erf,
-    erfc,
-    exp,
-    hypot,
     log,
     multiply,
     negative,
     power,
-    sigmoid,
-    sqrt,
-    square_difference,
     subtract,
-    tanh,
 )
 from difflab.stabilisation.exponentials import Exponentials
 from difflab.stabilisation.matching import Form, Rule, applied, negated, number
 from difflab.stabilisation.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, VARIANCE
 from difflab.stabilisation.squares import root_of_squares, variance
 from difflab.stabilisation.sums import GraphSums, signed_terms, signed_total
-
-CANCELLING = frozenset(
-    {cos, erf, erfc, exp, hypot, multiply, power, sigmoid, sqrt, square_difference, tanh}
-)
-"""Primitives whose differences a rule may rewrite."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +95,12 @@ class _Stabiliser:
         self.sums = GraphSums(self.builder)
         self.exponentials = Exponentials(self.builder, self.sums)
         self.rules: dict[Primitive, list[Rule]] = {}
+        self.cancelling: set[Primitive | None] = {multiply}  # `x*x` is a power
         for rule in rules:
             for row in rule.roots:
                 self.rules.setdefault(row, []).append(rule)
+            if rule.compiled is not None and rule.compiled.row is subtract:
+                self.cancelling |= rule.compiled.operands
         self.rewritten: list[Rewrite] = []
         self.changed: dict[int, Rule] = {}
 
@@ -181,7 +170,7 @@ class _Stabiliser:
 
     def _may_cancel(self, node: int) -> bool:
         """Return whether a rule about differences may apply to this term."""
-        return self.builder.primitive(node) in CANCELLING or number(self.builder, node) == 1
+        return self.builder.primitive(node) in self.cancelling or number(self.builder, node) == 1
 
     def _minus(self, node: int) -> bool:
         """Return whether adding `node` is a subtraction; other additions match no rule."""

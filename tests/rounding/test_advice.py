@@ -53,5 +53,5 @@ def test_stabilisation_is_tried_and_its_gain_is_that_of_the_budgets() -> None:
 
 
 def test_what_no_rule_rewrites_is_said() -> None:
-    found = advised(error_budget("(-b + sqrt(b^2 - 4*a*c))/(2*a)", {"a": 1, "b": 1e5, "c": 1}))
+    found = advised(error_budget("x - sin(x)", {"x": 1e-3}))
     assert found.stable == ("stabilise has no rule for it",)
