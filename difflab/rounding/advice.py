@@ -39,7 +39,8 @@ REWRITES = {  # the first that applies
     "sqrt": "multiply by the conjugate: √p - q = (p - q²)/(√p + q)",
     "hypot": "multiply by the conjugate: hypot(q, a) - q = a²/(hypot(q, a) + q)",
     "cbrt": "∛a - ∛b is (a - b)/(∛a² + ∛a ∛b + ∛b²)",
-    "cos": "1 - cos x is 2 sin²(x/2), versine(x); cos a - cos b is -2 sin((a + b)/2) sin((a - b)/2)",
+    "cos": "1 - cos x is 2 sin²(x/2), versine(x); "
+    "cos a - cos b is -2 sin((a + b)/2) sin((a - b)/2)",
     "cosh": "cosh x - 1 is 2 sinh²(x/2)",
     "exp": "exp(x) - 1 is expm1(x)",
     "log": "log a - log b is log(a/b), and log1p((a - b)/b) where a is near b",

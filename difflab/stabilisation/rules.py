@@ -11,6 +11,7 @@ N. J. Higham, Accurately Computing the Log-Sum-Exp and Softmax Functions, 2021.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, SupportsIndex
 
@@ -99,16 +100,16 @@ _difference, _rounded = partial(_rule, _CANCEL), partial(_rule, _ROUNDED)
 _exponentials = partial(_rule, "the exponentials overflow, and cancel near 0")
 
 
-def _both(left: str, right: str, stable: str, **danger: float) -> tuple[Rule, Rule]:
-    """Return the rules of ``left - right`` and of ``right - left``."""
+def _both(of_sum: str, of_x: str, stable: str) -> tuple[Rule, Rule]:
+    """Return the rules of ``f(x + h) - f(x)`` and of ``f(x) - f(x + h)``."""
     return (
-        _difference(f"{left} - {right}", stable, **danger),
-        _difference(f"{right} - {left}", f"-({stable})", **danger),
+        _difference(f"{of_sum} - {of_x}", stable, x=1.0, h=1e-12),
+        _difference(f"{of_x} - {of_sum}", f"-({stable})", x=1.0, h=1e-12),
     )
 
 
-def _conjugate(root: str, rest: str, written: str | None = None, **danger: float) -> list[Rule]:
-    """Return the rules of ``±root ± q`` with a ``root`` of q² and something more.
+def _conjugate(root: str, rest: str, written: str | None = None) -> Iterator[Rule]:
+    """Yield the rules of ``±root ± q`` with a ``root`` of q² and something more, of r.
 
     ``root - abs(q)`` is ``rest``, in which ``{}`` stands for ``root + abs(q)``; what is added is 0
     for the sign of q that cancels, and so is its slope. ``written`` is how people write the root.
@@ -118,21 +119,17 @@ def _conjugate(root: str, rest: str, written: str | None = None, **danger: float
         ("q - {}", "-({}) - 2*max(-q, 0)", "q", 1e8),
         ("-q - {}", "-({}) - 2*max(q, 0)", "-q", -1e8),
     )
-    rules = []
     for plain, stable, size, q in forms:
         # abs(q), whose slope at 0 is 1 instead of 0: with it the whole has the right one there.
         absolute = f"({size} + 2*max(-({size}), 0))"
-        rules.append(
-            _difference(
-                plain.format(written or root),
-                stable.format(rest.format(f"({root} + abs(q))")),
-                pattern=plain.format(root),
-                replacement=stable.format(rest.format(f"({root} + {absolute})")),
-                q=q,
-                **danger,
-            )
+        yield _difference(
+            plain.format(written or root),
+            stable.format(rest.format(f"({root} + abs(q))")),
+            pattern=plain.format(root),
+            replacement=stable.format(rest.format(f"({root} + {absolute})")),
+            q=q,
+            r=3.0,
         )
-    return rules
 
 
 RULES: tuple[Rule, ...] = (
@@ -239,22 +236,16 @@ RULES: tuple[Rule, ...] = (
         pattern="log1p(x) - log1p(-x)",
         x=1e-12,
     ),
-    # --- differences of a function's values ------------------------------------------------------
-    *_both("1/(x + h)", "1/x", "-h/x/(x + h)", x=1.0, h=1e-12),
-    *_both("1/(x - h)", "1/x", "h/x/(x - h)", x=1.0, h=1e-12),
-    *_both("cos(x + h)", "cos(x)", "-2*sin(x + h/2)*sin(h/2)", x=1.0, h=1e-12),
-    *_both("sin(x + h)", "sin(x)", "2*cos(x + h/2)*sin(h/2)", x=1.0, h=1e-12),
+    # --- differences of a function's values ---------------------------------------------------
+    *_both("1/(x + h)", "1/x", "-h/x/(x + h)"),
+    *_both("1/(x - h)", "1/x", "h/x/(x - h)"),
+    *_both("cos(x + h)", "cos(x)", "-2*sin(x + h/2)*sin(h/2)"),
+    *_both("sin(x + h)", "sin(x)", "2*cos(x + h/2)*sin(h/2)"),
     _difference("cos(x + h) - cos(x - h)", "-2*sin(x)*sin(h)", x=1.0, h=1e-12),
     _difference("sin(x + h) - sin(x - h)", "2*cos(x)*sin(h)", x=1.0, h=1e-12),
-    *_both("tan(x + h)", "tan(x)", "sin(h)/(cos(x)*cos(x + h))", x=1.0, h=1e-12),
-    *_both("atan(x + h)", "atan(x)", "atan2(h, 1 + x*(x + h))", x=1.0, h=1e-12),
-    *_both(
-        "cbrt(x + h)",
-        "cbrt(x)",
-        "h/(cbrt(x + h)^2 + cbrt(x + h)*cbrt(x) + cbrt(x)^2)",
-        x=1.0,
-        h=1e-12,
-    ),
+    *_both("tan(x + h)", "tan(x)", "sin(h)/(cos(x)*cos(x + h))"),
+    *_both("atan(x + h)", "atan(x)", "atan2(h, 1 + x*(x + h))"),
+    *_both("cbrt(x + h)", "cbrt(x)", "h/(cbrt(x + h)^2 + cbrt(x + h)*cbrt(x) + cbrt(x)^2)"),
     # --- roots --------------------------------------------------------------------------------
     _difference(
         "sqrt(x² + 1) - 1",
@@ -280,10 +271,10 @@ RULES: tuple[Rule, ...] = (
         x=1e14,
     ),
     _difference("sqrt(a) - sqrt(b)", "(a - b)/(sqrt(a) + sqrt(b))", a=2.0000000001, b=2.0),
-    *_conjugate("hypot(q, a)", "a*(a/{})", "sqrt(q^2 + a^2)", a=3.0),
-    *_conjugate("sqrt(square_difference(q, a))", "-(a*(a/{}))", "sqrt(q^2 - a^2)", a=3.0),
-    *_conjugate("sqrt(q^2 + r)", "r/{}", r=3.0),
-    *_conjugate("sqrt(q^2 - r)", "-(r/{})", r=3.0),
+    *_conjugate("hypot(q, r)", "r*(r/{})", "sqrt(q^2 + r^2)"),
+    *_conjugate("sqrt(square_difference(q, r))", "-(r*(r/{}))", "sqrt(q^2 - r^2)"),
+    *_conjugate("sqrt(q^2 + r)", "r/{}"),
+    *_conjugate("sqrt(q^2 - r)", "-(r/{})"),
     SQUARES,
     # --- quotients of Taylor remainders: numerators cancel near 0, more so in each derivative ---
     _difference("(exp(x) - 1)/x", "exp_remainder(1, 0, x)", pattern="expm1(x)/x", x=1e-5),
