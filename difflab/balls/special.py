@@ -21,6 +21,7 @@ __all__ = [
     "besselj",
     "besselk",
     "bessely",
+    "ci",
     "e1",
     "ei",
     "erfcinv",
@@ -28,6 +29,7 @@ __all__ = [
     "gammainc",
     "gammaincc",
     "lambertw",
+    "si",
     "with_order",
     "with_orders",
 ]
@@ -145,6 +147,8 @@ erfcinv = analytic(
 )
 lambertw = analytic(lambda s: s.lambertw(), lambda v: v.lambertw(), "lambertw", "edge", "x > -1/e")
 ei = analytic(lambda s: s.ei(), lambda v: v.ei(), "ei", "pole", "x not 0")
+si = analytic(lambda s: s.si(), lambda v: v.si(), "si")
+ci = analytic(lambda s: s.ci(), lambda v: v.ci(), "ci", "edge", "x > 0")
 _e1 = analytic(lambda s: -(-s).ei(), lambda v: -(-v).ei(), "e1", "edge", "x > 0")
 
 

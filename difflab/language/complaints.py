@@ -101,7 +101,9 @@ def _nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name nearest to `name`; long names are not searched for."""
     if len(name) > _SHOWN:
         return None
-    return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)), None)
+    letters, near = name.lower(), difflib.get_close_matches(name.lower(), known, n=5, cutoff=0.6)
+    # Exchanged letters are the likeliest mistake: `sni` is sin rather than si.
+    return min(near, key=lambda each: sorted(each) != sorted(letters), default=None)
 
 
 def adjacent(text: str, left: TextSpan, right: TextSpan) -> ParseError:

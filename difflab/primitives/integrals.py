@@ -1,4 +1,4 @@
-"""Integrals of elementary functions: the exponential integrals and the incomplete gamma functions.
+"""Integrals of elementary functions: exponential, sine and cosine, incomplete gamma functions.
 
 The derivative of an incomplete gamma function by its first argument is no function of the table:
 it is refused.
@@ -16,9 +16,11 @@ from difflab.primitives.densities import gammainc_derivative, refused
 from difflab.primitives.exponential import exp
 from difflab.primitives.portable import by_numbers
 from difflab.primitives.portable_orders import incomplete_gamma
+from difflab.primitives.remainders import cos_remainder
 from difflab.primitives.special_kernels import special, special_function
+from difflab.primitives.trigonometric import cos
 
-__all__ = ["de1", "dei", "e1", "ei", "gammainc", "gammaincc"]
+__all__ = ["ci", "de1", "dei", "e1", "ei", "gammainc", "gammaincc", "si"]
 
 
 def _de1(xp: ModuleType, x: Any) -> Any:
@@ -83,6 +85,33 @@ dei: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * (y * ((x - 1) / x))),
     samples=((0.6, 3.0),),
     expansion=lambda x: exp(x) / x,
+)
+si: Primitive = special(
+    name="si",
+    ulps=4.0,
+    kernel=lambda xp, x: special_function(xp, "sici")(x)[0],
+    portable=portable_gamma.si,
+    rule=elementwise(lambda t, y, x: t * cos_remainder(1, 0, x)),  # sin(x)/x
+    sympy="Si",
+    mpmath="si",
+    latex="\\operatorname{{Si}}\\left({0}\\right)",
+    glyph="Si",
+    notation="Si",
+    samples=((-3.0, 3.0),),
+)
+ci: Primitive = special(
+    name="ci",
+    ulps=8.0,
+    kernel=lambda xp, x: xp.where(x < 0, xp.nan, special_function(xp, "sici")(x)[1]),
+    portable=portable_gamma.ci,
+    rule=elementwise(lambda t, y, x: t * (cos(x) / x)),
+    sympy="Ci",
+    mpmath="ci",
+    latex="\\operatorname{{Ci}}\\left({0}\\right)",
+    glyph="Ci",
+    notation="Ci",
+    samples=((0.8, 3.0),),
+    defined="x > 0",
 )
 gammainc: Primitive = special(
     name="gammainc",

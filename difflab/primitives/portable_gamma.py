@@ -1,10 +1,11 @@
-"""Portable kernels of the gamma, beta and zeta functions and the exponential integrals.
+"""Portable kernels of gamma, beta and zeta functions, exponential, sine and cosine integrals.
 
 The gamma function is Lanczos's approximation with G. R. Pugh's method and the constants of Boost,
 which CPython's `math` uses as well. Digamma is its asymptotic series (DLMF 5.11.2), ten steps
 further on for small arguments (5.5.2), reflected for negative ones (5.5.4). E₁ is its power series
 (6.6.2) up to 1 and its continued fraction (6.9.1) beyond; Ei its power series (6.6.1) up to 40 and
-its asymptotic series (6.12.2).
+its asymptotic series (6.12.2). Si and Ci are their power series (6.6.5, 6.6.6) up to 3 and the
+continued fraction of E₁(ix) = -Ci(x) + i(Si(x) - π/2) beyond (6.5.5).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ __all__ = [
     "betainc",
     "betainc_derivative",
     "betaln",
+    "ci",
     "digamma",
     "e1",
     "ei",
@@ -30,6 +32,7 @@ __all__ = [
     "loggamma",
     "polygamma",
     "polygamma_difference",
+    "si",
     "zeta",
 ]
 
@@ -184,6 +187,56 @@ def ei(xp: Any, x: Any) -> Any:
         return xp.cond(x > 40, far, near, x)
 
     return xp.cond(x < 0, lambda x: -xp.special.e1(-x), right, x)
+
+
+@helper
+def _turned(xp: Any, x: Any, phase: Any) -> Any:
+    """Return the real part of e^(i(phase - x))/(ix + 1 - 1²/(ix + 3 - 2²/(ix + 5 - …)))."""
+
+    def step(k: Any, real: Any, imaginary: Any, x: Any) -> Any:
+        scale = k * k / (real * real + imaginary * imaginary)
+        return k - 1.0, (2.0 * k - 1.0) - scale * real, x + scale * imaginary
+
+    start = (90.0, 181.0, x)
+    _, real, imaginary = xp.while_loop(lambda k, real, imaginary, x: k > 0, step, start, x)
+    angle = x - phase
+    turned = xp.cos(angle) * real - xp.sin(angle) * imaginary
+    return turned / (real * real + imaginary * imaginary)
+
+
+def si(xp: Any, x: Any) -> Any:
+    """Return Si(x)."""
+
+    def near(x: Any) -> Any:
+        def step(k: Any, t: Any, x: Any) -> Any:
+            return 1.0 / (2.0 * k - 1.0) - x * x / (2.0 * k * (2.0 * k + 1.0)) * t
+
+        return x * _from_last(xp, 0.0, 20, step, x)
+
+    def far(x: Any) -> Any:
+        size = xp.abs(x)
+        tail = xp.cond(
+            size < 1e17, lambda x: _turned(xp, x, 0.5 * math.pi), lambda x: 0.0 * x, size
+        )
+        return xp.where(x < 0, tail - 0.5 * math.pi, 0.5 * math.pi - tail)
+
+    return xp.cond(xp.abs(x) <= 3, near, far, x)
+
+
+def ci(xp: Any, x: Any) -> Any:
+    """Return Ci(x)."""
+
+    def near(x: Any) -> Any:
+        def step(k: Any, t: Any, x: Any) -> Any:
+            return 0.5 / k - x * x / ((2.0 * k + 1.0) * (2.0 * k + 2.0)) * t
+
+        return EULER + xp.log(x) - 0.5 * x * x * _from_last(xp, 0.0, 20, step, x)
+
+    def far(x: Any) -> Any:
+        wave = lambda x: xp.where(x < xp.inf, xp.sin(x) / x, 0.0)  # noqa: E731
+        return xp.cond(x < 1e17, lambda x: -_turned(xp, x, 0.0), wave, x)
+
+    return xp.cond(x > 3, far, near, x)
 
 
 @helper

@@ -116,6 +116,7 @@ def plain(name: str) -> Function:
 
 
 EDGES = {
+    "ci": (0.0,),
     "log": (0.0,),
     "log2": (-1.0,),
     "log10": (0.0,),

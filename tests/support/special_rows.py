@@ -28,7 +28,7 @@ SPECIAL = {
 }
 """Rows that another library may have no function for."""
 
-NO_MACHINE_CODE = {"polygamma", "zeta", *airy.__all__}
+NO_MACHINE_CODE = {"ci", "polygamma", "si", "zeta", *airy.__all__}
 """Rows that LLVM code does not compute."""
 
 NO_CUDA_CODE = {
