@@ -5,33 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from difflab.bench.columns import layout
 from difflab.bench.dimensions.drawing import draw
 from difflab.bench.dimensions.measuring import SEED, FamilyMeter
 from difflab.bench.dimensions.page import page
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row, together
 from difflab.lab.problems.sized import Family, formula_family
-from difflab.lab.record import cell_types
 from difflab.lab.sweep import Task
 from difflab.methods.protocol import Method
 from difflab.methods.registry import select
 
 __all__ = ["DEFAULT", "LAYOUT", "draw", "page", "tasks"]
 
-LAYOUT = provenance.layout(
-    {
-        "family": str,
-        "n": int,
-        "m": int,
-        **cell_types("method"),
-        "inputs": int,
-        "outputs": int,
-        **cell_types("status", "message"),
-        "error": float,
-        "function_operations": int,
-        **cell_types("operations", "prepare_seconds", "call_seconds", "peak_bytes"),
-    },
-    key=("family", "n", "m", "method"),
+LAYOUT = layout(
+    "family n m method inputs outputs status message error function_operations operations "
+    "prepare_seconds call_seconds peak_bytes",
+    key="family n m method",
 )
 
 DEFAULT = "x: [n]; W: [m, n]; tanh(W@x/n)"

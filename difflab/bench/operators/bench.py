@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.bench.columns import layout
 from difflab.bench.operators.drawing import draw
 from difflab.bench.operators.functions import FUNCTIONS, points_of
 from difflab.bench.operators.ways import WAYS
@@ -22,20 +23,9 @@ from difflab.lab.sweep import Cell, Task
 
 __all__ = ["DIMENSIONS", "LAYOUT", "POINTS", "draw", "tasks"]
 
-LAYOUT = provenance.layout(
-    {
-        "function": str,
-        "inputs": int,
-        "way": str,
-        "status": str,
-        "message": str,
-        "points": int,
-        "operations": int,
-        "relative_error": float,
-        "call_seconds": float,
-        "peak_bytes": int,
-    },
-    key=("function", "inputs", "way"),
+LAYOUT = layout(
+    "function inputs way status message points operations relative_error call_seconds peak_bytes",
+    key="function inputs way",
 )
 
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128)

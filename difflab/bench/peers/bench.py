@@ -20,6 +20,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.bench.columns import layout
 from difflab.bench.peers.case import SEED_OF_BATCHES, Own, PeerCase
 from difflab.bench.peers.drawing import draw, table
 from difflab.core.worker import RestartedWorker
@@ -27,8 +28,7 @@ from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedE
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row, trial
-from difflab.lab.record import cell_types
-from difflab.lab.sampling import RATIOS, paired
+from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.peers.peer import Peer, refusals
 from difflab.methods.protocol import Family
@@ -62,20 +62,10 @@ TRIED = 16
 """Points from which the time of a batch is extrapolated for a peer without batches."""
 OWN = ("difflab", "difflab-python", "difflab-numpy", "difflab-native")
 
-LAYOUT = provenance.layout(
-    {
-        "expression": str,
-        "point": str,
-        "points": int,
-        "peer": str,
-        "version": str,
-        **cell_types("status", "message"),
-        "ulps": float,
-        **cell_types("prepare_seconds", "call_seconds", "call_form"),
-        "difflab_seconds": float,
-        **RATIOS,
-    },
-    key=("expression", "point", "points", "peer"),
+LAYOUT = layout(
+    "expression point points peer version status message ulps prepare_seconds call_seconds "
+    "call_form difflab_seconds ratio ratio_low ratio_high",
+    key="expression point points peer",
 )
 
 

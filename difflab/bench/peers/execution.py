@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from difflab.bench.columns import layout
 from difflab.bench.peers.bench import Answered, answered
 from difflab.bench.peers.case import SEED_OF_BATCHES, PeerCase
 from difflab.bench.peers.execution_drawing import draw, table
@@ -22,32 +23,17 @@ from difflab.bench.peers.ways import OWN, WAYS, Way, cold, contenders
 from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.outcomes import trial
-from difflab.lab.record import cell_types
-from difflab.lab.sampling import RATIOS, paired
+from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, Task
 from difflab.language import parse
 
 __all__ = ["LAYOUT", "OWN", "POINTS", "break_even", "contenders", "draw", "table", "tasks"]
 
-LAYOUT = provenance.layout(
-    {
-        "expression": str,
-        "point": str,
-        "points": int,
-        "way": str,
-        "package": str,
-        "execution": str,
-        "version": str,
-        **cell_types("status", "message"),
-        "ulps": float,
-        **cell_types("prepare_seconds", "call_seconds", "call_form"),
-        "baseline": str,
-        "baseline_prepare_seconds": float,
-        "baseline_seconds": float,
-        **RATIOS,
-        "break_even": float,
-    },
-    key=("expression", "point", "points", "way"),
+LAYOUT = layout(
+    "expression point points way package execution version status message ulps prepare_seconds "
+    "call_seconds call_form baseline baseline_prepare_seconds baseline_seconds ratio ratio_low "
+    "ratio_high break_even",
+    key="expression point points way",
 )
 
 POINTS = (1, 1_000, 100_000)

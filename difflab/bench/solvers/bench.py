@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 
+from difflab.bench.columns import layout
 from difflab.bench.solvers.drawing import draw
 from difflab.bench.solvers.problem import WAYS, SolverProblem, Way, problems
 from difflab.core.environ import environment_variables
@@ -18,22 +19,10 @@ from difflab.methods.timer import FREED_AT_ONCE
 
 __all__ = ["LAYOUT", "QUICK", "TOLERANCES", "draw", "tasks", "ways"]
 
-LAYOUT = provenance.layout(
-    {
-        "problem": str,
-        "kind": str,
-        "way": str,
-        "tolerance": float,
-        "status": str,
-        "message": str,
-        "relative_error": float,
-        "truth_bound": float,
-        "truth": str,
-        "steps": int,
-        "seconds": float,
-        "peak_bytes": int,
-    },
-    key=("problem", "way", "tolerance"),
+LAYOUT = layout(
+    "problem kind way tolerance status message relative_error truth_bound truth steps seconds "
+    "peak_bytes",
+    key="problem way tolerance",
 )
 
 TOLERANCES = (1e-4, 1e-8, 1e-12)
