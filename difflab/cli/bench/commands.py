@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 import typer
 
-from difflab.bench.registry import BENCHMARKS, MOVED, Benchmark
-from difflab.cli.bench.families import dimensions, memory, solvers, swell
+from difflab.bench.registry import BENCHMARKS, MOVED, load
+from difflab.cli.bench.families import dimensions, memory, problems, solvers, swell
 from difflab.cli.bench.formulas import accuracy, peers, precision
-from difflab.cli.bench.problems import problems
 from difflab.cli.bench.running import Destination, QuickOption, run, writes
 from difflab.cli.documented import add
 from difflab.cli.groups import CommandGroup
@@ -24,40 +23,27 @@ bench = typer.Typer(
 )
 
 
-def standard_command(benchmark: Benchmark) -> Callable[..., None]:
-    """Return the subcommand of a benchmark: options ``quick`` and, if it is timed, ``timeout``."""
+def standard_command(name: str, package: str = "difflab.bench") -> Callable[..., None]:
+    """Return the subcommand of a benchmark without options of its own."""
 
     def command(
         quick: QuickOption = False, timeout: TimeoutOption = 10.0, *, to: Destination
     ) -> None:
-        module = benchmark.load()
-        limits = {"timeout": timeout} if benchmark.timed else {}
-        run(benchmark.name, module, module.tasks(quick=quick, **limits), to)
+        module = load(name, package)
+        run(name, module, module.tasks(quick=quick, timeout=timeout), to)
 
-    if benchmark.timed:
-        return command
-
-    def untimed(quick: QuickOption = False, *, to: Destination) -> None:
-        command(quick, to=to)
-
-    return untimed
+    return command
 
 
 _OWN_COMMANDS: Mapping[str, Callable[..., int | None]] = {
-    "accuracy": accuracy,
-    "dimensions": dimensions,
-    "memory": memory,
-    "peers": peers,
-    "precision": precision,
-    "problems": problems,
-    "solvers": solvers,
-    "swell": swell,
+    command.__name__: command
+    for command in (accuracy, dimensions, memory, peers, precision, problems, solvers, swell)
 }
 """The subcommands with options of their own; those of the other benchmarks are alike."""
 
-for _row in BENCHMARKS.values():
-    _command = _OWN_COMMANDS.get(_row.name) or standard_command(_row)
-    add(bench, writes(_command), name=_row.name, help=_row.summary)
+for _name, _summary in BENCHMARKS.items():
+    _command = _OWN_COMMANDS.get(_name) or standard_command(_name)
+    add(bench, writes(_command), name=_name, help=_summary)
 
 
 def _moved(name: str) -> Callable[[], None]:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from difflab.cli.bench.running import (
-    Destination,
-    MethodsOption,
-    QuickOption,
-    run,
-)
-from difflab.cli.options import TimeoutOption, parse_names
+from difflab.cli.bench.running import Destination, MethodsOption, QuickOption, run, wide
+from difflab.cli.options import InputsOption, KindsOption, TimeoutOption, parse_names
+from difflab.cli.problems import chosen_problems
 from difflab.cli.program_text import expression_key, read_expression
 from difflab.errors import InputError
 
@@ -140,3 +136,30 @@ def swell(
 def _families(problems: Iterable[SolverProblem]) -> list[str]:
     """Return the first words of the names of problems."""
     return list(dict.fromkeys(problem.name.partition("-")[0] for problem in problems))
+
+
+def problems(
+    sets: str | None = None,
+    kinds: KindsOption = None,
+    inputs: InputsOption = None,
+    methods: str | None = None,
+    quick: QuickOption = False,
+    timeout: TimeoutOption = 10.0,
+    *,
+    to: Destination,
+) -> int:
+    """Run every method on problems of the library.
+
+    Parameters
+    ----------
+    sets : a,b
+        Only these sets; by default all.
+    methods : a,b
+        Only these of `difflab methods`; or peers, or all.
+    """
+    from difflab.bench.problems import bench as module
+
+    found = chosen_problems(sets, kinds, inputs)
+    tasks = module.tasks(found, parse_names(methods), quick=quick, timeout=timeout)
+    rows = run("problems", module, tasks, to, wide(module.text), {".html": module.page})
+    return int(any(row["verdict"] == "disagree" for row in rows))
