@@ -41,6 +41,7 @@ DerivativeFormat = Literal[
     "cuda",
     "matlab",
     "julia",
+    "r",
     "stan",
     "numpy",
     "jax",

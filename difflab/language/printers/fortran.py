@@ -57,7 +57,7 @@ _NOTATION = Notation(
     conjunction=".and.",
     disjunction=".or.",
     negation=".not. ",
-    unequal="/=",
+    unequal="{0} /= {1}",
 )
 
 _INTRINSIC = "dasin datan datan2 dcosh dexp dlog dsign dsinh dsqrt dtanh sign mod modulo"
