@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.gpu_command import gpu
-from difflab.bench.registry import Benchmark
 from difflab.cli.bench.commands import standard_command
 from difflab.cli.bench.running import (
     Destination,
@@ -31,46 +30,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BENCHMARKS", "app"]
 
-BENCHMARKS = {
-    row.name: row
-    for row in (
-        Benchmark(
-            "adbench",
-            "Jacobian time over objective time on ADBench's problems, beside peers.",
-            "benchmarks.adbench.bench",
-        ),
-        Benchmark(
-            "gradbench",
-            "GradBench's evals, answered by difflab and by the tools of a checkout.",
-            "benchmarks.gradbench.bench",
-        ),
-        Benchmark(
-            "graders",
-            "Planted faults that gradient checkers find, and their false alarms.",
-            "benchmarks.graders.bench",
-            timed=False,
-        ),
-        Benchmark(
-            "graphs",
-            "Calls of jit, scans, forward mode and checkpointed memory beside JAX and PyTorch.",
-            "benchmarks.graphs.bench",
-        ),
-        Benchmark(
-            "ivp",
-            "ODEs solved to small tolerances, beside heyoka, diffrax and torchdiffeq.",
-            "benchmarks.ivp.bench",
-        ),
-        Benchmark(
-            "points",
-            "Scalar code at one point, by the fastest call of difflab, CasADi and heyoka.",
-            "benchmarks.points.bench",
-        ),
-        Benchmark(
-            "sparsity",
-            "Patterns and colorings of sparse Jacobians beside CasADi, asdex and sparsediffpy.",
-            "benchmarks.sparsity.bench",
-        ),
-    )
+BENCHMARKS: Mapping[str, str] = {
+    "adbench": "Jacobian time over objective time on ADBench's problems, beside peers.",
+    "gradbench": "GradBench's evals, answered by difflab and by the tools of a checkout.",
+    "graders": "Planted faults that gradient checkers find, and their false alarms.",
+    "graphs": "Calls of jit, scans, forward mode and checkpointed memory beside JAX and PyTorch.",
+    "ivp": "ODEs solved to small tolerances, beside heyoka, diffrax and torchdiffeq.",
+    "points": "Scalar code at one point, by the fastest call of difflab, CasADi and heyoka.",
+    "sparsity": "Patterns and colorings of sparse Jacobians beside CasADi, asdex and sparsediffpy.",
 }
 """The benchmarks that are sweeps; ``gpu`` is one measurement."""
 
@@ -206,11 +173,9 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "adbench": adbench,
     "gradbench": gradbench,
     "graders": graders,
-    **{
-        name: standard_command(BENCHMARKS[name]) for name in ("graphs", "ivp", "points", "sparsity")
-    },
 }
-for _name, _command in _COMMANDS.items():
-    add(app, writes(_command), name=_name, help=BENCHMARKS[_name].summary)
+for _name, _summary in BENCHMARKS.items():
+    _command = _COMMANDS.get(_name) or standard_command(_name, "benchmarks")
+    add(app, writes(_command), name=_name, help=_summary)
 add(app, gpu)
 add(app, gradbench_tool)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
+from difflab.bench.columns import layout
 from difflab.bench.pictures import (
     BROWN,
     GREEN,
@@ -51,18 +52,9 @@ if TYPE_CHECKING:
 Array = NDArray[float64]
 PointValues = Callable[[NDArray[Any]], NDArray[Any]]
 
-LAYOUT = provenance.layout(
-    {
-        "expression": str,
-        "point": str,
-        "method": str,
-        "step": float,
-        "status": str,
-        "message": str,
-        "absolute_error": float,
-        "relative_error": float,
-    },
-    key=("expression", "point", "method", "step"),
+LAYOUT = layout(
+    "expression point method step status message absolute_error relative_error",
+    key="expression point method step",
 )
 
 SEED = 0

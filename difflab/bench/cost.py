@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from difflab.bench.columns import layout
 from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE, picture, plot_curve
 from difflab.graph.counts import count
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import trial
 from difflab.lab.problems import crossover
-from difflab.lab.record import cell_types
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
@@ -41,15 +41,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-LAYOUT = provenance.layout(
-    {
-        "inputs": int,
-        "outputs": int,
-        **cell_types("method", "status", "message"),
-        "function_operations": int,
-        **cell_types("operations", "prepare_seconds", "call_seconds", "call_form"),
-    },
-    key=("inputs", "outputs", "method"),
+LAYOUT = layout(
+    "inputs outputs method status message function_operations operations prepare_seconds "
+    "call_seconds call_form",
+    key="inputs outputs method",
 )
 
 FIXED = 8

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.bench.columns import layout
 from difflab.bench.pictures import BLUE, GREEN, PURPLE, RED, picture
 from difflab.core.quantities import bytes_text
 from difflab.eager import checkpoint_chain, tensor
@@ -36,18 +37,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-LAYOUT = provenance.layout(
-    {
-        "steps": int,
-        "numbers": int,
-        "strategy": str,
-        "snapshots": int,
-        "evaluations": int,
-        "recomputed": int,
-        "peak_bytes": int,
-        "peak_states": float,
-    },
-    key=("steps", "numbers", "strategy", "snapshots"),
+LAYOUT = layout(
+    "steps numbers strategy snapshots evaluations recomputed peak_bytes peak_states",
+    key="steps numbers strategy snapshots",
 )
 
 LENGTHS = (64, 256, 1024)

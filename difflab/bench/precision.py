@@ -17,12 +17,12 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.accuracy import AccuracyCase, steps
+from difflab.bench.columns import layout
 from difflab.bench.pictures import ORANGE, formula_at_point, picture, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import Row, together
-from difflab.lab.record import cell_types
 from difflab.lab.sweep import SweepRow, Task
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
@@ -35,18 +35,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[float64]
 
-LAYOUT = provenance.layout(
-    {
-        "expression": str,
-        "point": str,
-        **cell_types("method", "status", "message"),
-        "step": float,
-        "evaluations": int,
-        "absolute_error": float,
-        "relative_error": float,
-        **cell_types("prepare_seconds", "call_seconds"),
-    },
-    key=("expression", "point", "method"),
+LAYOUT = layout(
+    "expression point method status message step evaluations absolute_error relative_error "
+    "prepare_seconds call_seconds",
+    key="expression point method",
 )
 
 SEED = 0

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from difflab.autodiff import jacobian
+from difflab.bench.columns import layout
 from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, CurveStyle, picture, plot_curve
 from difflab.errors import DifflabError, InputError, MethodTimeout
 from difflab.graph.counts import count
@@ -33,18 +34,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-LAYOUT = provenance.layout(
-    {
-        "family": str,
-        "title": str,
-        "depth": int,
-        "series": str,
-        "status": str,
-        "message": str,
-        "operations": int,
-        "seconds": float,
-    },
-    key=("family", "depth", "series"),
+LAYOUT = layout(
+    "family title depth series status message operations seconds",
+    key="family depth series",
 )
 
 

@@ -1,31 +1,108 @@
-"""``difflab compare``: every method's derivative of one function, judged and measured."""
+"""``difflab compare``: every method's derivative of one function, judged and measured.
+
+Its options are the declared options of comparisons, and those of the command itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-from difflab.cli.declared import ONLY_OVER, comparison_options
+import typer
+
 from difflab.cli.explain import ExplainNan, explain_point
-from difflab.cli.functions import Subject, verified
+from difflab.cli.functions import Subject, is_function, verified
 from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
     PlotOption,
     PointOption,
     StabiliseOption,
+    one_of,
+    parse_names,
+    parse_point,
 )
 from difflab.cli.output import ProgressLine, deliver, formatted, report_format
-from difflab.cli.program_text import LatexOption, formula
-from difflab.errors import InputError
+from difflab.cli.program_text import LatexOption, formula, read_expression
+from difflab.core.wording import names_problem
+from difflab.errors import InputError, ParseError, PointError
+from difflab.graph.names import missing_values
+from difflab.lab.options import CompareOptions, DomainOptions, Option, declared, inserted
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.code import CodeSubject
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
+
+_DECLARED = declared(CompareOptions, DomainOptions)
+ONLY_OVER = _DECLARED.keys() - declared(CompareOptions).keys()
+"""The options of a domain alone, which a command gets if they are given."""
+
+
+def comparison_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command with ``**options`` those of a comparison, as `difflab.compare` takes them."""
+    shown = [_parameter(name, *each) for name, each in _DECLARED.items() if each[1].help]
+
+    @wraps(command)
+    def call(*arguments: Any, **given: Any) -> int:
+        for name in (each.name for each in shown):
+            if given[name] is None and name in ONLY_OVER:
+                del given[name]
+            elif _DECLARED[name][0] is bool:
+                given[name] = not given[name]
+        return command(*arguments, **given)
+
+    own = inspect.signature(command, eval_str=True)
+    call.__signature__ = inserted(own, shown)  # type: ignore[attr-defined]
+    return call
+
+
+def _parameter(name: str, kind: Any, option: Option) -> Parameter:
+    """Return the parameter of an option; a boolean one is ``--no-NAME``."""
+    kinds = [get_origin(one) for one in get_args(kind)]
+    parser = next((_PARSERS[one] for one in kinds if one in _PARSERS), None)
+    form = typer.Option(
+        *[f"--no-{name}"] * (kind is bool),
+        help=option.help,
+        metavar=option.metavar,
+        min=option.least,
+        max=option.most,
+        parser=parser,
+    )
+    default = None if name in ONLY_OVER else kind is not bool and option.default
+    plain: Any = str if parser else kind
+    known: Any = (plain | None if default is None else plain, form)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[known])
+
+
+def parse_scales(text: str) -> dict[str, str]:
+    """Return the scales of ``--scale x1=log,x2=linear``.
+
+    Raises
+    ------
+    InputError
+        One is not written as ``name=log``.
+
+    Examples
+    --------
+    >>> parse_scales("x1=log, x2=linear")
+    {'x1': 'log', 'x2': 'linear'}
+    """
+    found: dict[str, str] = {}
+    for item in parse_names(text) or []:
+        name, equals, scale = item.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"a scale is written as name=log, not {item!r}", hint="--scale x1=log")
+        found[name.strip()] = scale.strip()
+    return found
+
+
+_PARSERS: dict[Any, Callable[[str], Any]] = {Sequence: parse_names, Mapping: parse_scales}
 
 
 ComparisonFormat = Literal["table", "json", "csv", "md", "latex", "html"]
@@ -112,7 +189,7 @@ def _each(
     given: dict[str, Any],
 ) -> int:
     """Compare every formula of a text, and write the records together."""
-    from difflab.cli.several import subjects, together
+    from difflab.cli.compare import subjects, together
 
     chosen = report_format(form, destination, ComparisonFormat)
     given["--format html"] = chosen == "html"
@@ -162,3 +239,75 @@ def _written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file
     if not isinstance(result, Comparison):
         from difflab.report.comparison import side_by_side as reports  # type: ignore[no-redef]
     return str(formatted(result, form, reports, to_file=to_file))
+
+
+def formulas(argument: str) -> list[tuple[int, str]]:
+    """Return the formulas of EXPR, one a line, each with its line number; ``#`` begins a comment.
+
+    Raises
+    ------
+    InputError
+        There is none, or EXPR is not a text of formulas.
+    """
+    if names_problem(argument) or is_function(argument):
+        hint = "write difflab compare @formulas.txt --each-line"
+        raise InputError("--each-line is for a text of formulas, one a line", hint=hint)
+    lines = enumerate(read_expression(argument).splitlines(), 1)
+    bare = [(number, line.partition("#")[0].strip()) for number, line in lines]
+    found = [(number, line) for number, line in bare if line]
+    if not found:
+        raise InputError("there is no formula in the text", hint="write one formula a line")
+    return found
+
+
+def subjects(argument: str, at: Sequence[str]) -> list[Subject]:
+    """Return the formulas of EXPR, each with the values of ``--at`` that it needs.
+
+    Raises
+    ------
+    InputError
+        A formula cannot be read, the error names its line; or ``--at`` gives a value to a name
+        that no formula has.
+    """
+    point = parse_point(at)
+    found = [(number, _function(number, line, point)) for number, line in formulas(argument)]
+    used = {name for _, function in found for name in function.inputs}
+    for name in point or ():
+        if name not in used:
+            one_of(name, sorted(used), "input of the formulas,")
+    return [Subject(str(f.text), _part(number, point, f)) for number, f in found]
+
+
+def _function(number: int, line: str, point: Mapping[str, Any] | None) -> Function:
+    from difflab.language import given_names, parse
+
+    try:
+        return parse(line, given_names(point))
+    except ParseError as error:
+        message = f"{error.message} (line {number})"
+        raise ParseError(message, text=line, span=error.span, hint=error.hint) from error
+
+
+def _part(
+    number: int, point: Mapping[str, Any] | None, function: Function
+) -> dict[str, Any] | None:
+    """Return the values of a formula's inputs."""
+    if point is None:
+        return None
+    missing = [name for name in function.inputs if name not in point]
+    if missing:
+        hint = "give every formula its values, or none to have points chosen"
+        raise PointError(f"{missing_values(missing)} (line {number})", hint=hint)
+    return {name: value for name, value in point.items() if name in function.inputs}
+
+
+def together(results: Sequence[Any], form: str, write: Callable[[Any], str]) -> str:
+    """Return all comparisons: a JSON array, one table of CSV, or one after the other."""
+    if form == "json":
+        from difflab.core import strict_json
+
+        return strict_json.dumps([result.to_dict() for result in results]) + "\n"
+    texts = [write(result) for result in results]
+    if form == "csv":
+        return texts[0] + "".join(text.partition("\n")[2] for text in texts[1:])
+    return "\n".join(texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
@@ -17,14 +18,13 @@ from difflab.cli.options import (
     PlotOption,
     ShapesOption,
 )
-from difflab.cli.output import deliver, say
+from difflab.cli.output import deliver, say, screen
 from difflab.cli.program_text import LatexOption, formula
-from difflab.cli.sparsity import show_sparsity
+from difflab.core.wording import without_comments
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-
 
 _COMMA = re.compile(r",(?![^\[]*\])")
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -41,6 +41,7 @@ DerivativeFormat = Literal[
     "cuda",
     "matlab",
     "julia",
+    "r",
     "stan",
     "numpy",
     "jax",
@@ -299,3 +300,42 @@ def _without_unused_inputs(function: Function) -> Function:
     used = {*function.graph.args.tolist(), *function.outputs}
     kept = tuple([node for node in function.input_nodes if node in used])
     return replace(function, input_nodes=kept)
+
+
+def show_sparsity(
+    subject: Subject,
+    hessian: bool | None,
+    wrt: list[str] | None,
+    destination: Path | None,
+    plot: Path | None,
+) -> int:
+    """Write the pattern of the Jacobian or Hessian and the savings; return the exit code.
+
+    Parameters
+    ----------
+    subject : Subject
+        The function.
+    hessian : bool, optional
+        Whether to show the Hessian; by default it is shown for a scalar output.
+    wrt : list of str, optional
+        The inputs and elements that are differentiated by, by default all.
+    destination : Path, optional
+        The file of the text, by default standard output.
+    plot : Path, optional
+        The file of the picture.
+    """
+    from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
+    from difflab.report import spy
+
+    function = subject.function
+    if function.n == 0:
+        raise InputError("the expression has no variable to differentiate by")
+    second = function.m == 1 if hessian is None else hessian
+    derivative = sparse_hessian(function, wrt=wrt) if second else sparse_jacobian(function, wrt=wrt)
+    title = f"{'Hessian' if second else 'Jacobian'} of {without_comments(subject.text).strip()}"
+    if wrt is not None:
+        title += f" by {', '.join(wrt)}"
+    files = {plot: spy.picture(derivative, title, plot.suffix[1:].lower())} if plot else {}
+    width = screen(to_file=destination is not None, usual=88)["width"]
+    deliver(spy.text(derivative, title, width), destination, files)
+    return 0

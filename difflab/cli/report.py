@@ -1,11 +1,19 @@
-"""``difflab report``: one page about many saved comparisons, or the site of a study."""
+"""``difflab report`` and ``difflab diff``: pages about stored records, and what changed in them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from difflab.cli.output import check_destination, say, write_files
+from difflab.cli.options import OutputOption
+from difflab.cli.output import (
+    check_destination,
+    deliver,
+    formatted,
+    report_format,
+    say,
+    write_files,
+)
 from difflab.core.files import open_regular, reason
 from difflab.core.wording import counted
 from difflab.errors import InputError
@@ -84,3 +92,38 @@ def _load(path: Path) -> Comparison:
             return from_json(file.read().decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"it cannot be read: {error}") from error
+
+
+DiffFormat = Literal["table", "json", "md", "html"]
+"""The output format of a difference."""
+
+
+def diff(
+    old: str, new: str, /, form: DiffFormat | None = None, destination: OutputOption = None
+) -> int:
+    """Report what became wrong, less accurate or slower; exit with 1 if anything did.
+
+    Parameters
+    ----------
+    old : OLD
+        The earlier records: the store of a study, or STORE:VERSION; a comparison as JSON; a
+        folder of those.
+    new : NEW
+        The later records, likewise.
+    form
+        By default the ending of -o's name, else a table.
+
+    Examples
+    --------
+    difflab diff main.db branch.db
+    difflab diff study.db:0.1 study.db:this --format md
+    difflab diff saved.json now.json
+    """
+    chosen = report_format(form, destination, DiffFormat)
+    from difflab.lab.diff.difference import difference
+    from difflab.lab.diff.sides import load
+    from difflab.report import differences
+
+    found = difference(load(old), load(new))
+    deliver(formatted(found, chosen, differences, to_file=destination is not None), destination)
+    return 1 if found.worse else 0

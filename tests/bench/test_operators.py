@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from difflab.bench.operators import bench
-from difflab.bench.operators.bench import LAYOUT, draw, tasks
-from difflab.bench.operators.drawing import cheapest
+from difflab.bench.operators.bench import LAYOUT, cheapest, draw, tasks
 from difflab.bench.operators.functions import FUNCTIONS, points_of
 from difflab.bench.operators.ways import OWN, WAYS
 from difflab.lab.sweep import SweepRow, run

@@ -10,8 +10,7 @@ import pytest
 import difflab as dl
 from difflab.bench.problems import bench
 from difflab.bench.problems.bench import LAYOUT, tasks
-from difflab.bench.problems.drawing import draw, page, text
-from difflab.bench.problems.profiles import Profiles, ratios, share
+from difflab.bench.problems.drawing import Profiles, draw, page, ratios, share, text
 from difflab.lab.sweep import run
 from tests.bench.picture_checks import check_picture, texts
 

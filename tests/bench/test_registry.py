@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from difflab.bench.registry import BENCHMARKS
+from difflab.bench.registry import BENCHMARKS, load
 from difflab.cli.bench.commands import bench
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_row_loads_a_module_with_columns_tasks_and_a_picture(name: str) -> None:
-    module = BENCHMARKS[name].load()
+    module = load(name)
     assert set(module.LAYOUT.key) < set(module.LAYOUT.columns)
     assert callable(module.tasks)
     assert callable(module.draw)
@@ -21,8 +21,8 @@ def test_a_row_loads_a_module_with_columns_tasks_and_a_picture(name: str) -> Non
 
 def test_the_subcommands_are_the_rows() -> None:
     commands = {command.name: command.help for command in bench.registered_commands}
-    for name, row in BENCHMARKS.items():
-        assert commands[name] == row.summary
+    for name, summary in BENCHMARKS.items():
+        assert commands[name] == summary
 
 
 def test_the_registry_and_the_help_load_neither_numpy_nor_matplotlib() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.eager.checkpoints.revolve import forward_steps
+from difflab.eager.checkpoints.chain import forward_steps
 from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import InputError, TapeError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import difflab as dl
-from difflab.cli.checked import CheckOutcome
+from difflab.cli.check import CheckOutcome
 from difflab.lab.diff.difference import _OUTCOMES
 from difflab.lab.record import VERDICTS
 from difflab.referee.verdict import Verdict

@@ -297,6 +297,29 @@ def in_julia(
     ]
 
 
+def in_r(
+    sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
+) -> list[Array]:
+    """Run a script that defines the functions and prints their values, all digits as bits."""
+    lines = ["options(warn = -1)"]  # outside of domains, which tests call as well
+    for k, (source, function, at) in enumerate(zip(sources, functions, points, strict=True)):
+        numbers = [float(number).hex() for number in np.ravel(at)]
+        (folder / f"x{k}").write_text("\n".join(numbers).replace("nan", "NaN"), encoding="utf-8")
+        lines += [
+            f"x <- as.numeric(readLines('x{k}', warn = FALSE))",
+            source,
+            f"for (k in seq_len({len(at)})) cat(",
+            f"sprintf('%a', call{k}(x[seq_len({function.n}) + {function.n} * (k - 1)])), '')",
+            "cat('\\n')",
+        ]
+    (folder / "s.R").write_text("\n".join(lines), encoding="utf-8")
+    printed = command("Rscript --vanilla s.R", folder).splitlines()
+    return [
+        np.array([float.fromhex(value) for value in line.split()]).reshape(len(at), function.m)
+        for line, function, at in zip(printed, functions, points, strict=True)
+    ]
+
+
 def in_stan(
     sources: Sequence[str], functions: Sequence[Function], points: Sequence[Array], folder: Path
 ) -> list[Array]:
@@ -345,6 +368,7 @@ LANGUAGES = [
     OnDevice("CUDA on a GPU", printers.cuda, "nvcc", in_cuda_on_device),
     Language("MATLAB", printers.matlab, "octave-cli", in_octave),
     Language("Julia", printers.julia, "julia", in_julia),
+    Language("R", printers.r, "Rscript", in_r),
 ]
 
 

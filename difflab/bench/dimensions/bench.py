@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.bench.columns import layout
 from difflab.bench.dimensions.drawing import draw
-from difflab.bench.dimensions.measuring import SEED, FamilyMeter
 from difflab.bench.dimensions.page import page
-from difflab.lab import provenance
-from difflab.lab.outcomes import Row, together
+from difflab.core.machine import require_memory
+from difflab.errors import DifflabError, MethodTimeout
+from difflab.execute.long_loops import values_of
+from difflab.graph.counts import count
+from difflab.graph.function import Function
+from difflab.lab import measure, provenance
+from difflab.lab.effort import Effort
+from difflab.lab.outcomes import Row, outcome, together
 from difflab.lab.problems.sized import Family, formula_family
-from difflab.lab.record import cell_types
 from difflab.lab.sweep import Task
-from difflab.methods.protocol import Method
+from difflab.methods.automatic import AutomaticDerivative
+from difflab.methods.differentiate import differentiate
+from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import select
 
 __all__ = ["DEFAULT", "LAYOUT", "draw", "page", "tasks"]
 
-LAYOUT = provenance.layout(
-    {
-        "family": str,
-        "n": int,
-        "m": int,
-        **cell_types("method"),
-        "inputs": int,
-        "outputs": int,
-        **cell_types("status", "message"),
-        "error": float,
-        "function_operations": int,
-        **cell_types("operations", "prepare_seconds", "call_seconds", "peak_bytes"),
-    },
-    key=("family", "n", "m", "method"),
+LAYOUT = layout(
+    "family n m method inputs outputs status message error function_operations operations "
+    "prepare_seconds call_seconds peak_bytes",
+    key="family n m method",
 )
 
 DEFAULT = "x: [n]; W: [m, n]; tanh(W@x/n)"
@@ -68,3 +71,131 @@ def tasks(
         for m in sizes[1]:
             key: Row = {"family": meter.family.text, "n": n, "m": m}
             yield from together(key, sources, partial(meter.rows, n, m))
+
+
+TOLERANCE = 1e-5
+"""Relative error of J v from which a method is not timed; its cause is no rounding."""
+
+SEED = 0
+
+Array = NDArray[float64]
+
+
+@dataclass
+class FamilyMeter:
+    """Measures a family, all methods at one size together.
+
+    Attributes
+    ----------
+    family : Family
+    methods : sequence of Method
+    timeout : float
+        Seconds for preparing and first calling one method, and for its timed calls.
+    """
+
+    family: Family
+    methods: Sequence[Method]
+    timeout: float
+    _timeouts: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+
+    def rows(self, n: int, m: int) -> dict[str, Row]:
+        """Return the row of every method at a size."""
+        with np.errstate(all="ignore"):
+            return self._measured(n, m)
+
+    def _measured(self, n: int, m: int) -> dict[str, Row]:
+        try:
+            function, x = self.family.member(n, m)
+            shape = f"{function.m:,} × {function.n:,}"
+            needed = 8 * function.m * function.n * (len(self.methods) + 1)
+            require_memory(needed, f"a Jacobian of {shape} elements for every method")
+        except (Exception, SystemExit) as error:  # the user's code may raise anything
+            return {method.name: outcome(error)._asdict() for method in self.methods}
+        problem = Problem.of(function, timeout=self.timeout, often=True)
+        judge, effort = _Judge.of(function, x), Effort(problem, x)
+        known = {"inputs": function.n, "outputs": function.m}
+        known["function_operations"] = count(function).arithmetic
+
+        def first(method: Method) -> tuple[Row, measure.MethodCall | None]:
+            try:
+                self._refuse_larger(method.name, n, m)
+                found = measure.answer(effort.stoppable(method), problem, x)
+            except MethodTimeout as error:
+                self._timeouts.setdefault(method.name, []).append((n, m, str(error)))
+                raise
+            row = {**judge.judged(found), **_work(found, function)}
+            return row, found.call if row["status"] == "ok" else None
+
+        rows = measure.rows_in_turns(self.methods, first)
+        return {name: {**known, **row} for name, row in rows.items()}
+
+    def _refuse_larger(self, name: str, n: int, m: int) -> None:
+        """Raise if the method timed out at a size that is not larger."""
+        for n_before, m_before, message in self._timeouts.get(name, []):
+            if n_before <= n and m_before <= m:
+                place = f"n = {n_before}, m = {m_before}"
+                raise MethodTimeout(
+                    message if "not tried" in message else _not_tried(place, message)
+                )
+
+
+def _not_tried(place: str, message: str) -> str:
+    return f"not tried: at {place} it was {message}"
+
+
+def _work(found: measure.MethodAnswer, function: Function) -> Row:
+    """Return the scalar operations, and the seconds of preparation."""
+    prepared = found.call.prepared
+    operations = prepared.operations
+    if isinstance(prepared, AutomaticDerivative):
+        operations = count(prepared.function).arithmetic
+    elif operations is None and found.estimate.evaluations:
+        operations = found.estimate.evaluations * count(function).arithmetic
+    return {"operations": operations, "prepare_seconds": min(found.prepare_samples)}
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Compares a Jacobian with one directional derivative, from values only.
+
+    An error of the Jacobian shows in J v for almost every direction v, and the reference takes
+    some thirty values whatever the numbers of inputs and outputs.
+    """
+
+    direction: Array
+    reference: Array | None
+    doubt: float
+
+    @classmethod
+    def of(cls, function: Function, x: Array) -> _Judge:
+        direction = np.random.default_rng(SEED).standard_normal(x.size)
+        direction /= np.linalg.norm(direction) or 1.0
+
+        values = values_of(function)
+
+        def along(t: Any) -> Array:
+            return np.ravel(values((x + t * direction)[None, :]))
+
+        try:
+            found = differentiate(along, 0.0)
+        except DifflabError:
+            return cls(direction, None, 0.0)
+        doubt = float(np.max(found.error, initial=0.0))
+        known = bool(np.isfinite(doubt) and np.all(np.isfinite(found.value)))
+        return cls(direction, np.ravel(found.value) if known else None, doubt)
+
+    def judged(self, found: measure.MethodAnswer) -> Row:
+        """Return the status of a Jacobian and the largest relative error along the direction."""
+        jacobian = np.asarray(found.estimate.value, dtype=float64)
+        if self.reference is None:
+            return {"status": "ok", "message": "not judged: the values settle on no derivative"}
+        product = jacobian.reshape(self.reference.size, -1) @ self.direction
+        scale = float(np.max(np.abs(self.reference), initial=0.0)) or 1.0
+        error = float(np.max(np.abs(product - self.reference), initial=0.0)) / scale
+        row: Row = {"status": "ok", "error": error}
+        own = 0.0 if found.estimate.error is None else float(np.max(found.estimate.error))
+        # A difference that the stated errors of both may explain is no fault.
+        stated = self.doubt + own * float(np.sum(np.abs(self.direction)))
+        if not error <= TOLERANCE + 10 * stated / scale:
+            row |= {"status": "disagree", "message": f"relative error {error:.1e} of J v"}
+        return row

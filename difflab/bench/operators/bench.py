@@ -6,36 +6,41 @@ one coordinate each. The error is that at one point, against a closed form at 40
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.bench.operators.drawing import draw
+from difflab.bench.columns import layout
 from difflab.bench.operators.functions import FUNCTIONS, points_of
-from difflab.bench.operators.ways import WAYS
+from difflab.bench.operators.ways import OWN, WAYS
+from difflab.bench.pictures import (
+    BLUE,
+    BROWN,
+    GREEN,
+    ORANGE,
+    OTHER_STYLE,
+    PURPLE,
+    RED,
+    SKY,
+    CurveStyle,
+    picture,
+    plot_curve,
+)
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row, trial
-from difflab.lab.sweep import Cell, Task
+from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.report.canvas import FAINT, INK, seconds_tick, ticks, titled_figure
 
-__all__ = ["DIMENSIONS", "LAYOUT", "POINTS", "draw", "tasks"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-LAYOUT = provenance.layout(
-    {
-        "function": str,
-        "inputs": int,
-        "way": str,
-        "status": str,
-        "message": str,
-        "points": int,
-        "operations": int,
-        "relative_error": float,
-        "call_seconds": float,
-        "peak_bytes": int,
-    },
-    key=("function", "inputs", "way"),
+LAYOUT = layout(
+    "function inputs way status message points operations relative_error call_seconds peak_bytes",
+    key="function inputs way",
 )
 
 DIMENSIONS = (2, 4, 8, 16, 32, 64, 128)
@@ -88,3 +93,123 @@ def _shortest(call: Any) -> float:
         seconds = perf_counter() - start
         shortest, spent, calls = min(shortest, seconds), spent + seconds, calls + 1
     return shortest
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+STYLES: Mapping[str, CurveStyle] = {
+    "collapsed": CurveStyle(BLUE, "o", width=2.6),
+    "jets": CurveStyle(SKY, "P"),
+    "forward-reverse": CurveStyle(GREEN, "o"),
+    "reverse": CurveStyle(RED, "s"),
+    "symbolic": CurveStyle(PURPLE, "D"),
+    "hutchinson": CurveStyle(ORANGE, "^"),
+    "jax reverse": CurveStyle(RED, "s", "--"),
+    "jax forward-reverse": CurveStyle(GREEN, "o", "--"),
+    "jax linearize": CurveStyle(BROWN, "v", "--"),
+    "jax jet": CurveStyle(SKY, "P", "--"),
+    "folx": CurveStyle(BLUE, "X", "--"),
+    "torch reverse": CurveStyle(RED, "s", ":"),
+    "torch forward-reverse": CurveStyle(GREEN, "o", ":"),
+}
+PANELS = {"call_seconds": "time of a call", "relative_error": "relative error at a point"}
+
+
+def cheapest(rows: Sequence[SweepRow], column: str) -> dict[tuple[str, int], str]:
+    """Return difflab's exact way of the least operations or time for each function and dimension.
+
+    Examples
+    --------
+    >>> row = {"function": "pairs", "inputs": 4, "status": "ok"}
+    >>> rows = [{**row, "way": "jets", "operations": 5}, {**row, "way": "reverse", "operations": 4}]
+    >>> cheapest(rows, "operations")
+    {('pairs', 4): 'reverse'}
+    """
+    least: dict[tuple[str, int], SweepRow] = {}
+    for row in rows:
+        exact = row["way"] in OWN and row["way"] != "hutchinson"
+        if row["status"] != "ok" or not exact or row[column] is None:
+            continue
+        place = str(row["function"]), int(row["inputs"] or 0)
+        if place not in least or float(row[column] or 0) < float(least[place][column] or 0):
+            least[place] = row
+    return {place: str(row["way"]) for place, row in least.items()}
+
+
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw time and error against the dimension, and maps of the cheapest way."""
+    points = max(int(row["points"] or 0) for row in rows)
+    canvas = titled_figure(
+        (13.0, 11.0),
+        "Laplacians: one collapsed pass, nested sweeps, formulas and estimates",
+        f"{points} points · solid: difflab · dashed: JAX and folx · dotted: PyTorch",
+    )
+    grid = canvas.add_gridspec(
+        2, 3, left=0.065, right=0.985, bottom=0.34, top=0.9, wspace=0.22, hspace=0.2
+    )
+    for across, (name, function) in enumerate(FUNCTIONS.items()):
+        for down, column in enumerate(PANELS):
+            axes = canvas.add_subplot(grid[down, across])
+            _panel(axes, [row for row in rows if row["function"] == name], column)
+            if not down:
+                axes.set_title(function.summary, fontsize=10, color=INK, loc="left")
+            if not across:
+                axes.set_ylabel(PANELS[column])
+    maps = canvas.add_gridspec(1, 2, left=0.1, right=0.72, bottom=0.06, top=0.25, wspace=0.3)
+    for across, (column, title) in enumerate(
+        {"operations": "fewest operations", "call_seconds": "least time"}.items()
+    ):
+        _map(canvas.add_subplot(maps[0, across]), rows, column, f"difflab's way of the {title}")
+    _legend(canvas, rows)
+    return canvas
+
+
+def _panel(axes: Axes, rows: Sequence[SweepRow], column: str) -> None:
+    axes.set(xscale="log", yscale="log", xlabel="dimension n")
+    sizes = sorted({int(row["inputs"] or 1) for row in rows})
+    ticks(axes.xaxis, {size: f"{size}" for size in sizes})
+    axes.grid(visible=True)
+    if column == "call_seconds":
+        axes.yaxis.set_major_formatter(seconds_tick)
+    for way, look in STYLES.items():
+        curve = {
+            int(row["inputs"] or 1): max(float(row[column] or 0), 1e-17)
+            for row in rows
+            if row["way"] == way and row["status"] == "ok" and row[column] is not None
+        }
+        if curve:
+            plot_curve(axes, list(curve), list(curve.values()), look)
+
+
+def _map(axes: Axes, rows: Sequence[SweepRow], column: str, title: str) -> None:
+    """Colour each function and dimension by the cheapest way."""
+    best = cheapest(rows, column)
+    sizes = sorted({n for _, n in best})
+    for down, name in enumerate(FUNCTIONS):
+        for across, n in enumerate(sizes):
+            way = best.get((name, n))
+            colour = STYLES.get(way or "", OTHER_STYLE).colour
+            axes.fill_between([across, across + 1], down, down + 1, color=colour, lw=0)
+    axes.set_xticks([k + 0.5 for k in range(len(sizes))], [str(n) for n in sizes])
+    axes.set_yticks([k + 0.5 for k in range(len(FUNCTIONS))], list(FUNCTIONS))
+    axes.set(xlim=(0, max(len(sizes), 1)), ylim=(len(FUNCTIONS), 0), xlabel="dimension n")
+    axes.set_title(title, fontsize=10, color=INK, loc="left")
+    axes.tick_params(length=0)
+
+
+def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:
+    from matplotlib.lines import Line2D
+
+    present = {str(row["way"]) for row in rows if row["status"] == "ok"}
+    handles = [
+        Line2D([], [], color=s.colour, ls=s.dashes, lw=s.width, marker=s.marker, ms=5, label=way)
+        for way, s in STYLES.items()
+        if way in present
+    ]
+    canvas.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.76, 0.03), frameon=False,
+                  fontsize=9.5, labelcolor=INK)  # fmt: skip
+    absent = [way for way in STYLES if way not in present]
+    if absent:
+        text = f"not installed or refused: {', '.join(absent)}"
+        canvas.text(0.012, 0.008, text, fontsize=8.5, color=FAINT, va="bottom")

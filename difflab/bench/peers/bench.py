@@ -20,15 +20,15 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.bench.columns import layout
 from difflab.bench.peers.case import SEED_OF_BATCHES, Own, PeerCase
 from difflab.bench.peers.drawing import draw, table
-from difflab.core.worker import RestartedWorker
+from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row, trial
-from difflab.lab.record import cell_types
-from difflab.lab.sampling import RATIOS, paired
+from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.peers.peer import Peer, refusals
 from difflab.methods.protocol import Family
@@ -46,7 +46,7 @@ __all__ = [
     "answered",
     "contenders",
     "draw",
-    "measured",
+    "handlers",
     "table",
     "tasks",
 ]
@@ -62,20 +62,10 @@ TRIED = 16
 """Points from which the time of a batch is extrapolated for a peer without batches."""
 OWN = ("difflab", "difflab-python", "difflab-numpy", "difflab-native")
 
-LAYOUT = provenance.layout(
-    {
-        "expression": str,
-        "point": str,
-        "points": int,
-        "peer": str,
-        "version": str,
-        **cell_types("status", "message"),
-        "ulps": float,
-        **cell_types("prepare_seconds", "call_seconds", "call_form"),
-        "difflab_seconds": float,
-        **RATIOS,
-    },
-    key=("expression", "point", "points", "peer"),
+LAYOUT = layout(
+    "expression point points peer version status message ulps prepare_seconds call_seconds "
+    "call_form difflab_seconds ratio ratio_low ratio_high",
+    key="expression point points peer",
 )
 
 
@@ -116,7 +106,7 @@ def tasks(
     """
     timeouts: dict[str, str] = {}
     apart = {
-        name: partial(_apart, peer, RestartedWorker("difflab.bench.peers.worker", name))
+        name: partial(_apart, peer, RestartedWorker("difflab.bench.peers.bench", name))
         for name, peer in chosen.items()
         if peer is peers().get(name)
     }
@@ -300,3 +290,16 @@ def _against_own(case: PeerCase, family: Family, value: Array, gradient: Array) 
         f"{len(wrong):,} elements differ from difflab's; the first is the {what} of point {row}: "
         f"{found[row, column]:.17g} instead of {wanted[row, column]:.17g}"
     )
+
+
+def handlers(report: ReportProgress, name: str) -> Handlers:
+    """Import a peer and return the handlers of its process."""
+    peer = peers()[name]
+    assert isinstance(peer, Peer)
+    peer.start()
+
+    def run(case: PeerCase, points: int, budget: float) -> dict[str, Cell]:
+        with np.errstate(all="ignore"):
+            return measured(case, peer, points, budget)
+
+    return {"measured": run}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.bench.columns import layout
 from difflab.bench.pictures import BLUE, PURPLE, RED, SKY, picture
 from difflab.bench.policies.networks import (
     CHECKED,
@@ -35,21 +36,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-LAYOUT = provenance.layout(
-    {
-        "rows": int,
-        "columns": int,
-        "layers": int,
-        "library": str,
-        "policy": str,
-        "status": str,
-        "message": str,
-        "predicted_bytes": int,
-        "recomputed": int,
-        "peak_bytes": int,
-        "seconds": float,
-    },
-    key=("rows", "columns", "layers", "library", "policy"),
+LAYOUT = layout(
+    "rows columns layers library policy status message predicted_bytes recomputed peak_bytes "
+    "seconds",
+    key="rows columns layers library policy",
 )
 
 SIZE = Size(4096, 128, 12)

@@ -6,34 +6,55 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
 
-from difflab.bench.solvers.drawing import draw
-from difflab.bench.solvers.problem import WAYS, SolverProblem, Way, problems
+import numpy as np
+
+from difflab.bench.columns import layout
+from difflab.bench.pictures import (
+    BLUE,
+    BROWN,
+    GREEN,
+    ORANGE,
+    OTHER_STYLE,
+    PURPLE,
+    RED,
+    SKY,
+    CurveStyle,
+    picture,
+    plot_curve,
+)
+from difflab.bench.solvers.problem import (
+    JUDGES,
+    WAYS,
+    Answer,
+    Prepared,
+    SolverProblem,
+    Truth,
+    Way,
+    problems,
+)
 from difflab.core.environ import environment_variables
-from difflab.core.worker import RestartedWorker
+from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
+from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row, trial
-from difflab.lab.sweep import Cell, Task
-from difflab.methods.timer import FREED_AT_ONCE
+from difflab.lab.sweep import Cell, SweepRow, Task, number
+from difflab.methods.timer import FREED_AT_ONCE, resident_peak
+from difflab.report.canvas import FAINT, INK, Label, label_ends, titled_figure
 
-__all__ = ["LAYOUT", "QUICK", "TOLERANCES", "draw", "tasks", "ways"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-LAYOUT = provenance.layout(
-    {
-        "problem": str,
-        "kind": str,
-        "way": str,
-        "tolerance": float,
-        "status": str,
-        "message": str,
-        "relative_error": float,
-        "truth_bound": float,
-        "truth": str,
-        "steps": int,
-        "seconds": float,
-        "peak_bytes": int,
-    },
-    key=("problem", "way", "tolerance"),
+LAYOUT = layout(
+    "problem kind way tolerance status message relative_error truth_bound truth steps seconds "
+    "peak_bytes",
+    key="problem way tolerance",
 )
 
 TOLERANCES = (1e-4, 1e-8, 1e-12)
@@ -92,7 +113,7 @@ class _Process:
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._worker = RestartedWorker("difflab.bench.solvers.worker")
+        self._worker = RestartedWorker("difflab.bench.solvers.bench")
         self._problem = ""
 
     def measured(self, problem: SolverProblem, way: str, tolerance: float) -> dict[str, Cell]:
@@ -107,3 +128,178 @@ class _Process:
             "measure", replace(problem), way, tolerance, timeout=self._timeout
         )
         return found
+
+
+Truths = dict[Path, Truth]
+"""The truths of the problems whose ways were measured before, by file."""
+
+
+def handlers(report: ReportProgress) -> Handlers:
+    """Return the handlers of the process."""
+    return {"measure": partial(_measured, {})}
+
+
+def _measured(
+    truths: Truths, problem: SolverProblem, name: str, tolerance: float
+) -> dict[str, Cell]:
+    way = next(way for way in ways() if way.name == name and problem.kind in way.kinds)
+    if way.package and find_spec(way.package) is None:
+        raise MissingDependencyError(way.package)
+    with np.errstate(all="ignore"):
+        if problem.path not in truths:
+            truths[problem.path] = import_module(JUDGES[problem.kind]).judge(problem)
+        call = way.prepare(problem, tolerance)
+        call()  # it may compile
+        peak, (answer, seconds) = _with_peak(call)
+    known = truths[problem.path]
+    error = _error(answer, known)
+    if not np.isfinite(error):
+        raise UnsupportedError("the derivative is nan")
+    return {
+        "status": "ok",
+        "message": "",
+        "relative_error": error,
+        "truth_bound": known.bound,
+        "truth": known.how,
+        "steps": answer.steps,
+        "seconds": seconds,
+        "peak_bytes": peak,
+        "repetitions": 1,
+    }
+
+
+def _with_peak(call: Prepared) -> tuple[int | None, tuple[Answer, float]]:
+    """Return the growth of resident memory, the answer, and the seconds of a call.
+
+    What fits into memory that the process holds already does not count.
+    """
+
+    def timed() -> tuple[Answer, float]:
+        start = perf_counter()
+        answer = call()
+        return answer, perf_counter() - start
+
+    try:
+        return resident_peak(timed)
+    except UnsupportedError:  # the system does not count it
+        return None, timed()
+
+
+def _error(answer: Answer, truth: Truth) -> float:
+    """Return the largest error of an element, relative to the largest element of its row."""
+    found = np.asarray(answer.jacobian, dtype=np.float64).reshape(truth.jacobian.shape)
+    scale = np.max(np.abs(truth.jacobian), axis=1, keepdims=True)
+    return float(np.max(np.abs(found - truth.jacobian) / np.where(scale == 0, 1.0, scale)))
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+VIOLET, CRIMSON = "#7570B3", "#B3261E"
+STYLES = {
+    "implicit": CurveStyle(BLUE, "o", width=2.4),
+    "unrolled": CurveStyle(SKY, "v", "--"),
+    "rk45 unrolled": CurveStyle(SKY, "v", "--"),
+    "rk45 forward": CurveStyle(BLUE, "^", width=2.0),
+    "rk45 adjoint": CurveStyle(GREEN, "D"),
+    "taylor unrolled": CurveStyle(ORANGE, "v", "--"),
+    "taylor forward": CurveStyle(PURPLE, "^", width=2.0),
+    "taylor adjoint": CurveStyle(BROWN, "D"),
+    "dopri8 unrolled": CurveStyle(SKY, "<", "--"),
+    "dopri8 forward": CurveStyle(BLUE, ">"),
+    "dopri8 adjoint": CurveStyle(GREEN, "p"),
+    "diffrax unrolled": CurveStyle(VIOLET, "v", "--"),
+    "diffrax backsolve": CurveStyle(VIOLET, "D"),
+    "torchdiffeq dopri5": CurveStyle(CRIMSON, "d"),
+    "torchdiffeq dopri8": CurveStyle(CRIMSON, "p", "--"),
+    "cvodes forward": CurveStyle(INK, "^"),
+    "cvodes adjoint": CurveStyle(INK, "D"),
+    "scipy differences": CurveStyle(RED, "s"),
+    "jax custom_root": CurveStyle(GREEN, "^"),
+    "jax unrolled": CurveStyle(GREEN, "<", "--"),
+    "torch unrolled": CurveStyle(ORANGE, ">", "--"),
+    "casadi rootfinder": CurveStyle(PURPLE, "P"),
+    "advect implicit_root": CurveStyle(BROWN, "d"),
+}
+SMALLEST, LARGEST, REFUSED = 1e-17, 10.0, 300.0
+"""The range of errors; further ones lie on its ends, and what has no result beyond."""
+
+
+@picture
+def draw(rows: Sequence[SweepRow]) -> Figure:
+    """Draw the errors at the smallest tolerance by problem, and medians against the tolerance."""
+    problems = list(dict.fromkeys(str(row["problem"]) for row in rows))
+    ways = [way for way in STYLES if any(row["way"] == way for row in rows)]
+    ways += sorted({str(row["way"]) for row in rows} - set(ways))
+    height = 1.9 + 0.21 * len(problems)
+    canvas = titled_figure(
+        (11.6, max(height, 4.6)),
+        "derivatives of solvers: relative error against the true derivative of the solution",
+        "left: at the smallest tolerance · × beyond the line: refused, no convergence or too slow"
+        " · right: median over the problems that every tolerance solves",
+    )
+    top, bottom = 1 - 0.95 / max(height, 4.6), 0.62 / max(height, 4.6)
+    left, right = canvas.subplots(1, 2, width_ratios=(2.2, 1))
+    canvas.subplots_adjust(left=0.165, right=0.865, bottom=bottom, top=top, wspace=0.12)
+    _errors(left, rows, problems, ways)
+    _tolerances(right, rows, ways)
+    return canvas
+
+
+def _errors(
+    axes: Axes, rows: Sequence[SweepRow], problems: Sequence[str], ways: Sequence[str]
+) -> None:
+    """Draw one dot for each problem and way."""
+    smallest = min(number(row, "tolerance") or 0.0 for row in rows)
+    axes.set(xscale="log", xlim=(SMALLEST / 2, REFUSED * 4), ylim=(len(problems) - 0.5, -0.5))
+    axes.set_xticks([10.0**power for power in range(-15, 1, 3)])  # none beyond the line
+    axes.set_yticks(range(len(problems)), problems, fontsize=7.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True)
+    axes.axvline(30.0, color=FAINT, lw=0.8)
+    axes.set_xlabel("relative error of the derivative")
+    for row in rows:
+        if (number(row, "tolerance") or 0.0) != smallest:
+            continue
+        style = STYLES.get(str(row["way"]), OTHER_STYLE)
+        place = problems.index(str(row["problem"]))
+        spread = (ways.index(str(row["way"])) + 0.5) / len(ways) - 0.5
+        error = number(row, "relative_error")
+        if error is None:
+            axes.plot(REFUSED, place + 0.7 * spread, "x", color=style.colour, ms=4, mew=1.0)
+            continue
+        x = min(max(error, SMALLEST), LARGEST)
+        axes.plot(x, place + 0.7 * spread, style.marker, color=style.colour, ms=4.2)
+
+
+def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> None:
+    """Draw a curve for each way, labelled at its end."""
+    axes.set(xscale="log", yscale="log")
+    axes.set_xlabel("tolerance of the solver")
+    axes.yaxis.tick_left()
+    axes.grid(visible=True)
+    sizes = sorted({number(row, "tolerance") or 0.0 for row in rows})
+    labels = []
+    for way in ways:
+        errors = {
+            size: {
+                str(row["problem"]): number(row, "relative_error")
+                for row in rows
+                if row["way"] == way and number(row, "tolerance") == size
+            }
+            for size in sizes
+        }
+        own = [size for size in sizes if errors[size]]
+        solved = [
+            name
+            for name in errors[own[0]]
+            if all(errors[size].get(name) is not None for size in own)
+        ]
+        style = STYLES.get(way, OTHER_STYLE)
+        if not solved:
+            continue
+        curve = [
+            max(median([errors[size][name] or 0.0 for name in solved]), SMALLEST) for size in own
+        ]
+        plot_curve(axes, own, curve, style)
+        labels.append(Label(way, sizes[-1], curve[-1], style.colour))
+    label_ends(axes, labels)

@@ -1,17 +1,21 @@
-"""`checkpoint_chain`: the gradient of a long loop with few of its states kept."""
+"""`checkpoint_chain`: the gradient of a long loop with few of its states kept.
+
+Reversing step k of a chain needs the state before it. Binomial checkpointing keeps at most
+s states at a time and repeats the fewest forward steps (Griewank & Walther, Algorithm 799:
+revolve, ACM TOMS 26, 2000, after Griewank, 1992). Pure arithmetic.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from math import isqrt
+from math import comb, isqrt
 from typing import Any, Literal
 
 from difflab.autodiff.control.checkpoints import MOST_NESTED
 from difflab.autodiff.control.rows import is_traced
 from difflab.core.wording import counted
 from difflab.eager.checkpoints.checkpoint import checkpointed
-from difflab.eager.checkpoints.revolve import kept_states, repetitions
 from difflab.eager.recording.mode import MODE
 from difflab.errors import InputError, TapeError
 from difflab.graph.checks import require_callable
@@ -42,7 +46,7 @@ def checkpoint_chain(
     snapshots : int or "sqrt"
         The largest number of states kept at a time, including the initial one. The schedule is
         optimal: beside the l recorded steps it runs `forward_steps` (see
-        `difflab.eager.checkpoints.revolve`). With ``"sqrt"``, about √l states are kept at equal
+        `difflab.eager.checkpoints.chain`). With ``"sqrt"``, about √l states are kept at equal
         distances and about √l steps are recorded at a time; every step is run at most twice.
 
     Returns
@@ -152,3 +156,94 @@ def _reversible(
             state = checkpointed(part, state, "checkpoint_chain")
         here, free = place, free - 1
     return step(end - 1, state)
+
+
+def beta(snapshots: int, repeats: int) -> int:
+    r"""Return the length of the longest chain that s snapshots reverse with r repetitions at most.
+
+    .. math:: \beta(s, r) = \binom{s + r}{s}
+
+    Examples
+    --------
+    >>> beta(3, 2)
+    10
+    """
+    return comb(snapshots + repeats, snapshots) if repeats >= 0 else 0
+
+
+def repetitions(steps: int, snapshots: int) -> int:
+    """Return r with β(s, r - 1) < steps ≤ β(s, r): the largest number of repetitions of a step.
+
+    Examples
+    --------
+    >>> repetitions(10, 3), repetitions(11, 3)
+    (2, 3)
+    """
+    _require(steps, snapshots)
+    low, high = -1, 0
+    while beta(snapshots, high) < steps:
+        low, high = high, 2 * high + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if beta(snapshots, middle) < steps:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def forward_steps(steps: int, snapshots: int) -> int:
+    r"""Return the minimal number of forward steps beside the recorded ones.
+
+    .. math:: t(l, s) = r\,l - \beta(s + 1, r - 1)
+
+    with r as in `repetitions`; the initial state counts as one of the s snapshots.
+
+    Examples
+    --------
+    >>> forward_steps(10, 3)
+    15
+    """
+    repeats = repetitions(steps, snapshots)
+    return repeats * steps - beta(snapshots + 1, repeats - 1)
+
+
+def kept_states(start: int, end: int, free: int) -> Iterator[int]:
+    """Yield the steps before which to keep states, from the kept state `start` to ``end - 1``.
+
+    Parameters
+    ----------
+    start, end : int
+        The steps from `start` up to `end` (exclusive) are still to be reversed.
+    free : int
+        The number of further states that may be kept.
+
+    Examples
+    --------
+    >>> list(kept_states(0, 10, 2))
+    [4, 7]
+    """
+    while free > 0:
+        start += _first_part(end - start, free + 1)
+        if start >= end - 1:  # the last step is recorded immediately: its state is not kept
+            return
+        yield start
+        free -= 1
+
+
+def _first_part(steps: int, snapshots: int) -> int:
+    """Return the number of steps to the next state to keep; `snapshots` includes the current one.
+
+    Both parts then stay within their own optimum: β(s, r-2) ≤ k ≤ β(s, r-1) for the first,
+    and β(s-1, r-1) ≤ l - k ≤ β(s-1, r) for the rest.
+    """
+    repeats = repetitions(steps, snapshots)
+    return max(1, beta(snapshots, repeats - 2), steps - beta(snapshots - 1, repeats))
+
+
+def _require(steps: int, snapshots: int) -> None:
+    if steps < 1 or snapshots < 1:
+        raise InputError(
+            f"revolve needs at least 1 step and 1 snapshot, not {steps} and {snapshots}",
+            hint="the initial state counts as a snapshot",
+        )

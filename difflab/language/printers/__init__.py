@@ -12,6 +12,7 @@ from difflab.language.printers.julia import julia
 from difflab.language.printers.latex import latex
 from difflab.language.printers.matlab import matlab
 from difflab.language.printers.python import python
+from difflab.language.printers.r import r
 from difflab.language.printers.rust import rust
 from difflab.language.printers.stan import stan
 from difflab.language.printers.text import text
@@ -25,6 +26,7 @@ __all__ = [
     "latex",
     "matlab",
     "python",
+    "r",
     "rust",
     "stan",
     "text",

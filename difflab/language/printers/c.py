@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.language.printers.array_loops import flat_index
-from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.packed import PackedPrinter
 from difflab.language.printers.statements import TapeVariables
@@ -104,20 +103,13 @@ class CPrinter(PackedPrinter):
     opening = " {"
     end_loop = end_branch = "}"
 
-    def __init__(
-        self,
-        function: Function,
-        name: str,
-        outer: CPrinter | None = None,
-        helpers: Helpers | None = None,
-    ) -> None:
-        super().__init__(function, name, outer, helpers)
+    def _begin(self) -> None:
+        super()._begin()
         self.declared: list[tuple[int, str, int]] = []
         """The intermediate arrays: index of the declaring line, name and size."""
+        outer = self.outer
         self.tapes: list[TapeVariables] = [] if outer is None else outer.tapes
-        self.label: str = "end" if outer is None else outer.label
-        if outer is None:
-            self.label = self.fresh.fresh("end")
+        self.label: str = self.fresh.fresh("end") if outer is None else outer.label
 
     def source(self) -> str:
         """Return the source of the function."""
@@ -156,7 +148,7 @@ class CPrinter(PackedPrinter):
 
     def _undefined(self) -> str:
         """Return the line that makes all outputs NAN."""
-        if isinstance(self.outer, CPrinter):
+        if self.outer is not None:
             return self.outer._undefined()
         outputs = sum(math.prod(self.graph.shape(node)) for node in self.view.outputs)
         return f"{self.loop('i', outputs)} {self.result}[i] = NAN;"
@@ -186,7 +178,7 @@ class CPrinter(PackedPrinter):
         return f"const {'int' if truth else 'double'} %s = %s;"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
-        if isinstance(self.outer, CPrinter):  # declared once, and cleared at each turn
+        if self.outer is not None:  # declared once, and cleared at each turn
             self.outer.add(self.outer.array(name, size))
             return f"{self.loop('i', size)} {name}[i] = 0.0;"
         self.declared.append((len(self.lines), name, size))
@@ -231,7 +223,7 @@ class CPrinter(PackedPrinter):
     def _room(self, size: int) -> str:
         """Return an array that is written before it is read, declared outside of the loop."""
         name = self.fresh.numbered("t")
-        around = self.outer if isinstance(self.outer, CPrinter) else self
+        around = self.outer or self
         around.add(around.array(name, size))
         return name
 

@@ -22,8 +22,8 @@ class StatementForms(ABC):
 
     Attributes
     ----------
-    end : str
-        What ends a statement.
+    end, assigns : str
+        What ends a statement, and what is between a variable and its value.
     adds, added : str, int
         How ``{1}`` is added to ``{0}``, and the precedence that ``{1}`` needs there.
     for_loop, backwards : str
@@ -47,6 +47,7 @@ class StatementForms(ABC):
     """The index of the first element of an array, from which loops count as well."""
     subscript = ("[", "]")
     end: ClassVar[str] = ""
+    assigns: ClassVar[str] = "="
     adds: ClassVar[str] = "{0} += {1}"
     added = ANYTHING
     for_loop: ClassVar[str]
@@ -75,7 +76,7 @@ class StatementForms(ABC):
 
     def definition(self, *, truth: bool) -> str:
         """Return the line that defines a number, with ``%s`` for its name and its value."""
-        return f"%s = %s{self.end}"
+        return f"%s {self.assigns} %s{self.end}"
 
     def declare_scalars(self, names: Sequence[str], *, truths: bool) -> None:  # noqa: B027
         """Declare scalars, in a language with separate declarations."""
@@ -104,7 +105,8 @@ class StatementForms(ABC):
 
     def assignment(self, target: str, sign: str, value: str) -> str:
         """Return the line ``target = value`` or ``target += value``."""
-        written = f"{target} = {value}" if sign == "=" else self.adds.format(target, value)
+        new = f"{target} {self.assigns} {value}"
+        written = new if sign == "=" else self.adds.format(target, value)
         return written + self.end
 
     @abstractmethod

@@ -14,7 +14,6 @@ from difflab.graph.ir import Graph, Params, Shape
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.language.printers.expressions import PRODUCT, SUM, Part
-from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.translated import TranslatedPrinter
@@ -58,7 +57,7 @@ _NOTATION = Notation(
     conjunction=".and.",
     disjunction=".or.",
     negation=".not. ",
-    unequal="/=",
+    unequal="{0} /= {1}",
 )
 
 _INTRINSIC = "dasin datan datan2 dcosh dexp dlog dsign dsinh dsqrt dtanh sign mod modulo"
@@ -148,14 +147,8 @@ class _Fortran(TranslatedPrinter):
     end_branch = "end if"
     forever = ".true."
 
-    def __init__(
-        self,
-        function: Function,
-        name: str,
-        outer: _Fortran | None = None,
-        helpers: Helpers | None = None,
-    ) -> None:
-        super().__init__(function, name, outer, helpers)
+    def _begin(self) -> None:
+        super()._begin()
         self.declared: dict[str, dict[str, None]] = {}
         """The local variables of each type."""
         self.constants: list[str] = []

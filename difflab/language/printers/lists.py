@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.statements import TapeVariables
 from difflab.language.printers.straight import StraightLinePrinter
 
@@ -30,15 +28,8 @@ class ListPrinter(StraightLinePrinter):
     copy_of: ClassVar[str]
     slice_of: ClassVar[str]
 
-    def __init__(
-        self,
-        function: Function,
-        name: str,
-        outer: Self | None = None,
-        helpers: Helpers | None = None,
-    ) -> None:
-        super().__init__(function, name, outer, helpers)
-        if outer is None and helpers is None:
+    def _begin(self) -> None:
+        if self.main:
             inputs = self.view.function.inputs
             for node, each in zip(self.view.function.input_nodes, inputs, strict=True):
                 self.names[node] = self.fresh.fresh(each)

@@ -133,7 +133,7 @@ _NOTATION = Notation(
     constants={"NAN": "NaN", "INFINITY": "Inf"},
     choice="choose({0}, {1}, {2})",
     negation="~",
-    unequal="~=",
+    unequal="{0} ~= {1}",
 )
 
 

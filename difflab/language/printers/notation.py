@@ -33,8 +33,10 @@ class Notation:
         What it writes for NAN and INFINITY.
     choice : str
         The value ``{1}`` where the condition ``{0}`` holds, otherwise ``{2}``.
-    conjunction, disjunction, negation, unequal : str
-        Its operators on truth values, and that between different numbers.
+    conjunction, disjunction, negation : str
+        Its operators on truth values.
+    comparison, unequal : str
+        Its comparison of ``{0}`` and ``{1}`` by the operator ``{sign}``, and whether they differ.
     """
 
     functions: Mapping[str, str]
@@ -46,7 +48,8 @@ class Notation:
     conjunction: str = "&&"
     disjunction: str = "||"
     negation: str = "!"
-    unequal: str = "!="
+    unequal: str = "{0} != {1}"
+    comparison: str = "{0} {sign} {1}"
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -57,10 +60,13 @@ class Notation:
     @cached_property
     def _operators(self) -> dict[str, str]:
         signs = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
-        signs |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
-        signs |= {"equal": "==", "not_equal": self.unequal}
         signs |= {"logical_and": self.conjunction, "logical_or": self.disjunction}
         found = {name: f"{{0}} {sign} {{1}}" for name, sign in signs.items()}
+        compared = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+        compared["equal"] = "=="
+        for name, sign in compared.items():
+            found[name] = self.comparison.replace("{sign}", sign)
+        found["not_equal"] = self.unequal
         return found | {"negative": "-{0}", "logical_not": f"{self.negation}{{0}}"}
 
     def template(self, row: Primitive) -> str:

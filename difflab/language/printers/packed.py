@@ -8,9 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Self
 
-from difflab.graph.function import Function
 from difflab.graph.names import shortened
-from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.statements import in_sequence
 from difflab.language.printers.straight import StraightLinePrinter
 
@@ -30,17 +28,14 @@ class PackedPrinter(StraightLinePrinter):
         The functions that the code defines so far, if this is one of them.
     """
 
-    def __init__(
-        self,
-        function: Function,
-        name: str,
-        outer: Self | None = None,
-        helpers: Helpers | None = None,
-    ) -> None:
-        super().__init__(function, name, outer, helpers)
-        self.writes_outputs = outer is None
-        self.root: Self = self if outer is None else outer.root
-        if outer is not None or helpers is not None:
+    @property
+    def root(self) -> Self:
+        """The printer of the function itself."""
+        return self if self.outer is None else self.outer.root
+
+    def _begin(self) -> None:
+        self.writes_outputs = self.outer is None
+        if not self.main:
             return
         inputs = self.view.function.inputs
         plain = [self.spelled(each) for each in inputs]

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.language.printers.helpers import Helpers
 from difflab.language.printers.lists import ListPrinter
 from difflab.language.printers.notation import Notation
 from difflab.language.printers.statements import TapeVariables
@@ -96,15 +95,9 @@ class _Python(ListPrinter):
     copy_of = "list({0})"
     slice_of = "{0}[{1}:{2}]"
 
-    def __init__(
-        self,
-        function: Function,
-        name: str,
-        outer: _Python | None = None,
-        helpers: Helpers | None = None,
-    ) -> None:
-        super().__init__(function, name, outer, helpers)
-        self.imports: set[str] = set() if outer is None else outer.imports
+    def _begin(self) -> None:
+        super()._begin()
+        self.imports: set[str] = set() if self.outer is None else self.outer.imports
 
     def source(self) -> str:
         """Return the source of the function."""

@@ -84,13 +84,15 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
         self,
         function: Function,
         name: str,
-        outer: StraightLinePrinter | None = None,
+        outer: Self | None = None,
         helpers: Helpers | None = None,
     ) -> None:
         super().__init__(PrintedGraph(function, companions=True, empty=False, orders=True))
         self.name = name
-        self.outer = outer
-        if outer is None and helpers is None:
+        self.outer: Self | None = outer
+        self.main = outer is None and helpers is None
+        """Whether it prints the function itself: no loop's body, and no helper."""
+        if self.main:
             check_function_name(name, self.reserved, self.language)
         free = FreshNames(reserved=self.reserved | {name}, suffix=self.suffix)
         self.fresh: FreshNames = free if outer is None else outer.fresh
@@ -117,6 +119,10 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
         self.listed = self._listed()
         self.forced = forced_nodes(self)
         self.fused = bytearray(len(self.graph))  # arrays that are computed where they are read
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set what a language keeps beside the lines, and name the inputs."""
 
     def template(self, row: Primitive) -> str:
         """Return the primitive's template in this language; empty if that lacks the function."""

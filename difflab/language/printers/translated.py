@@ -35,12 +35,12 @@ class TranslatedPrinter(PackedPrinter):
         """Return the line that names a slice, whose end is included, or one element."""
         first = str(start + self.base)
         part = first if size is None else f"{first}:{start + size}"
-        return f"{name} = {array}{part.join(self.subscript)}{self.end}"
+        return f"{name} {self.assigns} {array}{part.join(self.subscript)}{self.end}"
 
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         """Return the line that names the elements of one step of a loop."""
         part = f"{size}*{counter} - {size - 1}:{size}*{counter}"
-        return f"{name} = {array}{part.join(self.subscript)}{self.end}"
+        return f"{name} {self.assigns} {array}{part.join(self.subscript)}{self.end}"
 
     def variable(self, name: str, value: str) -> str:
         """Return the line that creates a scalar that changes."""
@@ -55,7 +55,7 @@ class TranslatedPrinter(PackedPrinter):
 
     def truth(self, text: str) -> str:
         """Return whether a number is not 0."""
-        return f"{text} {self.notation.unequal} {self.notation.literal(0.0)}"
+        return self.notation.unequal.format(text, self.notation.literal(0.0))
 
     def condition(self, node: int) -> str:
         """Return the text of a node as a truth value; a number is compared with 0."""

@@ -1,4 +1,7 @@
-"""The files of a site: `index.html`, a page for each comparison, and the store itself."""
+"""The files of a site: `index.html`, a page for each comparison, and the store itself.
+
+The tables of its index can be sorted and filtered, by a script.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from typing import Any
 from difflab.core.quantities import exact, seconds
 from difflab.core.wording import counted
 from difflab.lab.diff.sides import STORE_IN_SITE
+from difflab.lab.domain.record import read_rows
 from difflab.lab.kinds import RecordColumn
 from difflab.lab.record import STORED, Comparison
 from difflab.lab.saved import from_dict
@@ -22,10 +26,9 @@ from difflab.lab.study.store import Record, unpacked_json
 from difflab.lab.study.versions import command
 from difflab.report import html
 from difflab.report.comparison.view import view
+from difflab.report.domain.view import methods_table, notes
 from difflab.report.heading import point_text
-from difflab.report.site.domain import domain_summary
 from difflab.report.site.pictures import times, verdicts
-from difflab.report.site.sorting import SCRIPT
 from difflab.report.style import clean, shorten
 
 _SPAN = 70  # characters of a function in the table
@@ -225,3 +228,108 @@ def _one(record: Record) -> Iterator[str]:
         medians = ", ".join(seconds(sorted(call)[len(call) // 2]) for call, _ in blocks)
         facts.append(("median of each block", medians))
     yield html.labelled(facts)
+
+
+def domain_summary(
+    text: str, domain: Domain, documents: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield the function, the domain, and a table with a line for each method.
+
+    Parameters
+    ----------
+    text : str
+        The function.
+    domain : Domain
+        The domain.
+    documents : sequence of mapping
+        Comparisons of the schema ``difflab.domain/3``.
+    """
+    yield f"<h1>Over {escape(clean(domain.label))}</h1><pre>{escape(clean(text))}</pre>"
+    yield f"<p>{domain.points:,} points, and those that a search suspects.</p>"
+    rows = [row for document in documents for row in read_rows(document)]
+    yield html.table(methods_table(rows))
+    for name, remark in (note for row in rows for note in notes(row)):
+        yield f'<p class="note">{escape(f"{name}: {remark}")}</p>'
+
+
+# A cell's `data-value` is what it is sorted by: the text shows a number with few digits. The
+# address keeps the state, `#sort=3,desc&filter=text`, so that a sorted page can be linked.
+SCRIPT = """
+"use strict";
+const table = document.querySelector("table.sortable");
+const body = table.tBodies[0];
+const heads = [...table.tHead.rows[0].cells];
+const filter = document.querySelector("#filter");
+const shown = document.querySelector("#shown");
+const rows = [...body.rows];
+
+function value(row, column) {
+  const cell = row.cells[column];
+  const given = cell.dataset.value;
+  if (given === undefined) return cell.textContent.toLowerCase();
+  return given === "" ? NaN : Number(given);
+}
+
+function compare(a, b) {
+  if (typeof a === "number" || typeof b === "number") {
+    const [lost, other] = [Number.isNaN(a), Number.isNaN(b)];
+    return lost || other ? 2 * (lost - other) : Math.sign(a - b);
+  }
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function sort(column, descending) {
+  const keyed = rows.map((row, index) => [value(row, column), index, row]);
+  keyed.sort((a, b) => {
+    const order = compare(a[0], b[0]);
+    if (Math.abs(order) === 2) return order;
+    return (descending ? -order : order) || a[1] - b[1];
+  });
+  body.append(...keyed.map(([, , row]) => row));
+  heads.forEach((head, index) => {
+    if (index === column) head.ariaSort = descending ? "descending" : "ascending";
+    else head.removeAttribute("aria-sort");
+  });
+}
+
+function select(text) {
+  const words = text.toLowerCase().split(/\\s+/).filter(Boolean);
+  let count = 0;
+  for (const row of rows) {
+    const content = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => content.includes(word));
+    count += !row.hidden;
+  }
+  shown.textContent = `${count} of ${rows.length}`;
+}
+
+function restore() {
+  const state = new URLSearchParams(location.hash.slice(1));
+  filter.value = state.get("filter") ?? "";
+  select(filter.value);
+  const [column, order] = (state.get("sort") ?? "").split(",");
+  if (column !== "" && heads[Number(column)]) sort(Number(column), order === "desc");
+}
+
+function keep(name, text) {
+  const state = new URLSearchParams(location.hash.slice(1));
+  if (text) state.set(name, text);
+  else state.delete(name);
+  history.replaceState(null, "", `#${state}`);
+}
+
+heads.forEach((head, column) => {
+  const button = head.querySelector("button");
+  button.addEventListener("click", () => {
+    const descending = head.ariaSort === "ascending";
+    sort(column, descending);
+    keep("sort", `${column},${descending ? "desc" : "asc"}`);
+  });
+});
+filter.addEventListener("input", () => {
+  select(filter.value);
+  keep("filter", filter.value);
+});
+window.addEventListener("hashchange", restore);
+restore();
+"""

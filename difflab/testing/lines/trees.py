@@ -13,12 +13,13 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.differences.noise import noise_along
+from difflab.differences.scan import scan_line
+from difflab.differences.windows import first_half, slope_along
 from difflab.errors import DifflabError
 from difflab.testing.components.dense import Names, decided, report
-from difflab.testing.components.truth import MOST_OWN, most_own, small
+from difflab.testing.components.truth import MOST_OWN, TRUSTED, NumericJacobian, most_own, small
 from difflab.testing.components.verdict import Tolerance, Verdicts, judged
 from difflab.testing.lines.blame import report_directional
-from difflab.testing.lines.coordinates import confirmed, coordinate_truth
 from difflab.testing.lines.directions import (
     LARGE,
     Directional,
@@ -35,7 +36,6 @@ from difflab.testing.trees.several import OfSeveral
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
@@ -290,3 +290,69 @@ class GradientCheck:
         if self.gradient is not None and not callable(self.gradient):
             return []
         return list(neighbours(self.point, _NEIGHBOURS))
+
+
+BoolArray = NDArray[np.bool_]
+
+
+def coordinate_truth(probe: Probe, rows: Array) -> NumericJacobian:
+    """Return the derivatives ``(m, n)`` from values along each component.
+
+    Parameters
+    ----------
+    probe : Probe
+        The values.
+    rows : ndarray (m, n)
+        The Jacobian under test. It only accounts for the rounding of the arguments.
+    """
+    value, bar, jump, rise = (np.zeros_like(rows) for _ in range(4))
+    along, scale = np.zeros(probe.point.n), _scale(probe)
+    for j in range(probe.point.n):
+        along[j] = scale[j]
+        # Also if the row is zero: a missing term is seen if it matters to the value.
+        size = np.maximum(np.abs(rows[:, j]) * scale[j], np.abs(probe.center))
+        best = slope_along(
+            probe.residual(along, rows, start=j, stop=j + 1),
+            probe.rounding,
+            first_half(probe.eps, alone=True),
+            max(0.1 * np.sqrt(probe.eps), 8.0 * probe.eps) * size,
+            most=3,
+        ).per(scale[j])
+        value[:, j] = rows[:, j] + best.value
+        bar[:, j], jump[:, j] = best.bar, best.half_jump
+        rise[:, j] = best.rise + np.abs(rows[:, j])
+        along[j] = 0.0
+    return NumericJacobian(
+        value=value,
+        bar=bar,
+        left=value - jump,
+        right=value + jump,
+        rise=rise,
+        final=np.zeros(rows.shape, dtype=bool),
+        smooth=bar <= TRUSTED * np.abs(value),
+        noise=np.zeros(len(rows)),
+        source=f"polynomials through values of f, {probe.count} evaluations",
+    )
+
+
+def confirmed(probe: Probe, rows: Array, truth: NumericJacobian, wrong: BoolArray) -> BoolArray:
+    """Return which components are wrong also by a scan of the values for noise and kinks."""
+    result = wrong.copy()
+    scale = _scale(probe)
+    along = np.zeros(probe.point.n)
+    for j in np.flatnonzero(wrong.any(axis=0)):
+        along[j] = scale[j]
+        changes = probe.residual(along, rows, start=int(j), stop=int(j) + 1)
+        scan = scan_line(changes, np.zeros(len(rows)), 1.0, wrong[:, j])
+        if scan.windows:
+            seen = scan.estimate(np.maximum(scan.noise, probe.rounding))
+            room = seen.bar + np.abs(seen.half_jump)
+            result[:, j] &= ~(np.isfinite(seen.bar) & (np.abs(seen.value) <= room))
+        along[j] = 0.0
+    return result
+
+
+def _scale(probe: Probe) -> Array:
+    """Return the displacement of each component."""
+    size = np.abs(probe.point.numbers())
+    return np.where(size < probe.eps**2, 1.0, size)

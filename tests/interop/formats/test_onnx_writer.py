@@ -29,7 +29,10 @@ EDGES = np.array(
 ELEMENTWISE = [
     name
     for name in SPELLINGS
-    if TABLE[name].shape is None and not TABLE[name].boolean and name != "as_number"
+    if name in TABLE
+    and TABLE[name].shape is None
+    and not TABLE[name].boolean
+    and name != "as_number"
 ]
 
 

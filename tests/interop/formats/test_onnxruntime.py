@@ -38,7 +38,10 @@ EDGES = [
 ROWS = [
     name
     for name in SPELLINGS
-    if TABLE[name].shape is None and not TABLE[name].boolean and name not in ("as_number", "erf")
+    if name in TABLE
+    and TABLE[name].shape is None
+    and not TABLE[name].boolean
+    and name not in ("as_number", "erf")
 ]
 ABSOLUTE = {"sin": 2e-16, "cos": 2e-16, "versine": 1e-15}
 """What onnxruntime's sine and cosine are off where they are small."""

@@ -36,7 +36,7 @@ FORMULAS = [
     "x: [3]; sum(tanh(x)*x)",
     "iterate(y = x; while y > 0.1; 0.5*y*cos(y))",
 ]
-LANGUAGES = ["c", "cuda", "fortran", "javascript", "julia", "matlab", "python", "rust", "stan"]
+LANGUAGES = ["c", "cuda", "fortran", "javascript", "julia", "matlab", "python", "r", "rust", "stan"]
 
 
 def printed(language: str) -> str:

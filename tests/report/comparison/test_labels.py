@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from difflab.report.comparison.labels import place_labels
+from difflab.report.comparison.plots import place_labels
 
 ROW = [(x, 0.5) for x in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)]
 COLUMN = [(0.97, y) for y in (0.1, 0.2, 0.3, 0.4)]

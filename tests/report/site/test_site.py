@@ -14,8 +14,7 @@ from difflab.lab.study.run import plan, run
 from difflab.lab.study.store import Store
 from difflab.lab.study.study import read
 from difflab.report.site.pictures import times
-from difflab.report.site.site import site
-from difflab.report.site.sorting import SCRIPT
+from difflab.report.site.site import SCRIPT, site
 
 STUDY = """
 name = "<b>study</b>"

@@ -16,8 +16,13 @@ from difflab.core.worker import WorkerDied
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.testing.fuzz.campaign import Campaign
 from difflab.testing.fuzz.compositions.framework import Framework, Step, spelled
-from difflab.testing.fuzz.compositions.panel import REFUSALS, CompositionPanel, reproduction
-from difflab.testing.fuzz.compositions.programs import Composed, compositions
+from difflab.testing.fuzz.compositions.panel import (
+    REFUSALS,
+    Composed,
+    CompositionPanel,
+    compositions,
+    reproduction,
+)
 from difflab.testing.fuzz.compositions.truth import Truth
 from difflab.testing.fuzz.compositions.worker import FRAMEWORKS, framework
 from difflab.testing.fuzz.panel import FuzzFinding, Panel

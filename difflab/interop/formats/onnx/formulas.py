@@ -15,6 +15,8 @@ from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
+from difflab.language.printers.recorded import recorded
+from difflab.primitives import TABLE
 
 Spelling = Callable[..., str]
 
@@ -61,11 +63,15 @@ class _Steps:
         return self.model.number(float(value))
 
 
-def _formula(compute: Callable[..., Any]) -> Spelling:
-    """Return the spelling of an elementwise row by a formula of other ones."""
+def _formula(compute: str | Callable[..., Any]) -> Spelling:
+    """Return the spelling of a row by a formula of other ones, or by the kernel of that name."""
 
     @cache
     def formula() -> Function:
+        if isinstance(compute, str):
+            kernel = recorded(TABLE[compute])
+            assert kernel is not None
+            return kernel
         shapes = [()] * len(signature(compute).parameters)
         return composed(lambda nodes: [compute(*nodes)], shapes)
 
@@ -81,17 +87,6 @@ def _formula(compute: Callable[..., Any]) -> Spelling:
 def _negative_part(x: Node) -> Any:
     """Return exp(-|x|), which never overflows."""
     return rows.exp(-rows.absolute(x))
-
-
-def _sigmoid(x: Node) -> Any:
-    """By exponentials: onnxruntime's Sigmoid is 0 below -37, and off by 1e-16 above."""
-    decay = _negative_part(x)
-    return rows.where(x < 0.0, decay, 1.0) / (decay + 1.0)
-
-
-def _softplus(x: Node) -> Any:
-    """Onnxruntime's Softplus is 0 below -37, and infinite above 710."""
-    return rows.maximum(x, 0.0) + rows.log1p(_negative_part(x))
 
 
 def _sinh(x: Node) -> Any:
@@ -165,25 +160,6 @@ def _tan(x: Node) -> Any:
     return rows.sin(x) / rows.cos(x)
 
 
-def _dpower(x: Node, p: Node) -> Any:
-    return rows.where(rows.equal(p, 0.0), 0.0, p * rows.power(x, p - 1.0))
-
-
-def _dpower_exponent(x: Node, p: Node) -> Any:
-    nothing = rows.logical_and(rows.equal(x, 0.0), p > 0.0)
-    return rows.where(nothing, 0.0, rows.power(x, p) * rows.log(x))
-
-
-def _dhypot(a: Node, b: Node) -> Any:
-    origin = rows.logical_and(rows.equal(a, 0.0), rows.equal(b, 0.0))
-    return rows.where(origin, 0.0, a / rows.hypot(a, b))
-
-
-def _datanh(x: Node) -> Any:
-    square = (1.0 - x) * (x + 1.0)
-    return rows.where(square < 0.0, math.nan, 1.0 / square)
-
-
 def _expm1(x: Node) -> Any:
     """W. Kahan's formula, in which the errors of both factors cancel."""
     y = rows.exp(x)
@@ -232,41 +208,12 @@ def _atan2(y: Node, x: Node) -> Any:
     return rows.where(origin, behind, rows.where(infinite, diagonal, found))
 
 
-def _logaddexp(a: Node, b: Node) -> Any:
-    large = rows.maximum(a, b)
-    apart = large + rows.log1p(rows.exp(-rows.absolute(a - b)))
-    return rows.where(rows.equal(a, b), a + math.log(2), apart)
-
-
-def _heaviside(x: Node) -> Any:
-    step = rows.where(x > 0.0, 1.0, rows.where(x < 0.0, 0.0, 0.5))
-    return rows.where(rows.equal(x, x), step, x)
-
-
-def _sech(x: Node) -> Any:
-    """By exponentials, which onnxruntime has in 64 bits, unlike cosh."""
-    decay = rows.exp(-rows.absolute(x))
-    return decay * 2.0 / (decay * decay + 1.0)
-
-
-def _halved_sine(x: Node) -> Any:
-    """1 - cos(x), which would cancel."""
-    sine = rows.sin(x * 0.5)
-    return sine * sine * 2.0
-
-
-def _mod(model: Emitter, names: Sequence[str], *_: Any, **__: Any) -> str:
-    """The remainder with the sign of the divisor, from that with the sign of the dividend."""
-    return _turned(model, [model.operator("Mod", *names, fmod=1), names[1]])
-
-
-def _turned_remainder(rest: Node, y: Node) -> Any:
-    below, above = rows.logical_and(rest < 0.0, y > 0.0), rows.logical_and(rest > 0.0, y < 0.0)
-    return rows.where(rows.logical_or(below, above), rest + y, rest)
-
-
-_turned = _formula(_turned_remainder)
-_OPERATORS = {
+_BY_KERNEL = (
+    *("clip", "datan2", "datanh", "dhypot", "dlog", "dpower", "dpower_exponent", "heaviside"),
+    *("logaddexp", "mod", "sech", "sigmoid", "softplus", "square_difference", "versine"),
+)
+"""Rows that are written as their kernels compute them."""
+OPERATORS = {
     "absolute": "Abs",
     "add": "Add",
     "divide": "Div",
@@ -294,8 +241,11 @@ _OPERATORS = {
         )
     },
 }
+"""The operators of ONNX that are a row, by its name."""
 ELEMENTWISE: Mapping[str, Spelling] = {
-    **{name: operator(kind) for name, kind in _OPERATORS.items()},
+    **{name: operator(kind) for name, kind in OPERATORS.items()},
+    **{name: _formula(name) for name in _BY_KERNEL},
+    "fmod": operator("Mod", fmod=1),
     "acos": _formula(_acos),
     "acosh": _formula(_acosh),
     "asin": _formula(_asin),
@@ -304,30 +254,15 @@ ELEMENTWISE: Mapping[str, Spelling] = {
     "atan2": _formula(_atan2),
     "atanh": _formula(_atanh),
     "cbrt": _formula(_cbrt),
-    "clip": _formula(lambda x, low, high: rows.minimum(rows.maximum(x, low), high)),
     "cosh": _formula(_cosh),
-    "datan2": _formula(lambda a, b: a / rows.hypot(a, b) / rows.hypot(a, b)),
-    "datanh": _formula(_datanh),
-    "dhypot": _formula(_dhypot),
-    "dlog": _formula(lambda x: rows.where(x < 0.0, math.nan, 1.0 / x)),
-    "dpower": _formula(_dpower),
-    "dpower_exponent": _formula(_dpower_exponent),
     "exp2": _formula(lambda x: rows.power(2.0, x)),
     "expm1": _formula(_expm1),
-    "heaviside": _formula(_heaviside),
     "hypot": _formula(_hypot),
     "log10": _formula(lambda x: rows.log(x) / math.log(10)),
     "log1p": _formula(_log1p),
     "log2": _formula(lambda x: rows.log(x) / math.log(2)),
-    "logaddexp": _formula(_logaddexp),
-    "mod": _mod,
     "not_equal": _formula(lambda a, b: rows.logical_not(rows.equal(a, b))),
-    "sech": _formula(_sech),
-    "sigmoid": _formula(_sigmoid),
     "sinh": _formula(_sinh),
-    "softplus": _formula(_softplus),
-    "square_difference": _formula(lambda a, b: (a - b) * (a + b)),
     "tan": _formula(_tan),
-    "versine": _formula(_halved_sine),
 }
 """What is written for each elementwise row, by its name."""

@@ -17,6 +17,7 @@ from difflab import arrays
 from difflab import primitives as rows
 from difflab.errors import IndexingError, UnsupportedError
 from difflab.graph.node import Node
+from difflab.interop.formats.onnx.formulas import OPERATORS as ROWS
 from difflab.primitives import TABLE
 
 
@@ -332,9 +333,7 @@ _NAMED = {
 }
 OPERATORS: Mapping[str, Rule] = {
     **_NAMED,
-    "Abs": _row(rows.absolute),
-    "Add": _row(rows.add),
-    "And": _row(rows.logical_and),
+    **{kind: _row(TABLE[name]) for name, kind in ROWS.items()},
     "ArgMax": _argmax,
     "BatchNormalization": _batch_norm,
     "Cast": _cast,
@@ -350,22 +349,17 @@ OPERATORS: Mapping[str, Rule] = {
         given["equation"].decode(), *map(model.value, inputs)
     ),
     "Elu": _shaped(_elu, alpha=1.0),
-    "Equal": _row(rows.equal),
     "Expand": _expand,
     "Flatten": _flatten,
     "Gather": _gather,
     "Gelu": _gelu,
     "Gemm": _gemm,
     "GlobalAveragePool": _global_mean,
-    "Greater": _row(rows.greater),
-    "GreaterOrEqual": _row(rows.greater_equal),
     "HardSigmoid": _shaped(_hard_sigmoid, alpha=0.2, beta=0.5),
     "HardSwish": _shaped(lambda x: x * _hard_sigmoid(x, 1 / 6, 0.5)),
     "Identity": _unchanged,
     "LayerNormalization": _layer_norm,
     "LeakyRelu": _shaped(lambda x, alpha: rows.where(x < 0, alpha * x, x), alpha=0.01),
-    "Less": _row(rows.less),
-    "LessOrEqual": _row(rows.less_equal),
     "LogSoftmax": _normalized(arrays.log_softmax),
     "MatMul": _row(arrays.matmul),
     "Max": _folded(rows.maximum),
@@ -373,12 +367,7 @@ OPERATORS: Mapping[str, Rule] = {
     "Min": _folded(rows.minimum),
     "Mish": _row(lambda x: x * rows.tanh(rows.softplus(x))),
     "Mod": _mod,
-    "Mul": _row(rows.multiply),
-    "Neg": _row(rows.negative),
-    "Not": _row(rows.logical_not),
-    "Or": _row(rows.logical_or),
     "PRelu": _row(lambda x, slope: rows.where(x < 0, slope * x, x)),
-    "Pow": _row(rows.power),
     "Reciprocal": _row(lambda x: 1.0 / x),
     "ReduceL1": _reduction(lambda x, axes: arrays.sum(rows.absolute(x), axes)),
     "ReduceL2": _reduction(arrays.norm),
@@ -397,11 +386,9 @@ OPERATORS: Mapping[str, Rule] = {
     "Softsign": _row(lambda x: x / (1.0 + rows.absolute(x))),
     "Split": _split,
     "Squeeze": _squeeze,
-    "Sub": _row(rows.subtract),
     "Sum": _folded(rows.add),
     "ThresholdedRelu": _shaped(lambda x, alpha: rows.where(x > alpha, x, 0.0), alpha=1.0),
     "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
-    "Where": _row(rows.where),
     "Xor": _row(np.logical_xor),
 }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from difflab.testing.fuzz.compositions.framework import Framework, named
-
-Fn = Callable[[Any], Any]
+from difflab.testing.fuzz.compositions.framework import Fn, Framework, named
 
 
 def _units(y: Any) -> list[Any]:
@@ -18,44 +16,38 @@ def _units(y: Any) -> list[Any]:
     return [unit.reshape(shape) for unit in np.eye(size)]
 
 
-def _vjp(f: Fn, n: int) -> Fn:
+def _vjp(f: Fn, n: int, x: Any) -> Any:
     import autograd
     import autograd.numpy as anp
 
-    def run(x: Any) -> Any:
-        back, y = autograd.make_vjp(f)(x)
-        rows = [back(unit) for unit in _units(y)]
-        return anp.reshape(anp.stack(rows), (*anp.shape(y), n))
-
-    return run
+    back, y = autograd.make_vjp(f)(x)
+    rows = [back(unit) for unit in _units(y)]
+    return anp.reshape(anp.stack(rows), (*anp.shape(y), n))
 
 
-def _tangents(make: str) -> Callable[[Fn, int], Fn]:
-    def transform(f: Fn, n: int) -> Fn:
-        import autograd.differential_operators as operators
-        import autograd.numpy as anp
+def _tangents(f: Fn, n: int, x: Any, *, make: str) -> Any:
+    import autograd.differential_operators as operators
+    import autograd.numpy as anp
 
-        def column(x: Any, v: Any) -> Any:
-            found = getattr(operators, make)(f)(x)(v)
-            return found[1] if isinstance(found, tuple) else found
+    def column(x: Any, v: Any) -> Any:
+        found = getattr(operators, make)(f)(x)(v)
+        return found[1] if isinstance(found, tuple) else found
 
-        return lambda x: anp.stack([column(x, v) for v in np.eye(n)], -1)
-
-    return transform
+    return anp.stack([column(x, v) for v in np.eye(n)], -1)
 
 
-def _stacked(f: Fn, n: int) -> Fn:
+def _stacked(f: Fn, n: int, x: Any) -> Any:
     """Compute one row of two."""
     import autograd.numpy as anp
 
-    return lambda x: anp.stack([f(x), f(x) * 2.0])[0]
+    return anp.stack([f(x), f(x) * 2.0])[0]
 
 
-def _through_list(f: Fn, n: int) -> Fn:
+def _through_list(f: Fn, n: int, x: Any) -> Any:
     """Take the array apart and put it together."""
     import autograd.numpy as anp
 
-    return lambda x: f(anp.array([x[k] for k in range(n)]))
+    return f(anp.array([x[k] for k in range(n)]))
 
 
 FRAMEWORK = Framework(
@@ -63,8 +55,8 @@ FRAMEWORK = Framework(
     {
         "jacobian": named("autograd:jacobian"),
         "make_vjp": _vjp,
-        "make_jvp": _tangents("make_jvp"),
-        "make_jvp_reversemode": _tangents("make_jvp_reversemode"),
+        "make_jvp": partial(_tangents, make="make_jvp"),
+        "make_jvp_reversemode": partial(_tangents, make="make_jvp_reversemode"),
     },
     {"checkpoint": named("autograd:checkpoint"), "stack": _stacked, "array": _through_list},
     single=False,

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
 
 
-Transform = Callable[[Callable[[Any], Any], int], Callable[[Any], Any]]
-"""Maps a function of an array ``(n,)``, and n, to another one.
+Fn = Callable[[Any], Any]
+Transform = Callable[[Fn, int, Any], Any]
+"""Returns the value of the transformed function of an array ``(n,)``, from that function, n and x.
 
 One that differentiates appends an axis of n elements to the result; any other one keeps the result.
 """
@@ -28,12 +29,16 @@ One that differentiates appends an axis of n elements to the result; any other o
 
 def named(path: str, **options: Any) -> Transform:
     """Return the transform that a package has under a name, such as ``jax:jit``, imported late."""
-    return lambda f, n: resolve_name(path)(f, **options)
+    return lambda f, n, x: resolve_name(path)(f, **options)(x)
 
 
-def kept(f: Callable[[Any], Any], n: int) -> Callable[[Any], Any]:
+def kept(f: Fn, n: int, x: Any) -> Any:
     """Keep the function: what the name of the transform says is done by `Framework.call`."""
-    return f
+    return f(x)
+
+
+def _transformed(transform: Transform, f: Fn, n: int) -> Fn:
+    return lambda x: transform(f, n, x)
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ class Framework:
         transformed, n = self.scalar(function, dtype), function.n
         for name in names:
             transform = self.derivatives.get(name) or self.wrappers[name]
-            transformed = transform(transformed, n)
+            transformed = _transformed(transform, transformed, n)
         point = x.astype(dtype)
         if self.call is not None:
             found = self.call(transformed, point, names)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
-from difflab.testing.fuzz.compositions.framework import Framework, named
-
-Fn = Callable[[Any], Any]
+from difflab.testing.fuzz.compositions.framework import Fn, Framework, named
 
 
 def _last(rows: Any) -> Any:
@@ -32,127 +30,103 @@ def _units(y: Any) -> Any:
     return jnp.reshape(jnp.eye(y.size, dtype=y.dtype), (y.size, *y.shape))
 
 
-def _jvp(f: Fn, n: int) -> Fn:
+def _jvp(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    def run(x: Any) -> Any:
-        return jax.numpy.stack([jax.jvp(f, (x,), (v,))[1] for v in _eye(x)], -1)
-
-    return run
+    return jax.numpy.stack([jax.jvp(f, (x,), (v,))[1] for v in _eye(x)], -1)
 
 
-def _vmap_of_jvp(f: Fn, n: int) -> Fn:
+def _vmap_of_jvp(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    return lambda x: _last(jax.vmap(lambda v: jax.jvp(f, (x,), (v,))[1])(_eye(x)))
+    return _last(jax.vmap(lambda v: jax.jvp(f, (x,), (v,))[1])(_eye(x)))
 
 
-def _jvp_of_vmap(f: Fn, n: int) -> Fn:
+def _jvp_of_vmap(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    def run(x: Any) -> Any:
-        tiled = jax.numpy.tile(x, (n, 1))
-        return _last(jax.jvp(jax.vmap(f), (tiled,), (_eye(x),))[1])
-
-    return run
+    tiled = jax.numpy.tile(x, (n, 1))
+    return _last(jax.jvp(jax.vmap(f), (tiled,), (_eye(x),))[1])
 
 
-def _vmap_of_vjp(f: Fn, n: int) -> Fn:
+def _vmap_of_vjp(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    def run(x: Any) -> Any:
-        y, back = jax.vjp(f, x)
-        return jax.numpy.reshape(jax.vmap(back)(_units(y))[0], (*y.shape, n))
-
-    return run
+    y, back = jax.vjp(f, x)
+    return jax.numpy.reshape(jax.vmap(back)(_units(y))[0], (*y.shape, n))
 
 
-def _vjp_of_vmap(f: Fn, n: int) -> Fn:
+def _vjp_of_vmap(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    def run(x: Any) -> Any:
-        shape = jax.eval_shape(f, x).shape
-        size = n ** len(shape)
-        y, back = jax.vjp(jax.vmap(f), jax.numpy.tile(x, (size, 1)))
-        seeds = jax.numpy.reshape(jax.numpy.eye(size, dtype=y.dtype), y.shape)
-        return jax.numpy.reshape(back(seeds)[0], (*shape, n))
-
-    return run
+    shape = jax.eval_shape(f, x).shape
+    size = n ** len(shape)
+    y, back = jax.vjp(jax.vmap(f), jax.numpy.tile(x, (size, 1)))
+    seeds = jax.numpy.reshape(jax.numpy.eye(size, dtype=y.dtype), y.shape)
+    return jax.numpy.reshape(back(seeds)[0], (*shape, n))
 
 
-def _linearize(f: Fn, n: int) -> Fn:
+def _linearize(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    return lambda x: _last(jax.vmap(jax.linearize(f, x)[1])(_eye(x)))
+    return _last(jax.vmap(jax.linearize(f, x)[1])(_eye(x)))
 
 
-def _linear_transpose(f: Fn, n: int) -> Fn:
+def _linear_transpose(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    def run(x: Any) -> Any:
-        y, tangent = jax.linearize(f, x)
-        back = jax.linear_transpose(tangent, x)
-        rows = [back(seed)[0] for seed in _units(y)]
-        return jax.numpy.reshape(jax.numpy.stack(rows), (*y.shape, n))
-
-    return run
+    y, tangent = jax.linearize(f, x)
+    back = jax.linear_transpose(tangent, x)
+    rows = [back(seed)[0] for seed in _units(y)]
+    return jax.numpy.reshape(jax.numpy.stack(rows), (*y.shape, n))
 
 
-def _vmap(f: Fn, n: int) -> Fn:
+def _vmap(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    return lambda x: jax.vmap(f)(jax.numpy.stack([x, jax.lax.stop_gradient(x) + 1]))[0]
+    return jax.vmap(f)(jax.numpy.stack([x, jax.lax.stop_gradient(x) + 1]))[0]
 
 
-def _scan(f: Fn, n: int) -> Fn:
+def _scan(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    return lambda x: jax.lax.scan(lambda carry, row: (carry, f(row)), 0, x[None])[1][0]
+    return jax.lax.scan(lambda carry, row: (carry, f(row)), 0, x[None])[1][0]
 
 
-def _carried(f: Fn, n: int) -> Fn:
+def _carried(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    def run(x: Any) -> Any:
-        start = jax.numpy.zeros(jax.eval_shape(f, x).shape, x.dtype)
-        return jax.lax.fori_loop(0, 2, lambda k, y: f(x).astype(x.dtype), start)
-
-    return run
+    start = jax.numpy.zeros(jax.eval_shape(f, x).shape, x.dtype)
+    return jax.lax.fori_loop(0, 2, lambda k, y: f(x).astype(x.dtype), start)
 
 
-def _cond(f: Fn, n: int) -> Fn:
+def _cond(f: Fn, n: int, x: Any) -> Any:
     import jax
 
     other = lambda x: f(x) * 0  # noqa: E731
-    return lambda x: jax.lax.cond(x[0] == x[0], f, other, x)
+    return jax.lax.cond(x[0] == x[0], f, other, x)
 
 
-def _in_place(f: Fn, n: int) -> Fn:
+def _in_place(f: Fn, n: int, x: Any) -> Any:
     import jax.numpy as jnp
 
-    return lambda x: f(jnp.zeros_like(x).at[::-1].set(x[::-1]))
+    return f(jnp.zeros_like(x).at[::-1].set(x[::-1]))
 
 
-def _custom_jvp(f: Fn, n: int) -> Fn:
+def _custom_jvp(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    def run(x: Any) -> Any:
-        own = jax.custom_jvp(f)
-        own.defjvp(lambda primals, tangents: jax.jvp(f, primals, tangents))
-        return own(x)
-
-    return run
+    own = jax.custom_jvp(f)
+    own.defjvp(lambda primals, tangents: jax.jvp(f, primals, tangents))
+    return own(x)
 
 
-def _custom_vjp(f: Fn, n: int) -> Fn:
+def _custom_vjp(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    def run(x: Any) -> Any:
-        own = jax.custom_vjp(f)
-        own.defvjp(lambda x: (f(x), x), lambda x, seed: jax.vjp(f, x)[1](seed))
-        return own(x)
-
-    return run
+    own = jax.custom_vjp(f)
+    own.defvjp(lambda x: (f(x), x), lambda x, seed: jax.vjp(f, x)[1](seed))
+    return own(x)
 
 
 def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
-from difflab.testing.fuzz.compositions.framework import Framework, kept
-
-Fn = Callable[[Any], Any]
+from difflab.testing.fuzz.compositions.framework import Fn, Framework, kept
 
 
-def _rows(f: Fn, n: int) -> Fn:
+def _rows(f: Fn, n: int, x: Any) -> Any:
     """Differentiate by ``grad``, row by row."""
     import pytensor.tensor as pt
 
-    def run(x: Any) -> Any:
-        y = f(x)
-        flat = y.reshape((n**y.ndim,))
-        slopes = [_slope(flat[k], x) for k in range(n**y.ndim)]
-        return pt.stack(slopes).reshape((*(n,) * y.ndim, n))
-
-    return run
+    y = f(x)
+    flat = y.reshape((n**y.ndim,))
+    slopes = [_slope(flat[k], x) for k in range(n**y.ndim)]
+    return pt.stack(slopes).reshape((*(n,) * y.ndim, n))
 
 
 def _slope(y: Any, x: Any) -> Any:
@@ -32,81 +28,60 @@ def _slope(y: Any, x: Any) -> Any:
     return gradient(y, x, disconnected_inputs="ignore")
 
 
-def _jacobian(vectorize: bool) -> Callable[[Fn, int], Fn]:
-    def transform(f: Fn, n: int) -> Fn:
-        import pytensor
+def _jacobian(f: Fn, n: int, x: Any, *, vectorize: bool) -> Any:
+    import pytensor
 
-        def run(x: Any) -> Any:
-            y = f(x)
-            found = pytensor.gradient.jacobian(
-                y.reshape((n**y.ndim,)), x, disconnected_inputs="ignore", vectorize=vectorize
-            )
-            return found.reshape((*(n,) * y.ndim, n))
-
-        return run
-
-    return transform
+    y = f(x)
+    found = pytensor.gradient.jacobian(
+        y.reshape((n**y.ndim,)), x, disconnected_inputs="ignore", vectorize=vectorize
+    )
+    return found.reshape((*(n,) * y.ndim, n))
 
 
-def _pushed(own: bool) -> Callable[[Fn, int], Fn]:
+def _pushed(f: Fn, n: int, x: Any, *, own: bool) -> Any:
     """Push forward by the operations' own rules, or by two pullbacks."""
+    import numpy as np
+    import pytensor.tensor as pt
+    from pytensor.gradient import pushforward
 
-    def transform(f: Fn, n: int) -> Fn:
-        import numpy as np
-        import pytensor.tensor as pt
-        from pytensor.gradient import pushforward
-
-        def run(x: Any) -> Any:
-            y = f(x)
-            columns = [
-                pushforward(
-                    y, x, pt.constant(v), use_op_pushforward=own, disconnected_outputs="ignore"
-                )
-                for v in np.eye(n)
-            ]
-            return pt.stack(columns, -1)
-
-        return run
-
-    return transform
+    y = f(x)
+    columns = [
+        pushforward(y, x, pt.constant(v), use_op_pushforward=own, disconnected_outputs="ignore")
+        for v in np.eye(n)
+    ]
+    return pt.stack(columns, -1)
 
 
-def _from_graph(f: Fn, n: int) -> Fn:
+def _from_graph(f: Fn, n: int, x: Any) -> Any:
     import pytensor
     import pytensor.tensor as pt
 
-    def run(x: Any) -> Any:
-        inner = pt.tensor("inner", dtype="float64", shape=(n,))
-        operation = pytensor.compile.builders.OpFromGraph([inner], [f(inner)])
-        return operation(x)
-
-    return run
+    inner = pt.tensor("inner", dtype="float64", shape=(n,))
+    operation = pytensor.compile.builders.OpFromGraph([inner], [f(inner)])
+    return operation(x)
 
 
-def _vectorized(f: Fn, n: int) -> Fn:
+def _vectorized(f: Fn, n: int, x: Any) -> Any:
     import pytensor.tensor as pt
     from pytensor.gradient import disconnected_grad
     from pytensor.graph.replace import vectorize_graph
 
-    def run(x: Any) -> Any:
-        inner = pt.tensor("inner", dtype="float64", shape=(n,))
-        batch = pt.stack([x, disconnected_grad(x) + 1.0])
-        return vectorize_graph(f(inner), {inner: batch})[0]
-
-    return run
+    inner = pt.tensor("inner", dtype="float64", shape=(n,))
+    batch = pt.stack([x, disconnected_grad(x) + 1.0])
+    return vectorize_graph(f(inner), {inner: batch})[0]
 
 
-def _scan(f: Fn, n: int) -> Fn:
+def _scan(f: Fn, n: int, x: Any) -> Any:
     import pytensor
 
-    return lambda x: pytensor.scan(f, sequences=[x[None]], return_updates=False)[0]
+    return pytensor.scan(f, sequences=[x[None]], return_updates=False)[0]
 
 
-def _set(f: Fn, n: int) -> Fn:
+def _set(f: Fn, n: int, x: Any) -> Any:
     """Fill an array of zeros."""
     import pytensor.tensor as pt
 
-    return lambda x: f(pt.zeros((n,))[::-1].set(x[::-1])[::-1][::-1])
+    return f(pt.zeros((n,))[::-1].set(x[::-1])[::-1][::-1])
 
 
 def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
@@ -123,10 +98,10 @@ FRAMEWORK = Framework(
     "pytensor",
     {
         "grad": _rows,
-        "jacobian": _jacobian(vectorize=False),
-        "jacobian_vectorized": _jacobian(vectorize=True),
-        "pushforward": _pushed(own=True),
-        "pushforward_of_pullbacks": _pushed(own=False),
+        "jacobian": partial(_jacobian, vectorize=False),
+        "jacobian_vectorized": partial(_jacobian, vectorize=True),
+        "pushforward": partial(_pushed, own=True),
+        "pushforward_of_pullbacks": partial(_pushed, own=False),
     },
     {
         "OpFromGraph": _from_graph,

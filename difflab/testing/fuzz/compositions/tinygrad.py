@@ -2,55 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.testing.fuzz.compositions.framework import Framework, kept
-
-Fn = Callable[[Any], Any]
+from difflab.testing.fuzz.compositions.framework import Fn, Framework, kept
 
 
-def _rows(f: Fn, n: int) -> Fn:
+def _rows(f: Fn, n: int, x: Any) -> Any:
     from tinygrad import Tensor
 
-    def run(x: Any) -> Any:
-        y = f(x)
-        flat = y.reshape(-1)
-        rows = [flat[k].gradient(x)[0] for k in range(flat.shape[0])]
-        return Tensor.stack(*rows).reshape(*y.shape, n)
-
-    return run
+    y = f(x)
+    flat = y.reshape(-1)
+    rows = [flat[k].gradient(x)[0] for k in range(flat.shape[0])]
+    return Tensor.stack(*rows).reshape(*y.shape, n)
 
 
-def _seeded(f: Fn, n: int) -> Fn:
+def _seeded(f: Fn, n: int, x: Any) -> Any:
     """Pull unit cotangents back."""
     from tinygrad import Tensor, dtypes
 
-    def run(x: Any) -> Any:
-        y = f(x)
-        flat = y.reshape(-1)
-        units = [Tensor(unit, dtype=dtypes.float64) for unit in np.eye(flat.shape[0])]
-        rows = [flat.gradient(x, gradient=unit)[0] for unit in units]
-        return Tensor.stack(*rows).reshape(*y.shape, n)
-
-    return run
+    y = f(x)
+    flat = y.reshape(-1)
+    units = [Tensor(unit, dtype=dtypes.float64) for unit in np.eye(flat.shape[0])]
+    rows = [flat.gradient(x, gradient=unit)[0] for unit in units]
+    return Tensor.stack(*rows).reshape(*y.shape, n)
 
 
-def _contiguous(f: Fn, n: int) -> Fn:
-    return lambda x: f(x.contiguous()).contiguous()
+def _contiguous(f: Fn, n: int, x: Any) -> Any:
+    return f(x.contiguous()).contiguous()
 
 
-def _stacked(f: Fn, n: int) -> Fn:
+def _stacked(f: Fn, n: int, x: Any) -> Any:
     from tinygrad import Tensor
 
-    return lambda x: Tensor.stack(f(x), f(x) * 2.0)[0]
+    return Tensor.stack(f(x), f(x) * 2.0)[0]
 
 
-def _flipped(f: Fn, n: int) -> Fn:
-    return lambda x: f(x.flip(0).flip(0))
+def _flipped(f: Fn, n: int, x: Any) -> Any:
+    return f(x.flip(0).flip(0))
 
 
 def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from difflab.methods.peers.spelling import LibrarySpelling
-from difflab.testing.fuzz.compositions.framework import Framework, named
-
-Fn = Callable[[Any], Any]
+from difflab.testing.fuzz.compositions.framework import Fn, Framework, named
 
 
 def _eye(x: Any) -> Any:
@@ -29,65 +27,56 @@ def _watched(x: Any) -> Any:
     return x if x.requires_grad else x.view_as(x).requires_grad_()
 
 
-def _rows(f: Fn, n: int) -> Fn:
+def _rows(f: Fn, n: int, x: Any) -> Any:
     """Differentiate by ``torch.autograd.grad``, row by row."""
     import torch
 
-    def run(x: Any) -> Any:
-        x = _watched(x)
-        y = f(x)
-        rows = []
-        for entry in y.reshape(-1).unbind():
-            slope = None
-            if entry.requires_grad:
-                (slope,) = torch.autograd.grad(entry, x, create_graph=True, allow_unused=True)
-            rows.append(torch.zeros_like(x) if slope is None else slope)
-        return torch.stack(rows).reshape(*y.shape, n)
-
-    return run
+    x = _watched(x)
+    y = f(x)
+    rows = []
+    for entry in y.reshape(-1).unbind():
+        slope = None
+        if entry.requires_grad:
+            (slope,) = torch.autograd.grad(entry, x, create_graph=True, allow_unused=True)
+        rows.append(torch.zeros_like(x) if slope is None else slope)
+    return torch.stack(rows).reshape(*y.shape, n)
 
 
-def _batched_rows(f: Fn, n: int) -> Fn:
+def _batched_rows(f: Fn, n: int, x: Any) -> Any:
     import torch
 
-    def run(x: Any) -> Any:
-        x = _watched(x)
-        y = f(x)
-        if not y.requires_grad:
-            return torch.zeros(*y.shape, n, dtype=x.dtype)
-        (rows,) = torch.autograd.grad(
-            y, x, _units(y), create_graph=True, is_grads_batched=True, allow_unused=True
-        )
-        found = torch.zeros(y.numel(), n, dtype=x.dtype) if rows is None else rows
-        return found.reshape(*y.shape, n)
-
-    return run
+    x = _watched(x)
+    y = f(x)
+    if not y.requires_grad:
+        return torch.zeros(*y.shape, n, dtype=x.dtype)
+    (rows,) = torch.autograd.grad(
+        y, x, _units(y), create_graph=True, is_grads_batched=True, allow_unused=True
+    )
+    found = torch.zeros(y.numel(), n, dtype=x.dtype) if rows is None else rows
+    return found.reshape(*y.shape, n)
 
 
-def _functional(**options: Any) -> Callable[[Fn, int], Fn]:
-    def transform(f: Fn, n: int) -> Fn:
-        import torch
+def _functional(f: Fn, n: int, x: Any, **options: Any) -> Any:
+    import torch
 
-        return lambda x: torch.autograd.functional.jacobian(f, x, **options)
-
-    return transform
+    return torch.autograd.functional.jacobian(f, x, **options)
 
 
-def _twice_back(f: Fn, n: int) -> Fn:
+def _twice_back(f: Fn, n: int, x: Any) -> Any:
     """Push forward by two pullbacks."""
     import torch
 
     jvp = torch.autograd.functional.jvp
-    return lambda x: torch.stack([jvp(f, x, v, create_graph=True)[1] for v in _eye(x)], -1)
+    return torch.stack([jvp(f, x, v, create_graph=True)[1] for v in _eye(x)], -1)
 
 
-def _jvp(f: Fn, n: int) -> Fn:
+def _jvp(f: Fn, n: int, x: Any) -> Any:
     import torch
 
-    return lambda x: torch.stack([torch.func.jvp(f, (x,), (v,))[1] for v in _eye(x)], -1)
+    return torch.stack([torch.func.jvp(f, (x,), (v,))[1] for v in _eye(x)], -1)
 
 
-def _dual(f: Fn, n: int) -> Fn:
+def _dual(f: Fn, n: int, x: Any) -> Any:
     """Push forward by dual tensors."""
     import torch
     from torch.autograd import forward_ad
@@ -97,78 +86,62 @@ def _dual(f: Fn, n: int) -> Fn:
             y, tangent = forward_ad.unpack_dual(f(forward_ad.make_dual(x, v)))
             return torch.zeros_like(y) if tangent is None else tangent
 
-    return lambda x: torch.stack([column(x, v) for v in _eye(x)], -1)
+    return torch.stack([column(x, v) for v in _eye(x)], -1)
 
 
-def _jvp_of_vmap(f: Fn, n: int) -> Fn:
+def _jvp_of_vmap(f: Fn, n: int, x: Any) -> Any:
     import torch
 
-    def run(x: Any) -> Any:
-        tiled = x.repeat(n, 1)
-        pushed = torch.func.jvp(torch.func.vmap(f), (tiled,), (_eye(x),))[1]
-        return torch.movedim(pushed, 0, -1)
-
-    return run
+    tiled = x.repeat(n, 1)
+    pushed = torch.func.jvp(torch.func.vmap(f), (tiled,), (_eye(x),))[1]
+    return torch.movedim(pushed, 0, -1)
 
 
-def _vmap_of_vjp(f: Fn, n: int) -> Fn:
+def _vmap_of_vjp(f: Fn, n: int, x: Any) -> Any:
     import torch
 
-    def run(x: Any) -> Any:
-        y, back = torch.func.vjp(f, x)
-        return torch.func.vmap(back)(_units(y))[0].reshape(*y.shape, n)
-
-    return run
+    y, back = torch.func.vjp(f, x)
+    return torch.func.vmap(back)(_units(y))[0].reshape(*y.shape, n)
 
 
-def _linearize(f: Fn, n: int) -> Fn:
+def _linearize(f: Fn, n: int, x: Any) -> Any:
     import torch
 
-    def run(x: Any) -> Any:
-        tangent = torch.func.linearize(f, x)[1]
-        return torch.stack([tangent(v) for v in _eye(x)], -1)
-
-    return run
+    tangent = torch.func.linearize(f, x)[1]
+    return torch.stack([tangent(v) for v in _eye(x)], -1)
 
 
-def _checkpoint(f: Fn, n: int) -> Fn:
+def _checkpoint(f: Fn, n: int, x: Any) -> Any:
     from torch.utils.checkpoint import checkpoint
 
-    return lambda x: checkpoint(f, x, use_reentrant=False)
+    return checkpoint(f, x, use_reentrant=False)
 
 
-def _vmap(f: Fn, n: int) -> Fn:
+def _vmap(f: Fn, n: int, x: Any) -> Any:
     import torch
 
-    return lambda x: torch.func.vmap(f)(torch.stack([x, x.detach() + 1]))[0]
+    return torch.func.vmap(f)(torch.stack([x, x.detach() + 1]))[0]
 
 
-def _in_place(f: Fn, n: int) -> Fn:
+def _in_place(f: Fn, n: int, x: Any) -> Any:
     """Fill an array element by element."""
-
-    def run(x: Any) -> Any:
-        copied = x.clone()
-        for k in range(n):
-            copied[k] = x[k]
-        return f(copied)
-
-    return run
+    copied = x.clone()
+    for k in range(n):
+        copied[k] = x[k]
+    return f(copied)
 
 
-def _in_place_result(f: Fn, n: int) -> Fn:
+def _in_place_result(f: Fn, n: int, x: Any) -> Any:
     """Change the result in place, there and back."""
-    return lambda x: f(x).clone().mul_(2.0).neg_().mul_(-0.5)
+    return f(x).clone().mul_(2.0).neg_().mul_(-0.5)
 
 
-def _hooks(f: Fn, n: int) -> Fn:
+def _hooks(f: Fn, n: int, x: Any) -> Any:
     """Save copies of the tensors of the backward pass."""
     import torch
 
-    def run(x: Any) -> Any:
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
-            return f(x)
-
-    return run
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        return f(x)
 
 
 def _single() -> LibrarySpelling:
@@ -186,9 +159,11 @@ FRAMEWORK = Framework(
     {
         "grad": _rows,
         "batched_grad": _batched_rows,
-        "functional.jacobian": _functional(create_graph=True),
-        "functional.jacobian_vectorized": _functional(create_graph=True, vectorize=True),
-        "functional.jacobian_forward": _functional(vectorize=True, strategy="forward-mode"),
+        "functional.jacobian": partial(_functional, create_graph=True),
+        "functional.jacobian_vectorized": partial(_functional, create_graph=True, vectorize=True),
+        "functional.jacobian_forward": partial(
+            _functional, vectorize=True, strategy="forward-mode"
+        ),
         "functional.jvp": _twice_back,
         "jacrev": named("torch.func:jacrev"),
         "jacfwd": named("torch.func:jacfwd"),

@@ -1,15 +1,87 @@
-"""``difflab doctor``: what is installed, missing or broken, and how to repair it."""
+"""``difflab methods``, ``conventions`` and ``doctor``: what there is, and what it does."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from difflab.cli.output import emit, screen
+from difflab.cli.options import OutputOption, parse_names
+from difflab.cli.output import ProgressLine, deliver, emit, formatted, report_format, screen
+from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.core.table import Cell
+
+
+def methods() -> int:
+    """List the methods, their orders, and why any is missing."""
+    from difflab.core.quantities import ABSENT
+    from difflab.core.table import Cell, Column, Table
+    from difflab.methods.registry import describe
+    from difflab.report.style import clean
+    from difflab.report.terminal import draw
+
+    columns = (
+        *(Column("method", wrap=True, widest=18), Column("family"), Column("orders")),
+        Column("description, or why it is missing", wrap=True),
+    )
+    rows = [
+        (
+            Cell(clean(method.name), str(method.family)),
+            str(method.family),
+            ", ".join(map(str, method.orders)) or ABSENT,
+            Cell(clean(method.missing or method.summary), "absent" * bool(method.missing)),
+        )
+        for method in describe()
+    ]
+    emit(draw([Table(columns, rows)], **screen()))
+    return 0
+
+
+ConventionsFormat = Literal["table", "json", "csv", "md"]
+"""The output format of the conventions."""
+
+
+def conventions(
+    names: str | None = None,
+    family: str | None = None,
+    form: ConventionsFormat | None = None,
+    destination: OutputOption = None,
+) -> None:
+    """Show what difflab and each peer compute at kinks, edges and special values.
+
+    Each case runs in the peer's own function, with value, first and second derivative. A peer that
+    is not installed is left out, with the command that installs it.
+
+    Parameters
+    ----------
+    names : a,b
+        Only these; by default all installed ones.
+    family : a,b
+        Only these kinds of cases, such as kinks or ties.
+    form
+        By default the ending of -o's name, else a table.
+
+    Examples
+    --------
+    difflab conventions
+    difflab conventions --peers jax,torch
+    difflab conventions --family kinks,ties --format md
+    """
+    from difflab.lab.conventions.cases import FAMILIES, cases
+    from difflab.lab.conventions.measure import measure
+    from difflab.report import conventions as report
+
+    chosen = report_format(form, destination, ConventionsFormat)
+    families = parse_names(family) or list(FAMILIES)
+    for name in families:
+        if name not in FAMILIES:
+            raise InputError(f"there is no family '{name}'", hint=f"one of: {', '.join(FAMILIES)}")
+    selected = [case for case in cases() if case.family in families]
+    with ProgressLine(patience=1.0) as progress:
+        found = measure(parse_names(names), selected, progress)
+    deliver(formatted(found, chosen, report, to_file=destination is not None), destination)
 
 
 OPTIONAL = {
