@@ -321,8 +321,7 @@ def _frame(lines: Axes, chosen: Axes, rows: Sequence[SweepRow], low: float) -> N
     for axis in (lines.xaxis, lines.yaxis):
         axis.set_minor_locator(NullLocator())
         axis.grid(visible=True)
-    lines.set_xlabel("step h")
-    lines.set_ylabel("largest absolute error of the derivative")
+    lines.set(xlabel="step h", ylabel="largest absolute error of the derivative")
     chosen.set(xlim=(0, 1))
     chosen.set_title("difflab's methods,\nwith their own steps", loc="left", fontsize=9)
     chosen.set_axis_off()

@@ -141,8 +141,7 @@ def _frame(axes: Axes, rows: Sequence[SweepRow]) -> None:
     most, bytes_ = max(map(_relative_steps, rows)), [float(row["peak_bytes"] or 0) for row in rows]
     axes.set(xscale="log", yscale="log", xlim=(0.9, 1.12 * most))
     axes.set_ylim(0.75 * min(bytes_), 1.6 * max(bytes_))
-    axes.set_xlabel("steps run, per step of the chain")
-    axes.set_ylabel("peak of memory")
+    axes.set(xlabel="steps run, per step of the chain", ylabel="peak of memory")
     ticks(axes.xaxis, {n: f"{n:g}" for n in (1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)})
     axes.yaxis.set_major_locator(LogLocator(base=4, numticks=12))
     axes.yaxis.set_major_formatter(lambda value, _: bytes_text(value))

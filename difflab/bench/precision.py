@@ -222,9 +222,7 @@ def _points(axes: Axes, rows: Sequence[SweepRow]) -> None:
         name: max(float(row["relative_error"] or row["absolute_error"] or 0), _EXACT)
         for name, row in answered.items()
     }
-    axes.set(xscale="log", yscale="log")
-    axes.set_xlabel("time")
-    axes.set_ylabel("relative error of the derivative")
+    axes.set(xscale="log", yscale="log", xlabel="time", ylabel="relative error of the derivative")
     axes.grid(visible=True)
     axes.xaxis.set_major_formatter(seconds_tick)
     axes.yaxis.set_major_formatter(lambda e, _: error_text(e))
@@ -240,14 +238,8 @@ def _points(axes: Axes, rows: Sequence[SweepRow]) -> None:
         axes.plot(spent[name], height, shape, color=colour, mec=INK, mew=0.5, ms=7, zorder=3)
     axes.set_ylim(bottom=_EXACT / 50)  # room for the labels of several exact methods
     best = front({name: (spent[name], reached[name]) for name in answered})
-    axes.step(
-        [spent[n] for n in best],
-        [reached[n] for n in best],
-        where="post",
-        color=INK,
-        lw=1,
-        zorder=1,
-    )
+    stairs = [spent[n] for n in best], [reached[n] for n in best]
+    axes.step(*stairs, where="post", color=INK, lw=1, zorder=1)
     if not answered:
         return
     left, edge = axes.get_xlim()

@@ -211,12 +211,14 @@ def _checked(
     target: str, gradient: str | None, pair: UserGradient, rtol: float, atol: float
 ) -> CheckOutcome:
     """Compare the gradient with numeric differentiation."""
+    from difflab.testing.components.verdict import CheckSettings
     from difflab.testing.gradient import GradientMismatch, judged_gradient
 
     mismatch, declared = None, None
+    settings = CheckSettings(rtol, atol)
     try:
         declared = judged_gradient(
-            pair.named(pair.value), pair.named(pair.gradient), *pair.arguments, rtol=rtol, atol=atol
+            pair.named(pair.value), pair.named(pair.gradient), *pair.arguments, settings=settings
         )
     except GradientMismatch as found:
         mismatch = found

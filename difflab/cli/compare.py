@@ -176,7 +176,12 @@ def compare(
         compared = verified(subject.text, subject.code) if verify else subject.function
     result = _compared(compared, point, stabilise, options)
     report = _written(result, chosen, to_file=destination is not None)
-    _deliver(result, report, destination, plot)
+    files: dict[Path, bytes] = {}
+    if plot is not None:
+        from difflab.report.comparison.plots import picture
+
+        files[plot] = picture(getattr(result, "stabilised", result), plot.suffix[1:].lower())
+    deliver(report, destination, files)
     return 0 if result.agreed else 1
 
 
@@ -218,19 +223,6 @@ def _compared(
         return compare(expression, point, progress=progress, **options)
 
 
-def _deliver(
-    result: Comparison | SideBySide, report: str, destination: Path | None, plot: Path | None
-) -> None:
-    """Write the report and, if requested, the picture."""
-    files: dict[Path, bytes] = {}
-    if plot is not None:
-        from difflab.report.comparison.plots import picture
-
-        shown = getattr(result, "stabilised", result)
-        files[plot] = picture(shown, plot.suffix[1:].lower())
-    deliver(report, destination, files)
-
-
 def _written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file: bool) -> str:
     """Return a comparison, or two side by side, in one of the formats."""
     from difflab.lab.record import Comparison
@@ -239,6 +231,9 @@ def _written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file
     if not isinstance(result, Comparison):
         from difflab.report.comparison import side_by_side as reports  # type: ignore[no-redef]
     return str(formatted(result, form, reports, to_file=to_file))
+
+
+# --- a formula on each line -------------------------------------------------------------------
 
 
 def formulas(argument: str) -> list[tuple[int, str]]:

@@ -97,29 +97,20 @@ def graph(
 
     function, point = subject.function, subject.point_or_start if values else subject.point
     stable = _stabilised(function, report=not passes) if stabilise else None
+    shown = function if stable is None else stable.function
+    drawn, title = _drawn_function(shown, without_comments(subject.text), of, derivative)
     if memory:
-        deliver(_memory(function, stable, of, derivative), destination)
+        from difflab.eager import memory as memory_of
+
+        deliver(memory_of(drawn).table() + "\n", destination)
     elif chosen is None:
-        to_file = destination is not None
-        deliver(_passes(function, stable, of, derivative, to_file=to_file), destination)
+        deliver(_passes(function, stable, drawn, to_file=destination is not None), destination)
     else:
-        function = function if stable is None else stable.function
         if point is not None:
-            point = checked_point(function, point, inside=not values)
-        drawn, title = _drawn_function(function, without_comments(subject.text), of, derivative)
+            point = checked_point(shown, point, inside=not values)
         picture = draw(drawn, point, values=values, title=title, depth=depth, open=opened or None)
         deliver(WRITERS[chosen](picture.diagram), destination)
     return 0
-
-
-def _memory(
-    function: Function, stable: Stabilised | None, of: DerivativeKind | None, derivative: bool
-) -> str:
-    """Return the table of values kept for the reverse sweep of the function or its derivative."""
-    from difflab.eager import memory
-
-    chosen, _ = _drawn_function(function if stable is None else stable.function, "", of, derivative)
-    return memory(chosen).table() + "\n"
 
 
 def _refuse_picture(table: str, options: dict[str, object]) -> None:
@@ -144,21 +135,14 @@ def _stabilised(function: Function, *, report: bool) -> Stabilised:
 
 
 def _passes(
-    function: Function,
-    stable: Stabilised | None,
-    of: DerivativeKind | None,
-    derivative: bool,
-    *,
-    to_file: bool,
+    function: Function, stable: Stabilised | None, drawn: Function, *, to_file: bool
 ) -> str:
-    """Return the table of the changes by each pass in the function or its derivative."""
+    """Return the table of passes; a stabilised function gets one more row."""
     from difflab.lab.pipeline import STABILISE, PassStep
     from difflab.report.passes import passes_table
 
     steps = [] if stable is None else [PassStep(STABILISE, function, stable.function)]
-    chosen, _ = _drawn_function(function if stable is None else stable.function, "", of, derivative)
-    steps += chosen.passes()
-    return passes_table(steps, stable, **screen(to_file=to_file))
+    return passes_table([*steps, *drawn.passes()], stable, **screen(to_file=to_file))
 
 
 def _format(requested: GraphFormat | None, destination: Path | None) -> str:

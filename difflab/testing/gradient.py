@@ -19,7 +19,7 @@ from difflab.testing.components.dense import Names, decided, jacobian_of, point_
 from difflab.testing.components.evaluations import evaluations_shown
 from difflab.testing.components.message import GradientMismatch, GradientUnjudged, ImpureFunction
 from difflab.testing.components.truth import argument, traced
-from difflab.testing.components.verdict import Tolerance
+from difflab.testing.components.verdict import DEFAULT, CheckSettings
 from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
 from difflab.testing.lines.trees import check_tree
 from difflab.testing.trees.arguments import (
@@ -178,17 +178,8 @@ def check_gradient(
     ...
     """
     __tracebackhide__ = True  # pytest then shows the message and the test, not this function
-    found = judged_gradient(
-        f,
-        gradient,
-        x,
-        *others,
-        argnums=argnums,
-        rtol=rtol,
-        atol=atol,
-        unjudged=unjudged,
-        method=method,
-    )
+    settings = CheckSettings(rtol, atol, unjudged, method)
+    found = judged_gradient(f, gradient, x, *others, argnums=argnums, settings=settings)
     if found is not None and set(found.rules) != {"stop_gradient"}:
         warnings.warn(f"{found}; check_custom_function checks a rule", stacklevel=2)
 
@@ -199,10 +190,7 @@ def judged_gradient(
     x: Any = None,
     *others: Any,
     argnums: int | Sequence[int] | None = None,
-    rtol: float = 1e-8,
-    atol: float = 0.0,
-    unjudged: Literal["fail", "warn"] = "fail",
-    method: str = "richardson",
+    settings: CheckSettings = DEFAULT,
 ) -> DeclaredGradient | None:
     """Check a gradient as `check_gradient` does; return how it is declared, if it is.
 
@@ -221,18 +209,15 @@ def judged_gradient(
     (('stop_gradient',), 3.0, 6.0)
     """
     __tracebackhide__ = True
-    if unjudged not in ("fail", "warn"):
-        raise InputError(f"unjudged must be 'fail' or 'warn', not {unjudged!r}")
     if x is None:
         raise InputError("the point is missing", hint="check_gradient(f, gradient, x)")
-    allowed = Tolerance(rtol, atol)
     arguments: tuple[Any, ...] = (x, *others)
     if argnums is not None:
         f, gradient, arguments = of_chosen(f, gradient, arguments, argnums)
 
     def check(slope: Any) -> None:
         __tracebackhide__ = True
-        _judged(f, slope, arguments, allowed, unjudged, method)
+        _judged(f, slope, arguments, settings)
 
     try:
         check(gradient)
@@ -273,39 +258,30 @@ def _require_same_graph(f: Callee, arguments: Sequence[Any]) -> None:
     require_traced(graph, f, trees, leaves, partial(traced_arguments, f, arguments))
 
 
-def _judged(
-    f: Callee,
-    gradient: Any,
-    arguments: tuple[Any, ...],
-    allowed: Tolerance,
-    unjudged: str,
-    method: str,
-) -> None:
+def _judged(f: Callee, gradient: Any, arguments: tuple[Any, ...], settings: CheckSettings) -> None:
     """Raise `GradientMismatch` unless `gradient` is right; see `check_gradient`."""
     __tracebackhide__ = True
     x, *others = arguments
     if is_module(f) and not others:  # its parameters are found by its type
-        return _checked(f, gradient, x, allowed, unjudged, method)
+        return _checked(f, gradient, x, settings)
     size = sum(prod(getattr(leaf, "shape", ())) for leaf in flatten(arguments)[0])
     with evaluations_shown(f, size) as shown:
         if others:
             check = of_several(shown, gradient, arguments)
-            return check_tree(*check, allowed, unjudged, method)
+            return check_tree(*check, settings)
         named_arguments(f, arguments)
-        return _checked(shown, gradient, x, allowed, unjudged, method)
+        return _checked(shown, gradient, x, settings)
 
 
-def _checked(
-    f: Callee, gradient: Any, x: Any, allowed: Tolerance, unjudged: str, method: str
-) -> None:
+def _checked(f: Callee, gradient: Any, x: Any, settings: CheckSettings) -> None:
     """Raise `GradientMismatch` unless `gradient` is right at one argument; see `check_gradient`."""
     __tracebackhide__ = True
     if is_tree(x) or is_module(f):
         f, tree = prepared(f, x)
-        return check_tree(f, gradient, tree, allowed, unjudged, method)
+        return check_tree(f, gradient, tree, settings)
     if np.size(x) > _LARGEST:
         large = x if isinstance(x, np.ndarray) and x.dtype == float64 else point_of(x)
-        return check_tree(f, gradient, Point(large, parameter_name(f)), allowed, unjudged, method)
+        return check_tree(f, gradient, Point(large, parameter_name(f)), settings)
     point = point_of(x)
     values = value_of(f, point)
     given = argument(point)
@@ -319,10 +295,10 @@ def _checked(
         gradient = jacrev(f)
     with np.errstate(all="ignore"):
         yours = jacobian_of(gradient, point, values)
-        truth, verdicts = decided(f, gradient, yours, point, values, allowed, method)
+        truth, verdicts = decided(f, gradient, yours, point, values, settings)
     names = Names.of_array(point.shape, values.shape, parameter_name(f))
     explain = partial(_explained, f, gradient, point, values, yours)
-    report(yours, truth, verdicts, allowed, names, values.ravel(), unjudged, explain)
+    report(yours, truth, verdicts, settings, names, values.ravel(), explain)
     if callable(gradient):
         check_repeatable(yours, jacobian_of(gradient, point, values), _EPS)
     return None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from difflab.testing.components.dense import real_array
 from difflab.testing.components.evaluations import evaluations_shown
 from difflab.testing.components.message import GradientMismatch
+from difflab.testing.components.verdict import DEFAULT
 from difflab.testing.gradient import check_gradient
 from difflab.testing.lines.trees import GradientCheck
 from difflab.testing.trees.arguments import Point, prepared
@@ -81,7 +82,7 @@ def check_jacobian(f: Callee, jacobian: Callee | Any | None = None, x: Any = Non
                 f"the Jacobian has the shape {given.shape}; it must be"
                 f" {(check.probe.outputs.m, point.n)}"
             )
-        check.by_directions("fail")
+        check.by_directions(DEFAULT)
 
 
 def _is_sparse(value: Any) -> bool:

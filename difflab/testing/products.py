@@ -21,7 +21,7 @@ from difflab.testing.components.message import (
     table_of,
 )
 from difflab.testing.components.truth import TRUSTED
-from difflab.testing.components.verdict import Tolerance
+from difflab.testing.components.verdict import DEFAULT
 from difflab.testing.lines.directions import at_random, neighbours
 from difflab.testing.lines.trees import check_tree
 from difflab.testing.trees.arguments import (
@@ -194,7 +194,7 @@ def check_vjp(
         check_duality(forth, back, cotangent, along, max(point.eps, outputs.eps))
     try:
         with evaluations_shown(weighted, point.n, "check_vjp") as counted:
-            check_tree(counted, pull, point, Tolerance(1e-8, 0.0), "fail", "richardson")
+            check_tree(counted, pull, point, DEFAULT)
     except GradientMismatch as error:
         text = str(error).replace("the gradient", "the vjp", 1)
         raise type(error)(text, error.components, error.unjudged) from None

@@ -129,13 +129,11 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
     from matplotlib.patches import Rectangle
 
     n_sizes, m_sizes = (sorted({size[axis] for size in found}) for axis in (0, 1))
-    axes.set(xlim=(0, len(n_sizes)), ylim=(0, len(m_sizes)))
+    axes.set(xlim=(0, len(n_sizes)), ylim=(0, len(m_sizes)), xlabel="n", ylabel="m")
     ticks(axes.xaxis, {k + 0.5: str(n) for k, n in enumerate(n_sizes)})
     ticks(axes.yaxis, {k + 0.5: str(m) for k, m in enumerate(m_sizes)})
     axes.grid(visible=False)
     axes.tick_params(length=0)
-    axes.set_xlabel("n")
-    axes.set_ylabel("m")
     times = "1 call" if calls == 1 else f"{calls:,} calls"
     axes.set_title(f"cheapest, {times}", loc="left", fontsize=9)
     for (n, m), cell in found.items():

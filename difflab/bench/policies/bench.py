@@ -164,8 +164,7 @@ def _front(axes: Axes, rows: Sequence[SweepRow], library: str, colour: str, mark
 def _frame(left: Axes, right: Axes) -> None:
     from matplotlib.ticker import MultipleLocator
 
-    left.set_xlabel("seconds of a gradient")
-    left.set_ylabel("peak of resident memory")
+    left.set(xlabel="seconds of a gradient", ylabel="peak of resident memory")
     right.set_xlabel("predicted bytes that the policy keeps")
     left.set_xlim(left=0)
     step = 2.0 ** round(math.log2(left.get_ylim()[1] / 6))

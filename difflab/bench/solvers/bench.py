@@ -273,8 +273,7 @@ def _errors(
 
 def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> None:
     """Draw a curve for each way, labelled at its end."""
-    axes.set(xscale="log", yscale="log")
-    axes.set_xlabel("tolerance of the solver")
+    axes.set(xscale="log", yscale="log", xlabel="tolerance of the solver")
     axes.yaxis.tick_left()
     axes.grid(visible=True)
     sizes = sorted({number(row, "tolerance") or 0.0 for row in rows})

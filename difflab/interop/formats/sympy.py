@@ -19,7 +19,7 @@ from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
 from difflab.interop.formats.readers import EXACT, ReaderSource, built, checked_name, verified
 from difflab.interop.formats.sympy_functions import Rule, function_rules
-from difflab.interop.formats.sympy_values import MOST_EVALUATED, SympyValues
+from difflab.interop.formats.sympy_values import MOST_EVALUATED, ExpressionFold, SympyValues
 from difflab.language.placing import listed
 
 
@@ -87,30 +87,8 @@ class _ExpressionReader:
     def __init__(self) -> None:
         self.builder = Builder()
         self.rules = _rules()
-        self.nodes: dict[int, Node] = {}
         self.symbols: dict[str, Any] = {}
-        # Expressions are known by their ids, which need the objects alive.
-        self.alive: list[Any] = []
-
-    def node(self, expression: Any) -> Node:
-        """Return the node of an expression: operands first, with an explicit stack."""
-        stack = [expression]
-        while stack:
-            current = stack[-1]
-            if id(current) in self.nodes:
-                stack.pop()
-                continue
-            operands = self._operands(current)
-            missing = [operand for operand in operands if id(operand) not in self.nodes]
-            if missing:
-                stack += missing[::-1]
-                self.alive += missing
-                continue
-            values = [self.nodes[id(operand)] for operand in operands]
-            self.nodes[id(current)] = self._made(current, values)
-            self.alive += [current, operands]
-            stack.pop()
-        return self.nodes[id(expression)]
+        self.node = ExpressionFold(self._operands, self._made)
 
     def constant(self, value: float) -> Node:
         """Return the node of a number."""

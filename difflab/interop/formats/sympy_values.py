@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,19 +32,23 @@ class SympyValues:
         """Return an array for each expression, with nan where it is not real."""
         import sympy
 
-        known: dict[int, Any] = {}
         given = {
             symbol: _number(value[()]) if value.ndim == 0 else _matrix(value)
             for symbol, value in zip(self.symbols, values, strict=True)
         }
-        alive: list[Any] = []
+        value_of = ExpressionFold(
+            lambda expression: () if expression in given else expression.args,
+            lambda expression, values: (
+                given[expression] if expression in given else _computed(expression, values)
+            ),
+        )
         found = []
         for expression in self.expressions:
             if isinstance(expression, sympy.MatrixBase):
-                cells = [_value(cell, given, known, alive) for cell in expression.flat()]
+                cells = [value_of(cell) for cell in expression.flat()]
                 found.append(np.array(list(map(_real, cells))).reshape(expression.shape))
                 continue
-            value = _value(expression, given, known, alive)
+            value = value_of(expression)
             if isinstance(value, sympy.MatrixBase):
                 cells = [_real(cell) for cell in value.flat()]
                 found.append(np.array(cells).reshape(value.shape))
@@ -67,27 +71,43 @@ def _matrix(values: NDArray[Any]) -> Any:
     return sympy.ImmutableDenseMatrix(*values.shape, list(map(_number, values.reshape(-1))))
 
 
-def _value(expression: Any, given: Any, known: dict[int, Any], alive: list[Any]) -> Any:
-    """Return the value of an expression, with an explicit stack."""
-    stack = [expression]
-    while stack:
-        current = stack[-1]
-        if id(current) in known:
+class ExpressionFold:
+    """Values of expressions by those of their operands, with an explicit stack; each is made once.
+
+    Parameters
+    ----------
+    operands : callable
+        Returns the operands of an expression that are needed.
+    made : callable
+        Returns the value of an expression from its operands' values.
+    """
+
+    def __init__(
+        self, operands: Callable[[Any], Sequence[Any]], made: Callable[[Any, list[Any]], Any]
+    ) -> None:
+        self.operands, self.made = operands, made
+        self.values: dict[int, Any] = {}
+        # Expressions are known by their ids, which need the objects alive.
+        self._alive: list[Any] = []
+
+    def __call__(self, expression: Any) -> Any:
+        """Return the value of an expression."""
+        stack = [expression]
+        while stack:
+            current = stack[-1]
+            if id(current) in self.values:
+                stack.pop()
+                continue
+            operands = self.operands(current)
+            self._alive += [current, operands, *operands]
+            missing = [operand for operand in operands if id(operand) not in self.values]
+            if missing:
+                stack += missing[::-1]
+                continue
+            found = [self.values[id(operand)] for operand in operands]
+            self.values[id(current)] = self.made(current, found)
             stack.pop()
-            continue
-        if current in given:
-            known[id(current)] = given[current]
-            continue
-        operands = current.args
-        missing = [operand for operand in operands if id(operand) not in known]
-        if missing:
-            stack += missing
-            alive += [operands]
-            continue
-        known[id(current)] = _computed(current, [known[id(operand)] for operand in operands])
-        alive += [current, operands]
-        stack.pop()
-    return known[id(expression)]
+        return self.values[id(expression)]
 
 
 def _computed(expression: Any, operands: Sequence[Any]) -> Any:

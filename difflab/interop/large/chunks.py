@@ -22,14 +22,14 @@ from difflab.errors import InputError, ResourceError
 from difflab.execute import Compiled
 from difflab.execute.workers import available, share_turns
 from difflab.graph.names import element_names
-from difflab.interop.large.formats.protocol import Points, ResultLayout, Results
+from difflab.interop.large.formats.arrays import DaskPoints, lazy_result
+from difflab.interop.large.formats.protocol import Points, ResultLayout, Results, result_shape
 from difflab.interop.large.formats.registry import (
     check_ending,
     is_dask_array,
     opened_points,
     opened_results,
 )
-from difflab.interop.large.rows import result_shape
 from difflab.interop.large.unfinished import Unfinished
 
 CHUNK_BYTES = 4 << 20
@@ -124,8 +124,6 @@ def apply(
             "only the results of a Dask array can do without a sink",
             hint="name a file: dl.apply(compiled, source, 'out.npy')",
         )
-    from difflab.interop.large.formats.arrays import DaskPoints, lazy_result
-
     return lazy_result(compiled, DaskPoints(source, compiled.function.n), chunk)
 
 

@@ -8,8 +8,9 @@ arbitrary indices, a counter is first looked up in a table of indices.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from difflab.core.primitive import Primitive
@@ -39,13 +40,6 @@ if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
 
-LOOPED = frozenset(
-    {broadcast, concatenate, constant_array, diag, diagonal, index, matmul, pack, put, reshape}
-    | {scatter, stop_gradient, sum_, sum_in_order, take, transpose}
-)
-"""The primitives that become loops or constant arrays."""
-
-
 @dataclass(frozen=True, slots=True)
 class Move:
     """``out[target] (+)= argument[source]`` for all counters.
@@ -71,51 +65,6 @@ class Move:
     source: tuple[int, Shape]
     adds: bool = False
     table: tuple[int, Shape] | None = None
-
-
-def moves(
-    row: Primitive, params: dict[str, Any], shapes: Sequence[Shape], shape: Shape
-) -> list[Move]:
-    """Return the loops that compute a structural operation or a sum.
-
-    Parameters
-    ----------
-    row : Primitive
-        One of `LOOPED` that has arguments, other than `sum_in_order` and `matmul`.
-    params : dict
-        The node's static parameters.
-    shapes, shape : tuple of int
-        The shapes of the arguments and of the result.
-    """
-    if row is index:
-        sizes, place_read = _chosen(params["key"], shapes[0])
-        return [Move(0, sizes, (0, _strides(sizes)), place_read)]
-    if row is scatter:
-        result = []
-        for argument, key in enumerate(params["keys"]):
-            sizes, place_written = _chosen(key, shape)
-            result.append(Move(argument, sizes, place_written, (0, _strides(sizes)), adds=True))
-        return result
-    if row is broadcast:
-        return [Move(0, shape, (0, _strides(shape)), (0, _stretched(shapes[0], (), shape)))]
-    if row is sum_:
-        return [_summed(params["axes"], shapes[0], shape)]
-    if row is transpose:
-        strides = _strides(shapes[0])
-        turned = tuple(strides[axis] for axis in params["axes"])
-        return [Move(0, shape, (0, _strides(shape)), (0, turned))]
-    if row is diag or row is diagonal:
-        return [_diagonal(row, shapes[0], shape)]
-    if row is take or row is put:
-        return [_looked_up(row, params, shapes[0], shape)]
-    if row is concatenate:
-        return _joined(params["axis"], shapes, shape)
-    result, start = [], 0
-    for argument, part in enumerate(shapes):
-        size = math.prod(part)
-        result.append(Move(argument, (size,), (start, (1,)), (0, (1,))))
-        start += size
-    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,39 +129,6 @@ def terms(params: dict[str, Any], shapes: Sequence[Shape]) -> list[Move]:
     return entries
 
 
-def _diagonal(row: Primitive, shape: Shape, result: Shape) -> Move:
-    """Copy between vectors and the diagonals of square matrices."""
-    short, wide = (shape, result) if row is diag else (result, shape)
-    *lead, along, across = _strides(wide)
-    on = (0, (*lead, along + across))
-    plain = (0, _strides(short))
-    return Move(0, short, on, plain) if row is diag else Move(0, short, plain, on)
-
-
-def _looked_up(row: Primitive, params: dict[str, Any], shape: Shape, result: Shape) -> Move:
-    """Take the elements at given indices along an axis, or add elements at these."""
-    sizes = result if row is take else shape
-    axis = params["axis"] + len(shape)
-    table = (axis, tuple(indices(params["places"]).tolist()))
-    return Move(0, sizes, (0, _strides(result)), (0, _strides(shape)), row is put, table)
-
-
-def _joined(axis: int, shapes: Sequence[Shape], result: Shape) -> list[Move]:
-    """Copy the parts one after the other along an axis."""
-    joined_moves, start, strides = [], 0, _strides(result)
-    for argument, shape in enumerate(shapes):
-        joined_moves.append(Move(argument, shape, (start, strides), (0, _strides(shape))))
-        start += shape[axis] * strides[axis]
-    return joined_moves
-
-
-def _summed(axes: Sequence[int], shape: Shape, result: Shape) -> Move:
-    kept = iter(_strides(result))
-    rank = len(shape)
-    target = tuple(0 if axis - rank in axes else next(kept) for axis in range(rank))
-    return Move(0, shape, (0, target), (0, _strides(shape)), adds=True)
-
-
 def _strides(shape: Shape) -> Shape:
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
@@ -229,6 +145,112 @@ def _chosen(key: IndexKey, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
             sizes.append(len(chosen))
             strides.append(chosen.step * stride)
     return tuple(sizes), (offset, tuple(strides))
+
+
+# --- one function for each row, of its parameters, the shapes of its arguments and its own -------
+
+Params = dict[str, Any]
+Shapes = Sequence[Shape]
+
+
+def _read(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    sizes, place = _chosen(params["key"], shapes[0])
+    yield Move(0, sizes, (0, _strides(sizes)), place)
+
+
+def _written(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    for argument, key in enumerate(params["keys"]):
+        sizes, place = _chosen(key, shape)
+        yield Move(argument, sizes, place, (0, _strides(sizes)), adds=True)
+
+
+def _spread(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    yield Move(0, shape, (0, _strides(shape)), (0, _stretched(shapes[0], (), shape)))
+
+
+def _summed(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    kept, rank = iter(_strides(shape)), len(shapes[0])
+    target = tuple(0 if axis - rank in params["axes"] else next(kept) for axis in range(rank))
+    yield Move(0, shapes[0], (0, target), (0, _strides(shapes[0])), adds=True)
+
+
+def _turned(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    strides = _strides(shapes[0])
+    turned = tuple(strides[axis] for axis in params["axes"])
+    yield Move(0, shape, (0, _strides(shape)), (0, turned))
+
+
+def _on_diagonal(wide: Shape) -> tuple[int, Shape]:
+    *lead, along, across = _strides(wide)
+    return 0, (*lead, along + across)
+
+
+def _to_diagonal(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    yield Move(0, shapes[0], _on_diagonal(shape), (0, _strides(shapes[0])))
+
+
+def _of_diagonal(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    yield Move(0, shape, (0, _strides(shape)), _on_diagonal(shapes[0]))
+
+
+def _looked_up(
+    params: Params, shapes: Shapes, shape: Shape, *, adds: bool = False
+) -> Iterator[Move]:
+    """Take the elements at given indices along an axis, or add elements at these."""
+    sizes = shapes[0] if adds else shape
+    table = (params["axis"] + len(shapes[0]), tuple(indices(params["places"]).tolist()))
+    yield Move(0, sizes, (0, _strides(shape)), (0, _strides(shapes[0])), adds, table)
+
+
+def _joined(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    """Copy the parts one after the other along an axis."""
+    axis, start, strides = params["axis"], 0, _strides(shape)
+    for argument, part in enumerate(shapes):
+        yield Move(argument, part, (start, strides), (0, _strides(part)))
+        start += part[axis] * strides[axis]
+
+
+def _in_sequence(params: Params, shapes: Shapes, shape: Shape) -> Iterator[Move]:
+    """Copy all elements of the arguments one after the other."""
+    start = 0
+    for argument, part in enumerate(shapes):
+        size = math.prod(part)
+        yield Move(argument, (size,), (start, (1,)), (0, (1,)))
+        start += size
+
+
+_MOVES: Mapping[Primitive, Callable[[Params, Shapes, Shape], Iterator[Move]]] = {
+    broadcast: _spread,
+    concatenate: _joined,
+    diag: _to_diagonal,
+    diagonal: _of_diagonal,
+    index: _read,
+    pack: _in_sequence,
+    put: partial(_looked_up, adds=True),
+    reshape: _in_sequence,
+    scatter: _written,
+    stop_gradient: _in_sequence,
+    sum_: _summed,
+    take: _looked_up,
+    transpose: _turned,
+}
+LOOPED = _MOVES.keys() | {constant_array, matmul, sum_in_order}
+"""The primitives that become loops or constant arrays."""
+
+
+def moves(row: Primitive, params: Params, shapes: Shapes, shape: Shape) -> list[Move]:
+    """Return the loops that compute a structural operation or a sum.
+
+    Parameters
+    ----------
+    row : Primitive
+        One of `LOOPED` that has arguments, other than `sum_in_order` and `matmul`.
+    params : dict
+        The node's static parameters.
+    shapes, shape : tuple of int
+        The shapes of the arguments and of the result.
+    """
+    return list(_MOVES[row](params, shapes, shape))
 
 
 def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ from difflab.testing.components.truth import (
     rounds,
     traced,
 )
-from difflab.testing.components.verdict import Tolerance, Verdicts, doubt, judged
+from difflab.testing.components.verdict import CheckSettings, Verdicts, doubt, judged
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -84,15 +84,14 @@ def decided(
     yours: Array,
     point: Array,
     values: Array,
-    allowed: Tolerance,
-    method: str,
+    allowed: CheckSettings,
     graph: Callable[[], Function | None] | None = None,
 ) -> tuple[NumericJacobian, Verdicts]:
     """Return the verdicts: by a numeric method, then the referee, then scans of the values.
 
     `graph` returns the graph of `f` that the referee evaluates; by default `f` is traced.
     """
-    truth = estimated(f, point, values, method)
+    truth = estimated(f, point, values, allowed.method)
     verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
     coarse = ~(truth.bar <= allowed.rtol * np.abs(truth.value))
     if not (verdicts.wrong | verdicts.unjudged | coarse).any():
@@ -212,10 +211,9 @@ def report(
     yours: Array,
     truth: NumericJacobian,
     verdicts: Verdicts,
-    allowed: Tolerance,
+    allowed: CheckSettings,
     names: Names,
     values: Array,
-    unjudged: str,
     explain: Callable[[], str] = str,
     eps: float = 2.0**-52,
 ) -> None:
@@ -244,7 +242,7 @@ def report(
                 f"to repeat: from difflab.testing import numeric_derivative; print({call})"
             )
         raise error
-    if unjudged == "fail":
+    if allowed.unjudged == "fail":
         raise GradientUnjudged(message, wrong, open_)
     warnings.warn(message, stacklevel=3)
 

@@ -23,7 +23,7 @@ from difflab.testing.components.mistakes import (
 
 if TYPE_CHECKING:
     from difflab.differences.window import Slope
-    from difflab.testing.components.verdict import Tolerance
+    from difflab.testing.components.verdict import CheckSettings
 
 
 _SHOWN = 10
@@ -103,7 +103,7 @@ def describe(
     total: int,
     *,
     source: str,
-    allowed: Tolerance,
+    allowed: CheckSettings,
     hint: str,
 ) -> str:
     """Return the message of a failed check.
@@ -116,7 +116,7 @@ def describe(
         The number of components.
     source : str
         How the numeric values were computed.
-    allowed : Tolerance
+    allowed : CheckSettings
         The tolerances, which are added to the error bar.
     hint : str
         The likely mistake; empty if unknown.

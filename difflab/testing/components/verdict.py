@@ -9,6 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import InputError
 from difflab.testing.components.truth import TRUSTED, Doubt, NumericJacobian
 
 Array = NDArray[float64]
@@ -22,11 +23,30 @@ _FINE = 1e-4
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """The tolerances that are added to the error bar: relative to the derivative, and absolute."""
+class CheckSettings:
+    """What a check of a gradient allows, and how it is made.
 
-    rtol: float
-    atol: float
+    Attributes
+    ----------
+    rtol, atol : float
+        Tolerances beside the error bar: relative to the derivative, and absolute.
+    unjudged : str
+        What follows if a component cannot be judged: ``"fail"`` or ``"warn"``.
+    method : str
+        The numeric method.
+    """
+
+    rtol: float = 1e-8
+    atol: float = 0.0
+    unjudged: str = "fail"
+    method: str = "richardson"
+
+    def __post_init__(self) -> None:
+        if self.unjudged not in ("fail", "warn"):
+            raise InputError(f"unjudged must be 'fail' or 'warn', not {self.unjudged!r}")
+
+
+DEFAULT = CheckSettings()
 
 
 class Verdicts(NamedTuple):
@@ -37,7 +57,7 @@ class Verdicts(NamedTuple):
 
 
 def judged(
-    yours: Array, truth: NumericJacobian, allowed: Tolerance, sensitivity: Array
+    yours: Array, truth: NumericJacobian, allowed: CheckSettings, sensitivity: Array
 ) -> Verdicts:
     r"""Return the verdicts on a Jacobian ``(m, n)``.
 
@@ -51,7 +71,7 @@ def judged(
         The Jacobian under test; nan is wrong.
     truth : NumericJacobian
         The numeric derivatives to compare with.
-    allowed : Tolerance
+    allowed : CheckSettings
         The relative and the absolute tolerance.
     sensitivity : ndarray (m, n)
         How far the Jacobian itself changes between neighbouring inputs, added to the tolerance.

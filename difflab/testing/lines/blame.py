@@ -28,6 +28,7 @@ from difflab.testing.components.mistakes import (
     guesses,
     precision_text,
 )
+from difflab.testing.components.verdict import CheckSettings
 from difflab.testing.lines.directions import Directional, at_random, judged_along
 from difflab.testing.trees.probe import Probe
 from difflab.testing.trees.several import OfSeveral
@@ -52,7 +53,7 @@ _MISSING = "likely a missing or detached part"
 
 
 def report_directional(
-    check: GradientCheck, gradient: Array, found: list[Directional], unjudged: str
+    check: GradientCheck, gradient: Array, found: list[Directional], settings: CheckSettings
 ) -> None:
     """Raise an error about the last direction if it is wrong, or if none could be judged."""
     __tracebackhide__ = True
@@ -69,7 +70,7 @@ def report_directional(
             f"numeric values: {check.probe.count} evaluations of f, whose rounding or noise is"
             " too large"
         )
-        if unjudged == "fail":
+        if settings.unjudged == "fail":
             raise GradientUnjudged(message)
         warnings.warn(message, stacklevel=5)
 

@@ -18,7 +18,7 @@ from difflab.differences.windows import first_half, slope_along
 from difflab.errors import DifflabError
 from difflab.testing.components.dense import Names, decided, report
 from difflab.testing.components.truth import MOST_OWN, TRUSTED, NumericJacobian, most_own, small
-from difflab.testing.components.verdict import Tolerance, Verdicts, judged
+from difflab.testing.components.verdict import CheckSettings, Verdicts, judged
 from difflab.testing.lines.blame import report_directional
 from difflab.testing.lines.directions import (
     LARGE,
@@ -53,20 +53,18 @@ _ROUNDINGS = 8.0
 _NEIGHBOURS = 2
 
 
-def check_tree(
-    f: Callee, gradient: Any, point: Point, allowed: Tolerance, unjudged: str, method: str
-) -> None:
+def check_tree(f: Callee, gradient: Any, point: Point, settings: CheckSettings) -> None:
     """Raise `GradientMismatch` unless the gradient is right; see `check_gradient`."""
     __tracebackhide__ = True
     check = GradientCheck(f, gradient, point, Probe(f, point))
     before = check.gradient_there if callable(gradient) else None
     if not check.dense:
-        check.by_directions(unjudged)
+        check.by_directions(settings)
     elif check.probe.eps < 1e-12:
-        check.by_components(allowed, unjudged, method)
+        check.by_components(settings)
     else:
-        check.by_coordinates(allowed, unjudged)
-        check.by_directions(unjudged)
+        check.by_coordinates(settings)
+        check.by_directions(settings)
     if before is not None:
         check_repeatable(before, check.weighted(point), check.probe.eps)
 
@@ -134,7 +132,7 @@ class GradientCheck:
         found: Array = rows[0] if cotangent is None else cotangent @ rows
         return found
 
-    def by_components(self, allowed: Tolerance, unjudged: str, method: str) -> None:
+    def by_components(self, allowed: CheckSettings) -> None:
         """Check every component in float64."""
         __tracebackhide__ = True
         point, values = self.point, self.probe.center
@@ -151,10 +149,10 @@ class GradientCheck:
             moving = slope if self.gradient is None or callable(self.gradient) else yours
             here = point.numbers()
             truth, verdicts = decided(
-                packed, moving, yours, here, values, allowed, method, self._small_graph
+                packed, moving, yours, here, values, allowed, self._small_graph
             )
         explain = partial(self.explained, yours)
-        report(yours, truth, verdicts, allowed, self._names(), values, unjudged, explain)
+        report(yours, truth, verdicts, allowed, self._names(), values, explain)
 
     @cached_property
     def graph(self) -> Function | None:
@@ -192,11 +190,11 @@ class GradientCheck:
         except DifflabError:  # an operation without a derivative
             return ""
 
-    def by_coordinates(self, allowed: Tolerance, unjudged: str) -> None:
+    def by_coordinates(self, allowed: CheckSettings) -> None:
         """Check every component in a coarser dtype; directions check those below the noise."""
         __tracebackhide__ = True
         eps = self.probe.eps
-        allowed = Tolerance(max(allowed.rtol, _ROUNDINGS * eps), allowed.atol)
+        allowed = replace(allowed, rtol=max(allowed.rtol, _ROUNDINGS * eps))
         with np.errstate(all="ignore"):
             yours = self.rows(self.point)
             truth = coordinate_truth(self.probe, yours)
@@ -210,14 +208,14 @@ class GradientCheck:
         verdicts = Verdicts(wrong, np.zeros_like(wrong))
         names, values = self._names(), self.probe.center
         explain = partial(self.explained, yours)
-        report(yours, truth, verdicts, allowed, names, values, unjudged, explain, self.probe.eps)
+        report(yours, truth, verdicts, allowed, names, values, explain, self.probe.eps)
 
-    def by_directions(self, unjudged: str) -> None:
+    def by_directions(self, settings: CheckSettings) -> None:
         """Check along a few directions, and find the component that is wrong."""
         __tracebackhide__ = True
         gradient = self.gradient_there
         found = self._directional(gradient)
-        report_directional(self, gradient, found, unjudged)
+        report_directional(self, gradient, found, settings)
 
     def _names(self) -> Names:
         """Return the names of the elements of the Jacobian by the paths of the arguments."""

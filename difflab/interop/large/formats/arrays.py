@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.core.optional import require
 from difflab.errors import PointError
-from difflab.interop.large.formats.protocol import check_points, real_points
-from difflab.interop.large.rows import result_shape
+from difflab.interop.large.formats.protocol import check_points, real_points, result_shape
 
 if TYPE_CHECKING:
     from difflab.execute import Compiled

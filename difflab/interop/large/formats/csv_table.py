@@ -15,7 +15,7 @@ from difflab.core.files import open_regular
 from difflab.core.table import csv_text
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
-from difflab.interop.large.formats.protocol import chosen_columns
+from difflab.interop.large.formats.protocol import PieceResults, chosen_columns
 
 _INDEXED = 4096
 """Lines between two positions of the file that are remembered."""
@@ -126,17 +126,15 @@ def _line_offsets(file: BinaryIO) -> tuple[list[int], int]:
     return offsets, filled
 
 
-class CsvPieces:
+class CsvResults(PieceResults):
     """A CSV file; values are written with the shortest digits that round-trip."""
 
-    def write(self, path: Path, rows: NDArray[np.float64], names: list[str]) -> None:
-        """Write lines without a heading."""
+    def _write(self, path: Path, rows: NDArray[np.float64]) -> None:
         path.write_text(csv_text(rows.tolist()), encoding="ascii")
 
-    def join(self, pieces: Iterable[Path], path: Path, names: list[str]) -> None:
-        """Write the heading and the lines of all pieces."""
+    def _join(self, pieces: Iterable[Path], path: Path) -> None:
         with path.open("wb") as file:
-            file.write(csv_text([names]).encode())
+            file.write(csv_text([self._names]).encode())
             for piece in pieces:
                 with piece.open("rb") as lines:
                     shutil.copyfileobj(lines, file)

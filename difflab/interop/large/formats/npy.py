@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,10 @@ class NpyPoints:
 
     grain = 1
 
-    def __init__(self, path: Path, n: int) -> None:
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
         self.path = path
         shape, self._columns_first, self._dtype, self._offset = _header(path)
-        check_points(shape, self._dtype, n, str(path))
+        check_points(shape, self._dtype, len(names), str(path))
         self.count, self._width = shape
 
     def read(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.core.optional import require
 from difflab.errors import InputError, PointError, described
-from difflab.interop.large.formats.protocol import chosen_columns
+from difflab.interop.large.formats.protocol import PieceResults, ResultLayout, chosen_columns
 
 
 class ParquetPoints:
@@ -63,21 +63,20 @@ class ParquetPoints:
         yield points.T
 
 
-class ParquetPieces:
+class ParquetResults(PieceResults):
     """A Parquet file, a row group for each piece."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path, layout: ResultLayout) -> None:
+        super().__init__(folder, layout)
         self._arrow = require("pyarrow", "large")
         self._parquet = require("pyarrow.parquet", "large")
 
-    def write(self, path: Path, rows: NDArray[np.float64], names: list[str]) -> None:
-        """Write a file of one row group."""
+    def _write(self, path: Path, rows: NDArray[np.float64]) -> None:
         columns = [np.ascontiguousarray(column) for column in rows.T]
-        self._parquet.write_table(self._arrow.table(columns, names=names), path)
+        self._parquet.write_table(self._arrow.table(columns, names=self._names), path)
 
-    def join(self, pieces: Iterable[Path], path: Path, names: list[str]) -> None:
-        """Write the row groups of all pieces to one file."""
-        schema = self._arrow.schema([(name, self._arrow.float64()) for name in names])
+    def _join(self, pieces: Iterable[Path], path: Path) -> None:
+        schema = self._arrow.schema([(name, self._arrow.float64()) for name in self._names])
         with self._parquet.ParquetWriter(path, schema) as writer:
             for piece in pieces:
                 writer.write_table(self._parquet.read_table(piece, partitioning=None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ from difflab.core.conversions import host_reals
 from difflab.core.quantities import shape_text
 from difflab.core.wording import counted
 from difflab.errors import PointError
+from difflab.execute import Compiled
 from difflab.graph.names import shortened
 
 Array = NDArray[Any]
@@ -142,38 +144,47 @@ def chosen_columns(columns: Sequence[str], wanted: Sequence[str], table: str) ->
     return [columns.index(name) for name in wanted]
 
 
-class PieceFormat(Protocol):
-    """A format whose files can be joined."""
-
-    def write(self, path: Path, rows: NDArray[np.float64], names: list[str]) -> None:
-        """Write one piece."""
-
-    def join(self, pieces: Iterable[Path], path: Path, names: list[str]) -> None:
-        """Write one file of all pieces."""
-
-
-class PieceResults:
+class PieceResults(ABC):
     """A file per chunk, joined at the end."""
 
     in_parts = False
 
-    def __init__(self, folder: Path, layout: ResultLayout, form: PieceFormat) -> None:
+    def __init__(self, folder: Path, layout: ResultLayout) -> None:
         self._folder = folder
         self._layout = layout
-        self._form = form
         self._names = list(layout.names)
 
     def _piece(self, start: int) -> Path:
         return self._folder / f"piece-{start}"
 
+    @abstractmethod
+    def _write(self, path: Path, rows: NDArray[np.float64]) -> None: ...
+
+    @abstractmethod
+    def _join(self, pieces: Iterable[Path], path: Path) -> None: ...
+
     def write(self, start: int, parts: Iterable[NDArray[np.float64]]) -> None:
         """Write rows to a file of their own."""
         (rows,) = parts
-        self._form.write(self._piece(start), rows, self._names)
+        self._write(self._piece(start), rows)
 
     def finish(self) -> Path:
         """Return the file that joins all pieces."""
         path = self._folder / "joined"
         starts = range(0, self._layout.shape[0], self._layout.chunk)
-        self._form.join(map(self._piece, starts), path, self._names)
+        self._join(map(self._piece, starts), path)
         return path
+
+
+def result_shape(compiled: Compiled) -> tuple[int, ...]:
+    """Return the shape of the result at a point: several outputs are flattened side by side.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x*y")
+    >>> result_shape(dl.compile(dl.hessian(f))), result_shape(dl.compile(dl.value_and_gradient(f)))
+    ((2, 2), (3,))
+    """
+    shapes = compiled.function.output_shapes
+    return shapes[0] if len(shapes) == 1 else (compiled.function.m,)

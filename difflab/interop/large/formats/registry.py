@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,20 @@ from difflab.core.conversions import without_parts
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
+from difflab.interop.large.formats.arrays import ArrayPoints, DaskPoints
+from difflab.interop.large.formats.csv_table import CsvPoints, CsvResults
+from difflab.interop.large.formats.npy import NpyPoints, NpyResults
+from difflab.interop.large.formats.parquet import ParquetPoints, ParquetResults
 from difflab.interop.large.formats.protocol import Points, ResultLayout, Results
+from difflab.interop.large.formats.zarr_store import ZarrPoints, ZarrResults
 
-_ENDINGS = (".npy", ".zarr", ".parquet", ".csv")
+_FORMATS: Mapping[str, tuple[Callable[..., Points], Callable[..., Results]]] = {
+    ".npy": (NpyPoints, NpyResults),
+    ".zarr": (ZarrPoints, ZarrResults),
+    ".parquet": (ParquetPoints, ParquetResults),
+    ".csv": (CsvPoints, CsvResults),
+}
+"""How points are read from a file for inputs of these names, and results begun in a folder."""
 
 
 def check_ending(path: Path, what: str) -> str:
@@ -30,10 +42,10 @@ def check_ending(path: Path, what: str) -> str:
     '.npy'
     """
     ending = path.suffix.lower()
-    if ending not in _ENDINGS:
+    if ending not in _FORMATS:
         raise InputError(
             f"cannot tell the format of {what} from {str(path)!r}",
-            hint=f"end the name in {', '.join(_ENDINGS)}",
+            hint=f"end the name in {', '.join(_FORMATS)}",
         )
     return ending
 
@@ -50,12 +62,8 @@ def opened_points(source: Any, function: Function) -> Points:
     """
     source = without_parts(source, "the array of points", PointError)
     if isinstance(source, np.ndarray):
-        from difflab.interop.large.formats.arrays import ArrayPoints
-
         return ArrayPoints(source, function.n)
     if is_dask_array(source):
-        from difflab.interop.large.formats.arrays import DaskPoints
-
         return DaskPoints(source, function.n)
     if not isinstance(source, str | Path):
         raise InputError(
@@ -66,21 +74,7 @@ def opened_points(source: Any, function: Function) -> Points:
     ending = check_ending(path, "the points")
     if not path.exists():
         raise InputError(f"cannot read {str(path)!r}: no such file or directory")
-    if ending == ".npy":
-        from difflab.interop.large.formats.npy import NpyPoints
-
-        return NpyPoints(path, function.n)
-    if ending == ".zarr":
-        from difflab.interop.large.formats.zarr_store import ZarrPoints
-
-        return ZarrPoints(path, function.n)
-    if ending == ".parquet":
-        from difflab.interop.large.formats.parquet import ParquetPoints
-
-        return ParquetPoints(path, names)
-    from difflab.interop.large.formats.csv_table import CsvPoints
-
-    return CsvPoints(path, names)
+    return _FORMATS[ending][0](path, names)
 
 
 def is_dask_array(source: Any) -> bool:
@@ -91,20 +85,4 @@ def is_dask_array(source: Any) -> bool:
 
 def opened_results(ending: str, folder: Path, layout: ResultLayout) -> Results:
     """Return the unfinished result in a folder, which is begun if it is not there."""
-    if ending == ".npy":
-        from difflab.interop.large.formats.npy import NpyResults
-
-        return NpyResults(folder, layout)
-    if ending == ".zarr":
-        from difflab.interop.large.formats.zarr_store import ZarrResults
-
-        return ZarrResults(folder, layout)
-    from difflab.interop.large.formats.protocol import PieceResults
-
-    if ending == ".parquet":
-        from difflab.interop.large.formats.parquet import ParquetPieces
-
-        return PieceResults(folder, layout, ParquetPieces())
-    from difflab.interop.large.formats.csv_table import CsvPieces
-
-    return PieceResults(folder, layout, CsvPieces())
+    return _FORMATS[ending][1](folder, layout)

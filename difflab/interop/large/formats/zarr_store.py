@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from difflab.interop.large.formats.protocol import (
 class ZarrPoints:
     """The rows of a Zarr array."""
 
-    def __init__(self, path: Path, n: int) -> None:
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
         self.path = path
         zarr = require("zarr", "large")
         try:
@@ -30,7 +30,7 @@ class ZarrPoints:
             raise InputError(
                 f"cannot read {str(path)!r} as a Zarr array: {described(error)}"
             ) from error
-        check_points(self._array.shape, np.dtype(self._array.dtype), n, str(path))
+        check_points(self._array.shape, np.dtype(self._array.dtype), len(names), str(path))
         self.count = int(self._array.shape[0])
         self.grain = int((self._array.shards or self._array.chunks)[0])
 
