@@ -283,18 +283,14 @@ class _Entries:
 
     def judged(self) -> dict[EntryIndex, tuple[Verdict, str]]:
         """Return a verdict and its reason for every element that does not agree."""
+        regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
+        plain = regular & reproduced(self.value, self.truth, self.rtol)
         found: dict[EntryIndex, tuple[Verdict, str]] = {}
-        for row, column in np.argwhere(~self._plain()).tolist():
+        for row, column in np.argwhere(~plain).tolist():
             verdict, reason = self._entry((row, column))
             if verdict is not Verdict.AGREE:
                 found[row, column] = (verdict, reason)
         return found
-
-    def _plain(self) -> NDArray[np.bool_]:
-        """Return the mask of finite derivatives that the method reproduces."""
-        regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
-        plain: NDArray[np.bool_] = regular & reproduced(self.value, self.truth, self.rtol)
-        return plain
 
     def _entry(self, index: EntryIndex) -> tuple[Verdict, str]:
         regularity = Regularity(self.reference.regularity[index])

@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.differences.first import first_derivatives
-from difflab.differences.noise import fluctuation
-from difflab.differences.sampling import LEAST, Sampler, lead_points, scale_of
+from difflab.differences.sampling import LEAST, Sampler, fluctuation, lead_points, scale_of
 from difflab.errors import UnsupportedError
 from difflab.graph.analytic import require_analytic
 from difflab.methods.numeric.finite import CENTRAL

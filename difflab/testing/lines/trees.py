@@ -12,7 +12,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.differences.noise import noise_along
+from difflab.differences.sampling import noise_along
 from difflab.errors import DifflabError
 from difflab.testing.components.dense import Names, decided, report
 from difflab.testing.components.truth import MOST_OWN, most_own, small
