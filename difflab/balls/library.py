@@ -12,27 +12,6 @@ from typing import Any
 
 from difflab.core.optional import require
 
-__all__ = [
-    "FLINT_VERSION",
-    "PYTHON_FLINT_VERSION",
-    "Ball",
-    "acb",
-    "arb",
-    "arb_mat",
-    "arb_series",
-    "below",
-    "between",
-    "exactly",
-    "fmpq",
-    "fmpq_series",
-    "nearest",
-    "precision",
-    "shown",
-    "upward",
-    "whole",
-    "working_bits",
-]
-
 _flint: Any = require("flint")
 acb: Any = _flint.acb
 arb: Any = _flint.arb

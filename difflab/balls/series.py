@@ -8,8 +8,6 @@ from typing import Any
 
 from difflab.balls.library import Ball, arb, arb_series
 
-__all__ = ["FEW", "Series", "expanded", "hull", "on_ball", "product"]
-
 Series = Callable[[Any], Any]
 """Maps ``arb_series([x, 1])`` to the series of a function at x."""
 

@@ -164,8 +164,8 @@ class PointSampler:
     def reached(self, unit: Unit, m: int) -> list[int]:
         """Return the outputs, of `m`, that may depend on all inputs of a unit."""
         found = set(range(m))
-        for position in unit if self._exact is not None else ():
-            found.intersection_update(self._exact.reached(position))
+        if self._exact is not None:
+            found.intersection_update(*map(self._exact.reached, unit))
         return sorted(found)
 
     def restart(self, seconds: float) -> None:

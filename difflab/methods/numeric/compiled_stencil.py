@@ -13,6 +13,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -55,10 +56,11 @@ def evaluations(function: Function, rule: DifferenceRule) -> int:
     return LEAD + (len(rule.signed_units) + behind) * function.n
 
 
+@dataclass(frozen=True, eq=False)
 class CompiledStencil:
     """The compiled first pass.
 
-    Parameters
+    Attributes
     ----------
     fast : Compiled
         The compiled `stencil_function`.
@@ -68,10 +70,9 @@ class CompiledStencil:
         Number of points at which the function is evaluated.
     """
 
-    def __init__(self, fast: Compiled, count: int, evaluations: int) -> None:
-        self.evaluations = evaluations
-        self._count = count
-        self._fast = fast
+    fast: Compiled
+    count: int
+    evaluations: int
 
     @classmethod
     def of(cls, function: Function, rule: DifferenceRule) -> CompiledStencil | None:
@@ -88,14 +89,12 @@ class CompiledStencil:
 
     def __call__(self, x: Array) -> tuple[Array, Array] | None:
         """Return the Jacobian and its errors, flat; None if any derivative did not converge."""
-        found = self._fast(x)
-        count = self._count
+        found, count = self.fast(x), self.count
         return (found[:count], found[count:-1]) if found[-1] else None
 
     def batch(self, points: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return Jacobians and errors, flat, and which converged, at the points ``(N, n)``."""
-        found = self._fast(points)
-        count = self._count
+        found, count = self.fast(points), self.count
         return found[:, :count], found[:, count:-1], found[:, -1] != 0
 
 
@@ -168,17 +167,6 @@ Pick = list[list[Node]]
 """For each column, whether each candidate but the first is better than those before it."""
 
 
-def _larger(a: Node, b: Node) -> Node:
-    """Return the larger; b where a is nan."""
-    larger: Node = where(a > b, a, b)
-    return larger
-
-
-def _smaller(a: Node, b: Node) -> Node:
-    smaller: Node = where(a < b, a, b)
-    return smaller
-
-
 def _applied(matrix: Array, columns: Nodes) -> Nodes:
     rows = matrix.tolist()
     products = [_dot(row, column) for row in rows for column in columns.T]
@@ -232,12 +220,12 @@ def _picked(weights: Weights, name: str, array: Nodes, pick: Pick) -> Nodes:
     return _chosen(_applied(getattr(weights, name), array), pick)
 
 
-_LARGER = np.frompyfunc(_larger, 2, 1)
+_LARGER = np.frompyfunc(lambda a, b: where(a > b, a, b), 2, 1)  # b where a is nan
 NODES = Arithmetic(
     where=np.frompyfunc(where, 3, 1),
     greater=np.frompyfunc(operator.gt, 2, 1),
     larger=_LARGER,
-    smaller=np.frompyfunc(_smaller, 2, 1),
+    smaller=np.frompyfunc(lambda a, b: where(a < b, a, b), 2, 1),
     larger_known=_LARGER,
     applied=_applied,
     candidates=_candidates,

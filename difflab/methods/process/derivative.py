@@ -40,10 +40,6 @@ class MethodProcess(RestartedWorker):
         """Wait until the process has started."""
         self.running().wait()
 
-    def drain(self) -> list[int]:
-        """Return the numbers of the derivatives that may be dropped, and clear them."""
-        return [self.forgotten.popleft() for _ in range(len(self.forgotten))]
-
 
 @dataclass(frozen=True)
 class PreparedFacts:
@@ -106,14 +102,11 @@ class ProcessDerivative:
         peak: int = self._ask("peak", x)
         return peak
 
-    def _ask(self, request: str, *arguments: Any) -> Any:
-        self._ensure_prepared()
-        return self._request(request, self._number, *arguments)
-
-    def _ensure_prepared(self) -> None:
-        """Prepare again if the process that held this derivative has ended."""
+    def _ask(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
+        """Return an answer about this derivative; if its process has ended, prepare it again."""
         if not self._worker.alive:
             self._prepare()
+        return self._request(name, *arguments, timeout=timeout)
 
     def _prepare(self) -> PreparedFacts:
         """Prepare the derivative in the process; return the facts that it reports."""
@@ -121,11 +114,13 @@ class ProcessDerivative:
         self._worker.wait()
         # The process rebuilds `values` from the function; this process keeps the deadline.
         sent = replace(self._problem, values=None, deadline=None)  # type: ignore[arg-type]
-        facts: PreparedFacts = self._request("prepare", self._number, sent, self._method.drain())
-        return facts
+        forgotten = self._method.forgotten
+        dropped = [forgotten.popleft() for _ in range(len(forgotten))]
+        return self._request("prepare", sent, dropped)  # type: ignore[no-any-return]
 
-    def _request(self, name: str, *arguments: Any) -> Any:
+    def _request(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
         problem = self._problem
+        seconds = problem.seconds_left() if timeout is None else timeout
         return self._worker.request(
-            name, *arguments, timeout=problem.seconds_left(), limit=problem.timeout
+            name, self._number, *arguments, timeout=seconds, limit=problem.timeout
         )
