@@ -488,10 +488,11 @@ def _judged(
     judged = judge.judged(blank, replace(estimate, value=value))
     if judged.verdict == "disagree" and rules.apply_to(method):
         judged = rules.judged(judged, method, x, value, judge.judged)
+    error = () if estimate.error is None else estimate.error
     row = replace(
         judged,
         jacobian=value,
-        error_estimate=None if estimate.error is None else _largest(estimate.error),
+        error_estimate=float(np.max(error)) if np.size(error) else None,
         function_evaluations=estimate.evaluations,
         prepare_seconds=min(found.prepare_samples),
         prepare_samples=found.prepare_samples,
@@ -499,8 +500,3 @@ def _judged(
         size=prepared.size,
     )
     return row, found.call
-
-
-def _largest(errors: NDArray[float64]) -> float | None:
-    """Return the largest error estimate; nan if one is nan."""
-    return float(np.max(errors)) if np.size(errors) else None
