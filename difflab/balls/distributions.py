@@ -19,8 +19,7 @@ from difflab.balls.elementary import (
 )
 from difflab.balls.hypergeometric import of_orders
 from difflab.balls.jets import TERMS, Jet, jet
-from difflab.balls.library import Ball, arb, arb_series, whole
-from difflab.balls.series import hull
+from difflab.balls.library import Ball, arb, arb_series, hull, whole
 from difflab.balls.special import erfcinv, with_order, with_orders
 
 __all__ = [

@@ -22,8 +22,18 @@ from difflab.balls.jets import (
     terms,
     worse,
 )
-from difflab.balls.library import LONGEST, Ball, arb, arb_series, shown, whole
-from difflab.balls.series import Series, expanded, hull, on_ball
+from difflab.balls.library import (
+    LONGEST,
+    Ball,
+    Series,
+    arb,
+    arb_series,
+    expanded,
+    hull,
+    on_ball,
+    shown,
+    whole,
+)
 
 __all__ = [
     "acos",

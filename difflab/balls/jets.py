@@ -14,8 +14,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from difflab.balls.library import Ball, arb, exactly, fmpq, fmpq_series, shown
-from difflab.balls.series import Series, expanded, product
+from difflab.balls.library import (
+    Ball,
+    Series,
+    arb,
+    exactly,
+    expanded,
+    fmpq,
+    fmpq_series,
+    product,
+    shown,
+)
 from difflab.balls.slopes import Recorded, Slopes, add_into, plus, summed, times
 
 ObstacleKind = Literal["kink", "jump", "edge", "pole", "undecided"]

@@ -13,8 +13,7 @@ from typing import Any
 
 from difflab.balls.elementary import analytic, by_inverse, of_derivatives, within
 from difflab.balls.jets import TERMS, Fault, Jet, jet
-from difflab.balls.library import Ball, arb, arb_series, shown, whole
-from difflab.balls.series import FEW, hull
+from difflab.balls.library import FEW, Ball, arb, arb_series, hull, shown, whole
 
 __all__ = [
     "besseli",

@@ -125,7 +125,7 @@ def compare(
     with shown(options["progress"]) as progress:
         for dtype in dtypes:
             progress(0, len(chosen), "the referee")
-            x = rounded_point(dtype, case.x)
+            x = case.x if dtype is DOUBLE else rounded_point(dtype, case.x)
             judges.append(Judge(truth or case.function, x, order, timeout, case.values, dtype))
             if dtype is DOUBLE:
                 rows += _rows(chosen, problems, x, judges[-1], timing, progress, reported)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,7 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
 
     scale = scale_of(x, NODES)
     near = noise_of(values(lead_points(x, scale, on=NODES)), NODES)
-    columns: list[list[_DerivativeNodes]] = []
+    columns: list[tuple[Nodes, Nodes, Nodes]] = []
     for i in range(x.size):
 
         def sample(steps: NDArray[Any], i: int = i) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -134,29 +134,25 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
         sizes = np.add.reduce(np.abs(quotients), axis=0)
         error = error[0] + ((sizes - sizes) + (near.center - near.center))
         wanted = rule.wanted(near, value, point.scale, NODES)[0]
-        outputs = zip(value[0], error, sizes, wanted, strict=True)
-        columns.append([_entry(scale[i], *output) for output in outputs])
-    entries = [entry for row in zip(*columns, strict=True) for entry in row]
-    whole = reduce(logical_and, [entry.converged for entry in entries])
-    parts = [*(entry.value for entry in entries), *(entry.error for entry in entries), whole * 1.0]
+        sure = _CONVERGED(point.scale, value[0], error, sizes, wanted)
+        columns.append((value[0], error, sure))
+    found = (np.stack(part, axis=1).ravel() for part in zip(*columns, strict=True))
+    derivatives, errors, converged = found
+    parts = [*derivatives, *errors, reduce(logical_and, converged) * 1.0]
     ranks = (("ranks", (0,) * len(parts)),)
     out = builder.emit(pack, [part.id for part in parts], ranks)
     return Function.build(builder, [v.id for v in x], [out], ["found"])
 
 
-class _DerivativeNodes(NamedTuple):
-    """A derivative, its error, and whether it is accurate enough."""
-
-    value: Node
-    error: Node
-    converged: Node
-
-
-def _entry(scale: Node, value: Node, error: Node, sizes: Node, wanted: Node) -> _DerivativeNodes:
-    """Return a derivative, converged if it is accurate and not zero only in its best candidate."""
+def _converged(scale: Node, value: Node, error: Node, sizes: Node, wanted: Node) -> Node:
+    """Return whether a derivative is accurate, and not zero only in its best candidate."""
     constant = logical_and(equal(sizes, 0), scale >= SUSPECT)
     sure = logical_or(not_equal(value, 0), constant)
-    return _DerivativeNodes(value, error, logical_and(error <= wanted, sure))
+    found: Node = logical_and(error <= wanted, sure)
+    return found
+
+
+_CONVERGED = np.frompyfunc(_converged, 5, 1)
 
 
 # --- the operations on arrays of nodes ----------------------------------------------------------
