@@ -21,21 +21,6 @@ from difflab.balls.reductions import mapping
 from difflab.primitives.fourier_sums import complex_form, inverse_form, real_form
 from difflab.primitives.structure import decoded
 
-__all__ = [
-    "argsort",
-    "convolve",
-    "correlate",
-    "cumprod",
-    "fft",
-    "irfft",
-    "linear_recurrence",
-    "pack",
-    "put_along",
-    "rfft",
-    "scatter",
-    "take_along",
-]
-
 Array = NDArray[Any]
 
 

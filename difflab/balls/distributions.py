@@ -22,26 +22,6 @@ from difflab.balls.jets import TERMS, Jet, jet
 from difflab.balls.library import Ball, arb, arb_series, hull, whole
 from difflab.balls.special import erfcinv, with_order, with_orders
 
-__all__ = [
-    "airyai",
-    "airyaiprime",
-    "airybi",
-    "airybiprime",
-    "beta",
-    "betainc",
-    "betainc_derivative",
-    "betaln",
-    "derfi",
-    "dndtr",
-    "erfcx_derivative",
-    "erfi",
-    "gammainc_derivative",
-    "log_ndtr",
-    "log_ndtr_derivative",
-    "ndtri",
-    "zeta",
-]
-
 
 def _airy(name: str, prime: str) -> tuple[Callable[[Any], Jet], Callable[[Any], Jet]]:
     """Return an Airy function and its derivative."""

@@ -38,7 +38,7 @@ from difflab.graph.expansion import expansion_value, prepared_expansion
 from difflab.graph.function import Function
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
-from difflab.primitives import constant_array
+from difflab.primitives import TABLE, constant_array
 
 PRECISIONS = (80, 160, 320, 640, 1280, 2560, 5120)
 """Bits to compute with, one after the other, until a result is as sharp as requested."""
@@ -63,10 +63,11 @@ HOMES: tuple[ModuleType, ...] = (
     hypergeometric,
     random,
 )
+NAMES = {name for row in TABLE.values() for name in (row.name, row.flint) if isinstance(name, str)}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: getattr(home, name) for home in reversed(HOMES) for name in home.__all__
+    name: form for home in reversed(HOMES) for name, form in vars(home).items() if name in NAMES
 }
-"""The public functions of balls, by name."""
+"""The functions of balls by the names of rows, or those in their column `flint`."""
 
 
 class BallInterpreter(ElementInterpreter):

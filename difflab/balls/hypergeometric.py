@@ -14,16 +14,6 @@ from difflab.balls.elementary import of_derivatives
 from difflab.balls.jets import Fault, Jet, jet
 from difflab.balls.library import Ball, arb, shown, whole
 
-__all__ = [
-    "cos_remainder",
-    "cosh_remainder",
-    "dawsn",
-    "dawsn_derivative",
-    "exp_remainder",
-    "log_remainder",
-    "of_orders",
-]
-
 MOST = 40
 """The highest order."""
 

@@ -15,22 +15,6 @@ from difflab.balls.elementary import analytic, by_inverse, of_derivatives, withi
 from difflab.balls.jets import TERMS, Fault, Jet, jet
 from difflab.balls.library import FEW, Ball, arb, arb_series, hull, shown, whole
 
-__all__ = [
-    "besseli",
-    "besselj",
-    "besselk",
-    "bessely",
-    "e1",
-    "ei",
-    "erfcinv",
-    "erfinv",
-    "gammainc",
-    "gammaincc",
-    "lambertw",
-    "with_order",
-    "with_orders",
-]
-
 Function = Callable[[Any, Any], Jet]
 
 

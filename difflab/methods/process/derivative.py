@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partialmethod
 from itertools import count as counter
 from typing import TYPE_CHECKING, Any
 
@@ -79,28 +80,7 @@ class ProcessDerivative:
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
-        estimate: Estimate = self._ask("value", x)
-        return estimate
-
-    def batch(self, points: NDArray[float64]) -> Estimate:
-        """Return the derivatives at the points ``(N, n)``, in one message."""
-        estimate: Estimate = self._ask("batch", points)
-        return estimate
-
-    def elapsed(self, x: NDArray[float64], repeats: int) -> float:
-        """Return the seconds that `repeats` calls at `x` take in the process."""
-        seconds: float = self._ask("elapsed", x, repeats)
-        return seconds
-
-    def form(self, x: NDArray[float64]) -> str:
-        """Return the call that is timed, as its users write it; empty for the usual one."""
-        form: str = self._ask("form", x)
-        return form
-
-    def peak_bytes(self, x: NDArray[float64]) -> int:
-        """Return the bytes that one call allocates at its peak."""
-        peak: int = self._ask("peak", x)
-        return peak
+        return self._ask("value", x)  # type: ignore[no-any-return]
 
     def _ask(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
         """Return an answer about this derivative; if its process has ended, prepare it again."""
@@ -124,3 +104,12 @@ class ProcessDerivative:
         return self._worker.request(
             name, self._number, *arguments, timeout=seconds, limit=problem.timeout
         )
+
+    batch = partialmethod(_ask, "batch")
+    """``batch(points)``: the derivatives at the points ``(N, n)``, in one message."""
+    elapsed = partialmethod(_ask, "elapsed")
+    """``elapsed(x, repeats)``: the seconds that calls at `x` take in the process."""
+    form = partialmethod(_ask, "form")
+    """``form(x)``: the call that is timed, as its users write it; empty for the usual one."""
+    peak_bytes = partialmethod(_ask, "peak")
+    """``peak_bytes(x)``: the bytes that one call allocates at its peak."""
