@@ -153,7 +153,9 @@ def judge(
     )
     proof = _proof(verdict, distances, reference) if dtype is DOUBLE else ""
     reason = "; ".join(filter(None, (reason, proof)))
-    return Judgement(verdict, reason, index, *_largest(distances, reference))
+    largest = largest_errors(distances, reference.exact, reference.jacobian, reference.bounds)
+    sizes = (None if np.isneginf(size) else float(size) for size in largest)
+    return Judgement(verdict, reason, index, *sizes)
 
 
 def _proof(verdict: Verdict, found: Errors, reference: Reference) -> str:
@@ -190,15 +192,6 @@ def _outward(number: float, rounding: str) -> str:
     """
     digits = Context(prec=3 if 0.01 <= number < 1000 else 2, rounding=rounding)
     return error(float(digits.create_decimal_from_float(number)))
-
-
-def _largest(kinds: Errors, reference: Reference) -> tuple[float | None, ...]:
-    """Return the largest absolute error, relative error and error in ULPs."""
-    parts = Errors(*(part[None] for part in (kinds.absolute, kinds.relative, kinds.ulps)))
-    found = largest_errors(
-        parts, reference.exact[None], reference.jacobian[None], reference.bounds[None]
-    )
-    return tuple(None if np.isneginf(part[0]) else float(part[0]) for part in found)
 
 
 def tolerance(family: Family, dtype: FloatFormat = DOUBLE) -> float:
