@@ -263,9 +263,12 @@ def _case_of(
 ) -> _Case:
     """Return the subject: a formula or a graph at a point, or code that has run there."""
     from difflab.diagnose.point_check import checked_point, packed
+    from difflab.graph.function import Function
 
     order, timeout, seed = options["order"], options["timeout"], options["seed"]
-    subject = subject_of(expression, at)
+    subject = expression
+    if callable(expression) and not isinstance(expression, Function):
+        subject = CodeSubject.of(expression, at)
     if not isinstance(subject, CodeSubject):
         function = parsed(subject, order, timeout, at)
         point = checked_point(function, at, seed, on=interpreter_of(function))
@@ -289,21 +292,6 @@ def _case_of(
         value = values_of(graph)(x) if value is None else value
     assert value is not None
     return _Case(graph, subject.point, x, np.asarray(value), subject, evidence, note)
-
-
-def subject_of(
-    expression: str | Function | Callable[..., Any] | CodeSubject, at: Mapping[str, Any] | None
-) -> str | Function | CodeSubject:
-    """Return the subject of a comparison; Python code is traced at its point."""
-    from difflab.graph.function import Function
-
-    if isinstance(expression, str | Function | CodeSubject):
-        return expression
-    if not callable(expression):
-        raise InputError(
-            f"expected a formula, a Function or Python code, not a {type(expression).__name__}"
-        )
-    return CodeSubject.of(expression, at)
 
 
 def environment_of(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
