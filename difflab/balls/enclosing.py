@@ -19,8 +19,6 @@ from difflab.errors import MethodTimeout
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
 
-__all__ = ["enclosed", "unbounded"]
-
 Array = NDArray[np.float64]
 Box = Sequence[tuple[float, float]]
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from difflab.balls.jets import ObstacleKind
 from difflab.core.place import SourceLocation
 
-__all__ = ["Enclosure", "Interval", "Obstacle"]
-
 Array = NDArray[np.float64]
 
 

@@ -8,18 +8,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from difflab.balls.interpreter import BallInterpreter
-from difflab.balls.jets import Fault, Jet, Truth, jet
+from difflab.balls import (
+    arrays,
+    distributions,
+    elementary,
+    hypergeometric,
+    matrices,
+    piecewise,
+    random,
+    reductions,
+    roots,
+    special,
+)
+from difflab.balls.jets import Fault, Jet, Truth, Undecided, jet
 from difflab.balls.library import Ball, arb, exactly, precision
+from difflab.balls.limit import within
 from difflab.balls.slopes import Recorded, Slopes, swept
+from difflab.core.primitive import Custom, Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.control import Solution
 from difflab.graph.evaluate import Fold, fold_all
+from difflab.graph.expansion import expansion_value, prepared_expansion
 from difflab.graph.function import Function
-
-__all__ = ["PRECISIONS", "FaultNode", "evaluated", "evaluator", "fault_nodes"]
+from difflab.graph.interpreters import ElementInterpreter
+from difflab.graph.ir import Number
+from difflab.primitives import TABLE, constant_array
 
 PRECISIONS = (80, 160, 320, 640, 1280, 2560, 5120)
 """Bits to compute with, one after the other, until a result is as sharp as requested."""
@@ -32,6 +51,106 @@ MANY = 32
 
 PREPARED = 10_000
 """Nodes of a graph up to which its evaluation is prepared for further points."""
+
+HOMES: tuple[ModuleType, ...] = (
+    elementary,
+    special,
+    distributions,
+    piecewise,
+    reductions,
+    arrays,
+    matrices,
+    hypergeometric,
+    random,
+)
+NAMES = {name for row in TABLE.values() for name in (row.name, row.flint) if isinstance(name, str)}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    name: form for home in reversed(HOMES) for name, form in vars(home).items() if name in NAMES
+}
+"""The functions of balls by the names of rows, or those in their column `flint`."""
+
+
+class BallInterpreter(ElementInterpreter):
+    """Values are expansions whose coefficients are balls, and arrays of them.
+
+    Parameters
+    ----------
+    exact : bool
+        Whether numbers are fractions, so that rational operations are exact.
+
+    Examples
+    --------
+    >>> from difflab.primitives import sin
+    >>> BallInterpreter().operation(sin)(Jet(arb(0)))
+    Jet(0, {}, None, None)
+    """
+
+    def __init__(self, exact: bool = False) -> None:
+        super().__init__()
+        self.exact = exact
+
+    def constant(self, value: Number, name: str | None) -> Jet:
+        """Return the number exactly: ``pi`` and ``e`` at the working precision."""
+        if name:
+            return Jet(arb.pi() if name == "pi" else arb.const_e())
+        found = jet(value)
+        return Jet(exactly(found.value)) if self.exact else found
+
+    def _make(self, primitive: Primitive) -> Callable[..., Any]:
+        if primitive.holds is not None:
+            return partial(_controlled, self, primitive)
+        if isinstance(primitive.rule, Custom):
+            if primitive.expansion is None:
+                raise UnsupportedError(
+                    f"{primitive.name} cannot be recorded, so it can only be evaluated in float64"
+                )
+            return lambda *args: expansion_value(primitive, args, self)
+        return super()._make(primitive)
+
+    def _whole(self, primitive: Primitive) -> Callable[..., Any]:
+        if primitive is constant_array:
+            return partial(_constants, self)
+        return within(_form(primitive) or super()._whole(primitive))
+
+    def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
+        form = _form(primitive)
+        return within(form or prepared_expansion(primitive, self))
+
+
+def _form(primitive: Primitive) -> Callable[..., Any] | None:
+    """Return the function of balls by a row's name, or else what its column `flint` states."""
+    stated = primitive.flint
+    if primitive.name in FUNCTIONS:
+        return FUNCTIONS[primitive.name]
+    if not isinstance(stated, str):
+        return partial(stated, elementary) if callable(stated) else None
+    if stated not in FUNCTIONS:
+        raise UnsupportedError(f"FLINT has no function for '{primitive.name}'")
+    return FUNCTIONS[stated]
+
+
+def _constants(on: BallInterpreter, *, shape: tuple[int, ...], values: bytes) -> Any:
+    """Return an array of numbers."""
+    numbers = np.frombuffer(values, dtype=np.float64).tolist()
+    found = (on.constant(number, None) for number in numbers)
+    return np.fromiter(found, dtype=object).reshape(shape)
+
+
+def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
+    """Compute a loop or a choice, whose predicates must be decided."""
+    control = primitive.holds
+    shapes = control.output_shapes
+    try:
+        if isinstance(control, Solution) and hasattr(control.rule, "equations"):
+            results = roots.solved(on, control, args)
+        else:
+            results = control.run(on, args, ())
+    except Undecided as found:
+        unknown = Jet(arb.nan(), fault=found.fault)
+        results = [np.full(shape, unknown, dtype=object)[()] for shape in shapes]
+    if control.single:
+        return results[0]
+    return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])
 
 
 def _seeds(

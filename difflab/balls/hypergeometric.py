@@ -1,4 +1,8 @@
-"""Dawson's integral of expansions, by FLINT's hypergeometric functions."""
+"""Dawson's integral and quotients of Taylor remainders, as FLINT's hypergeometric functions.
+
+The Taylor coefficients of a hypergeometric series are hypergeometric: those of the derivative of
+order j at a number are the derivatives of order j, j + 1, … there.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,6 @@ from typing import Any
 from difflab.balls.elementary import of_derivatives
 from difflab.balls.jets import Fault, Jet, jet
 from difflab.balls.library import Ball, arb, shown, whole
-
-__all__ = ["dawsn", "dawsn_derivative", "of_orders"]
 
 MOST = 40
 """The highest order."""
@@ -65,3 +67,31 @@ dawsn_derivative = of_orders("dawsn_derivative", _dawson)
 def dawsn(x: Any) -> Jet:
     """Return Dawson's integral."""
     return dawsn_derivative(0, x)
+
+
+def _exp_remainder(k: int, j: int, x: Ball) -> Ball:
+    return x.hypgeom([j + 1], [j + k + 1]) * factorial(j) / factorial(j + k)
+
+
+def _log_remainder(k: int, j: int, x: Ball) -> Ball:
+    return (-1) ** (k + 1 + j) * (-x).hypgeom([j + 1, j + k], [j + k + 1]) * factorial(j) / (j + k)
+
+
+def _even_remainder(sign: int) -> Callable[[int, int, Ball], Ball]:
+    """Return the derivatives of Σ (sign·x²)ⁿ/(2n + k)!."""
+
+    def value(k: int, j: int, x: Ball) -> Ball:
+        m = (j + 1) // 2
+        odd = 2 * m - j
+        above = [arb(2 * m + 1) / 2, m + 1]
+        below = [arb(1 + 2 * odd) / 2, arb(2 * m + k + 1) / 2, arb(2 * m + k + 2) / 2]
+        first = sign**m * x**odd * factorial(2 * m) / factorial(2 * m + k)
+        return first * (sign * x * x / 4).hypgeom(above, below)
+
+    return value
+
+
+exp_remainder = of_orders("exp_remainder", _exp_remainder, (1, 0))
+cos_remainder = of_orders("cos_remainder", _even_remainder(-1), (1, 0))
+cosh_remainder = of_orders("cosh_remainder", _even_remainder(1), (1, 0))
+log_remainder = of_orders("log_remainder", _log_remainder, (1, 0), "x > -1")

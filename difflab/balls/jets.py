@@ -14,28 +14,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from difflab.balls.library import Ball, arb, exactly, fmpq, fmpq_series, shown
-from difflab.balls.series import Series, expanded, product
-from difflab.balls.slopes import Recorded, Slopes, add_into, plus, subtract_from, summed, times
-
-__all__ = [
-    "TERMS",
-    "Fault",
-    "Jet",
-    "ObstacleKind",
-    "Truth",
-    "Undecided",
-    "added",
-    "aligned",
-    "composed",
-    "constant",
-    "integer_power",
-    "inverse",
-    "jet",
-    "sign_of",
-    "terms",
-    "worse",
-]
+from difflab.balls.library import (
+    Ball,
+    Series,
+    arb,
+    exactly,
+    expanded,
+    fmpq,
+    fmpq_series,
+    product,
+    shown,
+)
+from difflab.balls.slopes import Recorded, Slopes, add_into, plus, summed, times
 
 ObstacleKind = Literal["kink", "jump", "edge", "pole", "undecided"]
 Curves = dict[tuple[int, int], Ball]
@@ -155,7 +145,7 @@ class Jet:
         if b.curves is None:
             return Jet(value, slopes)
         curves = dict(self.curves or {})
-        (add_into if sign == 1 else subtract_from)(curves, b.curves)
+        add_into(curves, b.curves, sign)
         return Jet(value, slopes, curves)
 
     def __rsub__(self, other: Any) -> Jet:
@@ -254,11 +244,6 @@ def aligned(a: Ball, b: Ball) -> tuple[Ball, Ball]:
         return a, b
     one, two = exactly(a), exactly(b)
     return (one, two) if type(one) is type(two) else (arb(one), arb(two))
-
-
-def constant(number: Any) -> Jet:
-    """Return a number, which does not depend on the inputs."""
-    return Jet(arb(number) if isinstance(number, int) else arb(float(number)))
 
 
 def composed(x: Jet, coefficients: Sequence[Ball], fault: Fault | None = None) -> Jet:
@@ -376,5 +361,6 @@ def jet(value: Any) -> Jet:
     if isinstance(value, Truth):
         number = arb(0).union(1) if value.value is None else arb(int(value.value))
         return Jet(number, fault=value.fault)
-    # NumPy nests arrays of one object where it joins arrays of objects.
-    return jet(value.item()) if isinstance(value, np.ndarray) else constant(value)
+    if isinstance(value, np.ndarray):  # NumPy nests those of one object where it joins arrays
+        return jet(value.item())
+    return Jet(arb(value if isinstance(value, int) else float(value)))

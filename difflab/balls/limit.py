@@ -23,19 +23,6 @@ from difflab.errors import MethodTimeout
 from difflab.graph.function import Function
 from difflab.primitives import TABLE
 
-__all__ = [
-    "GRACE",
-    "SLOW",
-    "TIMEOUT",
-    "Progress",
-    "in_process",
-    "in_time",
-    "reached",
-    "shown_as",
-    "time_limit",
-    "within",
-]
-
 TIMEOUT = 60.0
 """Seconds after which bounds are returned as they are."""
 

@@ -12,8 +12,6 @@ from difflab.balls.elementary import natural, sqrt
 from difflab.balls.jets import Fault, Jet, jet, worse
 from difflab.balls.library import arb, shown
 
-__all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "solve"]
-
 Array = NDArray[Any]
 Matrix = list[list[Jet]]
 

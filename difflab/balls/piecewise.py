@@ -14,31 +14,6 @@ import numpy as np
 from difflab.balls.jets import Fault, Jet, ObstacleKind, Truth, aligned, jet, sign_of, worse
 from difflab.balls.library import Ball, arb, fmpq, shown, whole
 
-__all__ = [
-    "as_number",
-    "ceil",
-    "clip",
-    "equal",
-    "fabs",
-    "floor",
-    "greater",
-    "greater_equal",
-    "heaviside",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "maximum",
-    "minimum",
-    "mod",
-    "nint",
-    "not_equal",
-    "relu",
-    "sign",
-    "where",
-]
-
 
 def _jumps(*operands: Jet) -> Fault | None:
     """Return why operands are not continuous near the point."""

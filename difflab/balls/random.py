@@ -12,8 +12,6 @@ from difflab.balls.library import arb, whole
 from difflab.errors import UnsupportedError
 from difflab.primitives import random
 
-__all__ = ["random_keys", "random_normal", "random_uniform"]
-
 Array = NDArray[Any]
 
 

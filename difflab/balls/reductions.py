@@ -22,19 +22,6 @@ from difflab.balls.piecewise import (
     where,
 )
 
-__all__ = [
-    "argmax",
-    "is_maximum",
-    "largest",
-    "log_softmax",
-    "logsumexp",
-    "mapping",
-    "norm",
-    "smallest",
-    "softmax",
-    "total",
-]
-
 Array = NDArray[Any]
 Axes = tuple[int, ...]
 

@@ -25,8 +25,6 @@ from difflab.graph.evaluate import ArrayInterpreter, Interpreter
 from difflab.graph.function import Function
 from difflab.graph.ir import packed_slices
 
-__all__ = ["System", "approximated", "enclosed_root", "solved"]
-
 Array = NDArray[np.float64]
 
 System = Callable[[Sequence[Any]], tuple[list[Any], list[list[Any]]]]

@@ -16,8 +16,6 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
 
-__all__ = ["rounded_derivative", "rounded_values"]
-
 Array = NDArray[np.float64]
 Read = Callable[[Function, Sequence[Jet]], list[float] | None]
 """Returns the numbers of expansions, rounded; None if a ball does not round to one number."""

@@ -14,8 +14,6 @@ from typing import Any
 
 from difflab.balls.library import Ball
 
-__all__ = ["Recorded", "Slopes", "add_into", "plus", "subtract_from", "summed", "swept", "times"]
-
 _numbers = count()
 
 
@@ -51,7 +49,7 @@ def plus(one: Slopes, two: Slopes, sign: int = 1) -> Slopes:
     """Return the sum of slopes that are not empty, or their difference for the sign -1."""
     if isinstance(one, dict) and isinstance(two, dict):
         found = dict(one)
-        (add_into if sign == 1 else subtract_from)(found, two)
+        add_into(found, two, sign)
         return found
     assert isinstance(one, Recorded)
     assert isinstance(two, Recorded)
@@ -104,13 +102,10 @@ def _reached(slopes: Recorded) -> list[Recorded]:
     return [found[number] for number in sorted(found, reverse=True)]
 
 
-def add_into(sums: dict[Any, Ball], terms: dict[Any, Ball]) -> None:
-    """Add terms to the sums of their keys."""
+def add_into(sums: dict[Any, Ball], terms: dict[Any, Ball], sign: int = 1) -> None:
+    """Add terms to the sums of their keys, or subtract them for the sign -1."""
     for key, term in terms.items():
-        sums[key] = sums[key] + term if key in sums else term
-
-
-def subtract_from(sums: dict[Any, Ball], terms: dict[Any, Ball]) -> None:
-    """Subtract terms from the sums of their keys."""
-    for key, term in terms.items():
-        sums[key] = sums[key] - term if key in sums else -term
+        if key not in sums:
+            sums[key] = term if sign == 1 else -term
+        else:
+            sums[key] = sums[key] + term if sign == 1 else sums[key] - term

@@ -13,26 +13,7 @@ from typing import Any
 
 from difflab.balls.elementary import analytic, by_inverse, of_derivatives, within
 from difflab.balls.jets import TERMS, Fault, Jet, jet
-from difflab.balls.library import Ball, arb, arb_series, shown, whole
-from difflab.balls.series import FEW, hull
-
-__all__ = [
-    "besseli",
-    "besselj",
-    "besselk",
-    "bessely",
-    "ci",
-    "e1",
-    "ei",
-    "erfcinv",
-    "erfinv",
-    "gammainc",
-    "gammaincc",
-    "lambertw",
-    "si",
-    "with_order",
-    "with_orders",
-]
+from difflab.balls.library import FEW, Ball, arb, arb_series, hull, shown, whole
 
 Function = Callable[[Any, Any], Jet]
 

@@ -21,7 +21,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.lab import provenance
 from difflab.lab.problems import FAMILIES, FunctionFamily
-from difflab.lab.problems.renaming import names, renamed
+from difflab.lab.problems.sizes import names, renamed
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Problem

@@ -189,8 +189,7 @@ def export(store: str, /, form: ExportFormat | None = None, output: str | None =
     output : FILE
         By default STORE.csv.
     """
-    from difflab.lab.study.export import to_csv, to_parquet
-    from difflab.lab.study.store import Store
+    from difflab.lab.study.store import Store, to_csv, to_parquet
 
     if form is None:
         named = output is not None and Path(output).suffix.lower() == ".parquet"

@@ -24,19 +24,6 @@ from difflab.core.devices import JAX, PYTORCH, library_name, module_of
 from difflab.core.place import at_users_line
 from difflab.errors import DifflabError, InputError
 
-__all__ = [
-    "MASKED",
-    "TOO_LARGE",
-    "as_float64",
-    "as_numbers",
-    "as_reals",
-    "host_numbers",
-    "host_reals",
-    "refused",
-    "require_range",
-    "without_parts",
-]
-
 FLOAT, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 KINDS = frozenset("fiub")
 """NumPy's dtype kinds of real numbers."""

@@ -91,7 +91,7 @@ class FloatFormat:
         import numpy as np
 
         found = np.asarray(values)
-        exists = self.bits == 8 * self.dtype.itemsize
+        exists = self.dtype.name == self.name
         if found.dtype == bool or (exists and found.dtype == self.dtype):
             return found[()]
         with np.errstate(all="ignore"):

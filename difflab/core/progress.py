@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from threading import Timer
 from time import monotonic
-from typing import Protocol
+from typing import Protocol, TextIO
 
-from difflab.core.terminal_line import TerminalLine
 from difflab.errors import printable
 
 PATIENCE = 2.0
@@ -18,6 +17,7 @@ PATIENCE = 2.0
 PAUSE = 0.2
 """Seconds between two updates of a count."""
 _HEAD, _TAIL = 130, 65  # characters of either end of a label that are shown
+_WIDTH = 79  # of a line that rewrites itself
 
 
 class Progress(Protocol):
@@ -63,6 +63,11 @@ class ProgressLine:
     write : callable
         Writes a text to standard error, without an error if it is gone.
 
+    Attributes
+    ----------
+    live : bool
+        Whether it is a line that rewrites itself.
+
     Examples
     --------
     >>> with ProgressLine() as progress:
@@ -75,14 +80,15 @@ class ProgressLine:
         stopped: str = "",
         write: Callable[[str], None] = _show,
     ) -> None:
-        self._line = TerminalLine(sys.stderr, write)
+        self.live = _rewritable(sys.stderr)
+        self._written = False
         self._write = write
         self._began = monotonic()
         self._next = self._began + patience
         self._stopped = stopped
         self._again: Callable[[], None] = self.clear
         self._timer: Timer | None = None
-        if patience and self._line.live:
+        if patience and self.live:
             # A first step may be long: on a terminal it is shown when the patience ends.
             self._timer = Timer(patience, lambda: self._again())
             self._timer.daemon = True
@@ -99,19 +105,14 @@ class ProgressLine:
         if kind is KeyboardInterrupt and self._stopped:
             self._write(f"{self._stopped}\n")
 
-    @property
-    def live(self) -> bool:
-        """Whether it is a line that rewrites itself."""
-        return self._line.live
-
     def __call__(self, done: int, total: int, label: str) -> None:
         """Show that `done` of `total` steps are done, and `label` is next."""
         self._again = partial(self, done, total, label)
         if done < total and monotonic() < self._next:
             return
-        if self._line.live:
+        if self.live:
             if done < total:
-                self._line.show(f"{done}/{total} {_label(label)}")
+                self._rewrite(f"{done}/{total} {_label(label)}")
             else:
                 self.clear()
         elif done < total:
@@ -121,13 +122,27 @@ class ProgressLine:
     def count(self, text: str) -> None:
         """Show, on a terminal or in a notebook, how far work is whose end is not known."""
         self._again, now = partial(self.count, text), monotonic()
-        if self._line.live and now >= self._next:
+        if self.live and now >= self._next:
             self._next = now + PAUSE
-            self._line.show(f"{text}, {now - self._began:.0f} s")
+            self._rewrite(f"{text}, {now - self._began:.0f} s")
 
     def clear(self) -> None:
         """Erase the line."""
-        self._line.clear()
+        if self._written:
+            self._write("\r\x1b[K")
+            self._written = False
+
+    def _rewrite(self, text: str) -> None:
+        """Write the line in place of its previous text."""
+        self._write(f"\r{text[:_WIDTH]}\x1b[K")
+        self._written = True
+
+
+def _rewritable(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal, or is shown below a notebook's cell."""
+    if stream is None or getattr(stream, "closed", False):
+        return False
+    return stream.isatty() or type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 def _label(text: str) -> str:

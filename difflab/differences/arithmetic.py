@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FLOATS", "Arithmetic"]
-
 
 @dataclass(frozen=True)
 class Arithmetic:

@@ -1,4 +1,4 @@
-"""Weights that turn difference quotients at several steps into one derivative, and its error.
+"""Difference quotients, and weights that turn those at several steps into one derivative.
 
 A difference quotient with step ``h`` has an error series
 ``D(h) = f' + a_1 h^{p_1} + a_2 h^{p_2} + ...``; the powers are ``2, 4, 6, ...`` for
@@ -297,6 +297,26 @@ def solve_on_search(
     """Solve on a ladder whose steps may all be too long; the error includes `tail`."""
     value, error, pick = solve(weights, quotients, rounding, doubts(quotients, rounding))
     return value, np.maximum(error, tail(weights, quotients, rounding, pick)), pick
+
+
+def quotients_of(
+    high: Array, low: Array, width: Array, noise: Array, eps: float, on: Arithmetic = FLOATS
+) -> tuple[Array, Array]:
+    """Return the difference quotients of values `width` apart, and bounds on their rounding.
+
+    Parameters
+    ----------
+    high, low, width : ndarray
+        The values, and the distance of their arguments; they broadcast.
+    noise : ndarray
+        A bound on the error of a value, at least its rounding at the point.
+    eps : float
+        The relative rounding of the values.
+    on : Arithmetic
+        The operations on the arrays.
+    """
+    level = on.larger(noise, eps * on.larger(np.abs(high), np.abs(low)))
+    return (high - low) / width, 2.0 * level / width
 
 
 def usable(quotients: Array, rounding: Array) -> tuple[Array, Array]:

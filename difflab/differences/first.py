@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.differences.arithmetic import FLOATS, Arithmetic
-from difflab.differences.extrapolation import Weights, solve, tail
-from difflab.differences.noise import NoiseEstimate, noise_of
+from difflab.differences.extrapolation import Weights, quotients_of, solve, tail
 from difflab.differences.rules import DifferenceRule, FirstDerivatives
 from difflab.differences.sampling import (
     LEAD,
+    NoiseEstimate,
     Sampler,
     ladder,
     lead_points,
+    noise_of,
     probe,
     scale_of,
 )
-from difflab.differences.sides import quotients_of
 from difflab.differences.wide import SUSPECT, search_widely
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.differences.extrapolation import Weights
-from difflab.differences.noise import NoiseEstimate
+from difflab.differences.sampling import NoiseEstimate
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Difference quotients from values on both sides of a point."""
+"""Values on both sides of a point, and their difference quotients."""
 
 from __future__ import annotations
 
@@ -7,30 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.differences.arithmetic import FLOATS, Arithmetic
-from difflab.differences.extrapolation import REJECT, usable
+from difflab.differences.extrapolation import REJECT, quotients_of, usable
 
 Array = NDArray[np.float64]
-
-
-def quotients_of(
-    high: Array, low: Array, width: Array, noise: Array, eps: float, on: Arithmetic = FLOATS
-) -> tuple[Array, Array]:
-    """Return the difference quotients of values `width` apart, and bounds on their rounding.
-
-    Parameters
-    ----------
-    high, low, width : ndarray
-        The values, and the distance of their arguments; they broadcast.
-    noise : ndarray
-        A bound on the error of a value, at least its rounding at the point.
-    eps : float
-        The relative rounding of the values.
-    on : Arithmetic
-        The operations on the arrays.
-    """
-    level = on.larger(noise, eps * on.larger(np.abs(high), np.abs(low)))
-    return (high - low) / width, 2.0 * level / width
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from difflab.differences.extrapolation import (
     scores,
     solve_on_search,
 )
-from difflab.differences.noise import noise_of
 from difflab.differences.rules import DifferenceRule, FirstDerivatives
-from difflab.differences.sampling import Sampler, ladder, lead_points
+from difflab.differences.sampling import Sampler, ladder, lead_points, noise_of
 from difflab.differences.sides import Sides
 
 Array = NDArray[np.float64]

@@ -35,9 +35,9 @@ from difflab.graph.parting import is_users_file
 from difflab.graph.pytree import LEAF, flatten
 from difflab.graph.trace import is_leaf, trace
 from difflab.graph.verify import agreeing, packed, point_text, require_same
-from difflab.methods.deadline import Deadline
 from difflab.methods.point_by_point import PointByPoint
 from difflab.methods.protocol import Problem
+from difflab.methods.timer import Deadline
 
 Packed = NDArray[float64]
 

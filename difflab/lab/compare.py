@@ -125,7 +125,7 @@ def compare(
     with shown(options["progress"]) as progress:
         for dtype in dtypes:
             progress(0, len(chosen), "the referee")
-            x = rounded_point(dtype, case.x)
+            x = case.x if dtype is DOUBLE else rounded_point(dtype, case.x)
             judges.append(Judge(truth or case.function, x, order, timeout, case.values, dtype))
             if dtype is DOUBLE:
                 rows += _rows(chosen, problems, x, judges[-1], timing, progress, reported)
@@ -263,9 +263,12 @@ def _case_of(
 ) -> _Case:
     """Return the subject: a formula or a graph at a point, or code that has run there."""
     from difflab.diagnose.point_check import checked_point, packed
+    from difflab.graph.function import Function
 
     order, timeout, seed = options["order"], options["timeout"], options["seed"]
-    subject = subject_of(expression, at)
+    subject = expression
+    if callable(expression) and not isinstance(expression, Function):
+        subject = CodeSubject.of(expression, at)
     if not isinstance(subject, CodeSubject):
         function = parsed(subject, order, timeout, at)
         point = checked_point(function, at, seed, on=interpreter_of(function))
@@ -289,21 +292,6 @@ def _case_of(
         value = values_of(graph)(x) if value is None else value
     assert value is not None
     return _Case(graph, subject.point, x, np.asarray(value), subject, evidence, note)
-
-
-def subject_of(
-    expression: str | Function | Callable[..., Any] | CodeSubject, at: Mapping[str, Any] | None
-) -> str | Function | CodeSubject:
-    """Return the subject of a comparison; Python code is traced at its point."""
-    from difflab.graph.function import Function
-
-    if isinstance(expression, str | Function | CodeSubject):
-        return expression
-    if not callable(expression):
-        raise InputError(
-            f"expected a formula, a Function or Python code, not a {type(expression).__name__}"
-        )
-    return CodeSubject.of(expression, at)
 
 
 def environment_of(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
@@ -488,10 +476,11 @@ def _judged(
     judged = judge.judged(blank, replace(estimate, value=value))
     if judged.verdict == "disagree" and rules.apply_to(method):
         judged = rules.judged(judged, method, x, value, judge.judged)
+    error = () if estimate.error is None else estimate.error
     row = replace(
         judged,
         jacobian=value,
-        error_estimate=None if estimate.error is None else _largest(estimate.error),
+        error_estimate=float(np.max(error)) if np.size(error) else None,
         function_evaluations=estimate.evaluations,
         prepare_seconds=min(found.prepare_samples),
         prepare_samples=found.prepare_samples,
@@ -499,8 +488,3 @@ def _judged(
         size=prepared.size,
     )
     return row, found.call
-
-
-def _largest(errors: NDArray[float64]) -> float | None:
-    """Return the largest error estimate; nan if one is nan."""
-    return float(np.max(errors)) if np.size(errors) else None

@@ -53,19 +53,18 @@ class Effort:
 
     def is_long(self, method: Method) -> bool:
         """Return whether the method may exceed the time limit, by a conservative estimate."""
-        return self._seconds(method) > _SHARE * self._problem.timeout
-
-    def _seconds(self, method: Method) -> float:
         problem = self._problem
         if method.family is Family.NUMERIC:
             value = self._value
             if method.name == "complex-step":  # long loops are machine code on real points only
                 value = max(value, _COMPLEX * self._operations)
-            return value * _POINTS * float(problem.n) ** problem.order
-        sweeps = problem.m if method.name == "reverse" else problem.n
-        if problem.order == 2:
-            sweeps = problem.n * (1 if method.name == "reverse" else problem.n)
-        return sweeps * (_NODE * self._nodes + _NUMBER * self._numbers)
+            seconds = value * _POINTS * float(problem.n) ** problem.order
+        else:
+            sweeps = problem.m if method.name == "reverse" else problem.n
+            if problem.order == 2:
+                sweeps = problem.n * (1 if method.name == "reverse" else problem.n)
+            seconds = sweeps * (_NODE * self._nodes + _NUMBER * self._numbers)
+        return seconds > _SHARE * problem.timeout
 
 
 def _seconds(problem: Problem, x: NDArray[float64]) -> float:

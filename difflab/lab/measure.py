@@ -23,9 +23,8 @@ from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.lab.outcomes import outcome
 from difflab.lab.sampling import BUDGET, QUICK, TimeSampler, spread
 from difflab.lab.sweep import Cell
-from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem
-from difflab.methods.timer import LoopCall, Stopwatch, elapsed, in_loop, peak_of
+from difflab.methods.timer import Deadline, LoopCall, Stopwatch, elapsed, in_loop, peak_of
 
 SAMPLES = 15
 PREPARED = 5  # preparations that are timed if they are quick

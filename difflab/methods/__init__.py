@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from difflab.methods.registry import Description
+    from difflab.methods.plugged import Description
 
 
 class _Callable(ModuleType):

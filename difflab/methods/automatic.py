@@ -17,10 +17,9 @@ from difflab.core.devices import on_host
 from difflab.core.dtypes import DOUBLE
 from difflab.errors import InputError, MethodTimeout, UnsupportedError, described
 from difflab.graph.pytree import flatten, unflatten
-from difflab.methods.deadline import PATIENCE
 from difflab.methods.in_dtype import COARSE, RoundedDerivative
-from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
-from difflab.methods.timer import LoopCall
+from difflab.methods.protocol import AlwaysAvailable, Estimate, Family, Prepared, Problem, Size
+from difflab.methods.timer import PATIENCE, LoopCall
 
 if TYPE_CHECKING:
     from difflab.execute import Compiled
@@ -34,7 +33,7 @@ SECONDS_PASSED = 4e-7
 SECONDS_APPENDED = 1e-5
 
 
-class Automatic:
+class Automatic(AlwaysAvailable):
     """One mode of automatic differentiation.
 
     Examples
@@ -54,10 +53,6 @@ class Automatic:
         self.name = str(mode)
         self.summary = summary
         self._mode: Mode = mode
-
-    def missing(self) -> str | None:
-        """Return None: it has no requirements beyond those of difflab."""
-        return None
 
     def prepare(self, problem: Problem) -> Prepared:
         """Build the graph of the derivative and compile it for the problem's target.

@@ -89,7 +89,7 @@ def differentiate(
     Notes
     -----
     The default extrapolates central differences :math:`(f(x+h) - f(x-h))/2h` to
-    :math:`h = 0`; see `difflab.methods.numeric.richardson` for the mathematics and the sources,
+    :math:`h = 0`; see `difflab.methods.numeric.finite` for the mathematics and the sources,
     and `difflab.methods.numeric.finite` and `difflab.methods.numeric.complex_step` for the others.
     After a few hundred calls on the same `Function` the method is compiled for it: the
     derivative may then change by rounding, far less than ``error``.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from difflab.core.conversions import host_numbers
 from difflab.errors import DifflabError, DomainError, InputError, UnsupportedError
 from difflab.graph.ir import Shape
-from difflab.methods.deadline import Deadline
+from difflab.methods.timer import Deadline
 
 
 class PointByPoint:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from difflab.graph.function import Function
-    from difflab.methods.deadline import Deadline
+    from difflab.methods.timer import Deadline
 
 
 class Family(StrEnum):
@@ -173,6 +173,14 @@ class Batched(Protocol):
         The value and the error have the shape ``(N, m, n)``; the evaluations are those of all
         points.
         """
+
+
+class AlwaysAvailable:
+    """Base class of methods that require nothing beyond difflab."""
+
+    def missing(self) -> str | None:
+        """Return None: nothing is missing."""
+        return None
 
 
 @runtime_checkable

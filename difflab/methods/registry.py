@@ -29,24 +29,6 @@ from difflab.methods.plugged import describe as described
 from difflab.methods.process.remote import Remote
 from difflab.methods.protocol import Method
 
-__all__ = [
-    "GROUP",
-    "Broken",
-    "Description",
-    "apart",
-    "begin",
-    "describe",
-    "entry_point",
-    "find",
-    "installed",
-    "named",
-    "own",
-    "peer_names",
-    "peers",
-    "runs_here",
-    "select",
-]
-
 GROUP = "difflab.methods"
 
 # In the order of every table: module and name of the object.
@@ -54,7 +36,7 @@ _OWN = {
     "symbolic": ("difflab.methods.symbolic.method", "SYMBOLIC"),
     "finite-forward": ("difflab.methods.numeric.finite", "FORWARD"),
     "finite-central": ("difflab.methods.numeric.finite", "CENTRAL"),
-    "richardson": ("difflab.methods.numeric.richardson", "RICHARDSON"),
+    "richardson": ("difflab.methods.numeric.finite", "RICHARDSON"),
     "complex-step": ("difflab.methods.numeric.complex_step", "COMPLEX_STEP"),
     "forward": ("difflab.methods.automatic", "FORWARD"),
     "reverse": ("difflab.methods.automatic", "REVERSE"),

@@ -1,4 +1,4 @@
-"""Measurement of time and peak memory, for this process and for a method's own process."""
+"""Time and peak memory: limits of methods, and measurements in any process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, TypeVar
 
-from difflab.errors import UnsupportedError
+from difflab.errors import MethodTimeout, UnsupportedError
+
+PATIENCE = 4.0
+"""Factor by which an estimate may exceed a time limit; beyond it the work is not started."""
 
 WAITED = "/proc/thread-self/schedstat"
 """Linux file with the nanoseconds that this thread has run, and has waited for a processor."""
@@ -22,6 +25,44 @@ WAITED = "/proc/thread-self/schedstat"
 TOGETHER = 2e-5
 """Maximum seconds between reading time and wait; otherwise both are read again."""
 TRIES = 5
+
+
+class Deadline:
+    """A time limit that elapses only inside of ``with``.
+
+    Examples
+    --------
+    >>> with Deadline(3600) as deadline:
+    ...     3000 < deadline.remaining() <= 3600
+    True
+    >>> Deadline(0).check()
+    Traceback (most recent call last):
+        ...
+    difflab.errors.MethodTimeout: stopped after 0 s
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._left = seconds
+        self._began: float | None = None
+
+    def __enter__(self) -> Deadline:
+        self._began = monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left = self.remaining()
+        self._began = None
+
+    def remaining(self) -> float:
+        """Return the remaining seconds, 0 once the limit is reached."""
+        spent = 0.0 if self._began is None else monotonic() - self._began
+        return max(self._left - spent, 0.0)
+
+    def check(self) -> None:
+        """Raise `MethodTimeout` if the limit is reached."""
+        if self.remaining() == 0:
+            raise MethodTimeout(f"stopped after {self.seconds:g} s")
 
 
 @dataclass(frozen=True)

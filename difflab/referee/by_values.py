@@ -19,13 +19,12 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.differences.extrapolation import EVEN, FULL, REJECT, SAFETY, extrapolated, solve
-from difflab.differences.noise import noise_of
-from difflab.differences.sampling import Sampler, ladder, lead_points, scale_of
+from difflab.differences.sampling import Sampler, ladder, lead_points, noise_of, scale_of
 from difflab.differences.sides import Sides
 from difflab.errors import UnsupportedError
-from difflab.referee.context import exact_number
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.referee import Reference
+from difflab.referee.values import exact_number
 
 Array = NDArray[float64]
 Values = Callable[[NDArray[Any]], NDArray[Any]]

@@ -3,6 +3,10 @@
 A *stage* is one precision and one step; the ladder of stages doubles the digits and reduces the
 step. Every difference is computed forward, backward and symmetrically, so that a kink is
 detected. No derivative rule is used anywhere.
+
+A difference takes values at whole multiples of the steps, with whole weights. Along several
+directions it is the product of one along each, as polynomials in the shifts: forward differences
+along u and v give f(x + u + v) - f(x + u) - f(x + v) + f(x).
 """
 
 from __future__ import annotations
@@ -13,21 +17,26 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from difflab.differences.stencils import (
-    AHEAD,
-    BACKWARD,
-    BEHIND,
-    FORWARD,
-    Moves,
-    Terms,
-    product,
-    symmetric,
-)
 from difflab.referee.values import ExactValues, TimeSpent
 
 MpReal = Any  # an mpmath number
 MpFunction = Callable[[Sequence[MpReal]], Sequence[MpReal]]
 Unit = tuple[int, ...]  # (i,) for ∂/∂xᵢ, (i, j) for ∂²/∂xᵢ∂xⱼ
+
+Stencil = Mapping[int, int]
+"""The weights of values, by the multiple of the step."""
+Direction = Mapping[int, int]
+"""The inputs that a direction moves, each by a multiple of its step."""
+Moves = tuple[tuple[int, int], ...]
+"""Inputs and the multiples of their steps by which they are moved."""
+Terms = dict[Moves, int]
+"""The weights of values, by how the inputs are moved."""
+
+FORWARD: Stencil = {1: 1, 0: -1}
+BACKWARD: Stencil = {0: 1, -1: -1}
+AHEAD: Stencil = {2: 1, 1: -1}
+BEHIND: Stencil = {-1: 1, -2: -1}
+"""With `AHEAD`, differences that leave out the value at the point."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +161,12 @@ class PointSampler:
                 found[row] = self._real(value)
         return found
 
-    def reached(self, position: int) -> list[int] | None:
-        """Return the outputs that depend on an input; None if unknown."""
-        return None if self._exact is None else self._exact.reached(position)
+    def reached(self, unit: Unit, m: int) -> list[int]:
+        """Return the outputs, of `m`, that may depend on all inputs of a unit."""
+        found = set(range(m))
+        if self._exact is not None:
+            found.intersection_update(*map(self._exact.reached, unit))
+        return sorted(found)
 
     def restart(self, seconds: float) -> None:
         """Restart the time budget."""
@@ -195,20 +207,6 @@ def _scales(point: Sequence[float]) -> list[float]:
     return [math.ldexp(1.0, math.frexp(abs(value) or least)[1] - 1) for value in point]
 
 
-def _power(scale: float, exponent: int) -> Any:
-    """Return ``scale * 2**exponent`` for a power of two `scale`, in mpmath's internal form.
-
-    Examples
-    --------
-    >>> import mpmath
-    >>> mpmath.mp.make_mpf(_power(0.5, 3))
-    mpf('4.0')
-    """
-    from mpmath.libmp import MPZ_ONE
-
-    return 0, MPZ_ONE, math.frexp(scale)[1] - 1 + exponent, 1
-
-
 class Stage:
     """The function around the sampler's point at one level of the ladder.
 
@@ -227,12 +225,12 @@ class Stage:
         self.mp = sampler.mp
         self.digits = level.digits + (order - 1) * level.exponent + sampler.extra
         bits = math.ceil(level.exponent * math.log2(10))
-        self.steps = [self.mp.make_mpf(_power(scale, -bits)) for scale in sampler.scales]
+        self.steps = [self.mp.ldexp(scale, -bits) for scale in sampler.scales]
         self._order = order
         self._seen: dict[Moves, list[MpReal]] = {}
 
     def moved(self, *moves: tuple[int, int]) -> list[MpReal]:
-        """Return the outputs with inputs moved by whole multiples of their steps."""
+        """Return the outputs with inputs, or none, moved by whole multiples of their steps."""
         found = self._seen.get(moves)
         if found is None:
             with self.mp.workdps(self.digits):
@@ -241,11 +239,6 @@ class Stage:
             if self._order > 1 or len(moves) != 1:
                 self._seen[moves] = found
         return found
-
-    @property
-    def base(self) -> list[MpReal]:
-        """The outputs at the centre."""
-        return self.moved()
 
     def sample(self, unit: Unit, rows: Sequence[int] | None = None) -> dict[int, Sample]:
         """Return the differences of some outputs for one unit; of all if `rows` is None."""
@@ -257,7 +250,7 @@ class Stage:
             area = self.mp.fprod(self.steps[i] for i in unit)
             values = {moves: self.moved(*moves) for moves in {(): 0, **sides[1], **sides[0]}}
             found = {}
-            for row in range(len(self.base)) if rows is None else rows:
+            for row in range(len(self.moved())) if rows is None else rows:
                 at = {moves: outputs[row] for moves, outputs in values.items()}
                 left, right, centre = (self._total(terms, at) / area for terms in (*sides, both))
                 noise = self.noise(area, *at.values())
@@ -309,3 +302,44 @@ class Stage:
             for i in unit:
                 factor *= weights[i] * self.steps[i]
             return 2 * factor if len(unit) == 2 and unit[0] != unit[1] else factor
+
+
+def product(stencils: Sequence[Stencil], directions: Sequence[Direction]) -> Terms:
+    """Return the terms of a stencil along each direction.
+
+    Examples
+    --------
+    >>> product([FORWARD, FORWARD], [{0: 1}, {0: 1}])
+    {((0, 2),): 1, ((0, 1),): -2, (): 1}
+    """
+    terms: Terms = {(): 1}
+    for stencil, direction in zip(stencils, directions, strict=True):
+        after: Terms = {}
+        for moves, weight in terms.items():
+            for multiple, factor in stencil.items():
+                moved = dict(moves)
+                for i, step in direction.items():
+                    moved[i] = moved.get(i, 0) + multiple * step
+                key = tuple((i, shift) for i, shift in moved.items() if shift)
+                after[key] = after.get(key, 0) + weight * factor
+        terms = after
+    return terms
+
+
+def symmetric(directions: Sequence[Direction]) -> tuple[Terms, int]:
+    """Return the terms of the symmetric difference along directions, and their divisor.
+
+    Along one direction twice it is the product of both sides, and otherwise their mean.
+
+    Examples
+    --------
+    >>> symmetric([{0: 1}])
+    ({((0, -1),): -1, ((0, 1),): 1}, 2)
+    >>> symmetric([{0: 1}, {0: 1}])
+    ({((0, 1),): 1, (): -2, ((0, -1),): 1}, 1)
+    """
+    if len(directions) == 2 and directions[0] == directions[1]:
+        return product([FORWARD, BACKWARD], directions), 1
+    left, right = (product([side] * len(directions), directions) for side in (BACKWARD, FORWARD))
+    both = {moves: left.get(moves, 0) + right.get(moves, 0) for moves in {**left, **right}}
+    return {moves: weight for moves, weight in both.items() if weight}, 2

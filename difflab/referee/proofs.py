@@ -126,8 +126,10 @@ def prove(function: Function, point: Sequence[float], order: int, seconds: float
     together = INPUTS if order == 1 else max(n, 1)  # a pair of inputs is in one block
     if OPERATION * operation_count(function) * min(n, together) ** order > seconds:
         return proof
+    blocks = [range(n)[start : start + together] for start in range(0, n, together)]
+    asked = proof, blocks, point, order, seconds
     with suppress(DifflabError):  # a call of FLINT did not return, or there is no FLINT
-        proof = in_time(_proved, function, point, order, seconds, timeout=seconds)
+        proof = in_time(_proved, function, *asked, timeout=seconds)
     return proof
 
 
@@ -143,18 +145,21 @@ def roots_at(function: Function, points: NDArray[float64]) -> Iterator[None]:
         yield
 
 
-def _proved(function: Function, point: Sequence[float], order: int, seconds: float) -> Proof:
+def _proved(
+    function: Function,
+    proof: Proof,
+    blocks: Sequence[Sequence[int]],
+    point: Sequence[float],
+    order: int,
+    seconds: float,
+) -> Proof:
     """Raise the precision until every derivative is sharp, or the time is over."""
-    n = len(point)
-    proof = Proof.blank((function.m, n) if order == 1 else (n, n))
-    together = INPUTS if order == 1 else max(n, 1)
     until = perf_counter() + seconds
-    pending = [range(n)[start : start + together] for start in range(0, n, together)]
     with suppress(DifflabError):
         for bits in BITS:
-            pending = [
+            blocks = [
                 block
-                for block in pending
+                for block in blocks
                 if perf_counter() < until
                 and not _stated(proof, function, point, bits, order, block)
             ]
@@ -209,6 +214,7 @@ def combined(reference: Reference, proof: Proof) -> Reference:
     regularity = reference.regularity.astype(object)
     regularity[taken], regularity[opposed] = str(Regularity.SMOOTH), str(Regularity.UNRESOLVED)
     rows = taken.all(axis=1)
+    digits = int(np.min(proof.digits, where=proved, initial=DIGITS))
     return replace(
         reference,
         exact=exact,
@@ -216,11 +222,11 @@ def combined(reference: Reference, proof: Proof) -> Reference:
         right=right,
         bounds=np.where(taken, proof.bounds, reference.bounds),
         regularity=regularity.astype(str),
-        digits=_digits(proof) if taken.all() else min(_digits(proof), reference.digits),
+        digits=digits if taken.all() else min(digits, reference.digits),
         status=worst(regularity),
         linear=reference.linear | (rows if reference.order == 1 else rows.all()),
         proved=taken,
-        contradiction=_contradiction(reference, proof, opposed),
+        contradiction=_contradiction(reference, proof, opposed) if opposed.any() else "",
     )
 
 
@@ -235,15 +241,8 @@ def _consistent(reference: Reference, proof: Proof) -> NDArray[np.bool_]:
     return near
 
 
-def _digits(proof: Proof) -> int:
-    """Return the significant digits of the least accurate proved element."""
-    return int(np.min(proof.digits, where=proof.proved, initial=DIGITS))
-
-
 def _contradiction(reference: Reference, proof: Proof, opposed: NDArray[np.bool_]) -> str:
     """Return what the two witnesses say of the first element on which they differ."""
-    if not opposed.any():
-        return ""
     index = tuple(np.argwhere(opposed)[0].tolist())
     enclosed, differenced = nearest(proof.exact[index]), nearest(reference.exact[index])
     return (

@@ -25,13 +25,12 @@ from numpy.typing import NDArray
 
 from difflab.balls.limit import in_process
 from difflab.errors import DifflabError, MethodTimeout, described
-from difflab.referee.context import own_context, shared
 from difflab.referee.differences import LADDER, PointSampler, Stage
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.proofs import combined, prove
 from difflab.referee.refine import EntryKey, Refinement
 from difflab.referee.ulp import nearest
-from difflab.referee.values import ExactValues
+from difflab.referee.values import ExactValues, own_context, shared
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -40,7 +39,8 @@ if TYPE_CHECKING:
 MpReal = Any  # an mpmath number
 Exact = NDArray[Any]  # an array of mpmath numbers
 
-_SHARED = RLock()  # of the precision of mpmath.mp
+_SHARED: AbstractContextManager[Any] = RLock()
+"""Held by the one referee that changes the precision of mpmath.mp, which other code sees."""
 _GRACE = 0.25  # seconds for which a process may exceed its limit, to return what it has
 _INPUT = 1e-5  # seconds of preparation for each input
 PROVING = 0.25
@@ -156,13 +156,15 @@ class Referee:
         order: int = 1,
         timeout: float = 10.0,
     ) -> None:
+        graph = self._graph = values if isinstance(values, ExactValues) else None
         self._values = values
+        self._precision = _SHARED if graph is None else nullcontext()
         self._point = [float(x) for x in point]
         self._order = order
         self._timeout = timeout
         self._level = 0
         self._spent = 0.0  # before the first value
-        self._slow = isinstance(values, ExactValues) and math.isfinite(timeout) and values.slow
+        self._slow = graph is not None and math.isfinite(timeout) and graph.slow
         self._patience = timeout / 2 if self._slow else timeout  # of `sensitivity`, over all calls
         self._stages: list[Stage] = []
         self._changes: dict[EntryKey, float] = {}
@@ -200,12 +202,11 @@ class Referee:
         difflab.errors.UnsupportedError
             A Hessian was requested of a function with several outputs.
         """
-        graph = self._values if isinstance(self._values, ExactValues) else None
         proof = None
-        if graph:
+        if self._graph is not None:
             began = perf_counter()
             seconds = PROVING * self._timeout
-            proof = prove(graph.function, self._point, self._order, seconds)
+            proof = prove(self._graph.function, self._point, self._order, seconds)
             self._spent += perf_counter() - began
         proved = proof is not None and bool(proof.proved.all())
         found = self._in_time(proved) if self._slow else self._by_differences(proved)
@@ -214,9 +215,9 @@ class Referee:
     def _in_time(self, proved: bool) -> Reference:
         """Return the derivative by differences, from a process that is stopped at the limit."""
         seconds = max(self._timeout - self._spent, 0.0)
-        assert isinstance(self._values, ExactValues)
+        assert self._graph is not None
         try:
-            asked = self._values.function, self._point, self._order, seconds, proved
+            asked = self._graph.function, self._point, self._order, seconds, proved
             found, self._level = in_process(_differences, *asked, timeout=seconds, grace=_GRACE)
         except MethodTimeout:
             self._timeout, limit = 0.0, self._timeout  # without an evaluation
@@ -228,56 +229,51 @@ class Referee:
         return found  # type: ignore[no-any-return]
 
     def _by_differences(self, proved: bool) -> Reference:
-        """Return the derivative by differences; if all is `proved`, values may be missing."""
-        sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
-        work = Refinement(sampler, self._order)
-        failure = self._refined(work)
-        if not work.value:
-            if not proved:
-                raise failure
-            return self._without_values()
-        return self._gathered(work)
-
-    def _without_values(self) -> Reference:
-        """Return a derivative without elements, with rounded values."""
-        work = Refinement(PointSampler(self._values, self._point, 0.0), self._order)
-        assert isinstance(self._values, ExactValues)
-        work.without_values(self._values.function.values(np.array(self._point)).tolist())
-        return self._gathered(work)
-
-    def _gathered(self, work: Refinement) -> Reference:
-        graph = self._values if isinstance(self._values, ExactValues) else None
-        self._level = work.level
-        sizes = [abs(nearest(value)) for value in work.value]
-        magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
-        if graph:
-            magnitude = max(magnitude, graph.magnitude())
-        rounded_in = False
-        if graph and any(math.isnan(size) for size in sizes):
-            rounded_in = bool(np.isfinite(graph.function.values(np.array(self._point))).all())
-        return _collected(work, magnitude, rounded_in)
-
-    def _precision(self) -> AbstractContextManager[Any]:
-        """Return what keeps other referees from the context of the values while it is used."""
-        return nullcontext() if isinstance(self._values, ExactValues) else _SHARED
-
-    def _refined(self, work: Refinement) -> DifflabError:
-        """Resolve elements by differences; return why none could be, if there is no value.
+        """Return the derivative by differences; if all is `proved`, values may be missing.
 
         What is resolved before an evaluation fails remains.
         """
+        sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
+        work = Refinement(sampler, self._order)
+        failure: DifflabError | None = None
         try:
-            with self._precision():
+            with self._precision:
                 work.run()
         except DifflabError:
             raise
         except Exception as error:  # mpmath, or the caller's values, may raise anything
             work.ended = True
-            return DifflabError(f"values fail: {described(error)}")
-        about = self._values.seconds() if isinstance(self._values, ExactValues) else 0.0
+            failure = DifflabError(f"values fail: {described(error)}")
+        if work.value:
+            return self._gathered(work)
+        if proved:
+            return self._without_values()
+        raise failure or self._too_slow()
+
+    def _too_slow(self) -> MethodTimeout:
+        """Return the error of a function that has not one value within the time limit."""
+        about = 0.0 if self._graph is None else self._graph.seconds()
         needed = f", about {about:.0f} s" if about > self._timeout else ""
         limit = f"the time limit of {self._timeout:g} s"
         return MethodTimeout(f"one evaluation takes longer than {limit}{needed}")
+
+    def _without_values(self) -> Reference:
+        """Return a derivative without elements, with rounded values."""
+        work = Refinement(PointSampler(self._values, self._point, 0.0), self._order)
+        assert self._graph is not None
+        work.without_values(self._graph.function.values(np.array(self._point)).tolist())
+        return self._gathered(work)
+
+    def _gathered(self, work: Refinement) -> Reference:
+        graph, self._level = self._graph, work.level
+        sizes = [abs(nearest(value)) for value in work.value]
+        magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
+        if graph is not None:
+            magnitude = max(magnitude, graph.magnitude())
+        rounded_in = False
+        if graph is not None and any(math.isnan(size) for size in sizes):
+            rounded_in = bool(np.isfinite(graph.function.values(np.array(self._point))).all())
+        return _collected(work, magnitude, rounded_in)
 
     def sensitivity(self, entries: Iterable[EntryKey]) -> dict[EntryKey, float]:
         """Return how far elements change when every input changes by half an ULP.
@@ -292,7 +288,7 @@ class Referee:
         keys = sorted(set(entries))
         began = perf_counter()
         missing = [key for key in keys if key not in self._changes]
-        with suppress(Exception), self._precision():  # of time, or anything that mpmath raises
+        with suppress(Exception), self._precision:  # of time, or anything that mpmath raises
             if self._slow:
                 self._changes |= self._changes_in_time(missing)
             else:
@@ -304,10 +300,10 @@ class Referee:
     def _changes_in_time(self, missing: list[EntryKey]) -> dict[EntryKey, float]:
         """Return `sensitivity` from a process that is stopped at the limit."""
         seconds = self._patience
-        assert isinstance(self._values, ExactValues)
+        assert self._graph is not None
         if not missing or seconds <= 0:
             return {}
-        asked = self._values.function, self._point, self._order, self._level, missing, seconds
+        asked = self._graph.function, self._point, self._order, self._level, missing, seconds
         found: dict[EntryKey, float]
         found = in_process(_sensitivity, *asked, timeout=seconds, grace=_GRACE)
         return found
@@ -324,16 +320,14 @@ class Referee:
 
     def _near(self, corner: Callable[[], float] | None) -> PointSampler:
         """Return a sampler at a neighbour of the point, with the literals changed likewise."""
-        values = self._values
         if corner is None:
-            return PointSampler(values, self._point, self._timeout)
+            return PointSampler(self._values, self._point, self._timeout)
 
         def nudge(number: float) -> float:
             # Zero is exact: half the smallest subnormal number is not a float64.
             return corner() * math.ulp(number) if number else 0.0
 
-        if isinstance(values, ExactValues):
-            values = values.nudged(nudge)
+        values = self._values if self._graph is None else self._graph.nudged(nudge)
         return PointSampler(values, self._point, self._timeout, [nudge(x) for x in self._point])
 
     def _change(self, base: Stage, moved: Stage, key: EntryKey) -> float:

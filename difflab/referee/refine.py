@@ -107,7 +107,7 @@ class Refinement:
 
     def _evaluate(self) -> None:
         """Evaluate the function at the point."""
-        self.value = self._stage(0).base
+        self.value = self._stage(0).moved()
         if self.order == 2 and len(self.value) != 1:
             raise UnsupportedError(
                 f"a Hessian requires one output, and the function has {len(self.value)}"
@@ -150,21 +150,12 @@ class Refinement:
         """Return a unit's samples at the first level; those of the first units are cached."""
         if position not in self._firsts:
             unit = self.units[position]
-            rows = self.rows[position] = self._outputs_of(unit)
+            rows = self.rows[position] = self.sampler.reached(unit, len(self.value))
             samples = self._stage(0).sample(unit, rows) if rows else {}
             if position >= _FIRST:
                 return samples
             self._firsts[position] = samples
         return self._firsts[position]
-
-    def _outputs_of(self, unit: Unit) -> list[int]:
-        """Return the outputs that depend on all inputs of `unit`."""
-        found = set(range(len(self.value)))
-        for i in unit:
-            rows = self.sampler.reached(i)
-            if rows is not None:
-                found.intersection_update(rows)
-        return sorted(found)
 
     def _is_zero(self, sample: Sample) -> bool:
         sides = (sample.left, sample.right, sample.centre)
@@ -183,13 +174,13 @@ class Refinement:
         weights = {i: draw.choice((-1, 1)) * draw.randrange(2**20, 2**21) for i in inputs}
         self._weights = {i: weight for i, weight in weights.items() if i not in still}
         self._all_weights |= self._weights
-        first, stage = self._stage(0).base, self._stage(1)
+        first, stage = self._stage(0).moved(), self._stage(1)
         self._take_value(1)
         if not self._weights:
             return
         steady = [
             bool(abs(new - old) <= self.mp.mpf(10) ** -30 * abs(new))
-            for new, old in zip(stage.base, first, strict=True)
+            for new, old in zip(stage.moved(), first, strict=True)
         ]
         found = {key: self._history[key][0].centre for key, yes in calm.items() if yes}
         residuals = [
@@ -263,7 +254,7 @@ class Refinement:
     def _take_value(self, level: int) -> None:
         """Store the outputs if this is the highest precision so far."""
         if level > self._highest:
-            self._highest, self.value = level, self._stage(level).base
+            self._highest, self.value = level, self._stage(level).moved()
 
     def _decide(self, key: EntryKey, level: int) -> None:
         entry = classify(self.mp, self._history[key], final=level >= CONFIRMING)

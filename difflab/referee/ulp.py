@@ -133,18 +133,18 @@ def errors(value: NDArray[float64], truth: NDArray[Any], dtype: FloatFormat = DO
 def largest_errors(
     kinds: Errors, precise: NDArray[Any], truth: NDArray[float64], bounds: NDArray[float64]
 ) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64]]:
-    """Return the largest absolute error, relative error and error in ULPs at each of N points.
+    """Return the largest absolute error, relative error and error in ULPs at a point, or at N.
 
     Parameters
     ----------
     kinds : Errors
-        The errors of the elements, ``(N, m, n)``.
-    precise, truth, bounds : ndarray (N, m, n)
+        The errors of the elements, ``(m, n)`` or ``(N, m, n)``.
+    precise, truth, bounds : ndarray (m, n) or (N, m, n)
         The derivatives in mpmath, rounded, and the bounds of their errors.
 
     Returns
     -------
-    tuple of ndarray (N,)
+    tuple of ndarray () or (N,)
         Minus infinity where no element has such an error; nan where the method returned nan.
     """
     # A difference within the referee's own error bound counts as zero.
@@ -154,7 +154,7 @@ def largest_errors(
     nonzero = exists & ~zero
     found = ((kinds.absolute, exists), (kinds.relative, nonzero), (kinds.ulps, nonzero))
     absolute, relative, ulps = (
-        np.where(index, np.where(visible, part, 0.0), -math.inf).max(axis=(1, 2), initial=-math.inf)
+        np.where(index, np.where(visible, part, 0.0), -math.inf).max((-2, -1), initial=-math.inf)
         for part, index in found
     )
     return absolute, relative, ulps

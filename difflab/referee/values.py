@@ -3,15 +3,18 @@
 The referee moves one input at a time, and most of a large function does not depend on it: all
 values at the unmoved point are stored for every precision, and a moved point costs only the steps
 that depend on the moved inputs. Arrays are split into scalars, and long sums are added as trees, so
-that each term is a few additions away from the total.
+that each term is a few additions away from the total. The precision of the numbers is that of a
+context that belongs to one referee, and nobody else sees it.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from time import perf_counter
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -44,7 +47,7 @@ SLOW = limit.SLOW | frozenset(
 )
 """Rows with parameters for which a call of mpmath may take minutes."""
 
-# Exact operations of mpmath, which never raise and have real results.
+# Exact operations on scalars of mpmath, which need no guards: they never raise and are real.
 _PLAIN: dict[Primitive, Callable[..., Any]] = {
     add: operator.add,
     multiply: operator.mul,
@@ -52,6 +55,24 @@ _PLAIN: dict[Primitive, Callable[..., Any]] = {
     subtract: operator.sub,
 }
 _Operation = tuple[Callable[..., Any], tuple[int, ...], dict[str, Any]]
+
+STIRLING = 1000
+"""Bits from which Stirling's series computes the gamma function in these contexts.
+
+mpmath's default, a table of Taylor coefficients up to 5000 bits, costs seconds for every precision.
+"""
+_GAMMA = {
+    "gamma": "gamma",
+    "rgamma": "rgamma",
+    "loggamma": "loggamma",
+    "fac": "factorial",
+    "factorial": "factorial",
+    "digamma": "psi0",
+    "harmonic": "harmonic",
+    "_zeta": "zeta",
+    "_altzeta": "altzeta",
+}
+"""Functions of a context, and what mpmath calls those that compute them."""
 
 
 class TimeSpent(Exception):
@@ -105,11 +126,16 @@ class ExactValues:
         self._inner = balanced(function)
         self._program: RefereeProgram = referee_program(self._inner)
         self._arrays = bool(self._program.shapes)
+        plain = {} if self._arrays else _PLAIN
         self._sizes = {
             slot: self._size(slot, step.row) for slot, step in self._program.steps.items()
         }
         self._code: dict[int, _Operation] = {
-            slot: (self._function(step.row), step.args, step.params)
+            slot: (
+                plain.get(step.row) or self._interpreter.operation(step.row),
+                step.args,
+                step.params,
+            )
             for slot, step in self._program.steps.items()
         }
         self._precision = 0
@@ -224,12 +250,6 @@ class ExactValues:
         if perf_counter() + _ELEMENT * elements > self.until:
             raise TimeSpent
 
-    def _function(self, row: Primitive) -> Callable[..., Any]:
-        """Return the function that computes a primitive; exact scalar ones need no guards."""
-        if not self._arrays and row in _PLAIN:
-            return _PLAIN[row]
-        return self._interpreter.operation(row)
-
     def _constant(self, number: float, name: str | None) -> MpReal:
         """Return a constant in mpmath, nudged unless it is an integer or has a name."""
         value = self._interpreter.constant(number, name)
@@ -277,3 +297,69 @@ class ExactValues:
                 else:
                     found[rows[0]] = value.item() if isinstance(value, np.ndarray) else value
         return found
+
+
+def own_context() -> Any:
+    """Return a context of mpmath with a precision of its own.
+
+    Examples
+    --------
+    >>> import mpmath
+    >>> mp = own_context()
+    >>> with mp.workdps(40):
+    ...     print(mp.sqrt(2), mpmath.sqrt(2))
+    1.41421356237309504880168872420969807857 1.4142135623731
+    """
+    from mpmath.ctx_mp import MPContext
+
+    mp = MPContext()
+    functions = _by_stirling()
+    for name, computed in _GAMMA.items():
+        real, complex_ = functions[f"mpf_{computed}"], functions[f"mpc_{computed}"]
+        setattr(mp, name, mp._wrap_libmp_function(real, complex_))
+    return mp
+
+
+class _Tables(dict[int, Any]):
+    """A cache that one thread may extend while another one iterates over it, as mpmath does."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(tuple(self.keys()))
+
+
+@cache
+def _by_stirling() -> dict[str, Callable[..., Any]]:
+    """Return copies of mpmath's functions around gamma, which take its series from `STIRLING` on.
+
+    They read the limit as a global variable of their module, which other threads read too.
+    """
+    from mpmath.libmp import gammazeta
+
+    module = vars(gammazeta)
+    copies = {**module, "MAX_GAMMA_TAYLOR_PREC": STIRLING, "gamma_taylor_cache": _Tables()}
+    for name, function in module.items():
+        if isinstance(function, FunctionType) and function.__globals__ is module:
+            code, defaults, cells = function.__code__, function.__defaults__, function.__closure__
+            copies[name] = FunctionType(code, copies, name, defaults, cells)
+    return copies
+
+
+def shared(number: Any) -> Any:
+    """Return a real number of any context as one of `mpmath.mp`, without rounding.
+
+    Examples
+    --------
+    >>> import mpmath
+    >>> isinstance(shared(own_context().mpf(2)), mpmath.mpf)
+    True
+    """
+    import mpmath
+
+    return mpmath.mp.make_mpf(number._mpf_)
+
+
+def exact_number(value: float) -> Any:
+    """Return a float64 as a number of `mpmath.mp`, without rounding to the precision in force."""
+    import mpmath
+
+    return mpmath.mp.make_mpf(mpmath.libmp.from_float(value))

@@ -153,7 +153,9 @@ def judge(
     )
     proof = _proof(verdict, distances, reference) if dtype is DOUBLE else ""
     reason = "; ".join(filter(None, (reason, proof)))
-    return Judgement(verdict, reason, index, *_largest(distances, reference))
+    largest = largest_errors(distances, reference.exact, reference.jacobian, reference.bounds)
+    sizes = (None if np.isneginf(size) else float(size) for size in largest)
+    return Judgement(verdict, reason, index, *sizes)
 
 
 def _proof(verdict: Verdict, found: Errors, reference: Reference) -> str:
@@ -190,15 +192,6 @@ def _outward(number: float, rounding: str) -> str:
     """
     digits = Context(prec=3 if 0.01 <= number < 1000 else 2, rounding=rounding)
     return error(float(digits.create_decimal_from_float(number)))
-
-
-def _largest(kinds: Errors, reference: Reference) -> tuple[float | None, ...]:
-    """Return the largest absolute error, relative error and error in ULPs."""
-    parts = Errors(*(part[None] for part in (kinds.absolute, kinds.relative, kinds.ulps)))
-    found = largest_errors(
-        parts, reference.exact[None], reference.jacobian[None], reference.bounds[None]
-    )
-    return tuple(None if np.isneginf(part[0]) else float(part[0]) for part in found)
 
 
 def tolerance(family: Family, dtype: FloatFormat = DOUBLE) -> float:
@@ -283,18 +276,14 @@ class _Entries:
 
     def judged(self) -> dict[EntryIndex, tuple[Verdict, str]]:
         """Return a verdict and its reason for every element that does not agree."""
+        regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
+        plain = regular & reproduced(self.value, self.truth, self.rtol)
         found: dict[EntryIndex, tuple[Verdict, str]] = {}
-        for row, column in np.argwhere(~self._plain()).tolist():
+        for row, column in np.argwhere(~plain).tolist():
             verdict, reason = self._entry((row, column))
             if verdict is not Verdict.AGREE:
                 found[row, column] = (verdict, reason)
         return found
-
-    def _plain(self) -> NDArray[np.bool_]:
-        """Return the mask of finite derivatives that the method reproduces."""
-        regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
-        plain: NDArray[np.bool_] = regular & reproduced(self.value, self.truth, self.rtol)
-        return plain
 
     def _entry(self, index: EntryIndex) -> tuple[Verdict, str]:
         regularity = Regularity(self.reference.regularity[index])

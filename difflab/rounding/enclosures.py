@@ -10,8 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.balls.evaluation import PRECISIONS
-from difflab.balls.interpreter import BallInterpreter
+from difflab.balls.evaluation import PRECISIONS, BallInterpreter
 from difflab.balls.jets import Jet, Undecided
 from difflab.balls.library import Ball, arb, precision, upward
 from difflab.core.primitive import Primitive

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.balls.evaluation import PRECISIONS, evaluated
-from difflab.balls.interpreter import BallInterpreter
+from difflab.balls.evaluation import PRECISIONS, BallInterpreter, evaluated
 from difflab.balls.jets import Jet, Truth, Undecided
 from difflab.balls.library import Ball, arb, precision
 from difflab.balls.limit import time_limit

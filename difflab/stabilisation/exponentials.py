@@ -8,10 +8,12 @@ an exponential and a sum that contains it is a sigmoid or a softmax.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.rewrite import Args
 from difflab.primitives import (
     add,
     broadcast,
@@ -43,9 +45,9 @@ from difflab.primitives import (
 from difflab.stabilisation.matching import number, unspread
 from difflab.stabilisation.sums import PACKED, GraphSums
 
-__all__ = ["Exponentials"]
-
 MOVES = frozenset({broadcast, concatenate, diagonal, index, pack, reshape, take, transpose})
+_OF_LOGS = {multiply: add, divide: subtract, sum_: logsumexp, prod: sum_}
+"""What computes the logarithm of a result from those of the operands."""
 
 
 class ExponentialForm(NamedTuple):
@@ -83,32 +85,25 @@ class Exponentials:
     def form(self, node: int) -> ExponentialForm | None:
         """Return the form of a node, sums included; None if it has none."""
         if node not in self.forms and self.builder.primitive(node) is add:
-            self.forms[node] = self._sum(node)
+            self.forms[node] = self._form(add, node)
         return self.forms.get(node)
 
     # --- forms --------------------------------------------------------------------------------
 
     def _form(self, row: Primitive, node: int) -> ExponentialForm | None:
-        args = self.builder.arguments(node)
-        if row is exp:
-            return ExponentialForm(None, args[0])
-        if row is sigmoid:
-            return ExponentialForm(
-                None, self._negative(self._emit(softplus, self._negative(args[0])))
-            )
-        if row is softmax:
-            return ExponentialForm(None, self._again(log_softmax, node, args))
-        if row is add:
-            return self._sum(node)
-        if row is multiply or row is divide:
-            return self._product(row, args)
-        if row is sum_ or row is prod:
-            return self._reduction(logsumexp if row is sum_ else sum_, node, args[0])
-        if row is power or row is sqrt:
-            return self._power(row, args)
-        return self._moved(row, node, args) if row in MOVES else None
+        find = _FORMS.get(row)
+        return None if find is None else find(self, node, row, self.builder.arguments(node))
 
-    def _product(self, row: Primitive, args: tuple[int, ...]) -> ExponentialForm | None:
+    def _exp(self, node: int, row: Primitive, args: Args) -> ExponentialForm:
+        return ExponentialForm(None, args[0])
+
+    def _sigmoid(self, node: int, row: Primitive, args: Args) -> ExponentialForm:
+        return ExponentialForm(None, self._negative(self._emit(softplus, self._negative(args[0]))))
+
+    def _softmax(self, node: int, row: Primitive, args: Args) -> ExponentialForm:
+        return ExponentialForm(None, self._again(log_softmax, node, args))
+
+    def _product(self, node: int, row: Primitive, args: Args) -> ExponentialForm | None:
         left, right = map(self.form, args)
         if left is None and right is None:
             return None
@@ -122,7 +117,7 @@ class Exponentials:
             turned = row is divide and left is None
             exponent = self._negative(form.log) if turned else form.log
         else:
-            exponent = self._emit(add if row is multiply else subtract, left.log, right.log)
+            exponent = self._emit(_OF_LOGS[row], left.log, right.log)
         return ExponentialForm(self._combined(row, scales[0], scales[1]), exponent)
 
     def _combined(self, row: Primitive, left: int | None, right: int | None) -> int | None:
@@ -132,21 +127,22 @@ class Exponentials:
             return right
         return self._emit(row, self.builder.constant(1) if left is None else left, right)
 
-    def _power(self, row: Primitive, args: tuple[int, ...]) -> ExponentialForm | None:
+    def _power(self, node: int, row: Primitive, args: Args) -> ExponentialForm | None:
+        """Return the form of a power, or of a square root, which has no second argument."""
         form = self.form(args[0])
         if form is None or form.scale is not None:
             return None
-        exponent = self.builder.constant(0.5) if row is sqrt else args[1]
+        exponent = args[1] if len(args) == 2 else self.builder.constant(0.5)
         return ExponentialForm(None, self._emit(multiply, exponent, form.log))
 
-    def _moved(self, row: Primitive, node: int, args: tuple[int, ...]) -> ExponentialForm | None:
+    def _moved(self, node: int, row: Primitive, args: Args) -> ExponentialForm | None:
         logs = [self.log_of(arg) for arg in args]
         known = [entry for entry in logs if entry is not None]
         if len(known) < len(args) or not any(self.form(arg) for arg in args):
             return None
         return ExponentialForm(None, self._again(row, node, tuple(known)))
 
-    def _sum(self, node: int) -> ExponentialForm | None:
+    def _sum(self, node: int, row: Primitive, args: Args) -> ExponentialForm | None:
         """Return the form of a sum of exponentials and positive constants."""
         terms = self.sums.terms(node)
         logs = []
@@ -175,12 +171,12 @@ class Exponentials:
             )
         return result
 
-    def _reduction(self, row: Primitive, node: int, arg: int) -> ExponentialForm | None:
-        """Return the form of a sum or product along axes; `row` reduces the logarithms."""
-        exponent = self.log_of(arg)
-        if self.form(arg) is None or exponent is None:
+    def _reduction(self, node: int, row: Primitive, args: Args) -> ExponentialForm | None:
+        """Return the form of a sum or product along axes."""
+        exponent = self.log_of(args[0])
+        if self.form(args[0]) is None or exponent is None:
             return None
-        return ExponentialForm(None, self._again(row, node, (exponent,)))
+        return ExponentialForm(None, self._again(_OF_LOGS[row], node, (exponent,)))
 
     def log_of(self, node: int) -> int | None:
         """Return the log of an exponential or a positive constant; None for any other node."""
@@ -306,3 +302,16 @@ class Exponentials:
     def _again(self, row: Primitive, node: int, args: tuple[int, ...]) -> int:
         """Append `row` with the parameters of `node`."""
         return self.builder.emit(row, args, tuple(sorted(self.builder.params(node).items())))
+
+
+_FORMS: dict[Primitive, Callable[..., ExponentialForm | None]] = {
+    exp: Exponentials._exp,
+    sigmoid: Exponentials._sigmoid,
+    softmax: Exponentials._softmax,
+    add: Exponentials._sum,
+    **dict.fromkeys((multiply, divide), Exponentials._product),
+    **dict.fromkeys((sum_, prod), Exponentials._reduction),
+    **dict.fromkeys((power, sqrt), Exponentials._power),
+    **dict.fromkeys(MOVES, Exponentials._moved),
+}
+"""How the form of an operation follows from those of its operands."""

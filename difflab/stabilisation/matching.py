@@ -24,9 +24,6 @@ from difflab.language import parse
 from difflab.primitives import add, broadcast, multiply, negative, power, reshape, sqrt, subtract
 from difflab.stabilisation.sums import signed_terms, signed_total
 
-__all__ = ["Form", "GraphPattern", "Rule", "applied", "negated", "number"]
-__all__ += ["square_root_of", "unspread"]
-
 Bindings = dict[int, int]
 
 # Primitives that a pattern's root also matches in another form.

@@ -6,7 +6,7 @@ only on request. The derivative needs no separate rule: it is that of the stable
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -177,25 +177,10 @@ class _Stabiliser:
         return negated(self.builder, node) is not None
 
     def _applied(self, rule: Rule, node: int) -> int | None:
-        builder, exponentials = self.builder, self.exponentials
-        (first, *_) = builder.arguments(node)
-        if rule.compiled is not None and rule.replacement is not None:
-            parts = rule.compiled.match(builder, node)
-            return None if parts is None else self._written(rule.replacement, parts)
-        if rule is LOGARITHM:
-            found = exponentials.logarithm(first)
-            return None if found is None else self._logarithm(*found)
-        if rule is LOG1P:
-            return exponentials.log1p(first)
-        if rule is RATIO:
-            return exponentials.ratio(node)
-        if rule is VARIANCE:
-            return variance(builder, node)
-        assert rule is SQUARES, rule
-        root = builder.primitive(node) is not power
-        if root or number(builder, builder.arguments(node)[1]) == 0.5:
-            return root_of_squares(builder, self.sums, first)
-        return None
+        if rule.compiled is None or rule.replacement is None:
+            return _CODED[rule](self, node)
+        parts = rule.compiled.match(self.builder, node)
+        return None if parts is None else self._written(rule.replacement, parts)
 
     def _written(self, form: Form, parts: Mapping[str, Node]) -> int:
         """Append a replacement with exact simplifications, so that no -(-x) remains."""
@@ -204,10 +189,40 @@ class _Stabiliser:
         self.builder.simplify = False
         return node
 
-    def _logarithm(self, scale: int | None, exponent: int) -> int:
+    def _logarithm(self, node: int) -> int | None:
         """Append ``log(scale) + exponent``, with the logarithm in stable form."""
+        found = self.exponentials.logarithm(self.builder.arguments(node)[0])
+        if found is None:
+            return None
+        scale, exponent = found
         if scale is None:
             return exponent
         _, factor = self._stable(self.builder.emit(log, (scale,)))
         nodes = {name: Node(self.builder, node) for name, node in (("a", factor), ("b", exponent))}
         return self._written("a + b", nodes)
+
+    def _log1p(self, node: int) -> int | None:
+        return self.exponentials.log1p(self.builder.arguments(node)[0])
+
+    def _ratio(self, node: int) -> int | None:
+        return self.exponentials.ratio(node)
+
+    def _variance(self, node: int) -> int | None:
+        return variance(self.builder, node)
+
+    def _squares(self, node: int) -> int | None:
+        """Append a root of squares: `sqrt`, or the power 0.5."""
+        first, *exponents = self.builder.arguments(node)
+        if any(number(self.builder, exponent) != 0.5 for exponent in exponents):
+            return None
+        return root_of_squares(self.builder, self.sums, first)
+
+
+_CODED: dict[Rule, Callable[[_Stabiliser, int], int | None]] = {
+    LOGARITHM: _Stabiliser._logarithm,
+    LOG1P: _Stabiliser._log1p,
+    RATIO: _Stabiliser._ratio,
+    VARIANCE: _Stabiliser._variance,
+    SQUARES: _Stabiliser._squares,
+}
+"""The rules that are no patterns."""

@@ -18,8 +18,6 @@ from typing import Any, SupportsIndex
 from difflab.primitives import dhypot, divide, log, log1p, power, sqrt, subtract
 from difflab.stabilisation.matching import Form, Rule
 
-__all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES", "VARIANCE"]
-
 
 class TableRule(Rule):
     """A rule of the table, pickled by name: it is one object in every process."""

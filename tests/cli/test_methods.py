@@ -2,7 +2,7 @@
 
 import re
 
-from difflab.methods.registry import Description
+from difflab.methods.plugged import Description
 
 
 def test_every_method_of_the_contract_is_listed(difflab):

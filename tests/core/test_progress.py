@@ -46,8 +46,7 @@ def test_a_long_first_step_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sys.stderr", cell := Cell())
     shown = Event()
     with ProgressLine(patience=0.01) as progress:
-        monkeypatch.setattr(progress, "_write", lambda text: None)
-        monkeypatch.setattr(progress._line, "_write", lambda text: (cell.write(text), shown.set()))
+        monkeypatch.setattr(progress, "_write", lambda text: (cell.write(text), shown.set()))
         progress(0, 2, "the referee")
         assert shown.wait(60.0)
     assert cell.getvalue().startswith("\r0/2 the referee\x1b[K")

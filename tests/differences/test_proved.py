@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
-from difflab.methods.numeric.richardson import RICHARDSON
+from difflab.methods.numeric.finite import CENTRAL, FORWARD, RICHARDSON, Differences
 from difflab.methods.protocol import Problem
 from difflab.referee.by_values import reference_by_values
 from difflab.referee.proofs import prove

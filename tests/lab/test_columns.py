@@ -22,9 +22,8 @@ from difflab.lab.compare import compare
 from difflab.lab.kinds import columns
 from difflab.lab.record import MethodRow
 from difflab.lab.saved import from_dict
-from difflab.lab.study.export import to_columns, to_csv
 from difflab.lab.study.run import plan, run
-from difflab.lab.study.store import Store
+from difflab.lab.study.store import Store, to_columns, to_csv
 from difflab.lab.study.study import read
 from difflab.report.comparison import csv, formats
 from difflab.report.site.site import site

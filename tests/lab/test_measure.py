@@ -100,7 +100,7 @@ class Timed(Worker):
 def answered(clock: Clock, monkeypatch: pytest.MonkeyPatch, prepare: float, first: float) -> Any:
     """Return the call of a method with a limit of 10 s, all clocks being the test's."""
     monkeypatch.setattr("difflab.lab.measure.perf_counter", clock)
-    monkeypatch.setattr("difflab.methods.deadline.monotonic", clock)
+    monkeypatch.setattr("difflab.methods.timer.monotonic", clock)
     method = Timed(
         lambda call: clock.work(first if call == 1 else 1e-3), lambda _: clock.work(prepare)
     )

@@ -16,10 +16,9 @@ from mpmath.libmp import gammazeta
 import difflab as dl
 from difflab.referee import referee
 from difflab.referee.by_values import reference_by_values
-from difflab.referee.context import STIRLING, _by_stirling, own_context
 from difflab.referee.differences import PointSampler
 from difflab.referee.referee import Reference, refer
-from difflab.referee.values import ExactValues
+from difflab.referee.values import STIRLING, ExactValues, _by_stirling, own_context
 
 CASES = [
     ("sqrt(x^2 + 1e-300) + sin(y)", [0.0, 2.0], 1),  # refined at many digits

@@ -17,7 +17,7 @@ from typing import Any
 __all__ = ["difflab_command"]
 
 LOADED = [
-    *("pytest", "sympy", "flint", "difflab.autodiff", "difflab.balls.interpreter"),
+    *("pytest", "sympy", "flint", "difflab.autodiff", "difflab.balls.evaluation"),
     *("difflab.cli.app", "difflab.diagnose", "difflab.execute", "difflab.lab.compare"),
     *("difflab.language", "difflab.referee.referee", "difflab.report.comparison"),
 ]

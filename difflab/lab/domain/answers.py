@@ -15,11 +15,10 @@ from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.lab.declared import DeclaredRules
 from difflab.lab.measure import wait_for
 from difflab.lab.outcomes import Outcome, outcome
-from difflab.methods.deadline import Deadline
 from difflab.methods.in_dtype import InDtype
 from difflab.methods.protocol import Batched, Estimate, Family, Method, Prepared, Problem
 from difflab.methods.registry import own
-from difflab.methods.timer import Stopwatch
+from difflab.methods.timer import Deadline, Stopwatch
 
 Points = NDArray[float64]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.dtypes import DOUBLE, formats
+from difflab.core.dtypes import DOUBLE, FloatFormat, formats
 from difflab.core.machine import require_memory
 from difflab.core.progress import Progress
 from difflab.core.progress import shown as in_view
@@ -33,14 +33,11 @@ from difflab.lab.compare import (
 )
 from difflab.lab.declared import DeclaredRules
 from difflab.lab.domain.answers import Candidate, EachTime, prepared
-from difflab.lab.domain.block import block_of, gathered
 from difflab.lab.domain.box import Box, box_of, evenly
-from difflab.lab.domain.dtypes import in_dtype, in_range_over, joined
-from difflab.lab.domain.judging import Judged
-from difflab.lab.domain.losing import losing_node
+from difflab.lab.domain.judging import Judged, block_of, gathered
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
-from difflab.lab.domain.rows import Suspects, row_of
+from difflab.lab.domain.rows import Suspects, in_range_over, losing_node, row_of
 from difflab.lab.domain.search import Search
 from difflab.lab.dtypes import ROUNDED, rounded_point
 from difflab.lab.effort import Effort
@@ -104,9 +101,9 @@ def compare_domain(
     """
     dtypes = formats(options["dtype"])
     if len(dtypes) > 1:
-        return joined(
+        return _joined(
             [
-                compare_domain(expression, over, at, notify=notify, **in_dtype(options, dtype))
+                compare_domain(expression, over, at, notify=notify, **_in_dtype(options, dtype))
                 for dtype in dtypes
             ]
         )
@@ -163,6 +160,30 @@ def compare_domain(
         found = gathered(work.sample_all(referees, store, question, notify))
         suspects, searched = work.search(referees, unit[points:], seed)
         return work.comparison(found, suspects, searched, environment)
+
+
+def _in_dtype(options: Mapping[str, Any], dtype: FloatFormat) -> Any:
+    """Return the options of the comparison in one format; it resumes from a file of its own."""
+    resume = options["resume"]
+    if resume is not None:
+        path = Path(resume)
+        resume = path.with_name(f"{path.name}.{dtype}")
+    return {**options, "dtype": [dtype.name], "resume": resume}
+
+
+def _joined(parts: Sequence[DomainComparison]) -> DomainComparison:
+    """Return comparisons in several formats as one; regularity and points are of the first."""
+    first = parts[0]
+    dtypes = [part.environment.get("dtype", "float64").partition("; ") for part in parts]
+    note = next(text for _, _, text in dtypes if text)
+    names = ", ".join(name for name, _, _ in dtypes)
+    return replace(
+        first,
+        judged=[each for part in parts for each in part.judged],
+        methods=tuple(row for part in parts for row in part.methods),
+        contradiction=next((p.contradiction for p in parts if p.contradiction), ""),
+        environment={**first.environment, "dtype": f"{names}; {note}"},
+    )
 
 
 def _run_once(subject: CodeSubject, timeout: float, verify: bool) -> tuple[Function, str]:

@@ -3,15 +3,19 @@
 At a point where ball arithmetic encloses every element of the derivative, a method that reproduces
 it agrees; that is decided for all points at once. At every other point the verdict is that of a
 comparison at the point, with both witnesses, `difflab.lab.judge.Judge`.
+
+A file keeps finished blocks of points as JSON: they are read again, and joined.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial, reduce
+from operator import add
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import mpmath
 import numpy as np
@@ -97,6 +101,9 @@ class Judged:
 
     referred: Referred
     methods: list[MethodJudged]
+
+
+Part = TypeVar("Part", Referred, MethodJudged)
 
 
 def judged(
@@ -283,3 +290,66 @@ def _read(place: NDArray[float64], row: int, jet: Any, order: int) -> None:
 def _sharp(ball: Any) -> float:
     rough = not hasattr(ball, "rad") or ball.rad() <= abs(ball.mid()) * _ROUGH
     return float(ball) if rough else math.nan
+
+
+def block_of(record: Mapping[str, Any]) -> Judged:
+    """Return the block of a record, which `difflab.core.strict_json.strict` returned."""
+    methods = [MethodJudged(**_parts_of(each)) for each in record["methods"]]
+    return Judged(Referred(**_parts_of(record["referred"])), methods)
+
+
+def _parts_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _READERS[name](content) if name in _READERS else content
+        for name, content in record.items()
+    }
+
+
+def _by_point(content: Mapping[str, str]) -> dict[int, str]:
+    return {int(index): text for index, text in content.items()}
+
+
+def _outcomes(content: Mapping[str, tuple[str, str]]) -> dict[int, Outcome]:
+    return {int(index): Outcome(Status(name), text) for index, (name, text) in content.items()}
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "proved": partial(np.array, dtype=bool),
+    "contradictions": _by_point,
+    "verdicts": partial(np.array, dtype=np.int64),
+    **dict.fromkeys(("absolute", "relative", "ulps"), partial(np.array, dtype=float64)),
+    "reasons": _by_point,
+    "silent": _outcomes,
+}
+
+
+def gathered(blocks: Sequence[Judged]) -> Judged:
+    """Return consecutive blocks as one."""
+    starts = np.cumsum([0, *(len(block.referred.status) for block in blocks)]).tolist()
+    methods = zip(*(block.methods for block in blocks), strict=True)
+    return Judged(
+        _together([block.referred for block in blocks], starts),
+        [_together(parts, starts) for parts in methods],
+    )
+
+
+def _together(parts: Sequence[Part], starts: Sequence[int]) -> Part:
+    """Return the parts of blocks that begin at the points `starts` as one."""
+    made = {
+        each.name: _contents([getattr(part, each.name) for part in parts], starts)
+        for each in fields(parts[0])
+    }
+    return type(parts[0])(**made)
+
+
+def _contents(contents: Sequence[Any], starts: Sequence[int]) -> Any:
+    """Return what a field holds of all points: indices of points are counted from the first."""
+    if isinstance(contents[0], np.ndarray):
+        return np.concatenate(contents)
+    if isinstance(contents[0], Mapping):
+        return {
+            start + index: content
+            for start, part in zip(starts, contents, strict=False)
+            for index, content in part.items()
+        }
+    return reduce(add, contents)

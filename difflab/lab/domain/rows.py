@@ -1,24 +1,44 @@
-"""From verdicts at points to the row of a method."""
+"""From verdicts at points to the row of a method, and where it loses digits at the worst point."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.dtypes import DOUBLE, FloatFormat
+from difflab.diagnose.divergence import Derivative, Differentiate, first_divergence
+from difflab.diagnose.point_check import packed
+from difflab.diagnose.ranges import derivative_faults
+from difflab.errors import DifflabError
+from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab.domain.answers import Candidate
 from difflab.lab.domain.judging import SILENT, VERDICTS, Judged, MethodJudged
-from difflab.lab.domain.record import UNANSWERED, DomainRow, Silence, WorstPoint, quantiles
+from difflab.lab.domain.record import (
+    UNANSWERED,
+    DomainRow,
+    LosingNode,
+    Silence,
+    WorstPoint,
+    quantiles,
+)
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
+from difflab.methods.exact import EXACT
+from difflab.methods.protocol import Method, Problem
 
 Points = NDArray[float64]
+
+LARGEST = 5_000
+"""Nodes of a graph up to which the operation is searched."""
+LEAST = 1e-11
+"""The least relative error whose origin is searched; a smaller one is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,3 +136,64 @@ def _silences(function: Function, sample: Points, silent: Mapping[int, Outcome])
         corners = named(function, low), named(function, high)
         found.append(Silence(str(why.status), why.message, len(indices), *corners))
     return found
+
+
+def in_range_over(
+    row: DomainRow, function: Function | None, order: int, dtype: FloatFormat
+) -> DomainRow:
+    """Return a row with its format, and the range faults at the worst point."""
+    if dtype is DOUBLE:
+        return row
+    row, worst = replace(row, dtype=dtype.name), row.worst
+    if worst is None or function is None or worst.verdict == "agree":
+        return row
+    point = {name: np.asarray(value) for name, value in worst.point.items()}
+    try:
+        faults = derivative_faults(function, packed(function, point), dtype, order)
+    except DifflabError:  # some functions have no derivative in a graph
+        return row
+    message = "; ".join(filter(None, (worst.message, *faults)))
+    return replace(row, worst=replace(worst, message=message))
+
+
+def losing_node(method: Method, problem: Problem, worst: WorstPoint) -> LosingNode | None:
+    """Return the operation at which a method parts from the exact derivative, if there is one.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    problem : Problem
+        The function and the settings.
+    worst : WorstPoint
+        The point.
+    """
+    function = problem.function
+    size = worst.max_rel_error
+    small = worst.verdict == "agree" and (size is None or size < LEAST)
+    if function is None or problem.order != 1 or small or len(function.graph) > LARGEST:
+        return None
+    point = packed(function, {name: np.asarray(x) for name, x in worst.point.items()})
+    once = replace(problem, often=False)
+    try:
+        with np.errstate(all="ignore"):
+            found = first_divergence(function, point, _by(method, once), _by(EXACT, once))
+    except (DifflabError, ArithmeticError, ValueError):  # a part that one of them refuses
+        return None
+    if found is None:
+        return None
+    where = found.site.span if found.site.text == function.text else None
+    text = found.render((method.name, "exact")).splitlines()
+    return LosingNode(found.call, where, next((t for t in text if t.startswith("its ")), text[0]))
+
+
+def _by(method: Method, problem: Problem) -> Differentiate:
+    def derivative(function: Function, point: NDArray[float64]) -> Derivative:
+        values, n, m = values_of(function), function.n, function.m
+        part = replace(problem, values=values, n=n, m=m, function=function)
+        found = method.prepare(part)(point)
+        shape = (function.m, function.n)
+        error = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
+        return Derivative(np.reshape(found.value, shape), np.nan_to_num(error, nan=np.inf))
+
+    return derivative

@@ -14,8 +14,7 @@ from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.trace import trace
-from difflab.lab.problems.renaming import names
-from difflab.lab.problems.sizes import with_sizes
+from difflab.lab.problems.sizes import names, with_sizes
 from difflab.language import parse
 
 SIZES = ("n", "m")

@@ -1,4 +1,4 @@
-"""Sizes in the text of a family: their names, and integer expressions of them.
+"""Names in the text of a formula, and sizes in that of a family: integer expressions of them.
 
 A size stands wherever a number may. Where the language wants an integer, in the shape of a
 declaration, in an index and before ``times``, an expression of sizes stands for its value:
@@ -12,9 +12,10 @@ from enum import Enum
 from typing import NamedTuple
 
 from difflab.errors import InputError, ParseError
-from difflab.lab.problems.renaming import names, renamed
 from difflab.language import parse
-from difflab.language.lexer import TokenKind, tokens
+from difflab.language.lexer import TokenKind, clean_name, tokens
+
+_NAMED = (TokenKind.NAME, TokenKind.ELEMENT)
 
 
 class _Place(Enum):
@@ -36,6 +37,40 @@ class _Expression(NamedTuple):
     place: _Place
     start: int
     end: int
+
+
+def names(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield every name in `text`, normalised, with its position.
+
+    Examples
+    --------
+    >>> list(names("x₁ + n*y[2]"))
+    [('x1', 0, 2), ('n', 5, 6), ('y', 7, 8)]
+    """
+    for kind, start, end in tokens(text):
+        if kind in _NAMED:
+            bracket = text.find("[", start, end) if kind == TokenKind.ELEMENT else end
+            stop = len(text[:bracket].rstrip())
+            yield clean_name(text, start, stop), start, stop
+
+
+def renamed(text: str, replacements: Mapping[str, str]) -> str:
+    """Return `text` with some names replaced by other names or literals.
+
+    Examples
+    --------
+    >>> renamed("x: [n]; sum(x)/n", {"n": "4"})
+    'x: [4]; sum(x)/4'
+    >>> renamed("2n", {"n": "4"})  # an operator is missing, and remains so
+    '2 4'
+    """
+    parts, position = [], 0
+    for name, start, end in names(text):
+        if name in replacements:
+            apart = " " * text[start - 1 : start].isdigit()
+            parts += [text[position:start], apart, replacements[name]]
+            position = end
+    return "".join([*parts, text[position:]])
 
 
 def with_sizes(text: str, sizes: Mapping[str, int]) -> str:

@@ -9,9 +9,10 @@ the study is the only one that writes the store, so that a lost worker costs wha
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import sleep
 from typing import Any
@@ -20,6 +21,7 @@ from difflab.core.optional import require
 from difflab.core.progress import Progress
 from difflab.errors import InputError
 from difflab.lab.engine import POLL, Left, Work, unclaimed
+from difflab.lab.environment import environment
 from difflab.lab.outcomes import Outcome
 from difflab.lab.record import Status
 from difflab.lab.store import Owner
@@ -28,7 +30,6 @@ from difflab.lab.study.judging import Judged, Source, judged, sources, to_time
 from difflab.lab.study.run import Plan
 from difflab.lab.study.store import Store
 from difflab.lab.study.timing import Times, timed
-from difflab.lab.study.worker import CORES
 
 _LOST = Outcome(Status.FAILED, "the workers that compared it died, one after the other")
 
@@ -38,6 +39,8 @@ _HERE = "127.0.0.1"
 _SILENT = 50  # logging.CRITICAL: progress is the study's own
 _SCHEDULER = {"dashboard_address": None, "host": _HERE, "allowed_failures": _LOSSES}
 _START = 120.0  # seconds for the workers to start
+CORES = "DIFFLAB_STUDY_CORES"
+"""The environment variable that names the cores of a worker, as 0,2."""
 
 
 @contextmanager
@@ -97,7 +100,7 @@ def _local(distributed: Any, workers: int) -> dict[str, Any]:
             "options": {
                 "nthreads": 1,
                 "resources": resources,
-                "preload": ["difflab.lab.study.worker"],
+                "preload": [__name__],
                 "env": {CORES: ",".join(map(str, cores))},
                 "host": _HERE,
                 "silence_logs": _SILENT,
@@ -105,6 +108,20 @@ def _local(distributed: Any, workers: int) -> dict[str, Any]:
         }
         for name, (resources, cores) in kinds.items()
     }
+
+
+def dask_setup(worker: Any) -> None:
+    """Pin a worker to its cores, where the system can do that, and leave Ctrl-C to the study.
+
+    The environment is read before, since its number of threads is that of the machine: it
+    belongs to the key of a record, which does not depend on who computes it.
+    """
+    environment()
+    cores = os.environ.get(CORES, "")
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, map(int, cores.split(",")))
+    with suppress(ValueError):  # only the main thread may set a signal handler
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @dataclass

@@ -13,8 +13,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,8 @@ from numpy.typing import NDArray
 from difflab.differences.arithmetic import Arithmetic
 from difflab.differences.extrapolation import GUARD, ODD, Weights, tableau
 from difflab.differences.first import LadderPoint, judged
-from difflab.differences.noise import noise_of
 from difflab.differences.rules import DifferenceRule
-from difflab.differences.sampling import LEAD, lead_points, scale_of
+from difflab.differences.sampling import LEAD, lead_points, noise_of, scale_of
 from difflab.differences.wide import SUSPECT
 from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, compile
@@ -56,10 +56,11 @@ def evaluations(function: Function, rule: DifferenceRule) -> int:
     return LEAD + (len(rule.signed_units) + behind) * function.n
 
 
+@dataclass(frozen=True, eq=False)
 class CompiledStencil:
     """The compiled first pass.
 
-    Parameters
+    Attributes
     ----------
     fast : Compiled
         The compiled `stencil_function`.
@@ -69,10 +70,9 @@ class CompiledStencil:
         Number of points at which the function is evaluated.
     """
 
-    def __init__(self, fast: Compiled, count: int, evaluations: int) -> None:
-        self.evaluations = evaluations
-        self._count = count
-        self._fast = fast
+    fast: Compiled
+    count: int
+    evaluations: int
 
     @classmethod
     def of(cls, function: Function, rule: DifferenceRule) -> CompiledStencil | None:
@@ -89,14 +89,12 @@ class CompiledStencil:
 
     def __call__(self, x: Array) -> tuple[Array, Array] | None:
         """Return the Jacobian and its errors, flat; None if any derivative did not converge."""
-        found = self._fast(x)
-        count = self._count
+        found, count = self.fast(x), self.count
         return (found[:count], found[count:-1]) if found[-1] else None
 
     def batch(self, points: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return Jacobians and errors, flat, and which converged, at the points ``(N, n)``."""
-        found = self._fast(points)
-        count = self._count
+        found, count = self.fast(points), self.count
         return found[:, :count], found[:, count:-1], found[:, -1] != 0
 
 
@@ -120,7 +118,7 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
 
     scale = scale_of(x, NODES)
     near = noise_of(values(lead_points(x, scale, on=NODES)), NODES)
-    columns: list[list[_DerivativeNodes]] = []
+    columns: list[tuple[Nodes, Nodes, Nodes]] = []
     for i in range(x.size):
 
         def sample(steps: NDArray[Any], i: int = i) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -136,29 +134,25 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
         sizes = np.add.reduce(np.abs(quotients), axis=0)
         error = error[0] + ((sizes - sizes) + (near.center - near.center))
         wanted = rule.wanted(near, value, point.scale, NODES)[0]
-        outputs = zip(value[0], error, sizes, wanted, strict=True)
-        columns.append([_entry(scale[i], *output) for output in outputs])
-    entries = [entry for row in zip(*columns, strict=True) for entry in row]
-    whole = reduce(logical_and, [entry.converged for entry in entries])
-    parts = [*(entry.value for entry in entries), *(entry.error for entry in entries), whole * 1.0]
+        sure = _CONVERGED(point.scale, value[0], error, sizes, wanted)
+        columns.append((value[0], error, sure))
+    found = (np.stack(part, axis=1).ravel() for part in zip(*columns, strict=True))
+    derivatives, errors, converged = found
+    parts = [*derivatives, *errors, reduce(logical_and, converged) * 1.0]
     ranks = (("ranks", (0,) * len(parts)),)
     out = builder.emit(pack, [part.id for part in parts], ranks)
     return Function.build(builder, [v.id for v in x], [out], ["found"])
 
 
-class _DerivativeNodes(NamedTuple):
-    """A derivative, its error, and whether it is accurate enough."""
-
-    value: Node
-    error: Node
-    converged: Node
-
-
-def _entry(scale: Node, value: Node, error: Node, sizes: Node, wanted: Node) -> _DerivativeNodes:
-    """Return a derivative, converged if it is accurate and not zero only in its best candidate."""
+def _converged(scale: Node, value: Node, error: Node, sizes: Node, wanted: Node) -> Node:
+    """Return whether a derivative is accurate, and not zero only in its best candidate."""
     constant = logical_and(equal(sizes, 0), scale >= SUSPECT)
     sure = logical_or(not_equal(value, 0), constant)
-    return _DerivativeNodes(value, error, logical_and(error <= wanted, sure))
+    found: Node = logical_and(error <= wanted, sure)
+    return found
+
+
+_CONVERGED = np.frompyfunc(_converged, 5, 1)
 
 
 # --- the operations on arrays of nodes ----------------------------------------------------------
@@ -167,17 +161,6 @@ Nodes = NDArray[Any]
 """An array whose elements are nodes."""
 Pick = list[list[Node]]
 """For each column, whether each candidate but the first is better than those before it."""
-
-
-def _larger(a: Node, b: Node) -> Node:
-    """Return the larger; b where a is nan."""
-    larger: Node = where(a > b, a, b)
-    return larger
-
-
-def _smaller(a: Node, b: Node) -> Node:
-    smaller: Node = where(a < b, a, b)
-    return smaller
 
 
 def _applied(matrix: Array, columns: Nodes) -> Nodes:
@@ -233,12 +216,12 @@ def _picked(weights: Weights, name: str, array: Nodes, pick: Pick) -> Nodes:
     return _chosen(_applied(getattr(weights, name), array), pick)
 
 
-_LARGER = np.frompyfunc(_larger, 2, 1)
+_LARGER = np.frompyfunc(lambda a, b: where(a > b, a, b), 2, 1)  # b where a is nan
 NODES = Arithmetic(
     where=np.frompyfunc(where, 3, 1),
     greater=np.frompyfunc(operator.gt, 2, 1),
     larger=_LARGER,
-    smaller=np.frompyfunc(_smaller, 2, 1),
+    smaller=np.frompyfunc(lambda a, b: where(a < b, a, b), 2, 1),
     larger_known=_LARGER,
     applied=_applied,
     candidates=_candidates,

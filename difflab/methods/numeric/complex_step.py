@@ -26,14 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.differences.first import first_derivatives
-from difflab.differences.noise import fluctuation
-from difflab.differences.sampling import LEAST, Sampler, lead_points, scale_of
+from difflab.differences.sampling import LEAST, Sampler, fluctuation, lead_points, scale_of
 from difflab.errors import UnsupportedError
 from difflab.graph.analytic import require_analytic
-from difflab.methods.numeric.finite import CENTRAL
-from difflab.methods.numeric.richardson import RICHARDSON
-from difflab.methods.numeric.sampler import require_order, sampler_of
-from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
+from difflab.methods.numeric.finite import CENTRAL, RICHARDSON, require_order, sampler_of
+from difflab.methods.protocol import AlwaysAvailable, Estimate, Family, Problem, Size, stacked
 
 Array = NDArray[np.float64]
 
@@ -75,7 +72,7 @@ class PreparedComplexStep:
             if self.problem.order == 2:
                 value, error = _hessian(self.problem, sampler, x)
             else:
-                value, error = _jacobian(self.problem, sampler, x)
+                (value,), (error,) = _jacobians(self.problem, sampler, x[None])
         return Estimate(value, error, sampler.count)
 
     def batch(self, points: Array) -> Estimate:
@@ -94,7 +91,7 @@ class PreparedComplexStep:
 
 
 @dataclass(frozen=True)
-class ComplexStep:
+class ComplexStep(AlwaysAvailable):
     """The complex-step method."""
 
     name: str = "complex-step"
@@ -116,10 +113,6 @@ class ComplexStep:
             require_analytic(problem.function)
         return PreparedComplexStep(problem)
 
-    def missing(self) -> str | None:
-        """Return None: only NumPy is required."""
-        return None
-
 
 COMPLEX_STEP = ComplexStep()
 
@@ -131,17 +124,9 @@ def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
     real values for complex points gives zeros; the comparison with central differences shows
     whether these are right.
     """
-    count, n = points.shape
-    out = np.zeros((count, n, sampler.m))
-    block = max(1, sampler.rows // count)
-    for start in range(0, n, block):
-        chosen = np.arange(start, min(start + block, n))
-        stack = np.repeat(points[:, None, :], chosen.size, axis=1).astype(np.complex128)
-        stack[:, chosen - start, chosen] += 1j * steps[..., chosen]
-        values = sampler(stack.reshape(-1, n)).reshape(count, chosen.size, -1)
-        # If the value overflows, the imaginary part may result from inf - inf.
-        out[:, chosen] = np.where(np.isfinite(np.real(values)), np.imag(values), np.nan)
-    return out
+    (values,) = _beside(sampler, points, (points + 1j * steps)[None])
+    # If the value overflows, the imaginary part may result from inf - inf.
+    return np.where(np.isfinite(np.real(values)), np.imag(values), np.nan)
 
 
 def _replicated(sampler: Sampler, points: Array, steps: Array, apart: float) -> tuple[Array, Array]:
@@ -152,11 +137,6 @@ def _replicated(sampler: Sampler, points: Array, steps: Array, apart: float) -> 
     slopes = slopes.reshape(*near.shape, -1)
     replicates = np.moveaxis(slopes, 1, 0).reshape(_REPLICATES, -1)
     return slopes[:, 0], fluctuation(replicates, _DEVIATIONS, 3).reshape(slopes[:, 0].shape)
-
-
-def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
-    value, error = _jacobians(problem, sampler, x[None])
-    return value[0], error[0]
 
 
 def _jacobians(problem: Problem, sampler: Sampler, points: Array) -> tuple[Array, Array]:
@@ -196,17 +176,17 @@ def _unlike_central(
     return np.asarray(unlike & np.isfinite(central))
 
 
-def _beside(sampler: Sampler, points: Array, moved: Array) -> Array:
-    """Return the values ``(2, N, n, m)`` with each component in turn at its `moved` ones."""
-    count, n = points.shape
-    out = np.empty((*moved.shape, sampler.m))
-    block = max(1, sampler.rows // (2 * count))
+def _beside(sampler: Sampler, points: Array, moved: NDArray[Any]) -> NDArray[Any]:
+    """Return the values ``(K, N, n, m)`` with each component in turn at its K `moved` ones."""
+    ways, count, n = moved.shape
+    out = np.empty((*moved.shape, sampler.m), dtype=moved.dtype)
+    block = max(1, sampler.rows // (ways * count))
     for start in range(0, n, block):
         chosen = np.arange(start, min(start + block, n))
-        stack = np.tile(points[None, :, None, :], (2, 1, chosen.size, 1))
+        stack = np.tile(points.astype(moved.dtype)[:, None, :], (ways, 1, chosen.size, 1))
         stack[:, :, chosen - start, chosen] = moved[:, :, chosen]
         values = sampler(stack.reshape(-1, n))
-        out[:, :, chosen] = values.reshape(2, count, chosen.size, -1)
+        out[:, :, chosen] = values.reshape(ways, count, chosen.size, -1)
     return out
 
 
@@ -237,7 +217,7 @@ def _compared(
 
 def _hessian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
     """Extrapolate central differences of the complex-step gradient."""
-    _jacobian(problem, sampler, x)  # raises for a function that is not analytic
+    _jacobians(problem, sampler, x[None])  # raises for a function that is not analytic
 
     steps = complex_steps(x)
 

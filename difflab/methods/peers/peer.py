@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.core.optional import absence, conflict, fault, load, repair
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
-from difflab.methods.deadline import PATIENCE
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
-from difflab.methods.timer import LoopCall
+from difflab.methods.timer import PATIENCE, LoopCall
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partialmethod
 from itertools import count as counter
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,6 @@ class MethodProcess(RestartedWorker):
     def wait(self) -> None:
         """Wait until the process has started."""
         self.running().wait()
-
-    def drain(self) -> list[int]:
-        """Return the numbers of the derivatives that may be dropped, and clear them."""
-        return [self.forgotten.popleft() for _ in range(len(self.forgotten))]
 
 
 @dataclass(frozen=True)
@@ -83,37 +80,13 @@ class ProcessDerivative:
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
-        estimate: Estimate = self._ask("value", x)
-        return estimate
+        return self._ask("value", x)  # type: ignore[no-any-return]
 
-    def batch(self, points: NDArray[float64]) -> Estimate:
-        """Return the derivatives at the points ``(N, n)``, in one message."""
-        estimate: Estimate = self._ask("batch", points)
-        return estimate
-
-    def elapsed(self, x: NDArray[float64], repeats: int) -> float:
-        """Return the seconds that `repeats` calls at `x` take in the process."""
-        seconds: float = self._ask("elapsed", x, repeats)
-        return seconds
-
-    def form(self, x: NDArray[float64]) -> str:
-        """Return the call that is timed, as its users write it; empty for the usual one."""
-        form: str = self._ask("form", x)
-        return form
-
-    def peak_bytes(self, x: NDArray[float64]) -> int:
-        """Return the bytes that one call allocates at its peak."""
-        peak: int = self._ask("peak", x)
-        return peak
-
-    def _ask(self, request: str, *arguments: Any) -> Any:
-        self._ensure_prepared()
-        return self._request(request, self._number, *arguments)
-
-    def _ensure_prepared(self) -> None:
-        """Prepare again if the process that held this derivative has ended."""
+    def _ask(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
+        """Return an answer about this derivative; if its process has ended, prepare it again."""
         if not self._worker.alive:
             self._prepare()
+        return self._request(name, *arguments, timeout=timeout)
 
     def _prepare(self) -> PreparedFacts:
         """Prepare the derivative in the process; return the facts that it reports."""
@@ -121,11 +94,22 @@ class ProcessDerivative:
         self._worker.wait()
         # The process rebuilds `values` from the function; this process keeps the deadline.
         sent = replace(self._problem, values=None, deadline=None)  # type: ignore[arg-type]
-        facts: PreparedFacts = self._request("prepare", self._number, sent, self._method.drain())
-        return facts
+        forgotten = self._method.forgotten
+        dropped = [forgotten.popleft() for _ in range(len(forgotten))]
+        return self._request("prepare", sent, dropped)  # type: ignore[no-any-return]
 
-    def _request(self, name: str, *arguments: Any) -> Any:
+    def _request(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
         problem = self._problem
+        seconds = problem.seconds_left() if timeout is None else timeout
         return self._worker.request(
-            name, *arguments, timeout=problem.seconds_left(), limit=problem.timeout
+            name, self._number, *arguments, timeout=seconds, limit=problem.timeout
         )
+
+    batch = partialmethod(_ask, "batch")
+    """``batch(points)``: the derivatives at the points ``(N, n)``, in one message."""
+    elapsed = partialmethod(_ask, "elapsed")
+    """``elapsed(x, repeats)``: the seconds that calls at `x` take in the process."""
+    form = partialmethod(_ask, "form")
+    """``form(x)``: the call that is timed, as its users write it; empty for the usual one."""
+    peak_bytes = partialmethod(_ask, "peak")
+    """``peak_bytes(x)``: the bytes that one call allocates at its peak."""

@@ -7,21 +7,34 @@ other methods do not wait for it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from difflab.core.optional import absence, installed
 from difflab.errors import MethodTimeout, MissingDependencyError, UnsupportedError
 from difflab.methods.process.derivative import MethodProcess, ProcessDerivative
 from difflab.methods.protocol import Family, Prepared, Problem, Size
 
-if TYPE_CHECKING:
-    from difflab.methods.symbolic.facts import Sizes
-
-
 SIMPLIFY_SHARE = 0.25
 """Fraction of the time limit that `sympy.simplify` may take, which is used for a size only."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of an expression, as a tree and after `cse`.
+
+    Attributes
+    ----------
+    tree, dag : int
+        Nodes: operations and leaves.
+    tree_operations, operations : int
+        Operations alone, as `sympy.count_ops` counts them.
+    """
+
+    tree: int
+    dag: int
+    tree_operations: int
+    operations: int
 
 
 class Symbolic(MethodProcess):
@@ -79,32 +92,28 @@ class SymbolicDerivative(ProcessDerivative):
     ----------
     operations : int
         Operations of one call: those that `cse` leaves, as `sympy.count_ops` counts them.
-    tree_operations : int
-        Operations of the derivative written out: `sympy.count_ops` before `cse`.
     """
 
     operations: int
 
-    def __init__(self, method: Symbolic, problem: Problem) -> None:
-        super().__init__(method, problem)
-        self._plain: Sizes = self._facts.size
-        self.tree_operations: int = self._plain.tree_operations
+    @property
+    def tree_operations(self) -> int:
+        """Operations of the derivative written out: `sympy.count_ops` before `cse`."""
+        return self._facts.size.tree_operations  # type: ignore[no-any-return]
 
     @cached_property
     def simplified(self) -> Sizes | None:
         """Sizes after `sympy.simplify`; None if that does not finish in its time limit."""
         timeout = min(self._problem.timeout * SIMPLIFY_SHARE, self._problem.seconds_left())
         try:
-            self._ensure_prepared()
-            found: Sizes = self._worker.request("simplify", self._number, timeout=timeout)
+            return self._ask("simplify", timeout=timeout)  # type: ignore[no-any-return]
         except MethodTimeout:
             return None
-        return found
 
     @property
     def size(self) -> Size:
         """Nodes of the derivative: as a tree and after `cse`, before and after `simplify`."""
-        plain, simplified = self._plain, self.simplified
+        plain, simplified = self._facts.size, self.simplified
         if simplified is None:
             return Size(plain.tree, plain.dag)
         return Size(plain.tree, plain.dag, simplified.tree, simplified.dag)

@@ -12,7 +12,7 @@ import sympy
 from sympy.core.function import _coeff_isneg
 from sympy.core.operations import LatticeOp
 
-from difflab.methods.symbolic.facts import Sizes
+from difflab.methods.symbolic.method import Sizes
 
 
 def sizes(expressions: list[Any], replacements: list[tuple[Any, Any]], reduced: list[Any]) -> Sizes:

@@ -27,7 +27,7 @@ from difflab.methods.expressions import expressions
 from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.session import DerivativeSession
 from difflab.methods.protocol import Estimate, Problem
-from difflab.methods.symbolic.facts import Sizes
+from difflab.methods.symbolic.method import Sizes
 from difflab.methods.symbolic.size import distinct, sizes
 from difflab.methods.timer import Stopwatch
 

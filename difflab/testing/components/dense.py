@@ -13,7 +13,7 @@ from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.core.conversions import host_numbers, host_reals
-from difflab.differences.noise import noise_along
+from difflab.differences.sampling import noise_along
 from difflab.errors import DifflabError, DomainError, PointError
 from difflab.testing.components.message import (
     Component,

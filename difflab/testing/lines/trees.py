@@ -12,7 +12,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.differences.noise import noise_along
+from difflab.differences.sampling import noise_along
 from difflab.differences.scan import scan_line
 from difflab.differences.windows import first_half, slope_along
 from difflab.errors import DifflabError

@@ -8,8 +8,7 @@ import pytest
 import difflab as dl
 from difflab.differences import first
 from difflab.methods.numeric import compiled_stencil
-from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
-from difflab.methods.numeric.richardson import RICHARDSON
+from difflab.methods.numeric.finite import CENTRAL, FORWARD, RICHARDSON, Differences
 
 
 @pytest.mark.parametrize("method", [RICHARDSON, CENTRAL, FORWARD], ids=lambda method: method.name)

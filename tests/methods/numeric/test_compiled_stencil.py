@@ -17,8 +17,7 @@ from difflab.differences.rules import DifferenceRule
 from difflab.errors import PointError
 from difflab.methods.numeric import compiled_stencil
 from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits
-from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
-from difflab.methods.numeric.richardson import RICHARDSON
+from difflab.methods.numeric.finite import CENTRAL, FORWARD, RICHARDSON, Differences
 from difflab.methods.protocol import Problem
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
-from difflab.methods.numeric.richardson import RICHARDSON
+from difflab.methods.numeric.finite import CENTRAL, FORWARD, RICHARDSON, Differences
 from difflab.methods.protocol import Problem
 from tests.conftest import Reference
 

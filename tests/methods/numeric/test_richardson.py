@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import difflab as dl
 from difflab.differences.extrapolation import EVEN, FULL, extrapolated, plain, solve
-from difflab.methods.numeric.richardson import RICHARDSON
+from difflab.methods.numeric.finite import RICHARDSON
 from difflab.methods.protocol import Problem
 from tests.conftest import Reference
 

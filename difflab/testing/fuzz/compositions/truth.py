@@ -14,8 +14,7 @@ from difflab.errors import DifflabError
 from difflab.graph.function import Function
 from difflab.lab.judge import Judge
 from difflab.methods.protocol import Family
-from difflab.referee.context import own_context
-from difflab.referee.values import ExactValues
+from difflab.referee.values import ExactValues, own_context
 from difflab.referee.verdict import Verdict
 
 _JUDGED = ("smooth", "kink")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflab.differences.noise import fluctuation, noise_of
+from difflab.differences.sampling import fluctuation, noise_of
 
 
 @pytest.mark.parametrize("order", [3, 4])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflab.differences.stencils import (
+from difflab.referee.differences import (
     AHEAD,
     BACKWARD,
     BEHIND,

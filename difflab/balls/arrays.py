@@ -1,13 +1,13 @@
-"""Orders along an axis, parts at computed indices, and filters, on arrays of expansions.
+"""Arrays of expansions: joined, ordered along an axis, at computed indices, filtered, transformed.
 
 Where an order is not decided, or an index is no known integer, the result is unknown, with the
-reason.
+reason. NumPy's kernels would make arrays of arrays of one number.
 """
 
 from __future__ import annotations
 
-from functools import cmp_to_key
-from itertools import accumulate
+from functools import cmp_to_key, partial
+from itertools import accumulate, chain
 from operator import mul
 from typing import Any
 
@@ -15,19 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.balls.jets import Fault, Jet, Undecided, added, jet
-from difflab.balls.library import arb
+from difflab.balls.library import arb, exactly, fmpq
 from difflab.balls.piecewise import greater, less
 from difflab.balls.reductions import mapping
-
-__all__ = [
-    "argsort",
-    "convolve",
-    "correlate",
-    "cumprod",
-    "linear_recurrence",
-    "put_along",
-    "take_along",
-]
+from difflab.primitives.fourier_sums import complex_form, inverse_form, real_form
+from difflab.primitives.structure import decoded
 
 Array = NDArray[Any]
 
@@ -121,3 +113,29 @@ def linear_recurrence(a: Any, b: Any, *, axes: tuple[int, ...], rank: int) -> Ar
 
 argsort = mapping(_order)
 cumprod = mapping(lambda line: list(accumulate(map(jet, line), mul)))
+
+
+def pack(*parts: Any, ranks: tuple[int, ...]) -> Any:
+    """Return numbers and the elements of arrays as one vector."""
+    flat = (part.ravel().tolist() if isinstance(part, np.ndarray) else [part] for part in parts)
+    return np.fromiter(chain.from_iterable(flat), dtype=object)
+
+
+def scatter(*parts: Any, keys: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """Return an array of zeros, with the parts added at their keys."""
+    found = np.full(shape, jet(0), dtype=object)
+    for part, key in zip(parts, keys, strict=True):
+        where = decoded(key)
+        found[where] = found[where] + part
+    return found
+
+
+def _angle(k: int, n: int) -> tuple[Jet, Jet]:
+    """Return the cosine and the sine of 2πk/n; as fractions where they are 0 or ±1."""
+    turn = fmpq(2 * k, n)
+    return Jet(exactly(arb.cos_pi_fmpq(turn))), Jet(exactly(arb.sin_pi_fmpq(turn)))
+
+
+fft = partial(complex_form, _angle)
+rfft = partial(real_form, _angle)
+irfft = partial(inverse_form, _angle)
