@@ -52,8 +52,8 @@ class TargetDispatch(VectorcallBase):
         function: Function,
         target: str,
         threads: int | None,
-        schedule: Schedule,
-        program: ScalarProgram | None,
+        lowered: Function,
+        steps: Schedule | ScalarProgram,
         arrays: str,
         dtype: np.dtype[Any] = FLOAT,
     ) -> None:
@@ -61,32 +61,29 @@ class TargetDispatch(VectorcallBase):
         self.function = function
         self.target = target
         self.threads = threads
-        self._schedule = schedule
-        self._program = program
+        self._lowered = lowered  # of the same values, perhaps with vectors, or one packed input
+        self._steps = steps
         self._python = None
         self._entry_source: str | None = None
         self._why_arrays = arrays
         self._choose()
         first = self._chosen(1)
-        plain = program is None and first == "numpy"
-        if first == "exact":
-            self._program = program = None
         self._arrays: PointTarget | None = self._choice.point
-        if self._arrays is None and plain and dtype == FLOAT:
-            self._arrays = ArrayTarget(schedule)
+        if self._arrays is None and first == "numpy" and dtype == FLOAT:
+            self._arrays = ArrayTarget(steps) if isinstance(steps, Schedule) else None
         if first == "cupy":
             self._cupy  # noqa: B018 - plans now
-        elif first == "python" and program is not None:
-            self._python = PythonTarget(program, schedule.function.input_shapes)
+        elif first == "python" and isinstance(steps, ScalarProgram):
+            self._python = PythonTarget(steps, lowered.input_shapes)
         elif first == "native" and self._native is not None and self._arrays is None:
             self._native.prepare()
-        elif program is not None and self._arrays is None:
+        elif first == "numpy" and isinstance(steps, ScalarProgram) and self._arrays is None:
             self._numpy  # noqa: B018 - plans now instead of at the first call
 
     def _choose(self) -> None:
         workers = self.threads or available()
         self._choice: Choice = choose(
-            self.target, self._schedule, self._program, self._why_arrays, workers, self.dtype
+            self.target, self._lowered, self._steps, self._why_arrays, workers, self.dtype
         )
         self._native = self._choice.native
 
@@ -130,12 +127,12 @@ class TargetDispatch(VectorcallBase):
     def _cupy(self) -> CupyTarget:
         from difflab.execute.targets.cuda import CupyTarget
 
-        return CupyTarget(self._schedule, self._program)
+        return CupyTarget(self._lowered, self._steps)
 
     @cached_property
     def _numpy(self) -> NumpyTarget:
         threads = self.threads or available()
-        return NumpyTarget(self._schedule, self._program, threads, self.dtype)
+        return NumpyTarget(self._lowered, self._steps, threads, self.dtype)
 
     @property
     def source(self) -> str:
@@ -264,7 +261,7 @@ class TargetDispatch(VectorcallBase):
         if (native := self._native_rows(max(count, whole))) is not None:
             native.rows(points, out)
             return
-        results = self._computed(self._schedule.function.split(points), (count,), whole)
+        results = self._computed(self._lowered.split(points), (count,), whole)
         parts = packed_slices(self.function.output_shapes)
         for result, part in zip(results, parts, strict=True):
             out[:, part] = np.asarray(result).reshape(count, part.stop - part.start)

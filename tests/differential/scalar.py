@@ -81,7 +81,7 @@ def check(formula: Formula) -> None:
 
 
 def program_of(function: Function) -> ScalarProgram:
-    return ScalarProgram.of(Schedule.of(function))
+    return ScalarProgram.of(function)
 
 
 def computes_constants(function: Function) -> bool:

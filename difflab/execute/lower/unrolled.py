@@ -6,7 +6,7 @@ Elementwise operations are unrolled element by element, sums and matrix products
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Cells, ScalarProgram, Schedule, ScheduledStep
+from difflab.execute.lower.schedule import Cells, ScalarProgram, Schedule, ScheduledStep, Step
 from difflab.primitives import (
     add,
     constant_array,
@@ -69,7 +69,7 @@ def unrolled(schedule: Schedule, most: int) -> ScalarProgram:
         raise UnsupportedError(_TOO_MANY.format(most))
     if min(sizes, default=1) == 0:
         raise UnsupportedError("one of its arrays is empty")
-    return _Unrolled(schedule, ScalarProgram(schedule.function.n), most).filled()
+    return _Unrolled(schedule, ScalarProgram(schedule.function.n), most).filled(schedule.steps)
 
 
 class _Unrolled(Cells):
@@ -79,10 +79,16 @@ class _Unrolled(Cells):
         super().__init__(schedule, program)
         self.most = most
 
-    def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
-        """Unroll an elementwise row, element by element."""
-        operands = np.broadcast_arrays(*[np.asarray(self.cell(arg)) for arg in args])
-        return self._each(row, operands)
+    def filled(self, steps: Iterable[Step]) -> ScalarProgram:
+        """Return the program of steps, elementwise ones on arrays element by element."""
+        self.inputs()
+        for node, row, args, params in steps:
+            if row.shape is None:
+                operands = np.broadcast_arrays(*[np.asarray(self.cells[arg]) for arg in args])
+                self.cells[node] = self._each(row, operands)
+            else:
+                self.cells[node] = self.moved(row, args, params)
+        return self.finished()
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
         """Unroll reductions, matrix products and scatters; move cells for the other rows."""
@@ -90,7 +96,7 @@ class _Unrolled(Cells):
             values = row.computer(np)(**params)
             cells = [self.constant(value) for value in values.ravel().tolist()]
             return np.array(cells, dtype=np.int64).reshape(values.shape)
-        operands = [np.asarray(self.cell(arg)) for arg in args]
+        operands = [np.asarray(self.cells[arg]) for arg in args]
         if row in _FOLDS:
             return self._folded(_FOLDS[row], operands[0], params["axes"])
         if row is matmul:

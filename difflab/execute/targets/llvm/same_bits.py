@@ -34,7 +34,7 @@ def same_bits(program: ScalarProgram, input_shapes: Sequence[Shape]) -> NativeTa
     >>> import difflab as dl
     >>> from difflab.execute.lower.schedule import Schedule
     >>> f, g = dl.parse("x*sin(x)"), dl.parse("gamma(x)")
-    >>> [same_bits(ScalarProgram.of(Schedule.of(each)), [()]) is None for each in (f, g)]
+    >>> [same_bits(ScalarProgram.of(each), [()]) is None for each in (f, g)]
     [False, True]
     """
     try:

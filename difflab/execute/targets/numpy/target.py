@@ -33,6 +33,7 @@ from difflab.execute.lower.schedule import (
 )
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.workers import share_turns
+from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
 CACHE_BYTES = 2 << 20  # of the values of one block: about one core's share of the last-level cache
@@ -47,11 +48,10 @@ class NumpyTarget:
 
     Parameters
     ----------
-    schedule : Schedule
-        The schedule to compile.
-    program : ScalarProgram or None
-        The same as scalar operations, if possible: then every operation is computed on
-        vectors of points.
+    function : Function
+        The function to compile.
+    steps : ScalarProgram or Schedule
+        Its operations on scalars, if possible: then each is computed on vectors of points.
     threads : int
         The number of threads that share the blocks of a batch.
     real : dtype
@@ -60,23 +60,22 @@ class NumpyTarget:
     Examples
     --------
     >>> import difflab as dl
-    >>> schedule = Schedule.of(dl.parse("x*x + sin(x)"))
-    >>> target = NumpyTarget(schedule, ScalarProgram.of(schedule), threads=1)
+    >>> f = dl.parse("x*x + sin(x)")
+    >>> target = NumpyTarget(f, ScalarProgram.of(f), threads=1)
     >>> target([np.array([0.0, 1.0])], (2,))
     [array([0.        , 1.84147098])]
     """
 
     def __init__(
         self,
-        schedule: Schedule,
-        program: ScalarProgram | None,
+        function: Function,
+        steps: Schedule | ScalarProgram,
         threads: int,
         real: np.dtype[Any] = FLOAT,
     ) -> None:
         self.threads = threads
-        self.plan = planned(schedule if program is None else program, real)
-        self.numbers = program is not None
-        function = schedule.function
+        self.plan = planned(steps, real)
+        self.numbers = isinstance(steps, ScalarProgram)
         self.input_shapes = function.input_shapes
         self.shapes = function.output_shapes
         self.dtypes = [self.plan.result_dtype(place) for place in range(len(self.shapes))]
