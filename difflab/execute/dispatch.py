@@ -18,6 +18,7 @@ from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm.libraries import works
+from difflab.execute.targets.llvm.machine_call import MachineCall
 from difflab.execute.targets.llvm.python_objects import VectorcallBase
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.numpy.one_point import ArrayTarget
@@ -117,11 +118,17 @@ class TargetDispatch(VectorcallBase):
     def reason(self) -> str:
         """The target of each number of points, and why it was chosen."""
         device = "_cupy" in vars(self) and not self._choice.device
-        over = self._python is not None and "_machine_call" in vars(self)
+        over = self._python is not None and self._has_point_code
         found = [self._choice.reason]
         found += ["machine code of the same bits took over one point"] * over
         found += ["cupy for arrays on a GPU"] * device
         return "; ".join(found)
+
+    @property
+    def _has_point_code(self) -> bool:
+        """Whether machine code reads the arguments of one point and runs its code."""
+        call: MachineCall | None = vars(self).get("_machine_call")
+        return call is not None and call.point is not None
 
     @cached_property
     def _cupy(self) -> CupyTarget:
@@ -186,6 +193,9 @@ class TargetDispatch(VectorcallBase):
             len(self.function.outputs), (), 1, self.dtype.itemsize * count * self.function.m
         )
 
+    def _count_batch(self) -> None:
+        """Count a batch that machine code computes."""
+
     def _at(self, point: Any) -> list[Any] | None:
         """Return the outputs at a point of scalars; None if the target computes with arrays."""
         if self._python is not None:
@@ -209,6 +219,7 @@ class TargetDispatch(VectorcallBase):
         if self._arrays is not None and batch == ():
             return self._arrays(values)
         if chosen == "native" and self._native is not None:
+            self._count_batch()
             return self._native(values, batch, whole)
         if chosen == "native" and self._choice.batch is not None:
             return self._choice.batch(values, batch)

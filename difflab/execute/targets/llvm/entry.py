@@ -3,8 +3,9 @@
 One function, a vectorcall, serves every compiled function: it finds what is called in the record
 of `machine_call`. It computes only if all arguments are exactly what the record states: Python
 floats, and aligned contiguous float64 arrays of the shapes of the inputs; the keyword ``out`` may
-give memory for the results. Any other call is passed on to the Python method that calls without
-machine code, before anything but the record's own memory has been written.
+give memory for the results. Where all inputs are scalars, it also computes batches: such arrays of
+one axis and length, whose results are new arrays. Any other call is passed on to the Python method
+that calls without machine code, before anything but the record's own memory has been written.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from difflab.execute.targets.llvm.addresses import (
 )
 from difflab.execute.targets.llvm.bounds import check_rows, checked
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
-from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
+from difflab.execute.targets.llvm.machine_call import BatchCode, PointCode, PointInput
 from difflab.execute.targets.llvm.packed import PackedWriter, packs
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.workspaces import BatchWorkspace, PointWorkspace
@@ -230,6 +230,28 @@ class NativeTarget:
             ],
             self.operations,
             (entry, space),
+        )
+
+    def batch_code(self, least: float) -> BatchCode | None:
+        """Return the code of batches for calls by machine code; None where it cannot be called.
+
+        It computes batches of scalars, of at least `least` points that are one block.
+        """
+        if self._checked or self.real != FLOAT or bool in self.kinds or "_batch" not in vars(self):
+            return None
+        if not self.input_shapes or any(self.input_shapes) or max(map(len, self.shapes)) > 1:
+            return None
+        entry, size = self._batch  # compiled before, by a batch that was long enough
+        fewest = FEW if self.operations > SMALL else self.width
+        return BatchCode(
+            entry.address,
+            np.empty(size),
+            len(self.input_shapes),
+            self.shapes,
+            max(fewest, math.ceil(least)),
+            BLOCK,
+            self.operations,
+            entry,
         )
 
     def __call__(self, values: Sequence[Any], batch: Shape, whole: int = 0) -> list[Any]:
