@@ -15,9 +15,8 @@ from numpy.typing import DTypeLike
 from difflab.core.conversions import host_numbers
 from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
-from difflab.execute.call_arguments import common_shape, plain_numbers, real
+from difflab.execute.call_arguments import common_shape, plain_numbers, real, written
 from difflab.execute.choice import repeated
-from difflab.execute.given_memory import written
 from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled

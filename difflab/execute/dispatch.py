@@ -21,8 +21,7 @@ from difflab.execute.targets.llvm.libraries import works
 from difflab.execute.targets.llvm.machine_call import MachineCall
 from difflab.execute.targets.llvm.python_objects import VectorcallBase
 from difflab.execute.targets.llvm.target import NativeTarget
-from difflab.execute.targets.numpy.one_point import ArrayTarget
-from difflab.execute.targets.numpy.target import NumpyTarget
+from difflab.execute.targets.numpy.target import ArrayTarget, NumpyTarget
 from difflab.execute.targets.python.target import PythonTarget
 from difflab.execute.workers import available
 from difflab.graph.checks import require_timeout

@@ -12,10 +12,9 @@ from difflab.errors import UnsupportedError
 from difflab.execute import background
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT
-from difflab.execute.targets.llvm.entry import loaded
 from difflab.execute.targets.llvm.first_calls import FirstCalls
 from difflab.execute.targets.llvm.libraries import llvm
-from difflab.execute.targets.llvm.machine_call import BatchCode, MachineCall, PointCode
+from difflab.execute.targets.llvm.machine_call import BatchCode, MachineCall, PointCode, loaded
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.pytree import Structure
 

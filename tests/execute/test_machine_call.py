@@ -23,7 +23,7 @@ import difflab as dl
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute import Compiled, background, compile, point_calls
 from difflab.execute.targets.llvm import machine_call
-from difflab.execute.targets.llvm.entry import entry
+from difflab.execute.targets.llvm.machine_call import entry
 from difflab.execute.targets.llvm.python_objects import VectorcallBase, layouts
 from difflab.graph.pytree import flatten
 

@@ -1,4 +1,13 @@
-"""Calls of compiled functions by machine code: the records that `entry` reads."""
+"""Calls of compiled functions by machine code, and the records that it reads.
+
+One function, a vectorcall, serves every compiled function: it reads arguments, runs compiled code
+and makes results. It computes only if all arguments are exactly what the record of the called
+function states: Python floats, and aligned contiguous float64 arrays of the shapes of the inputs;
+the keyword ``out`` may give memory for the results. Where all inputs are scalars, it also computes
+batches: such arrays of one axis and length, whose results are new arrays. Any other call is passed
+on to the Python method that calls without machine code, before anything but the record's own
+memory has been written.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +15,64 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.execute.lower.ops import FLOAT
+from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.addresses import start_of
-from difflab.execute.targets.llvm.entry import entry
-from difflab.execute.targets.llvm.entry_code import ARGUMENT, BATCH, CALL, RESULT, STORE
+from difflab.execute.targets.llvm.entry_code import (
+    ARGUMENT,
+    BATCH,
+    CALL,
+    RESULT,
+    STORE,
+    SYMBOLS,
+    text,
+)
+from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.python_objects import (
+    Layouts,
     VectorcallBase,
     enable_vectorcall,
     layouts,
     set_vectorcall,
 )
 from difflab.graph.ir import Shape
+
+
+@cache
+def entry(layouts: Layouts) -> int:
+    """Return the address of the function; machine code is loaded at the first call.
+
+    It is 0 if there is none: LLVM or Python lacks something that the code needs.
+
+    Examples
+    --------
+    >>> from difflab.execute.targets.llvm.python_objects import layouts
+    >>> found = layouts()
+    >>> found is None or entry(found) == entry(found) > 0
+    True
+    """
+    try:
+        module = engine.linked(text(layouts), SYMBOLS, host(), 0, inlined=True)
+    except Exception:  # whatever it is, calls are Python code
+        return 0
+    _KEPT.append(module)
+    return int(module.get_function_address("entry"))
+
+
+def loaded() -> bool:
+    """Return whether the function is there already."""
+    return bool(_KEPT)
+
+
+_KEPT: list[Any] = []
+"""The machine code, which is never unloaded: objects that are called by it may outlive anything."""
+
 
 _OUT = sys.intern("out")
 LONG = 20_000

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.expressions import LIBRARY, expression_form
+from difflab.execute.lower.scalar import LIBRARY, expression_form
 from difflab.execute.lower.schedule import ScalarProgram
 from difflab.execute.targets.llvm import vector_calls
 from difflab.execute.targets.llvm.libraries import address

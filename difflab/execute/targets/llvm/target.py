@@ -18,8 +18,10 @@ from difflab.execute.lower.ufuncs import Forms, always_spelled, as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.addresses import (
+    BatchWorkspace,
     InputAddresses,
     OutputAddresses,
+    PointWorkspace,
     copy_elements,
     start_of,
 )
@@ -28,7 +30,6 @@ from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
 from difflab.execute.targets.llvm.machine_call import BatchCode, PointCode, PointInput
 from difflab.execute.targets.llvm.packed import PackedWriter, packs
 from difflab.execute.targets.llvm.spelling import SPELLINGS
-from difflab.execute.targets.llvm.workspaces import BatchWorkspace, PointWorkspace
 from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.execute.workers import share_turns
 from difflab.graph.ir import Shape

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.given_memory import written
+from difflab.execute.call_arguments import written
 from difflab.execute.lower import scalar
 from difflab.execute.lower.arrays.source import compiled
 from difflab.execute.lower.schedule import ScalarProgram, point_by_point
