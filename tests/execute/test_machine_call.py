@@ -373,9 +373,10 @@ def test_batches_in_the_memory_of_an_earlier_call(n: int, packed: bool, target: 
 
 
 @machine
-def test_batches_are_written_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n", [50, 20_000])
+def test_batches_are_written_to_memory_at_once(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = seed()
-    x, y = np.random.default_rng(1).uniform(0.5, 3.0, (2, 20_000))
+    x, y = np.random.default_rng(1).uniform(0.5, 3.0, (2, n))
     out = fast(x, y)
 
     def copied(*_: Any) -> Any:
@@ -385,7 +386,7 @@ def test_batches_are_written_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> 
     fast(y, x, out=out)
     assert bits(out) == bits(fast(y, x))
     for memory in (
-        (out[0], np.empty((20_000, 2))),  # rows
+        (out[0], np.empty((n, 2))),  # rows
         (x, out[1]),  # an input
         (out[1][:, 0], out[1]),  # another result
         (out[0][::2], out[1]),

@@ -264,22 +264,13 @@ class NativeTarget:
             flat = [np.ravel(value) for value in values]
             return self.point(np.concatenate(flat) if flat else np.empty(0))
         points = math.prod(batch)
-        short = self.few(max(points, whole))
-        if 0 < points <= self.short_batch_points and not short:
-            stores = self._short_batch(values, batch, points)
-        else:
-            rows = [
-                point_by_point(value, shape, batch)
-                for value, shape in zip(values, self.input_shapes, strict=True)
-            ]
-            if short:
-                return self._one_by_one(rows, batch)
-            stores = [
-                np.empty((math.prod(shape), points), dtype)
-                for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
-            ]
-            if points:
-                self._fill(rows, stores, points)
+        if self.few(max(points, whole)):
+            return self._one_by_one(self._rows(values, batch), batch)
+        stores = [
+            np.empty((math.prod(shape), points), dtype)
+            for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+        ]
+        self._compute(values, batch, stores, points)
         return [
             batch_first(store, shape, batch)
             for store, shape in zip(stores, self.shapes, strict=True)
@@ -300,14 +291,26 @@ class NativeTarget:
             if not whole or any(map(partial(np.may_share_memory, store), [*values, *stores])):
                 return False
             stores.append(store)
-        if points <= self.short_batch_points or self.few(points):
+        if self.few(points):
             return False
-        rows = [
+        self._compute(values, batch, stores, points)
+        return True
+
+    def _rows(self, values: Sequence[Any], batch: Shape) -> list[Array]:
+        """Return the inputs in shape ``(points, elements)``."""
+        return [
             point_by_point(value, shape, batch)
             for value, shape in zip(values, self.input_shapes, strict=True)
         ]
-        self._fill(rows, stores, points)
-        return True
+
+    def _compute(
+        self, values: Sequence[Any], batch: Shape, stores: Sequence[Array], points: int
+    ) -> None:
+        """Write the outputs of a batch to memory of shape ``(elements, points)``."""
+        if points > self.short_batch_points:
+            self._fill(self._rows(values, batch), stores, points)
+        elif points:
+            self._copied_batch(values, batch, stores, points)
 
     def few(self, points: int) -> bool:
         """Return whether a batch is so short that its points are computed one by one."""
@@ -323,7 +326,9 @@ class NativeTarget:
         size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
         return max(nbytes // (8 * max(size, 1)), self.width)
 
-    def _short_batch(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
+    def _copied_batch(
+        self, values: Sequence[Any], batch: Shape, stores: Sequence[Array], points: int
+    ) -> None:
         """Compute a batch so short that copying it is faster than making pointer tables."""
         workspaces = self._batch_workspaces
         workspace = workspaces.pop() if workspaces else self._workspace(self.short_batch_points)
@@ -331,9 +336,9 @@ class NativeTarget:
             aligned = shape == () and len(batch) == 1
             room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
         self._run(workspace, points)
-        stores = [room[:, :points].copy() for room in workspace.outputs]
+        for store, room in zip(stores, workspace.outputs, strict=True):
+            store[...] = room[:, :points]
         workspaces.append(workspace)
-        return stores
 
     def _run(self, workspace: BatchWorkspace, points: int) -> None:
         """Compute the first n points of a workspace."""

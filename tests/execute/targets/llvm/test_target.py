@@ -90,7 +90,7 @@ def test_what_is_copied_to_a_desk_gives_what_is_looked_up(
     tabled = native(f)
     monkeypatch.setattr(tabled, "short_batch_points", 0)
     monkeypatch.setattr(short, "_fill", None)
-    monkeypatch.setattr(tabled, "_short_batch", None)
+    monkeypatch.setattr(tabled, "_copied_batch", None)
     for values, batch in [
         ([packed, a], (240,)),
         ([packed[::-3], b[::3]], (80,)),
