@@ -88,9 +88,6 @@ def copy_elements(source: Array, target: Array) -> None:
         row[...] = values
 
 
-Array = NDArray[Any]
-
-
 class PointWorkspace(NamedTuple):
     """Inputs, outputs and memory of one point, with their addresses, which are slow to look up."""
 
