@@ -157,8 +157,8 @@ def repeated(function: Function, target: str, dtype: np.dtype[Any]) -> Function:
 
 def choose(
     target: str,
-    schedule: Schedule,
-    program: ScalarProgram | None,
+    function: Function,
+    steps: Schedule | ScalarProgram,
     arrays: str,
     threads: int,
     dtype: np.dtype[Any] = FLOAT,
@@ -169,12 +169,12 @@ def choose(
     ----------
     target : str
         The requested target.
-    schedule : Schedule
+    function : Function
         The function.
-    program : ScalarProgram or None
-        The function as scalar operations.
+    steps : ScalarProgram or Schedule
+        Its operations on scalars, or on arrays.
     arrays : str
-        Why there is no `program`.
+        Why they are on arrays.
     threads : int
         The number of threads that share a batch.
     dtype : dtype
@@ -203,23 +203,23 @@ def choose(
     if target == "exact":
         from difflab.execute.targets.exact import ExactTarget
 
-        return Choice("exact: as requested", exact=ExactTarget(schedule.function))
+        return Choice("exact: as requested", exact=ExactTarget(function.in_floats))
     if target == "native":
         llvm()
-    if program is None and not single and available() and _looks_up(schedule) and works():
-        point = _soon(schedule) if target == "auto" else _point(schedule, soon=True)[0]
+    if isinstance(steps, Schedule) and not single and available() and _looks_up(steps) and works():
+        point = _soon(steps) if target == "auto" else _point(steps, soon=True)[0]
         if point is not None:
             why = "as requested" if target == "native" else "it reads and writes parts of arrays"
-            return _looping(f"native: {why}", schedule, point, None, threads)
+            return _looping(f"native: {why}", function, point, None, threads)
     most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO
-    native, why_not = _native(schedule, program, most, threads, dtype)
+    native, why_not = _native(function, steps, most, threads, dtype)
     if single:
         return _in_dtype(target, arrays, native, why_not, dtype)
     if target == "native":
-        return _requested(schedule, program, arrays, native, why_not, threads)
-    if program is not None:
-        return _automatic(schedule, program, native, why_not)
-    return _of_arrays(schedule, arrays, native, threads)
+        return _requested(function, steps, arrays, native, why_not, threads)
+    if isinstance(steps, ScalarProgram):
+        return _automatic(function, steps, native, why_not)
+    return _of_arrays(steps, arrays, native, threads)
 
 
 def _of_arrays(
@@ -233,7 +233,7 @@ def _of_arrays(
             arrays = f"{arrays}, and {fault}"
         elif controls or accumulates:
             what = "loops or branches" if controls else "long recurrences"
-            return _looping(f"native: it has {what}", schedule, point, native, threads)
+            return _looping(f"native: it has {what}", schedule.function, point, native, threads)
         else:
             reason = f"native for one point, with long transforms; numpy for batches: {arrays}"
             return Choice(reason, point=point)
@@ -260,7 +260,7 @@ def _in_dtype(
 
 def _looping(
     reason: str,
-    schedule: Schedule,
+    function: Function,
     point: NativeArrays | FirstCalls,
     native: NativeTarget | None,
     threads: int,
@@ -270,7 +270,7 @@ def _looping(
     def batches() -> NativeBatch:
         from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 
-        return NativeBatch(schedule.function, point.truths, threads)
+        return NativeBatch(function, point.truths, threads)
 
     each = batches if native is None else None
     return Choice(reason, native_from=0, native=native, point=point, batches=each)
@@ -338,18 +338,18 @@ def _point(schedule: Schedule, *, soon: bool = False) -> tuple[NativeArrays | No
         return None, str(error)
 
 
-def _rolled(schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
+def _rolled(function: Function, program: ScalarProgram) -> NativeArrays | None:
     """Return many scalar operations as loops of machine code, where they repeat."""
     if not available() or not MANY_OPERATIONS <= len(program.steps) <= MOST_ROLLED:
         return None
     from difflab.execute.targets.llvm.arrays import NativeArrays
 
-    return NativeArrays.rolled(schedule, program)
+    return NativeArrays.rolled(function, program)
 
 
 def _native(
-    schedule: Schedule,
-    program: ScalarProgram | None,
+    function: Function,
+    steps: Schedule | ScalarProgram,
     most: int,
     threads: int,
     dtype: np.dtype[Any],
@@ -359,24 +359,27 @@ def _native(
         missing = "machine code needs llvmlite: pip install 'difflab[native]'"
         return None, f"no machine code: {fault()}" if installed("llvmlite") else missing
     try:
-        scalars = unrolled(schedule, most) if program is None else program
-        return NativeTarget(scalars, schedule.function.input_shapes, threads, real=dtype), ""
+        program = unrolled(steps, most) if isinstance(steps, Schedule) else steps
+        return NativeTarget(program, function.input_shapes, threads, real=dtype), ""
     except UnsupportedError as error:
         return None, str(error)
 
 
 def _requested(
-    schedule: Schedule,
-    program: ScalarProgram | None,
+    function: Function,
+    steps: Schedule | ScalarProgram,
     arrays: str,
     native: NativeTarget | None,
     why_not: str,
     threads: int,
 ) -> Choice:
     """Choose where machine code was requested."""
-    point, reason = _point(schedule) if program is None else (_rolled(schedule, program), "")
-    if point is not None and _controls(schedule.function):
-        return _looping("native: as requested", schedule, point, native, threads)
+    if isinstance(steps, Schedule):
+        point, reason = _point(steps)
+    else:
+        point, reason = _rolled(function, steps), ""
+    if point is not None and _controls(function):
+        return _looping("native: as requested", function, point, native, threads)
     if native is not None:
         return Choice("native: as requested", native_from=0, native=native, point=point)
     if point is not None:
@@ -393,7 +396,7 @@ def _least(native: NativeTarget, worth: int, fewest: int) -> int:
 
 
 def _automatic(
-    schedule: Schedule, program: ScalarProgram, native: NativeTarget | None, why_not: str
+    function: Function, program: ScalarProgram, native: NativeTarget | None, why_not: str
 ) -> Choice:
     operations = len(program.steps)
     count = f"since its {operations} operations are all scalar"
@@ -402,7 +405,7 @@ def _automatic(
         return Choice(reason, FEW_POINTS)
     if operations >= MANY_OPERATIONS:
         reason = f"native: its {operations} operations are all scalar, and many"
-        point = _rolled(schedule, program)
+        point = _rolled(function, program)
         return Choice(reason, native_from=0, native=native, point=point)
     least = FEWEST_COMPILED
     if operations * least < WORTH_COMPILING:  # else there is no need to know the universal ones

@@ -15,9 +15,8 @@ from numpy.typing import DTypeLike
 from difflab.core.conversions import host_numbers
 from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
-from difflab.execute.call_arguments import common_shape, plain_numbers, real
+from difflab.execute.call_arguments import common_shape, plain_numbers, real, written
 from difflab.execute.choice import repeated
-from difflab.execute.given_memory import written
 from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
@@ -145,23 +144,24 @@ def compile(
     real = check_dtype("compile", dtype)
     vectors = repeated(f, target, real)
     require_flag(packed, "packed", "compile")
-    schedule = Schedule.of(vectors)
-    program: ScalarProgram | None = None
+    steps: Schedule | ScalarProgram
     arrays = ""
     try:
-        program = ScalarProgram.of(schedule)
+        steps = ScalarProgram.of(vectors)
     except UnsupportedError as error:
-        arrays = error.args[0] if vectors is f else _repetition(f, schedule)
+        steps = Schedule.of(vectors)
+        arrays = error.args[0] if vectors is f else _repetition(f, steps)
         if target == "python" and sum_in_order in vectors.graph.primitives:
-            program = unrolled(schedule, MOST_SCALAR_OPERATIONS)  # scalar before it was rolled
+            steps = unrolled(steps, MOST_SCALAR_OPERATIONS)  # scalar before it was rolled
         elif packed and len(f.inputs) >= MANY_INPUTS:
-            schedule = Schedule.of(rolled(flattened(vectors), least=0))
-    if target == "python" and program is None:
+            vectors = rolled(flattened(vectors), least=0)
+            steps = Schedule.of(vectors)
+    if target == "python" and isinstance(steps, Schedule):
         raise UnsupportedError(
             f"the target 'python' computes with scalars, and {arrays}: use target 'numpy'"
         )
     kind = PackedCompiled if packed else Compiled
-    found = kind(f, target, threads, schedule, program, arrays, real)
+    found = kind(f, target, threads, vectors, steps, arrays, real)
     if timeout is not None:
         found.limit(timeout)
     return found.specialised()
@@ -351,7 +351,7 @@ class PackedCompiled(Compiled):
         if out is not None:
             plain = type(points) is np.ndarray and points.ndim == 2 and points.dtype == FLOAT
             if plain and points.shape[1] == self.function.n:
-                parts = self._schedule.function.split(points)
+                parts = self._lowered.split(points)
                 if self._filled(parts, points.shape[:1], out):
                     return out
             return written(self(points), out)
@@ -362,12 +362,12 @@ class PackedCompiled(Compiled):
             results = self._at(packed)
             if results is not None:
                 return self.function.returned(results)
-        return self._results(self._schedule.function.split(packed), packed.shape[:-1])
+        return self._results(self._lowered.split(packed), packed.shape[:-1])
 
     def _packed_on_device(self, points: Any) -> Any:
         """Return the outputs at packed points on a GPU."""
         packed = points if hasattr(points, "dtype") else host_numbers(points, "points", PointError)
-        parts = self._schedule.function.split(packed)
+        parts = self._lowered.split(packed)
         names = ["points"] * len(parts)
         return self.function.returned(self._cupy(parts, names, packed.shape[:-1]))
 

@@ -18,10 +18,10 @@ from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm.libraries import works
+from difflab.execute.targets.llvm.machine_call import MachineCall
 from difflab.execute.targets.llvm.python_objects import VectorcallBase
 from difflab.execute.targets.llvm.target import NativeTarget
-from difflab.execute.targets.numpy.one_point import ArrayTarget
-from difflab.execute.targets.numpy.target import NumpyTarget
+from difflab.execute.targets.numpy.target import ArrayTarget, NumpyTarget
 from difflab.execute.targets.python.target import PythonTarget
 from difflab.execute.workers import available
 from difflab.graph.checks import require_timeout
@@ -52,8 +52,8 @@ class TargetDispatch(VectorcallBase):
         function: Function,
         target: str,
         threads: int | None,
-        schedule: Schedule,
-        program: ScalarProgram | None,
+        lowered: Function,
+        steps: Schedule | ScalarProgram,
         arrays: str,
         dtype: np.dtype[Any] = FLOAT,
     ) -> None:
@@ -61,32 +61,29 @@ class TargetDispatch(VectorcallBase):
         self.function = function
         self.target = target
         self.threads = threads
-        self._schedule = schedule
-        self._program = program
+        self._lowered = lowered  # of the same values, perhaps with vectors, or one packed input
+        self._steps = steps
         self._python = None
         self._entry_source: str | None = None
         self._why_arrays = arrays
         self._choose()
         first = self._chosen(1)
-        plain = program is None and first == "numpy"
-        if first == "exact":
-            self._program = program = None
         self._arrays: PointTarget | None = self._choice.point
-        if self._arrays is None and plain and dtype == FLOAT:
-            self._arrays = ArrayTarget(schedule)
+        if self._arrays is None and first == "numpy" and dtype == FLOAT:
+            self._arrays = ArrayTarget(steps) if isinstance(steps, Schedule) else None
         if first == "cupy":
             self._cupy  # noqa: B018 - plans now
-        elif first == "python" and program is not None:
-            self._python = PythonTarget(program, schedule.function.input_shapes)
+        elif first == "python" and isinstance(steps, ScalarProgram):
+            self._python = PythonTarget(steps, lowered.input_shapes)
         elif first == "native" and self._native is not None and self._arrays is None:
             self._native.prepare()
-        elif program is not None and self._arrays is None:
+        elif first == "numpy" and isinstance(steps, ScalarProgram) and self._arrays is None:
             self._numpy  # noqa: B018 - plans now instead of at the first call
 
     def _choose(self) -> None:
         workers = self.threads or available()
         self._choice: Choice = choose(
-            self.target, self._schedule, self._program, self._why_arrays, workers, self.dtype
+            self.target, self._lowered, self._steps, self._why_arrays, workers, self.dtype
         )
         self._native = self._choice.native
 
@@ -120,22 +117,28 @@ class TargetDispatch(VectorcallBase):
     def reason(self) -> str:
         """The target of each number of points, and why it was chosen."""
         device = "_cupy" in vars(self) and not self._choice.device
-        over = self._python is not None and "_machine_call" in vars(self)
+        over = self._python is not None and self._has_point_code
         found = [self._choice.reason]
         found += ["machine code of the same bits took over one point"] * over
         found += ["cupy for arrays on a GPU"] * device
         return "; ".join(found)
 
+    @property
+    def _has_point_code(self) -> bool:
+        """Whether machine code reads the arguments of one point and runs its code."""
+        call: MachineCall | None = vars(self).get("_machine_call")
+        return call is not None and call.point is not None
+
     @cached_property
     def _cupy(self) -> CupyTarget:
         from difflab.execute.targets.cuda import CupyTarget
 
-        return CupyTarget(self._schedule, self._program)
+        return CupyTarget(self._lowered, self._steps)
 
     @cached_property
     def _numpy(self) -> NumpyTarget:
         threads = self.threads or available()
-        return NumpyTarget(self._schedule, self._program, threads, self.dtype)
+        return NumpyTarget(self._lowered, self._steps, threads, self.dtype)
 
     @property
     def source(self) -> str:
@@ -189,6 +192,9 @@ class TargetDispatch(VectorcallBase):
             len(self.function.outputs), (), 1, self.dtype.itemsize * count * self.function.m
         )
 
+    def _count_batch(self) -> None:
+        """Count a batch that machine code computes."""
+
     def _at(self, point: Any) -> list[Any] | None:
         """Return the outputs at a point of scalars; None if the target computes with arrays."""
         if self._python is not None:
@@ -212,6 +218,7 @@ class TargetDispatch(VectorcallBase):
         if self._arrays is not None and batch == ():
             return self._arrays(values)
         if chosen == "native" and self._native is not None:
+            self._count_batch()
             return self._native(values, batch, whole)
         if chosen == "native" and self._choice.batch is not None:
             return self._choice.batch(values, batch)
@@ -264,7 +271,7 @@ class TargetDispatch(VectorcallBase):
         if (native := self._native_rows(max(count, whole))) is not None:
             native.rows(points, out)
             return
-        results = self._computed(self._schedule.function.split(points), (count,), whole)
+        results = self._computed(self._lowered.split(points), (count,), whole)
         parts = packed_slices(self.function.output_shapes)
         for result, part in zip(results, parts, strict=True):
             out[:, part] = np.asarray(result).reshape(count, part.stop - part.start)

@@ -1,4 +1,4 @@
-"""Calls at one point go over to machine code when calls have paid for compiling it."""
+"""Calls go over to machine code that reads their arguments, when they have paid for it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from difflab.errors import UnsupportedError
 from difflab.execute import background
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT
-from difflab.execute.targets.llvm.entry import loaded
 from difflab.execute.targets.llvm.first_calls import FirstCalls
 from difflab.execute.targets.llvm.libraries import llvm
-from difflab.execute.targets.llvm.machine_call import MachineCall, PointCode
+from difflab.execute.targets.llvm.machine_call import BatchCode, MachineCall, PointCode, loaded
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.pytree import Structure
 
@@ -64,6 +63,7 @@ class PointCalls(TargetDispatch):
 
     packed = False
     _calls: int
+    _batches = 0
 
     def specialised(self) -> Self:
         """Return this with the fastest call that is ready; machine code follows when it pays."""
@@ -102,9 +102,9 @@ class PointCalls(TargetDispatch):
             return None
         own = self._computes_by_machine_code
         calls = FEWEST_CALLS if own else self._pays_off
-        if calls and "_machine_call" not in vars(self):
+        if calls and not self._has_point_code:
             self._install(self._own_code() if own else self._same_code())
-        return calls if "_machine_call" in vars(self) else None
+        return calls if self._has_point_code else None
 
     @property
     def _pays_off(self) -> int:
@@ -240,19 +240,35 @@ class PointCalls(TargetDispatch):
         f = self.function
         return header(name, f.inputs, f.input_shapes, f.output_names, f.output_shapes)
 
-    def _install(self, code: PointCode | None) -> None:
-        """Let machine code call the code of one point, and pass other calls on to the method."""
-        if code is None:
+    def _install(self, point: PointCode | None, batch: BatchCode | None = None) -> None:
+        """Let machine code call code of one point, or of batches, and pass other calls on."""
+        if point is None and batch is None:
             return
         structure = self.function.structure
         plain = structure is None or _is_tuple(structure)
-        call = MachineCall(
-            code,
+        call: MachineCall = vars(self).get("_machine_call") or MachineCall(
+            len(self.function.outputs),
             packed=self.packed,
             group=None if plain else self.function.returned,
             memory=self.packed or "out" not in self.function.inputs,
         )
+        if point is not None:
+            call.run_points(point)
+        if batch is not None:
+            call.run_batches(batch)
         call.install(self, type(self).__call__)
+
+    def _count_batch(self) -> None:
+        """Let machine code read the arrays of batches after some of those that it computes."""
+        self._batches = batches = self._batches + 1
+        if batches == FEWEST_CALLS or (batches == FEW_CALLS and loaded()):
+            background.begin(lambda: self._install(None, self._batch_code()))
+
+    def _batch_code(self) -> BatchCode | None:
+        """Return the machine code of batches, if calls by machine code can run it."""
+        if self.packed or self._native is None or layouts() is None:
+            return None
+        return self._native.batch_code(self._choice.native_from)
 
     def _generate(self) -> None:
         """Generate a ``__call__`` if the inputs can be its parameters."""

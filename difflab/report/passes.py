@@ -130,11 +130,10 @@ def _planned(function: Function) -> BufferPlan:
     from difflab.execute.lower.plan import planned
     from difflab.execute.lower.schedule import ScalarProgram, Schedule
 
-    schedule = Schedule.of(function)
     try:
-        return planned(ScalarProgram.of(schedule))
+        return planned(ScalarProgram.of(function))
     except UnsupportedError:
-        return planned(schedule)
+        return planned(Schedule.of(function))
 
 
 def _is_readable(step: PassStep) -> bool:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import UnsupportedError
-from difflab.execute import background, point_calls
+from difflab.execute import Compiled, background, point_calls
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.targets.llvm import vector_calls
 from difflab.execute.targets.llvm.target import NativeTarget
@@ -50,6 +50,8 @@ MODERATE = 1e9
 NEAR = 1e-30
 """How far off a kink differences with steps of `STEP` are on one side of it."""
 HESSIAN_OPERATIONS = 6
+BATCH = 45
+"""Points of a batch whose arrays machine code reads: some vectors, and not a whole number."""
 
 DERIVED: tuple[Callable[[Function], Function], ...] = (
     lambda f: f,
@@ -81,7 +83,7 @@ def check(formula: Formula) -> None:
 
 
 def program_of(function: Function) -> ScalarProgram:
-    return ScalarProgram.of(Schedule.of(function))
+    return ScalarProgram.of(function)
 
 
 def computes_constants(function: Function) -> bool:
@@ -131,6 +133,15 @@ def check_target(function: Function, points: Array, target: str) -> None:
         assert_near(
             "native at one point, many times", joined, expected, bound, points, function.inputs
         )
+        check_read_batches(fast, [np.resize(column, BATCH) for column in points])
+
+
+def check_read_batches(fast: Compiled, columns: list[Array]) -> None:
+    """Hold batches whose arrays machine code reads to those that it is handed, bit by bit."""
+    expected = fast(*columns)
+    fast._install(None, fast._batch_code())
+    pairs = zip(leaves(fast(*columns)), leaves(expected), strict=True)
+    assert all(_bits(a) == _bits(b) for a, b in pairs), f"batch of {columns}"
 
 
 def check_machine_code(function: Function, points: Array) -> None:

@@ -23,7 +23,7 @@ import difflab as dl
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute import Compiled, background, compile, point_calls
 from difflab.execute.targets.llvm import machine_call
-from difflab.execute.targets.llvm.entry import entry
+from difflab.execute.targets.llvm.machine_call import entry
 from difflab.execute.targets.llvm.python_objects import VectorcallBase, layouts
 from difflab.graph.pytree import flatten
 
@@ -373,9 +373,10 @@ def test_batches_in_the_memory_of_an_earlier_call(n: int, packed: bool, target: 
 
 
 @machine
-def test_batches_are_written_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n", [50, 20_000])
+def test_batches_are_written_to_memory_at_once(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = seed()
-    x, y = np.random.default_rng(1).uniform(0.5, 3.0, (2, 20_000))
+    x, y = np.random.default_rng(1).uniform(0.5, 3.0, (2, n))
     out = fast(x, y)
 
     def copied(*_: Any) -> Any:
@@ -385,7 +386,7 @@ def test_batches_are_written_without_a_copy(monkeypatch: pytest.MonkeyPatch) -> 
     fast(y, x, out=out)
     assert bits(out) == bits(fast(y, x))
     for memory in (
-        (out[0], np.empty((20_000, 2))),  # rows
+        (out[0], np.empty((n, 2))),  # rows
         (x, out[1]),  # an input
         (out[1][:, 0], out[1]),  # another result
         (out[0][::2], out[1]),
@@ -415,6 +416,132 @@ def test_an_input_named_out_is_an_input() -> None:
 def test_memory_for_results_that_are_no_numbers() -> None:
     with pytest.raises(UnsupportedError, match="out= takes results"):
         seed()(dl.tensor(2.0), 5.0, out=(np.zeros(()), np.zeros(2)))
+
+
+def reads_batches(fast: Compiled) -> Compiled:
+    """Let machine code read the arrays of batches from now on."""
+    fast(*[np.ones(100)] * fast.function.n)
+    fast._install(None, fast._batch_code())
+    return fast
+
+
+GRID = np.linspace(0.5, 3.0, 5000), np.linspace(-3.0, 3.0, 5000)
+BATCHES = {
+    "a vector's width": (GRID[0][:8], GRID[1][:8]),
+    "no whole vectors": (GRID[0][:1003], GRID[1][:1003]),
+    "parts": (GRID[0][7:99], GRID[1][1:93]),
+    "one array": (GRID[0], GRID[0]),
+    "read-only": (np.broadcast_to(GRID[0], (1, 5000))[0], GRID[1]),
+    "out of the domain": (-GRID[0], GRID[1] * math.inf),
+}
+OTHERS = {
+    "few points": (GRID[0][:1], GRID[1][:1]),
+    "no points": (GRID[0][:0], GRID[1][:0]),
+    "many points": (np.resize(GRID[0], 70_000), np.resize(GRID[1], 70_000)),
+    "steps": (GRID[0][::2], GRID[1][:2500]),
+    "backwards": (GRID[0][::-1], GRID[1]),
+    "two axes": (GRID[0].reshape(50, 100), GRID[1].reshape(50, 100)),
+    "axes of different numbers": (GRID[0][:100], GRID[1][:100].reshape(1, 100)),
+    "lengths": (GRID[0], GRID[1][:4999]),
+    "length 1": (GRID[0], GRID[1][:1]),
+    "a float": (GRID[0], 2.0),
+    "a float first": (2.0, GRID[1]),
+    "a number of NumPy": (np.float64(2.0), GRID[1]),
+    "no axis": (np.array(2.0), np.array(5.0)),
+    "single": (GRID[0].astype(np.float32), GRID[1]),
+    "whole": (np.arange(1, 100), np.arange(1, 100)),
+    "big-endian": (GRID[0].astype(">f8"), GRID[1]),
+    "unaligned": (np.frombuffer(bytes(1) + GRID[0].tobytes(), np.uint8)[1:].view(float), GRID[1]),
+    "complex": (GRID[0] + 0j, GRID[1]),
+    "a subclass": (GRID[0].view(Array), GRID[1]),
+    "a list": (GRID[0].tolist(), GRID[1]),
+    "none": (None, GRID[1]),
+    "one argument": (GRID[0],),
+    "three arguments": (*GRID, GRID[0]),
+}
+
+
+@machine
+@pytest.mark.parametrize("kind", [*BATCHES, *OTHERS])
+@pytest.mark.parametrize("point", [True, False])
+def test_batches_by_position(kind: str, point: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not point:
+        monkeypatch.setattr(point_calls, "FEW_CALLS", 1000)
+    for made in (dl.value_and_gradient, dl.gradient, lambda f: f):
+        f = made(dl.parse(SEED))
+        fast, args = reads_batches(compile(f, "native")), {**BATCHES, **OTHERS}[kind]
+        assert fast._has_point_code is point
+        expected = outcome(lambda args=args, f=f: compile(f, "native")(*args))
+        calls = passed_on(fast)
+        assert outcome(lambda fast=fast, args=args: fast(*args)) == expected
+        assert bool(calls) is (kind in OTHERS)
+        assert bits(fast(2.0, 5.0)) == bits(compile(f, "native")(2.0, 5.0))
+
+
+@machine
+def test_batches_are_stored_by_columns() -> None:
+    fast = reads_batches(seed())
+    value, gradient = fast(*GRID)
+    assert value.flags.c_contiguous
+    assert gradient.flags.f_contiguous
+    assert gradient[:, 0].flags.c_contiguous
+    kept = bits((value, gradient))
+    again = fast(GRID[1], GRID[0])
+    assert bits((value, gradient)) == kept
+    assert not any(map(np.may_share_memory, again, (value, gradient)))
+    assert fast(*GRID, out=again) is again
+    assert bits(again) == kept
+
+
+@machine
+def test_batches_of_other_functions() -> None:
+    named = dl.trace(lambda a, b: {"one": a * np.sin(b), "two": (a + b, a)}, 1.0, 2.0)
+    square = dl.hessian(dl.parse(SEED))
+    for f, reads in ((named, True), (dl.parse("x < y"), False), (square, False)):
+        fast = compile(f, "native")
+        expected = bits(fast(*GRID))
+        fast._install(None, fast._batch_code())
+        calls = passed_on(fast)
+        assert bits(fast(*GRID)) == expected
+        assert bool(calls) is not reads
+
+
+@machine
+def test_batches_go_over_when_there_have_been_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(point_calls, "FEW_CALLS", 3)
+    fast = compile(dl.value_and_gradient(dl.parse(SEED)))
+    first, point = bits(fast(*GRID)), bits(fast(2.0, 5.0))
+    calls = passed_on(fast)
+    for _ in range(2):
+        assert bits(fast(*GRID)) == first
+    background.finish()
+    assert len(calls) == 2
+    assert bits(fast(*GRID)) == first
+    assert len(calls) == 2
+    assert bits(fast(2.0, 5.0)) == point
+    assert fast.go_over()
+    assert bits(fast(2.0, 5.0)) == point
+    assert bits(fast(*GRID)) == first
+    assert len(calls) == 2
+
+
+@machine
+def test_threads_share_a_function_of_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_call, "LONG", 1)  # other threads run during each call
+    fast = reads_batches(seed())
+    points = [(GRID[0] + k, GRID[1] - k) for k in range(4)]
+    expected = [bits(general(fast)(*args)) for args in points]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        wrong.extend(k for _ in range(200) if bits(fast(*points[k])) != expected[k])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(len(points))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 @machine
@@ -500,21 +627,23 @@ COUNTED, FEW = 100_000, 100
 
 @machine
 def test_reference_counts_stay_level() -> None:
-    fast, packed, arrays = seed(), seed(packed=True), network()
+    fast, packed, arrays = reads_batches(seed()), seed(packed=True), network()
     a, b, x = 2.5, 5.5, np.array([2.0, 5.0])
     out, bad = (np.zeros(()), np.zeros(2)), (np.zeros(()), np.zeros(3))
-    dictionary = compile(dl.trace(lambda u: {"a": u * 2.0}, 1.0), "native")
+    dictionary = reads_batches(compile(dl.trace(lambda u: {"a": u * 2.0}, 1.0), "native"))
     objects = [
         fast, packed, arrays, dictionary, a, b, x, out, *out, bad, *bad, *NETWORK, None, float,
-        tuple, np.ndarray, x.dtype, "out", ("out",), type(fast), type(packed),
+        tuple, np.ndarray, x.dtype, "out", ("out",), type(fast), type(packed), *GRID,
     ]  # fmt: skip
 
     def calls(count: int) -> None:
         for _ in range(count):
             fast(a, b)
+            fast(*GRID)
             packed(x)
             packed(x, out=out)
             dictionary(a)
+            dictionary(GRID[0])
             arrays(*NETWORK)
         for _ in range(count // 100):  # passed on, some with an error
             fast(2, b)

@@ -20,7 +20,7 @@ import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, background, point_calls
-from difflab.execute.lower.expressions import LIBRARY, expression_form
+from difflab.execute.lower.scalar import LIBRARY, expression_form
 from difflab.execute.lower.schedule import ScalarProgram, ScheduledStep
 from difflab.execute.point_calls import worth_compiling
 from difflab.execute.targets.llvm import same_bits as same

@@ -24,7 +24,7 @@ from difflab.autodiff import gradient
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute import compile
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.lower.schedule import ScalarProgram
 from difflab.execute.targets.python.target import PythonTarget
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -236,7 +236,7 @@ def test_loggamma_of_a_subnormal_number_is_finite(target: str) -> None:
 @ROWS
 def test_guarded_code_agrees_with_the_plain_code(name: str) -> None:
     function = function_of(SAMPLED[name])
-    target = PythonTarget(ScalarProgram.of(Schedule.of(function)), function.input_shapes)
+    target = PythonTarget(ScalarProgram.of(function), function.input_shapes)
     points = np.concatenate([samples(SAMPLED[name], 40), edges(function)])
     found = np.array([target.guarded(point.tolist())[0] for point in points], dtype=float)
     assert_close(found, evaluated(function, points), name)

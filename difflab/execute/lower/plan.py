@@ -168,8 +168,7 @@ def planned(steps: Schedule | ScalarProgram, real: np.dtype[Any] = FLOAT) -> Buf
     Examples
     --------
     >>> import difflab as dl
-    >>> schedule = Schedule.of(dl.parse("sin(x)*cos(x)*x"))
-    >>> print(planned(ScalarProgram.of(schedule)).source())
+    >>> print(planned(ScalarProgram.of(dl.parse("sin(x)*cos(x)*x"))).source())
     v1 = sin(v0)  # buffer 0
     v2 = cos(v0)  # buffer 1
     v3 = multiply(v1, v2)  # buffer 1

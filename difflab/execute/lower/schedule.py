@@ -9,7 +9,7 @@ arrays of a graph only collect scalars.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -51,6 +51,10 @@ class ScheduledStep(NamedTuple):
     params: dict[str, Any]
 
 
+Step = tuple[int, Primitive, tuple[int, ...], dict[str, Any]]
+"""A scheduled step without names, which a program is made of in one pass."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """The operations of a function in order.
@@ -87,8 +91,7 @@ class Schedule:
     def of(cls, function: Function) -> Schedule:
         """Schedule `function`."""
         schedule = cls(steps_once(function.in_floats))
-        with np.errstate(all="ignore"):
-            _Scheduler(schedule).fill()
+        schedule.steps.extend(map(ScheduledStep._make, _Scheduler(schedule).steps()))
         return schedule
 
     @property
@@ -109,7 +112,7 @@ class Schedule:
 
 
 class _Scheduler:
-    """Builds the steps, each computation once: powers may repeat a product."""
+    """Fills a schedule's values; each computation is yielded once: powers may repeat a product."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -118,66 +121,72 @@ class _Scheduler:
         self.found: dict[Any, int] = {}
         self.same: dict[int, int] = {}
 
-    def fill(self) -> None:
-        graph, known, same = self.graph, self.schedule.known, self.same
+    def steps(self) -> Iterator[Step]:
+        """Yield the steps in order; the schedule is filled when all are taken."""
+        graph, known, same, found = self.graph, self.schedule.known, self.same, self.found
+        rows, constants, renamed = graph.primitives, graph.constants, same.keys()
         params = [dict(entry) for entry in graph.param_table]
-        param_ids = graph.param_ids.tolist()
-        for node, (opcode, arguments) in enumerate(graph.rows()):
-            if opcode == CONSTANT:
-                known[node] = float(graph.constants[node][0])
-            elif opcode >= FIRST_ROW:
-                row = graph.primitives[opcode - FIRST_ROW]
-                args = tuple([same.get(arg, arg) for arg in arguments] if same else arguments)
-                if row.shape is None and known.keys() >= set(args):
-                    operands = [np.float64(known[arg]) for arg in args]
-                    known[node] = row.computer(np)(*operands).item()
-                elif row is power and known.get(args[1]) in _PRODUCTS:
-                    self._product(node, args)
-                else:
-                    param = param_ids[node]
-                    key = (opcode, args, param)
-                    self._step(node, key, ScheduledStep(node, row, args, params[param]))
+        for node, (opcode, arguments), param in zip(
+            range(len(graph)), graph.rows(), graph.param_ids.tolist(), strict=True
+        ):
+            if opcode < FIRST_ROW:
+                if opcode == CONSTANT:
+                    known[node] = float(constants[node][0])
+                continue
+            row = rows[opcode - FIRST_ROW]
+            args = tuple(arguments)
+            if same and not renamed.isdisjoint(args):
+                args = tuple([same.get(arg, arg) for arg in args])
+            if row.shape is None and args[0] in known and known.keys() >= set(args):
+                known[node] = _folded(row, [known[arg] for arg in args])
+            elif row is power and known.get(args[1]) in _PRODUCTS:
+                yield from self._product(node, args)
+            elif (first := found.setdefault((opcode, args, param), node)) == node:
+                yield node, row, args, params[param]
+            else:
+                same[node] = first
         self.schedule.outputs.extend(
             same.get(node, node) for node in self.schedule.function.outputs
         )
 
-    def _step(self, node: int, key: Any, step: ScheduledStep) -> int:
-        """Append a step unless an equal one exists; return the node of the value."""
-        first = self.found.setdefault(key, node)
-        if first == node:
-            self.schedule.steps.append(step)
-        else:
-            self.same[node] = first
-        return first
-
-    def _product(self, node: int, args: tuple[int, ...]) -> None:
-        """Write a small power as products."""
+    def _product(self, node: int, args: tuple[int, ...]) -> Iterator[Step]:
+        """Write a small power as products, or the reciprocal as a quotient."""
         base, exponent = args[0], int(self.schedule.known[args[1]])
         if exponent == _LEAST_POWER:
             self.schedule.known[self._fresh(node)] = 1.0
-            self._step(
-                node, (divide, base), ScheduledStep(node, divide, (self.spare - 1, base), {})
-            )
-        elif exponent == 2:
-            self._multiply(node, base, base)
+            yield from self._step(node, (divide, base), divide, (self.spare - 1, base))
+            return
+        factors = (base, base)
+        if exponent > 2:
+            square = self._fresh(node)
+            yield from self._multiply(square, factors)
+            square = self.same.get(square, square)
+            factors = (square, base if exponent == 3 else square)
+        yield from self._multiply(node, factors)
+
+    def _multiply(self, node: int, factors: tuple[int, int]) -> Iterator[Step]:
+        rows = self.graph.primitives  # so that equal products of the graph match
+        opcode = rows.index(multiply) + FIRST_ROW if multiply in rows else -1
+        return self._step(node, (opcode, factors, 0), multiply, factors)
+
+    def _step(self, node: int, key: Any, row: Primitive, args: tuple[int, ...]) -> Iterator[Step]:
+        """Yield a step unless an equal one exists."""
+        first = self.found.setdefault(key, node)
+        if first == node:
+            yield node, row, args, {}
         else:
-            square = self._multiply(self._fresh(node), base, base)
-            self._multiply(node, square, base if exponent == 3 else square)
+            self.same[node] = first
 
     def _fresh(self, node: int) -> int:
         self.schedule.stands_for[self.spare] = node
         self.spare += 1
         return self.spare - 1
 
-    def _multiply(self, node: int, left: int, right: int) -> int:
-        opcode = self._opcode()
-        key = (opcode, (left, right), 0)
-        return self._step(node, key, ScheduledStep(node, multiply, (left, right), {}))
 
-    def _opcode(self) -> int:
-        """Return the graph's opcode of products, so that equal products of the graph match."""
-        rows = self.graph.primitives
-        return rows.index(multiply) + FIRST_ROW if multiply in rows else -1
+def _folded(row: Primitive, operands: Sequence[Any]) -> Any:
+    """Return the value of a row whose operands are known."""
+    with np.errstate(all="ignore"):
+        return row.computer(np)(*map(np.float64, operands)).item()
 
 
 _PRODUCTS = frozenset({float(_LEAST_POWER), *map(float, range(2, _LARGEST_POWER + 1))})
@@ -205,8 +214,8 @@ class ScalarProgram:
     outputs: list[NDArray[np.int64]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, schedule: Schedule) -> ScalarProgram:
-        """Return the program of scalar operations.
+    def of(cls, function: Function) -> ScalarProgram:
+        """Return the program of scalar operations, in one pass over the graph.
 
         Operations that only move data are carried out once, on the indices of the cells.
 
@@ -219,13 +228,14 @@ class ScalarProgram:
         --------
         >>> import difflab as dl
         >>> f = dl.parse("w: [3]; w[0]*w[1] + w[2]")
-        >>> program = ScalarProgram.of(Schedule.of(dl.gradient(f)))
+        >>> program = ScalarProgram.of(dl.gradient(f))
         >>> program.outputs[0].tolist(), program.steps
         ([1, 0, 3], [])
         >>> program.known
         {3: 1.0}
         """
-        return Cells(schedule, cls(schedule.function.n)).filled()
+        schedule = Schedule(steps_once(function.in_floats))
+        return Cells(schedule, cls(schedule.function.n)).filled(_Scheduler(schedule).steps())
 
     @property
     def sources(self) -> Sequence[int]:
@@ -251,6 +261,17 @@ _PICKING = frozenset((broadcast, concatenate, index, pack, reshape, take, transp
 """Rows of which each element is one of an argument's; others may leave gaps, or add."""
 
 
+class _CellsOfNodes(dict[int, Any]):
+    """The cells of each node; those of a constant are assigned when they are first looked up."""
+
+    def __init__(self, constant: Callable[[int], int]) -> None:
+        self.constant = constant
+
+    def __missing__(self, node: int) -> Any:
+        self[node] = cell = self.constant(node)
+        return cell
+
+
 class Cells:
     """Assigns the cells of a program: a value is a cell, or an array of cells."""
 
@@ -258,32 +279,39 @@ class Cells:
         self.schedule = schedule
         self.program = program
         self.next = program.inputs
-        self.cells: dict[int, Any] = {}
+        self.cells = _CellsOfNodes(lambda node: self.constant(schedule.known[node]))
         self.found: dict[Any, int] = {}
 
-    def filled(self) -> ScalarProgram:
-        """Return the program with its operations."""
-        self._inputs()
-        program, cells = self.program, self.cells
-        for node, row, args, params in self.schedule.steps:
+    def filled(self, steps: Iterable[Step]) -> ScalarProgram:
+        """Return the program of steps, of which those on arrays only move data."""
+        self.inputs()
+        cells, append = self.cells, self.program.steps.append
+        arrays = {node for node, cell in cells.items() if cell.__class__ is np.ndarray}
+        for node, row, args, params in steps:
             if row.shape is not None:
                 cells[node] = self.moved(row, args, params)
+                if cells[node].__class__ is np.ndarray:
+                    arrays.add(node)
+            elif arrays.isdisjoint(args):
+                cells[node] = cell = self.next
+                self.next = cell + 1
+                if len(args) == 2:  # the usual case, twice as fast
+                    operands: tuple[int, ...] = (cells[args[0]], cells[args[1]])
+                else:
+                    operands = tuple([cells[arg] for arg in args])
+                append(ScheduledStep(cell, row, operands, params))
             else:
-                cells[node] = self.applied(node, row, args, params)
+                raise UnsupportedError(f"'{row.name}' computes with arrays")
+        return self.finished()
+
+    def finished(self) -> ScalarProgram:
+        """Return the program with its outputs."""
         for node in self.schedule.outputs:
-            program.outputs.append(np.asarray(self.cell(node), dtype=np.int64))
-        return program
+            self.program.outputs.append(np.asarray(self.cells[node], dtype=np.int64))
+        return self.program
 
-    def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
-        """Compute an elementwise row."""
-        cell = self.fresh()
-        operands = tuple([self.cells[arg] if arg in self.cells else self.cell(arg) for arg in args])
-        if np.ndarray in map(type, operands):
-            raise UnsupportedError(f"'{row.name}' computes with arrays")
-        self.program.steps.append(ScheduledStep(cell, row, operands, params))
-        return cell
-
-    def _inputs(self) -> None:
+    def inputs(self) -> None:
+        """Assign the first cells."""
         function = self.schedule.function
         require_memory(8 * function.n, f"a program of {function.n:,} scalar inputs")
         parts = function.split(np.arange(function.n))
@@ -303,12 +331,6 @@ class Cells:
             self.program.known[self.found[key]] = value
         return self.found[key]
 
-    def cell(self, node: int) -> Any:
-        """Return the cells of a node."""
-        if node not in self.cells:
-            self.cells[node] = self.constant(self.schedule.known[node])
-        return self.cells[node]
-
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
         """Move the cells as the row moves values; gaps are filled with the constant 0."""
         if row is constant_array:
@@ -316,12 +338,12 @@ class Cells:
         if not (row.structural and args):
             raise UnsupportedError(f"'{row.name}' computes with arrays")
         move = row.computer(np)
-        operands = [np.asarray(self.cell(arg)) for arg in args]
+        operands = [self.cells[arg] for arg in args]
         if row in _PICKING:
-            picked = np.asarray(move(*operands, **params))
+            picked = np.asarray(move(*map(np.asarray, operands), **params))
             return picked if picked.ndim else int(picked)
-        moved = np.asarray(move(*[operand + 1 for operand in operands], **params))
-        count = move(*[np.ones_like(operand) for operand in operands], **params)
+        moved = np.asarray(move(*[np.asarray(cells + 1) for cells in operands], **params))
+        count = move(*[np.ones(np.shape(cells), np.int64) for cells in operands], **params)
         if np.max(count, initial=0) > 1:
             raise UnsupportedError(f"'{row.name}' adds up parts of arrays")
         if not np.all(moved):

@@ -46,7 +46,7 @@ def as_ufuncs(
     --------
     >>> import difflab as dl
     >>> from difflab.execute.lower.schedule import Schedule
-    >>> program = ScalarProgram.of(Schedule.of(dl.parse("softplus(x)*y")))
+    >>> program = ScalarProgram.of(dl.parse("softplus(x)*y"))
     >>> code = as_ufuncs(program, {"logaddexp", "multiply"})
     >>> [op.name for op in code.ops], code.outputs
     (['logaddexp', 'multiply'], [4])
@@ -77,11 +77,11 @@ def always_spelled(
     --------
     >>> import difflab as dl
     >>> from difflab.execute.lower.schedule import Schedule
-    >>> program = ScalarProgram.of(Schedule.of(dl.parse("softplus(x)*y")))
+    >>> program = ScalarProgram.of(dl.parse("softplus(x)*y"))
     >>> always_spelled(program, {"logaddexp", "multiply"}), always_spelled(program, {"multiply"})
     (True, False)
     """
-    rows = {step.row: len(step.args) for step in program.steps}
+    rows = {row: len(args) for _, row, args, _ in program.steps}
     return all(
         _form(row, _kinds([place in row.truths for place in range(arity)]), spelled, forms)
         for row, arity in rows.items()

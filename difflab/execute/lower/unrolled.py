@@ -6,7 +6,7 @@ Elementwise operations are unrolled element by element, sums and matrix products
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Cells, ScalarProgram, Schedule, ScheduledStep
+from difflab.execute.lower.schedule import Cells, ScalarProgram, Schedule, ScheduledStep, Step
 from difflab.primitives import (
     add,
     constant_array,
@@ -38,7 +38,6 @@ from difflab.primitives.movement import indices
 Numbers = NDArray[np.int64]
 _TOO_MANY = "it takes more than {:,} scalar operations"
 _LAYERS = 20  # arrays of the largest allowed size that one operation may combine
-_FOLDS = {sum_: add, prod: multiply, max_: maximum, min_: minimum}
 
 
 def unrolled(schedule: Schedule, most: int) -> ScalarProgram:
@@ -69,7 +68,7 @@ def unrolled(schedule: Schedule, most: int) -> ScalarProgram:
         raise UnsupportedError(_TOO_MANY.format(most))
     if min(sizes, default=1) == 0:
         raise UnsupportedError("one of its arrays is empty")
-    return _Unrolled(schedule, ScalarProgram(schedule.function.n), most).filled()
+    return _Unrolled(schedule, ScalarProgram(schedule.function.n), most).filled(schedule.steps)
 
 
 class _Unrolled(Cells):
@@ -79,31 +78,29 @@ class _Unrolled(Cells):
         super().__init__(schedule, program)
         self.most = most
 
-    def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
-        """Unroll an elementwise row, element by element."""
-        operands = np.broadcast_arrays(*[np.asarray(self.cell(arg)) for arg in args])
-        return self._each(row, operands)
+    def filled(self, steps: Iterable[Step]) -> ScalarProgram:
+        """Return the program of steps, elementwise ones on arrays element by element."""
+        self.inputs()
+        for node, row, args, params in steps:
+            if row.shape is None:
+                operands = np.broadcast_arrays(*[np.asarray(self.cells[arg]) for arg in args])
+                self.cells[node] = self._each(row, operands)
+            else:
+                self.cells[node] = self.moved(row, args, params)
+        return self.finished()
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
         """Unroll reductions, matrix products and scatters; move cells for the other rows."""
-        if row is constant_array:
-            values = row.computer(np)(**params)
-            cells = [self.constant(value) for value in values.ravel().tolist()]
-            return np.array(cells, dtype=np.int64).reshape(values.shape)
-        operands = [np.asarray(self.cell(arg)) for arg in args]
-        if row in _FOLDS:
-            return self._folded(_FOLDS[row], operands[0], params["axes"])
-        if row is matmul:
-            return self._product(*operands)
-        if row in (cumsum, cumprod, linear_recurrence):
-            return self._accumulated(row, *operands, axis=params["axes"][0])
-        if row is sum_in_order:
-            return self._in_order(operands, params)
-        if row is put:
-            return self._put(operands[0], params)
-        if row is scatter and any(cells.ndim for cells in operands):
-            return self._scattered(operands, params)
-        return super().moved(row, args, params)
+        operands = [np.asarray(self.cells[arg]) for arg in args]
+        if row not in _UNROLLED or (row is scatter and not any(cells.ndim for cells in operands)):
+            return super().moved(row, args, params)
+        return _UNROLLED[row](self, *operands, **params)
+
+    def constants(self, **params: Any) -> Numbers:
+        """Return the cells of a constant array."""
+        values = constant_array.computer(np)(**params)
+        cells = [self.constant(value) for value in values.ravel().tolist()]
+        return np.array(cells, dtype=np.int64).reshape(values.shape)
 
     def _each(self, row: Primitive, operands: Sequence[Numbers]) -> Any:
         """Append an operation for each element of operands of one shape."""
@@ -123,7 +120,7 @@ class _Unrolled(Cells):
             self.program.steps.append(ScheduledStep(self.found[key], row, args, {}))
         return self.found[key]
 
-    def _folded(self, row: Primitive, cells: Numbers, axes: Sequence[int]) -> Any:
+    def folded(self, row: Primitive, cells: Numbers, axes: Sequence[int]) -> Any:
         """Reduce the cells along some axes pairwise, which limits rounding errors."""
         kept = [axis for axis in range(cells.ndim) if axis - cells.ndim not in axes]
         shape = tuple([cells.shape[axis] for axis in kept])
@@ -135,7 +132,7 @@ class _Unrolled(Cells):
             terms = np.concatenate([halved, terms[..., size // 2 * 2 :]], axis=-1)
         return int(terms[0]) if shape == () else terms[..., 0]
 
-    def _accumulated(self, row: Primitive, *operands: Numbers, axis: int) -> Any:
+    def accumulated(self, join: Primitive, *operands: Numbers, axis: int) -> Any:
         """Join each element along an axis to the result before it."""
         *coefficients, terms = [np.moveaxis(cells, axis, 0) for cells in operands]
         found = [terms[0]]
@@ -143,33 +140,32 @@ class _Unrolled(Cells):
             before = found[-1]
             if coefficients:
                 before = np.asarray(self._each(multiply, [coefficients[0][place - 1], before]))
-            join = multiply if row is cumprod else add
             found.append(np.asarray(self._each(join, [before, terms[place]])))
         return np.moveaxis(np.stack(found), 0, axis)
 
-    def _in_order(self, operands: Sequence[Numbers], params: dict[str, Any]) -> Any:
+    def in_order(self, *operands: Numbers, places: Sequence[Any], length: int) -> Any:
         """Add the terms of sums from the first to the last."""
         lead = np.broadcast_shapes(*[cells.shape[:-1] for cells in operands])
-        terms = np.empty((*lead, params["length"]), dtype=np.int64)
-        for cells, place in zip(operands, params["places"], strict=True):
+        terms = np.empty((*lead, length), dtype=np.int64)
+        for cells, place in zip(operands, places, strict=True):
             terms[..., slice(*place)] = cells
         total = terms[..., 0]
-        for position in range(1, params["length"]):
+        for position in range(1, length):
             total = np.asarray(self._each(add, [total, terms[..., position]]))
         return int(total) if lead == () else total
 
-    def _put(self, cells: Numbers, params: dict[str, Any]) -> Numbers:
+    def put(self, cells: Numbers, *, places: Any, axis: int, size: int, rank: int) -> Numbers:
         """Add each part at its index along an axis."""
-        moved = np.moveaxis(cells, params["axis"], 0)
+        moved = np.moveaxis(cells, axis, 0)
         flat = moved.reshape(len(moved), -1)
-        sums: list[list[list[int]]] = [[[] for _ in flat[0]] for _ in range(params["size"])]
-        for place, row in zip(indices(params["places"]).tolist(), flat.tolist(), strict=True):
+        sums: list[list[list[int]]] = [[[] for _ in flat[0]] for _ in range(size)]
+        for place, row in zip(indices(places).tolist(), flat.tolist(), strict=True):
             for found, cell in zip(sums[place], row, strict=True):
                 found.append(cell)
         added = np.array([[self._sum(found) for found in row] for row in sums], dtype=np.int64)
-        return np.moveaxis(added.reshape(params["size"], *moved.shape[1:]), 0, params["axis"])
+        return np.moveaxis(added.reshape(size, *moved.shape[1:]), 0, axis)
 
-    def _scattered(self, operands: Sequence[Numbers], params: dict[str, Any]) -> Any:
+    def scattered(self, *operands: Numbers, **params: Any) -> Any:
         """Scatter each array into a larger one, and add up where they overlap."""
         if len(operands) * math.prod(params["shape"]) > _LAYERS * self.most:
             raise UnsupportedError(_TOO_MANY.format(self.most))
@@ -187,13 +183,30 @@ class _Unrolled(Cells):
             cells = [*cells[2:], self._one(add, (cells[0], cells[1]))]
         return cells[0] if cells else self.constant(0.0)
 
-    def _product(self, a: Numbers, b: Numbers) -> Any:
+    def product(self, a: Numbers, b: Numbers, *, ranks: Any) -> Any:
         """Multiply matrices or vectors."""
         rows = a[..., :, None, :] if a.ndim > 1 else a[None, None, :]
         columns = b.swapaxes(-1, -2)[..., None, :, :] if b.ndim > 1 else b[None, None, :]
         terms = self._each(multiply, np.broadcast_arrays(rows, columns))
-        summed = self._folded(add, terms, (-1,))
+        summed = self.folded(add, terms, (-1,))
         summed = summed[..., 0] if b.ndim == 1 else summed
         if a.ndim == 1:
             summed = summed[0] if b.ndim == 1 else summed[..., 0, :]
         return int(summed) if summed.ndim == 0 else summed
+
+
+_UNROLLED: dict[Primitive, Callable[..., Any]] = {
+    constant_array: _Unrolled.constants,
+    matmul: _Unrolled.product,
+    put: _Unrolled.put,
+    scatter: _Unrolled.scattered,
+    sum_in_order: _Unrolled.in_order,
+    cumprod: lambda own, x, axes, rank: own.accumulated(multiply, x, axis=axes[0]),
+    cumsum: lambda own, x, axes, rank: own.accumulated(add, x, axis=axes[0]),
+    linear_recurrence: lambda own, a, b, axes, rank: own.accumulated(add, a, b, axis=axes[0]),
+    max_: lambda own, x, axes, rank: own.folded(maximum, x, axes),
+    min_: lambda own, x, axes, rank: own.folded(minimum, x, axes),
+    prod: lambda own, x, axes, rank: own.folded(multiply, x, axes),
+    sum_: lambda own, x, axes, rank: own.folded(add, x, axes),
+}
+"""How each row is unrolled, with the arguments of its kernel; others move cells."""

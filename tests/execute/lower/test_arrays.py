@@ -21,7 +21,7 @@ from difflab.execute.lower.arrays import source
 from difflab.execute.lower.arrays.lowering import lowered
 from difflab.execute.lower.ops import OpForm
 from difflab.execute.lower.schedule import Schedule
-from difflab.execute.targets.numpy.one_point import ArrayTarget
+from difflab.execute.targets.numpy.target import ArrayTarget
 from difflab.graph.pytree import flatten
 
 Array = NDArray[np.float64]

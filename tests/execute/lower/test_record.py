@@ -50,13 +50,12 @@ def test_kernels_that_look_at_values_are_not_recorded() -> None:
 
 def test_all_targets_read_the_same_selection() -> None:
     f = dl.trace(lambda x: np.where(x > 0.5, np.sin(x), 2.0), 0.0)
-    schedule = Schedule.of(f)
-    program = ScalarProgram.of(schedule)
+    program = ScalarProgram.of(f)
     form = kernel_form(where, ("truth", "number", "2.0"))
     assert form is not None
     assert [op.form for op in form.ops] == [OpForm.SELECT]
     names = ["greater", "sin", "where"]
     assert [op.name for op in as_ufuncs(program, SPELLINGS).ops] == names
     assert [op.name for op in planned(program).program.ops] == names
-    assert [step.name for step in instructions(schedule).code] == names
+    assert [step.name for step in instructions(Schedule.of(f)).code] == names
     assert [op.dtype == BOOL for op in planned(program).program.ops] == [True, False, False]

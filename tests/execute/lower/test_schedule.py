@@ -17,7 +17,7 @@ def test_constants_are_folded() -> None:
 
 
 def test_moves_are_done_once_on_the_cells() -> None:
-    program = ScalarProgram.of(Schedule.of(dl.jacobian(dl.parse("a: [3]; [a[2]*a[0], a[1]]"))))
+    program = ScalarProgram.of(dl.jacobian(dl.parse("a: [3]; [a[2]*a[0], a[1]]")))
     assert program.steps == []
     zero, one = (
         next(cell for cell, value in program.known.items() if value == wanted)
@@ -29,4 +29,4 @@ def test_moves_are_done_once_on_the_cells() -> None:
 def test_sums_over_arrays_are_no_scalar_program() -> None:
     f = dl.trace(lambda x: np.sum(np.sin(x)), np.ones(3))
     with pytest.raises(UnsupportedError, match="arrays"):
-        ScalarProgram.of(Schedule.of(f))
+        ScalarProgram.of(f)

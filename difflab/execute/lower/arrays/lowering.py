@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.arrays.tidy import contract
 from difflab.execute.lower.ops import (
     BOOL,
     BYTE,
@@ -25,6 +24,7 @@ from difflab.execute.lower.ops import (
     Array,
     NumpyProgram,
     OpForm,
+    contract,
     viewed,
 )
 from difflab.execute.lower.record import (
@@ -111,38 +111,54 @@ class ArrayLowering(Recorder):
 
     def _recorded(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the kernel on the values; rows with lists of indices or many arrays have forms."""
-        if row is take:
-            size = args[0].shape[params["axis"]]
-            chosen = indices(params["places"]).astype(np.intp) % max(size, 1)
-            shape = self._result_shape(row, args, params)
-            return self.add(OpForm.TAKE, params["axis"], [*args, chosen], shape, args[0].dtype)
-        if row is concatenate:
-            shape = self._result_shape(row, args, params)
-            return self.add(OpForm.JOIN, params["axis"], args, shape, FLOAT)
-        if row is replace:
-            return self._replaced(*args, **params)
-        if row in (scatter, pack) and len(args) <= MANY:
-            keys = params["keys"] if row is scatter else _packed_keys(args)
-            parts = args if row is scatter else [_flat(arg) for arg in args]
-            shape = self._result_shape(row, args, params)
-            if len(parts) == 1 and shape_of(parts[0]) == shape and _forward(keys[0]):
-                return parts[0]
-            gaps = sum(math.prod(shape_of(part)) for part in parts) < math.prod(shape)
-            overlap = row is scatter and not _apart(keys)
-            return self.add(OpForm.PLACE, (keys, gaps or overlap), parts, shape, FLOAT)
-        return row.computer(np)(*args, **params)
+        form = self.forms.get(row)
+        if form is None or (len(args) > MANY and row in (scatter, pack)):
+            return row.computer(np)(*args, **params)
+        return form(self, *args, **params)
 
-    def _replaced(self, x: Any, part: Any, key: Any, ranks: tuple[int, int]) -> Any:
+    def taken(self, x: Any, *, places: Any, axis: int, rank: int) -> Any:
+        """Look up parts along an axis."""
+        size = x.shape[axis]
+        found = indices(places).astype(np.intp) % max(size, 1)
+        shape = _result_shape(take, [x], places=places, axis=axis, rank=rank)
+        return self.add(OpForm.TAKE, axis, [x, found], shape, x.dtype)
+
+    def concatenated(self, *parts: Any, **params: Any) -> Any:
+        """Join arrays along an axis."""
+        shape = _result_shape(concatenate, parts, **params)
+        return self.add(OpForm.JOIN, params["axis"], parts, shape, FLOAT)
+
+    def scattered(self, *parts: Any, keys: tuple[Any, ...], shape: Shape) -> Any:
+        """Place parts in an array of zeros, where they may overlap."""
+        return self._placed(parts, keys, shape, overlap=not _apart(keys))
+
+    def packed(self, *parts: Any, ranks: tuple[int, ...]) -> Any:
+        """Place flattened parts one behind the other."""
+        shape = _result_shape(pack, parts, ranks=ranks)
+        return self._placed([_flat(part) for part in parts], _packed_keys(parts), shape)
+
+    def _placed(
+        self, parts: Sequence[Any], keys: tuple[Any, ...], shape: Shape, *, overlap: bool = False
+    ) -> Any:
+        if len(parts) == 1 and shape_of(parts[0]) == shape and _forward(keys[0]):
+            return parts[0]
+        gaps = sum(math.prod(shape_of(part)) for part in parts) < math.prod(shape)
+        return self.add(OpForm.PLACE, (keys, gaps or overlap), parts, shape, FLOAT)
+
+    def replaced(self, x: Any, part: Any, *, key: Any, ranks: tuple[int, int]) -> Any:
         """Return an array with a part replaced, by a selection."""
         if ranks[1]:
-            params = {"keys": (key,), "shape": shape_of(x)}
-            part = self._recorded(scatter, [part], params)
+            part = self.scattered(part, keys=(key,), shape=shape_of(x))
         return self.where(chosen(key, shape_of(x)), part, x)
 
-    def _result_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
-        """Return the shape of a row's result."""
-        assert row.shape is not None
-        return row.shape(tuple(shape_of(arg) for arg in args), **params)
+    forms: ClassVar[dict[Primitive, Callable[..., Any]]] = {
+        concatenate: concatenated,
+        pack: packed,
+        replace: replaced,
+        scatter: scattered,
+        take: taken,
+    }
+    """Rows that have a form of their own, with the arguments of their kernels."""
 
     # --- operations on values -----------------------------------------------------------
 
@@ -291,6 +307,12 @@ class ArrayLowering(Recorder):
         rows = left[-2:-1]
         columns = right[-1:] if len(right) > 1 else ()
         return self.add(OpForm.PRODUCT, None, [a, b], (*stack, *rows, *columns), FLOAT)
+
+
+def _result_shape(row: Primitive, args: Sequence[Any], **params: Any) -> Shape:
+    """Return the shape of a row's result."""
+    assert row.shape is not None
+    return row.shape(tuple(shape_of(arg) for arg in args), **params)
 
 
 def _uniform(array: Array) -> Any:

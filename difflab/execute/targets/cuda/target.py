@@ -20,6 +20,7 @@ from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledSte
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.cuda.stages import Fused, staged
 from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
+from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
 THREADS = 256
@@ -35,25 +36,24 @@ class CupyTarget:
 
     Parameters
     ----------
-    schedule : Schedule
-        The schedule to compile.
-    program : ScalarProgram or None
-        The same as scalar operations, if possible: it is then usually one kernel.
+    function : Function
+        The function to compile.
+    steps : ScalarProgram or Schedule
+        Its operations on scalars, if possible: it is then usually one kernel.
 
     Examples
     --------
     >>> import difflab as dl
-    >>> schedule = Schedule.of(dl.parse("x*x + sin(x)"))
-    >>> CupyTarget(schedule, ScalarProgram.of(schedule)).kernels
+    >>> f = dl.parse("x*x + sin(x)")
+    >>> CupyTarget(f, ScalarProgram.of(f)).kernels
     1
     """
 
-    def __init__(self, schedule: Schedule, program: ScalarProgram | None) -> None:
-        function = schedule.function
-        self.stages = staged(schedule if program is None else program)
+    def __init__(self, function: Function, steps: Schedule | ScalarProgram) -> None:
+        self.stages = staged(steps)
         self.input_shapes = function.input_shapes
         self.shapes = function.output_shapes
-        self.node_shape = schedule.shape
+        self.node_shape = steps.shape
         self._compiled: dict[tuple[int, tuple[Reading, ...]], Any] = {}
 
     @property

@@ -74,7 +74,7 @@ def kernel_source(
     >>> import difflab as dl
     >>> from difflab.execute.lower.ufuncs import as_ufuncs
     >>> from difflab.execute.lower.schedule import ScalarProgram, Schedule
-    >>> code = as_ufuncs(ScalarProgram.of(Schedule.of(dl.parse("x*sin(y)"))), SPELLINGS)
+    >>> code = as_ufuncs(ScalarProgram.of(dl.parse("x*sin(y)")), SPELLINGS)
     >>> print(kernel_source("f", code, [KernelOperand(Reading.LINE)] * 2, [False]))
     extern "C" __global__ void f(
         const double* __restrict__ x0, const long long x0_step,

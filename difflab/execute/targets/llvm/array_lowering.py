@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,18 +24,15 @@ class MachineLowering(ArrayLowering):
         zero = np.float64(0.0)
         return self.add(OpForm.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
 
-    def _recorded(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        if row is is_maximum:
-            return self._last_maximum(*args, **params)
-        return super()._recorded(row, args, params)
-
-    def _last_maximum(self, x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+    def last_maximum(self, x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
         """Mark the last maximum by comparisons; nan is larger than any number."""
         sizes = [size if a - rank in axes else 1 for a, size in enumerate(x.shape)]
         places = np.reshape(np.arange(float(math.prod(sizes))), sizes)
         largest = np.logical_or(x == np.max(x, axis=axes, keepdims=True), x != x)
         found = np.where(largest, places, np.float64(-1.0))
         return places == np.max(found, axis=axes, keepdims=True)
+
+    forms: ClassVar = {**ArrayLowering.forms, is_maximum: last_maximum}
 
     def scalar(self, row: Primitive, args: Sequence[Any], dtype: np.dtype[Any]) -> RecordedValue:
         """Apply an elementwise row to scalars."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 
 from difflab.execute.lower.ops import FLOAT
-from difflab.execute.targets.llvm.entry_results import FILL, RETURN, WRITE
+from difflab.execute.targets.llvm.entry_results import BATCHED, FILL, RETURN, WRITE
 from difflab.execute.targets.llvm.python_objects import WORDS, Layouts
 
 CALL = (
     "general",  # the function that is called as a method with all other arguments
     "busy",  # 1 while the memory is used, by a call in another thread or further up the stack
-    "run", "x", "y", "v",  # the code ``run(x, y, v, 1)``
+    "run", "x", "y", "v",  # the code ``run(x, y, v, 1)`` of one point; 0 if there is none
+    "batch",  # the address of a record of BATCH, or 0
     "fault",  # the address of a number that is not 0 if the run failed; 0 if none fails or raises
     "release",  # whether other threads can run meanwhile
     "argument_count", "arguments",  # the address of records of ARGUMENT
@@ -34,6 +35,23 @@ word becomes the address of the element there.
 """
 RESULT = ("rank", "shape", "source", "bytes")
 """The words of the record of a result, which is a float if its rank is 0."""
+BATCH = (
+    "run", "x", "y", "v",  # the code ``run(x, y, v, points)``: x and y are tables of addresses
+    "least", "most",  # the fewest and the most points
+    "long",  # the points from which other threads can run meanwhile
+    "rank", "shape",  # of each input: 1, and the address of the number of points
+    "stores",  # the address of records of STORE
+)  # fmt: skip
+"""The words of the record of the code for batches, whose inputs are arrays of one axis."""
+STORE = ("rank", "shape", "columns", "addresses")
+"""The words of the record of a result of a batch, whose columns are contiguous."""
+
+_RECORDS = {
+    "call": (CALL,),
+    "record": (ARGUMENT, RESULT, STORE),
+    "batch": (BATCH,),
+    "code": (BATCH,),  # or, as its first words are among those, `run` in CALL
+}
 
 SYMBOLS = (
     "PyMethod_New",
@@ -51,6 +69,7 @@ SYMBOLS = (
 """The functions of Python that it calls."""
 _READABLE = 0x0001 | 0x0100  # NumPy's flags: C-contiguous, aligned
 _WRITABLE = _READABLE | 0x0400
+_COLUMNS = 0x0002  # a new array is Fortran-contiguous
 
 _DECLARATIONS = """
 declare ptr @PyMethod_New(ptr, ptr)
@@ -196,23 +215,21 @@ no:
 """
 
 _COMPUTE = """
-; Runs the code.
-define internal void @compute(ptr %call) {
-  ${run = call.run ptr}
-  ${x = call.x ptr}
-  ${y = call.y ptr}
-  ${v = call.v ptr}
-  ${release = call.release i64}
+; Runs the code of a record for some points; other threads can run meanwhile if that takes long.
+define internal void @compute(ptr %call, ptr %code, i64 %points, i1 %slow) {
+  ${run = code.run ptr}
+  ${x = code.x ptr}
+  ${y = code.y ptr}
+  ${v = code.v ptr}
   %busy = getelementptr i64, ptr %call, i64 {busy}
   store i64 1, ptr %busy
-  %held = icmp eq i64 %release, 0
-  br i1 %held, label %short, label %long
+  br i1 %slow, label %long, label %short
 short:
-  call void %run(ptr %x, ptr %y, ptr %v, i64 1)
+  call void %run(ptr %x, ptr %y, ptr %v, i64 %points)
   br label %ran
 long:
   %thread = call ptr @PyEval_SaveThread()
-  call void %run(ptr %x, ptr %y, ptr %v, i64 1)
+  call void %run(ptr %x, ptr %y, ptr %v, i64 %points)
   call void @PyEval_RestoreThread(ptr %thread)
   br label %ran
 ran:
@@ -259,10 +276,30 @@ memory:
   br i1 %fits, label %arguments, label %general
 arguments:
   %out = phi ptr [null, %counted], [%last, %memory]
+  ${run = call.run ptr}
+  %none = icmp eq ptr %run, null
+  br i1 %none, label %batch, label %point
+point:
   %readable = call i1 @read(ptr %call, ptr %args)
-  br i1 %readable, label %computed, label %general
+  br i1 %readable, label %computed, label %batch
+batch:
+  ${batches = call.batch ptr}
+  %scalar = icmp eq ptr %batches, null
+  %given.memory = icmp ne ptr %out, null
+  %other = or i1 %scalar, %given.memory
+  br i1 %other, label %general, label %arrays
+arrays:
+  %points = call i64 @points(ptr %call, ptr %batches, ptr %args)
+  %unusual = icmp eq i64 %points, 0
+  br i1 %unusual, label %general, label %columns
+columns:
+  %whole = call ptr @batched(ptr %call, ptr %batches, i64 %points)
+  ret ptr %whole
 computed:
-  call void @compute(ptr %call)
+  %code = getelementptr i64, ptr %call, i64 {run}
+  ${slow = call.release i64}
+  %long = icmp ne i64 %slow, 0
+  call void @compute(ptr %call, ptr %code, i64 1, i1 %long)
   ${fault = call.fault ptr}
   %sound = icmp eq ptr %fault, null
   br i1 %sound, label %results, label %checked
@@ -307,7 +344,7 @@ bound:
 }
 """
 
-_PARTS = (_DECLARATIONS, _COPY, _ELEMENTS, _READ, WRITE, FILL, RETURN, _COMPUTE, _ENTRY)
+_PARTS = (_DECLARATIONS, _COPY, _ELEMENTS, _READ, WRITE, FILL, RETURN, _COMPUTE, BATCHED, _ENTRY)
 _EACH = re.compile(r"  \$\{each (\{\w+\}): (\w+) (\w+) (\w+)\}\n")
 """The head of a loop: the size of a record, the blocks before it, at its end and after it."""
 _LOOP = """next:
@@ -332,7 +369,11 @@ def text(layouts: Layouts) -> str:
         "{READABLE}": _READABLE,
         "{WRITABLE}": _WRITABLE,
         "{DOUBLE}": FLOAT.num,
+        "{STORE}": len(STORE),
         "{busy}": CALL.index("busy"),
+        "{run}": CALL.index("run"),
+        "{lengths}": BATCH.index("rank"),
+        "{COLUMNS}": _COLUMNS,
         "{items}": layouts.items,
         "{DATA}": WORDS,
     }
@@ -348,10 +389,8 @@ def _loop(size: str, before: str, last: str, after: str) -> str:
 
 def _load(layouts: Layouts, name: str, base: str, field: str, kind: str) -> str:
     """Return the instructions that load a word of a record, or a field of an object."""
-    if base == "call":
-        offset = 8 * CALL.index(field)
-    elif base == "record":
-        offset = 8 * (ARGUMENT if field in ARGUMENT else RESULT).index(field)
+    if base in _RECORDS:
+        offset = 8 * next(words.index(field) for words in _RECORDS[base] if field in words)
     else:
         offset = getattr(layouts, field)
     pointer = f"%at.{name}"

@@ -106,6 +106,19 @@ end:
   ret ptr %object
 }
 
+; A tuple of results, which it takes, as the call returns it; null with an exception if that failed.
+define internal ptr @grouped(ptr %call, ptr %tuple) {
+  ${group = call.group ptr}
+  %plain = icmp eq ptr %group, null
+  br i1 %plain, label %asis, label %grouped
+asis:
+  ret ptr %tuple
+grouped:
+  %built = call ptr @PyObject_CallOneArg(ptr %group, ptr %tuple)
+  call void @Py_DecRef(ptr %tuple)
+  ret ptr %built
+}
+
 ; All results as the call returns them; null with an exception if that failed.
 define internal ptr @returned(ptr %call) {
   ${records = call.results ptr}
@@ -131,15 +144,128 @@ drop:
   call void @Py_DecRef(ptr %tuple)
   br label %none
 full:
-  ${group = call.group ptr}
-  %plain = icmp eq ptr %group, null
-  br i1 %plain, label %asis, label %grouped
-asis:
-  ret ptr %tuple
-grouped:
-  %built = call ptr @PyObject_CallOneArg(ptr %group, ptr %tuple)
+  %whole = call ptr @grouped(ptr %call, ptr %tuple)
+  ret ptr %whole
+none:
+  ret ptr null
+}
+"""
+
+BATCHED = """
+; The number of points of a batch, whose arrays are then in the table x; 0 for other arguments.
+define internal i64 @points(ptr %call, ptr %batch, ptr %args) {
+  %first = load ptr, ptr %args
+  ${type = first.type ptr}
+  ${array_type = call.array_type ptr}
+  %exact = icmp eq ptr %type, %array_type
+  br i1 %exact, label %array, label %no
+array:
+  ${rank = first.rank i32}
+  %line = icmp eq i32 %rank, 1
+  br i1 %line, label %measured, label %no
+measured:
+  ${lengths = first.shape ptr}
+  %points = load i64, ptr %lengths
+  ${least = batch.least i64}
+  ${most = batch.most i64}
+  %enough = icmp uge i64 %points, %least
+  %few = icmp ule i64 %points, %most
+  %within = and i1 %enough, %few
+  br i1 %within, label %wanted, label %no
+wanted:
+  ${shape = batch.shape ptr}
+  store i64 %points, ptr %shape
+  ${x = batch.x ptr}
+  %record.rank = getelementptr i64, ptr %batch, i64 {lengths}
+  ${count = call.argument_count i64}
+  br label %next
+next:
+  %k = phi i64 [0, %wanted], [%k.next, %kept]
+  %done = icmp eq i64 %k, %count
+  br i1 %done, label %yes, label %each
+each:
+  %k.next = add i64 %k, 1
+  %place = getelementptr ptr, ptr %args, i64 %k
+  %object = load ptr, ptr %place
+  %data = call ptr @elements(ptr %call, ptr %object, ptr %record.rank, i32 {READABLE})
+  %unknown = icmp eq ptr %data, null
+  br i1 %unknown, label %no, label %kept
+kept:
+  %slot = getelementptr ptr, ptr %x, i64 %k
+  store ptr %data, ptr %slot
+  br label %next
+yes:
+  ret i64 %points
+no:
+  ret i64 0
+}
+
+; A new array for a result of a batch, whose columns are then in the table y; null if that failed.
+define internal ptr @store(ptr %call, ptr %record, i64 %points) {
+  ${new_array = call.new_array ptr}
+  ${array_type = call.array_type ptr}
+  ${rank = record.rank i64}
+  ${shape = record.shape ptr}
+  store i64 %points, ptr %shape
+  %rank32 = trunc i64 %rank to i32
+  %object = call ptr %new_array(ptr %array_type, i32 %rank32, ptr %shape,
+    i32 {DOUBLE}, ptr null, ptr null, i32 0, i32 {COLUMNS}, ptr null)
+  %failed = icmp eq ptr %object, null
+  br i1 %failed, label %end, label %made
+made:
+  ${data = object.data ptr}
+  ${columns = record.columns i64}
+  ${addresses = record.addresses ptr}
+  br label %next
+next:
+  %j = phi i64 [0, %made], [%j.next, %column]
+  %done = icmp eq i64 %j, %columns
+  br i1 %done, label %end, label %column
+column:
+  %j.next = add i64 %j, 1
+  %first = mul i64 %j, %points
+  %start = getelementptr double, ptr %data, i64 %first
+  %slot = getelementptr ptr, ptr %addresses, i64 %j
+  store ptr %start, ptr %slot
+  br label %next
+end:
+  ret ptr %object
+}
+
+; The results of a batch as the call returns them; null with an exception if that failed.
+define internal ptr @batched(ptr %call, ptr %batch, i64 %points) {
+  ${records = batch.stores ptr}
+  ${count = call.result_count i64}
+  %tuple = call ptr @PyTuple_New(i64 %count)
+  %failed = icmp eq ptr %tuple, null
+  br i1 %failed, label %none, label %start
+start:
+  br label %next
+  ${each {STORE}: start set full}
+  %item = call ptr @store(ptr %call, ptr %record, i64 %points)
+  %lost = icmp eq ptr %item, null
+  br i1 %lost, label %drop, label %set
+set:
+  %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %k, ptr %item)
+  br label %next
+drop:
   call void @Py_DecRef(ptr %tuple)
-  ret ptr %built
+  br label %none
+full:
+  ${long = batch.long i64}
+  %slow = icmp uge i64 %points, %long
+  call void @compute(ptr %call, ptr %batch, i64 %points, i1 %slow)
+  ${several = call.tuple i64}
+  %single = icmp eq i64 %several, 0
+  br i1 %single, label %one, label %many
+one:
+  ${only = tuple.items ptr}
+  call void @Py_IncRef(ptr %only)
+  call void @Py_DecRef(ptr %tuple)
+  ret ptr %only
+many:
+  %whole = call ptr @grouped(ptr %call, ptr %tuple)
+  ret ptr %whole
 none:
   ret ptr null
 }

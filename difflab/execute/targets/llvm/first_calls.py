@@ -17,9 +17,8 @@ import numpy as np
 
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.arrays.point import PointTarget, Workspace
-from difflab.execute.lower.expressions import LIBRARY
 from difflab.execute.lower.ops import Op, OpForm, as_index, viewed
-from difflab.execute.lower.scalar import EXACT
+from difflab.execute.lower.scalar import EXACT, LIBRARY
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm.array_lowering import MachineLowering

@@ -20,9 +20,9 @@ import numpy as np
 
 from difflab.core.optional import installed, require
 from difflab.errors import MissingDependencyError, described
-from difflab.execute.lower.expressions import LIBRARY
+from difflab.execute.lower.scalar import LIBRARY
 from difflab.execute.targets.llvm import fourier, matrix_loops
-from difflab.execute.targets.llvm.numpy_loops import LOOP, loop_of
+from difflab.execute.targets.llvm.matrix_loops import LOOP, loop_of
 
 SCIPY = {
     "beta": "beta",

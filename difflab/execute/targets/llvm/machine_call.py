@@ -1,4 +1,13 @@
-"""Calls of compiled functions by machine code: the records that `entry` reads."""
+"""Calls of compiled functions by machine code, and the records that it reads.
+
+One function, a vectorcall, serves every compiled function: it reads arguments, runs compiled code
+and makes results. It computes only if all arguments are exactly what the record of the called
+function states: Python floats, and aligned contiguous float64 arrays of the shapes of the inputs;
+the keyword ``out`` may give memory for the results. Where all inputs are scalars, it also computes
+batches: such arrays of one axis and length, whose results are new arrays. Any other call is passed
+on to the Python method that calls without machine code, before anything but the record's own
+memory has been written.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +15,64 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.execute.lower.ops import FLOAT
-from difflab.execute.targets.llvm.entry import entry
-from difflab.execute.targets.llvm.entry_code import ARGUMENT, CALL, RESULT
+from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm.addresses import start_of
+from difflab.execute.targets.llvm.entry_code import (
+    ARGUMENT,
+    BATCH,
+    CALL,
+    RESULT,
+    STORE,
+    SYMBOLS,
+    text,
+)
+from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.python_objects import (
+    Layouts,
     VectorcallBase,
     enable_vectorcall,
     layouts,
     set_vectorcall,
 )
 from difflab.graph.ir import Shape
+
+
+@cache
+def entry(layouts: Layouts) -> int:
+    """Return the address of the function; machine code is loaded at the first call.
+
+    It is 0 if there is none: LLVM or Python lacks something that the code needs.
+
+    Examples
+    --------
+    >>> from difflab.execute.targets.llvm.python_objects import layouts
+    >>> found = layouts()
+    >>> found is None or entry(found) == entry(found) > 0
+    True
+    """
+    try:
+        module = engine.linked(text(layouts), SYMBOLS, host(), 0, inlined=True)
+    except Exception:  # whatever it is, calls are Python code
+        return 0
+    _KEPT.append(module)
+    return int(module.get_function_address("entry"))
+
+
+def loaded() -> bool:
+    """Return whether the function is there already."""
+    return bool(_KEPT)
+
+
+_KEPT: list[Any] = []
+"""The machine code, which is never unloaded: objects that are called by it may outlive anything."""
+
 
 _OUT = sys.intern("out")
 LONG = 20_000
@@ -77,48 +129,74 @@ class PointCode:
     fault: int = 0
 
 
+@dataclass(frozen=True)
+class BatchCode:
+    """Compiled code for batches, ``run(x, y, v, points)``, and memory for one call at a time.
+
+    Its inputs are scalars; x and y are tables of the addresses of the contiguous elements of each
+    input, and of each element of each result.
+
+    Attributes
+    ----------
+    run : int
+        The address of the code.
+    memory : array
+        The memory v for intermediate values.
+    inputs : int
+        The number of inputs.
+    results : sequence of tuple
+        The shape of each result at one point, with at most one axis.
+    least, most : int
+        The fewest and the most points that one run computes.
+    operations : int
+        The number of operations at a point.
+    owner : object
+        What owns the code.
+    """
+
+    run: int
+    memory: NDArray[np.float64]
+    inputs: int
+    results: Sequence[Shape]
+    least: int
+    most: int
+    operations: int
+    owner: Any
+
+
 class MachineCall:
     """The record of a compiled function, and what it refers to.
 
     Parameters
     ----------
-    code : PointCode
-        What is run.
+    results : int
+        The number of results.
     packed : bool
         Whether the only argument is an array of all inputs.
     group : callable or None
         What makes the returned object of a tuple of results; None for the tuple, or the result.
     memory : bool
-        Whether the keyword ``out`` gives memory for the results.
+        Whether the keyword ``out`` gives memory for the results of one point.
     """
 
     def __init__(
         self,
-        code: PointCode,
+        results: int,
         *,
         packed: bool,
         group: Callable[[tuple[Any, ...]], Any] | None,
         memory: bool,
     ) -> None:
-        self._owners: list[Any] = [code, group]
-        arguments = (
-            [self._packed(code.inputs)] if packed else list(map(self._argument, code.inputs))
-        )
-        results = [self._result(shape, source) for shape, source in code.results]
-        several = len(results) != 1 or group is not None
-        self._values = dict.fromkeys(CALL, 0)
-        self._values.update(zip(("x", "y", "v"), code.starts, strict=True))
-        self._values.update(
-            run=code.run,
-            fault=code.fault,
-            release=int(code.operations >= LONG),
-            argument_count=len(arguments),
-            arguments=self._words([word for record in arguments for word in record]),
-            result_count=len(results),
-            results=self._words([word for record in results for word in record]),
+        self.packed = packed
+        self.memory = memory and group is None
+        self.point: PointCode | None = None
+        self.batch: BatchCode | None = None
+        self._owners: list[Any] = [group]
+        self._call = np.zeros(len(CALL), np.int64)
+        self._set(
+            result_count=results,
             group=0 if group is None else id(group),
-            tuple=int(several),
-            out=id(_OUT) if memory and group is None else 0,
+            tuple=int(results != 1 or group is not None),
             float_type=id(float),
             tuple_type=id(tuple),
             array_type=id(np.ndarray),
@@ -128,8 +206,8 @@ class MachineCall:
     def install(self, instance: VectorcallBase, general: Callable[..., Any]) -> bool:
         """Let an instance be called by machine code, which passes other calls on to `general`.
 
-        False if this interpreter cannot, or the instance has one already, which may be running;
-        then the instance is called as before.
+        False if this interpreter cannot, or the instance has another record; then the instance is
+        called as before.
         """
         found = layouts()
         function = 0 if found is None else entry(found)
@@ -138,10 +216,72 @@ class MachineCall:
         if vars(instance).setdefault("_machine_call", self) is not self:
             return False
         self._owners.append(general)
-        self._values.update(general=id(general), new_array=found.new_array)
-        record = self._words(list(self._values.values()))
-        set_vectorcall(instance, function, record)  # the instance's attribute keeps the record
+        self._set(general=id(general), new_array=found.new_array)
+        set_vectorcall(instance, function, start_of(self._call))  # kept by the attribute
         return True
+
+    def run_points(self, code: PointCode) -> None:
+        """Let code compute one point, unless there is some, which may be running."""
+        if self.point is not None:
+            return
+        self.point = code
+        arguments = (
+            [self._packed(code.inputs)] if self.packed else list(map(self._argument, code.inputs))
+        )
+        results = [self._result(shape, source) for shape, source in code.results]
+        x, y, v = code.starts
+        self._set(
+            fault=code.fault,
+            release=int(code.operations >= LONG),
+            argument_count=len(arguments),
+            arguments=self._words([word for record in arguments for word in record]),
+            results=self._words([word for record in results for word in record]),
+            out=id(_OUT) if self.memory else 0,
+            x=x,
+            y=y,
+            v=v,
+            run=code.run,  # last: calls in other threads read it first
+        )
+
+    def run_batches(self, code: BatchCode) -> None:
+        """Let code compute batches, unless there is some, which may be running."""
+        if self.batch is None:
+            self.batch = code
+            self._set(argument_count=code.inputs, batch=self._batch(code))
+
+    def _set(self, **words: int) -> None:
+        """Set words of the record, in this order."""
+        for name, value in words.items():
+            self._call[CALL.index(name)] = value
+
+    def _batch(self, code: BatchCode) -> int:
+        """Return the address of the record of the code for batches."""
+        columns = [math.prod(shape) for shape in code.results]
+        y = self._words([0] * sum(columns))
+        stores = [
+            self._record(
+                STORE,
+                rank=1 + len(shape),
+                shape=self._words([0, *shape]),
+                columns=count,
+                addresses=y + FLOAT.itemsize * sum(columns[:k]),
+            )
+            for k, (shape, count) in enumerate(zip(code.results, columns, strict=True))
+        ]
+        words = self._record(
+            BATCH,
+            run=code.run,
+            x=self._words([0] * code.inputs),
+            y=y,
+            v=start_of(code.memory),
+            least=code.least,
+            most=code.most,
+            long=-(-LONG // max(code.operations, 1)),
+            rank=1,
+            shape=self._words([0]),
+            stores=self._words([word for record in stores for word in record]),
+        )
+        return self._words(words)
 
     def _words(self, values: Sequence[int]) -> int:
         """Return the address of words with these values, which live as long as this object."""

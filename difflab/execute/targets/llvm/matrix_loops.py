@@ -1,4 +1,4 @@
-"""Functions of matrices called by machine code: the loops by which NumPy calls LAPACK for them.
+"""NumPy's inner loops, which machine code calls: of universal functions, and LAPACK's of matrices.
 
 A loop fills a result with nan where LAPACK finds none, as for a singular matrix; so do the rows'
 kernels, which call the same loops.
@@ -8,14 +8,51 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.execute.targets.llvm.numpy_loops import LOOP, loop_of
 from difflab.graph.ir import Shape
+
+LOOP = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+"""A loop takes pointers to operands and results, the sizes, the steps in bytes, and nothing."""
+
+
+class _UniversalFunction(ctypes.Structure):
+    """The public head of NumPy's ``PyUFuncObject``, behind the head of every object."""
+
+    _fields_ = (
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        ("ntypes", ctypes.c_int),
+    )
+
+
+def loop_of(ufunc: Any, types: str) -> int:
+    """Return the address of a universal function's loop over types such as ``"d->d"``; 0 if none.
+
+    Examples
+    --------
+    >>> loop_of(np.exp, "d->d") > 0, loop_of(np.exp, "d->q")
+    (True, 0)
+    """
+    if sys.implementation.name != "cpython" or type(ufunc) is not np.ufunc:
+        return 0
+    head = _UniversalFunction.from_address(id(ufunc) + object.__basicsize__)
+    known = (ufunc.nin, ufunc.nout, ufunc.ntypes)
+    if (head.nin, head.nout, head.ntypes) != known or types not in ufunc.types:
+        return 0
+    position = ufunc.types.index(types)
+    found, data = head.functions[position], head.data[position] if head.data else None
+    return 0 if data else found or 0
+
 
 PREFIX = "numpy.linalg."
 """What names of the loops begin with."""

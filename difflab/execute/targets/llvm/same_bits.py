@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.expressions import LIBRARY, expression_form
+from difflab.execute.lower.scalar import LIBRARY, expression_form
 from difflab.execute.lower.schedule import ScalarProgram
 from difflab.execute.targets.llvm import vector_calls
 from difflab.execute.targets.llvm.libraries import address
@@ -34,7 +34,7 @@ def same_bits(program: ScalarProgram, input_shapes: Sequence[Shape]) -> NativeTa
     >>> import difflab as dl
     >>> from difflab.execute.lower.schedule import Schedule
     >>> f, g = dl.parse("x*sin(x)"), dl.parse("gamma(x)")
-    >>> [same_bits(ScalarProgram.of(Schedule.of(each)), [()]) is None for each in (f, g)]
+    >>> [same_bits(ScalarProgram.of(each), [()]) is None for each in (f, g)]
     [False, True]
     """
     try:

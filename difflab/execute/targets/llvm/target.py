@@ -18,17 +18,18 @@ from difflab.execute.lower.ufuncs import Forms, always_spelled, as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.addresses import (
+    BatchWorkspace,
     InputAddresses,
     OutputAddresses,
+    PointWorkspace,
     copy_elements,
     start_of,
 )
 from difflab.execute.targets.llvm.bounds import check_rows, checked
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
-from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
+from difflab.execute.targets.llvm.machine_call import BatchCode, PointCode, PointInput
 from difflab.execute.targets.llvm.packed import PackedWriter, packs
 from difflab.execute.targets.llvm.spelling import SPELLINGS
-from difflab.execute.targets.llvm.workspaces import BatchWorkspace, PointWorkspace
 from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.execute.workers import share_turns
 from difflab.graph.ir import Shape
@@ -232,6 +233,28 @@ class NativeTarget:
             (entry, space),
         )
 
+    def batch_code(self, least: float) -> BatchCode | None:
+        """Return the code of batches for calls by machine code; None where it cannot be called.
+
+        It computes batches of scalars, of at least `least` points that are one block.
+        """
+        if self._checked or self.real != FLOAT or bool in self.kinds or "_batch" not in vars(self):
+            return None
+        if not self.input_shapes or any(self.input_shapes) or max(map(len, self.shapes)) > 1:
+            return None
+        entry, size = self._batch  # compiled before, by a batch that was long enough
+        fewest = FEW if self.operations > SMALL else self.width
+        return BatchCode(
+            entry.address,
+            np.empty(size),
+            len(self.input_shapes),
+            self.shapes,
+            max(fewest, math.ceil(least)),
+            BLOCK,
+            self.operations,
+            entry,
+        )
+
     def __call__(self, values: Sequence[Any], batch: Shape, whole: int = 0) -> list[Any]:
         """Return the outputs for one float64 value per input.
 
@@ -241,22 +264,13 @@ class NativeTarget:
             flat = [np.ravel(value) for value in values]
             return self.point(np.concatenate(flat) if flat else np.empty(0))
         points = math.prod(batch)
-        short = self.few(max(points, whole))
-        if 0 < points <= self.short_batch_points and not short:
-            stores = self._short_batch(values, batch, points)
-        else:
-            rows = [
-                point_by_point(value, shape, batch)
-                for value, shape in zip(values, self.input_shapes, strict=True)
-            ]
-            if short:
-                return self._one_by_one(rows, batch)
-            stores = [
-                np.empty((math.prod(shape), points), dtype)
-                for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
-            ]
-            if points:
-                self._fill(rows, stores, points)
+        if self.few(max(points, whole)):
+            return self._one_by_one(self._rows(values, batch), batch)
+        stores = [
+            np.empty((math.prod(shape), points), dtype)
+            for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+        ]
+        self._compute(values, batch, stores, points)
         return [
             batch_first(store, shape, batch)
             for store, shape in zip(stores, self.shapes, strict=True)
@@ -277,14 +291,26 @@ class NativeTarget:
             if not whole or any(map(partial(np.may_share_memory, store), [*values, *stores])):
                 return False
             stores.append(store)
-        if points <= self.short_batch_points or self.few(points):
+        if self.few(points):
             return False
-        rows = [
+        self._compute(values, batch, stores, points)
+        return True
+
+    def _rows(self, values: Sequence[Any], batch: Shape) -> list[Array]:
+        """Return the inputs in shape ``(points, elements)``."""
+        return [
             point_by_point(value, shape, batch)
             for value, shape in zip(values, self.input_shapes, strict=True)
         ]
-        self._fill(rows, stores, points)
-        return True
+
+    def _compute(
+        self, values: Sequence[Any], batch: Shape, stores: Sequence[Array], points: int
+    ) -> None:
+        """Write the outputs of a batch to memory of shape ``(elements, points)``."""
+        if points > self.short_batch_points:
+            self._fill(self._rows(values, batch), stores, points)
+        elif points:
+            self._copied_batch(values, batch, stores, points)
 
     def few(self, points: int) -> bool:
         """Return whether a batch is so short that its points are computed one by one."""
@@ -300,7 +326,9 @@ class NativeTarget:
         size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
         return max(nbytes // (8 * max(size, 1)), self.width)
 
-    def _short_batch(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
+    def _copied_batch(
+        self, values: Sequence[Any], batch: Shape, stores: Sequence[Array], points: int
+    ) -> None:
         """Compute a batch so short that copying it is faster than making pointer tables."""
         workspaces = self._batch_workspaces
         workspace = workspaces.pop() if workspaces else self._workspace(self.short_batch_points)
@@ -308,9 +336,9 @@ class NativeTarget:
             aligned = shape == () and len(batch) == 1
             room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
         self._run(workspace, points)
-        stores = [room[:, :points].copy() for room in workspace.outputs]
+        for store, room in zip(stores, workspace.outputs, strict=True):
+            store[...] = room[:, :points]
         workspaces.append(workspace)
-        return stores
 
     def _run(self, workspace: BatchWorkspace, points: int) -> None:
         """Compute the first n points of a workspace."""

@@ -4,17 +4,27 @@ A batch is computed in blocks of points that fit into the processor's cache. Thr
 blocks, since universal functions release the GIL. The buffers of a block are planned by liveness
 and kept between calls. A call allocates only its results, and the arrays of operations that are
 not universal functions.
+
+At one point of arrays the buffers, their views and all constants are prepared in advance. A call
+only checks its arguments, runs the operations and allocates its results. A workspace, which is one
+set of buffers, serves one call at a time; concurrent calls use one workspace each.
 """
 
 from __future__ import annotations
 
+import contextvars
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.execute.lower.arrays.layout import BufferLayout
+from difflab.execute.lower.arrays.lowering import lowered
+from difflab.execute.lower.arrays.point import PointTarget, Workspace
+from difflab.execute.lower.arrays.source import SourceWriter
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.plan import (
     BufferPlan,
@@ -33,6 +43,7 @@ from difflab.execute.lower.schedule import (
 )
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.workers import share_turns
+from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
 CACHE_BYTES = 2 << 20  # of the values of one block: about one core's share of the last-level cache
@@ -47,11 +58,10 @@ class NumpyTarget:
 
     Parameters
     ----------
-    schedule : Schedule
-        The schedule to compile.
-    program : ScalarProgram or None
-        The same as scalar operations, if possible: then every operation is computed on
-        vectors of points.
+    function : Function
+        The function to compile.
+    steps : ScalarProgram or Schedule
+        Its operations on scalars, if possible: then each is computed on vectors of points.
     threads : int
         The number of threads that share the blocks of a batch.
     real : dtype
@@ -60,23 +70,22 @@ class NumpyTarget:
     Examples
     --------
     >>> import difflab as dl
-    >>> schedule = Schedule.of(dl.parse("x*x + sin(x)"))
-    >>> target = NumpyTarget(schedule, ScalarProgram.of(schedule), threads=1)
+    >>> f = dl.parse("x*x + sin(x)")
+    >>> target = NumpyTarget(f, ScalarProgram.of(f), threads=1)
     >>> target([np.array([0.0, 1.0])], (2,))
     [array([0.        , 1.84147098])]
     """
 
     def __init__(
         self,
-        schedule: Schedule,
-        program: ScalarProgram | None,
+        function: Function,
+        steps: Schedule | ScalarProgram,
         threads: int,
         real: np.dtype[Any] = FLOAT,
     ) -> None:
         self.threads = threads
-        self.plan = planned(schedule if program is None else program, real)
-        self.numbers = program is not None
-        function = schedule.function
+        self.plan = planned(steps, real)
+        self.numbers = isinstance(steps, ScalarProgram)
         self.input_shapes = function.input_shapes
         self.shapes = function.output_shapes
         self.dtypes = [self.plan.result_dtype(place) for place in range(len(self.shapes))]
@@ -251,3 +260,57 @@ class _NumpyWorkspace:
         for _, _, value, written in self.calls:
             if not written:
                 values[value] = None
+
+
+class ArrayTarget(PointTarget):
+    """A function of arrays as Python source over NumPy.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule to compile.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.trace(lambda W, x: np.sum(np.maximum(x @ W, 0.0)), np.ones((3, 2)), np.ones(3))
+    >>> target = ArrayTarget(Schedule.of(f))
+    >>> print(target.source)
+    def point(a0, a1):
+        a1.dot(a0, c2)
+        maximum(c2, c3_2, out=c2)
+        v5 = add.reduce(c2, None)
+        return (float(v5),)
+    >>> target([np.ones((3, 2)), np.ones(3)])
+    [6.0]
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        program = lowered(schedule)
+        super().__init__(program.input_shapes, len(program.outputs))
+        self.layout = BufferLayout(program)
+        self.writer = SourceWriter(self.layout)
+
+    def memory_plan(self) -> MemoryPlan:
+        """Return the memory of a call."""
+        return self.layout.memory_plan()
+
+    @property
+    def source(self) -> str:
+        """The code of one point."""
+        return self.writer.source
+
+    @cached_property
+    def _make(self) -> Callable[..., Callable[..., tuple[Any, ...]]]:
+        return self.writer.factory()
+
+    def workspace(self) -> Workspace:
+        """Return new buffers, and the code bound to them."""
+        make = self._make  # before the buffers: compiling the code needs memory that it then frees
+        cells = self.layout.cells()
+        run = make([cells[number] for number in self.writer.prepared])
+        # NumPy's error state is a context variable: entering a context that ignores errors
+        # takes a twentieth of the time of np.errstate.
+        context = contextvars.copy_context()
+        context.run(np.seterr, all="ignore")
+        return context.run, run

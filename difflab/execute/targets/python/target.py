@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.given_memory import written
+from difflab.execute.call_arguments import written
 from difflab.execute.lower import scalar
 from difflab.execute.lower.arrays.source import compiled
 from difflab.execute.lower.schedule import ScalarProgram, point_by_point
@@ -63,7 +63,7 @@ class PythonTarget:
     >>> import difflab as dl
     >>> from difflab.execute.lower.schedule import Schedule
     >>> f = dl.value_and_gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))
-    >>> target = PythonTarget(ScalarProgram.of(Schedule.of(f)), f.input_shapes)
+    >>> target = PythonTarget(ScalarProgram.of(f), f.input_shapes)
     >>> print(target.source)
     def point(p):
         a0, a1 = p
@@ -107,11 +107,15 @@ class PythonTarget:
 
     def interpreted(self, numbers: Sequence[float]) -> list[Any]:
         """Return what `run` returns, without code: operation by operation."""
-        values = {**self.program.known, **dict(enumerate(numbers))}
-        functions = {row: scalar.called(row) for row in {step.row for step in self.program.steps}}
+        values, functions = {**self.program.known, **dict(enumerate(numbers))}, self._functions
         for cell, row, args, _ in self.program.steps:
-            values[cell] = functions[row](*[values[arg] for arg in args])
+            values[cell] = functions[row](*map(values.__getitem__, args))
         return [values[cell] for cells in self.program.outputs for cell in cells.ravel().tolist()]
+
+    @cached_property
+    def _functions(self) -> dict[Primitive, Callable[..., Any]]:
+        """The function of each row."""
+        return {row: scalar.called(row) for row in {row for _, row, _, _ in self.program.steps}}
 
     def guarded(self, numbers: Sequence[float]) -> Sequence[Any]:
         """Return the flattened outputs where an operation is undefined or overflows."""

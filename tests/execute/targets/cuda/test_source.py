@@ -50,11 +50,10 @@ extern "C" __global__ void difflab_0(
 
 
 def target(f: dl.Function) -> CupyTarget:
-    schedule = Schedule.of(f)
     try:
-        return CupyTarget(schedule, ScalarProgram.of(schedule))
+        return CupyTarget(f, ScalarProgram.of(f))
     except dl.errors.UnsupportedError:
-        return CupyTarget(schedule, None)
+        return CupyTarget(f, Schedule.of(f))
 
 
 def body(text: str) -> list[str]:

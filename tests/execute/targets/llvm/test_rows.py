@@ -16,7 +16,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT, SINGLE
 from difflab.execute.lower.record import Recorder
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.lower.schedule import ScalarProgram
 from difflab.execute.lower.ufuncs import as_ufuncs
 from difflab.execute.targets.llvm import engine, vector_calls
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, address, host
@@ -68,7 +68,7 @@ def function_of(name: str) -> Function:
 
 
 def native(f: Function, machine: Host | None = None, threads: int = 1) -> NativeTarget:
-    return NativeTarget(ScalarProgram.of(Schedule.of(f)), f.input_shapes, threads, machine)
+    return NativeTarget(ScalarProgram.of(f), f.input_shapes, threads, machine)
 
 
 def samples(row: Primitive, number: int) -> Array:
@@ -78,7 +78,7 @@ def samples(row: Primitive, number: int) -> Array:
 
 def has_code(name: str) -> bool:
     try:
-        as_ufuncs(ScalarProgram.of(Schedule.of(function_of(name))), SPELLINGS)
+        as_ufuncs(ScalarProgram.of(function_of(name)), SPELLINGS)
     except UnsupportedError:
         return False
     return True

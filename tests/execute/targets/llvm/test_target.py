@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.execute import choice
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.lower.schedule import ScalarProgram
 from difflab.execute.targets.llvm import engine, libraries, store, target, vector_calls, writer
 from difflab.execute.targets.llvm.target import NativeTarget
 
@@ -29,7 +29,7 @@ def seed() -> dl.Function:
 
 
 def native(f: dl.Function, threads: int = 1) -> NativeTarget:
-    return NativeTarget(ScalarProgram.of(Schedule.of(f)), f.input_shapes, threads)
+    return NativeTarget(ScalarProgram.of(f), f.input_shapes, threads)
 
 
 def chain(length: int) -> dl.Function:
@@ -90,7 +90,7 @@ def test_what_is_copied_to_a_desk_gives_what_is_looked_up(
     tabled = native(f)
     monkeypatch.setattr(tabled, "short_batch_points", 0)
     monkeypatch.setattr(short, "_fill", None)
-    monkeypatch.setattr(tabled, "_short_batch", None)
+    monkeypatch.setattr(tabled, "_copied_batch", None)
     for values, batch in [
         ([packed, a], (240,)),
         ([packed[::-3], b[::3]], (80,)),
@@ -336,7 +336,7 @@ def test_code_is_compiled_once_and_found_again(compilations: list[str], tmp_path
 
 def test_another_processor_has_other_code(compilations: list[str]) -> None:
     f = dl.parse("x*y + 1")
-    program = ScalarProgram.of(Schedule.of(f))
+    program = ScalarProgram.of(f)
     plain = libraries.Host("x86-64", "", 2, "")
     if not libraries.host().letter:
         pytest.skip("this processor does not run x86-64's code")

@@ -31,6 +31,7 @@ from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import Host, host
 from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
 from difflab.execute.targets.llvm.python_objects import address_reader
+from difflab.graph.function import Function
 
 __all__ = ["NativeArrays"]
 
@@ -93,7 +94,7 @@ class NativeArrays(PointTarget):
         return engine.load(self.text, symbols, self._machine, module.operations, soon=soon)
 
     @classmethod
-    def rolled(cls, schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
+    def rolled(cls, function: Function, program: ScalarProgram) -> NativeArrays | None:
         """Return scalar operations as loops; None unless nearly all repeat, turn after turn.
 
         The size of the code is that of a turn. Each operation takes longer to lower than one that
@@ -108,7 +109,7 @@ class NativeArrays(PointTarget):
         if len(steps) - np.count_nonzero(repeated) > len(steps) // TURNS:
             return None
         try:
-            found = cls(schedule)
+            found = cls(Schedule.of(function))
         except UnsupportedError:
             return None
         return found if found.layout.operations * TURNS <= len(steps) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difflab.execute.targets.llvm.arrays.joined import JoinedNest
+from difflab.execute.targets.llvm.arrays.blocks import JoinedNest
 from difflab.execute.targets.llvm.functions import types
 
 _ROWS = 8

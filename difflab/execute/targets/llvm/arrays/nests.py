@@ -10,11 +10,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from difflab.execute.targets.llvm.arrays.blocks import BlockedNest
+from difflab.execute.targets.llvm.arrays.blocks import BlockedNest, JoinedNest
 from difflab.execute.targets.llvm.arrays.dots import DotNest
 from difflab.execute.targets.llvm.arrays.groups import squeezed
 from difflab.execute.targets.llvm.arrays.instructions import COPY, GATHER, Instruction, Ref
-from difflab.execute.targets.llvm.arrays.joined import JoinedNest
 from difflab.execute.targets.llvm.arrays.panels import PanelNest
 from difflab.execute.targets.llvm.arrays.vectors import PointerOperand, Vector, first_written
 from difflab.execute.targets.llvm.spelling import SPELLINGS

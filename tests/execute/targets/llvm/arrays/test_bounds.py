@@ -108,7 +108,7 @@ def test_loops_of_a_recurrence_are_checked(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("points", [1, 3, 100, 70_001])
 def test_batches_are_checked(points: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
-    schedule = Schedule.of(dl.parse("x*y + y"))
-    target = NativeTarget(ScalarProgram.of(schedule), schedule.function.input_shapes, threads=1)
+    f = dl.parse("x*y + y")
+    target = NativeTarget(ScalarProgram.of(f), f.input_shapes, threads=1)
     x = np.arange(2.0 * points)[::2]
     np.testing.assert_array_equal(target([x, np.float64(3.0)], (points,))[0], 3 * x + 3)
