@@ -92,8 +92,8 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
             return builder.constant(1 if name else 0)
     numbers = []
     for node in args:
-        number = builder.number(node)
-        if number is None or builder.named(node) or not math.isfinite(number):
+        number, (_, name) = builder.number(node), builder.constants.get(node, (0, None))
+        if number is None or name is not None or not math.isfinite(number):
             return None
         numbers.append(number)
     if primitive is power or (primitive.unbatched is not None and primitive.shape is None):

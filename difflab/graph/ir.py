@@ -217,11 +217,10 @@ class Graph:
         marks = bytearray(len(self))
         for node in nodes:
             marks[node] = 1
-        for node, (_, args) in enumerate(self.rows()):
-            for arg in args:
-                if marks[arg]:
-                    marks[node] = 1
-                    break
+        users = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        for arg, user in zip(self.args.tolist(), users.tolist(), strict=True):
+            if marks[arg]:
+                marks[user] = 1
         return marks
 
     def applies(self, *rows: Primitive) -> NDArray[np.bool_]:

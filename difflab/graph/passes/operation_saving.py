@@ -1,4 +1,4 @@
-"""Rewrites that a derivative takes for the operations they save."""
+"""Powers of two multiplied last, which a derivative takes for the operations it saves."""
 
 from __future__ import annotations
 
@@ -9,45 +9,12 @@ from difflab.graph.builder import Builder
 from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.identities import exponent_of
-from difflab.graph.ir import FIRST_ROW, Params
+from difflab.graph.ir import Params
 from difflab.graph.rewrite import Args, label, rewrite
-from difflab.graph.rewritten import rewritten
-from difflab.primitives import add, divide, multiply, negative, power, subtract
+from difflab.primitives import add, divide, multiply, negative, subtract
 
 Scaled = tuple[int, int]
 """A node and an exponent k: the value is the node's times 2^k."""
-
-
-def squares_once(function: Function) -> Function:
-    """Write every x·x as x^2, if the function has a square written either way.
-
-    Both are the same product, and x^2 has the shorter derivative: t·(2·x), not t·x + t·x.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> squares_once(dl.parse("sin(x*x) + x^2")) == dl.parse("sin(x^2) + x^2")
-    True
-    >>> squares_once(dl.parse("sin(x*x)")) == dl.parse("sin(x*x)")
-    True
-    """
-    graph = function.graph
-    if power not in graph.primitives or multiply not in graph.primitives:
-        return function
-    firsts = []
-    for row in (multiply, power):
-        starts = graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
-        bases, others = graph.args[starts], graph.args[starts + 1]
-        twos = {node for node, (value, _) in graph.constants.items() if value == 2}
-        square = bases == others if row is multiply else [k in twos for k in others.tolist()]
-        firsts.append(set(bases[square].tolist()))
-    return function if firsts[0].isdisjoint(firsts[1]) else rewritten(function, _squared)
-
-
-def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
-    if row is multiply and args[0] == args[1]:
-        return builder.emit(power, (args[0], builder.constant(2)))
-    return None
 
 
 def doubled_last(function: Function, first: int = 0) -> Function:
@@ -81,8 +48,10 @@ def doubled_last(function: Function, first: int = 0) -> Function:
             label(builder, copied[node], name)
     inputs = [copied[node] for node in function.input_nodes]
     outputs = [scaling.whole((copied[n], scaling.exponents.get(n, 0))) for n in function.outputs]
-    names, structure = function.output_names, function.structure
-    doubled = Function.build(builder, inputs, outputs, names, structure)
+    names, arguments = function.output_names, function.arguments
+    doubled = Function.build(
+        builder, inputs, outputs, names, function.structure, arguments=arguments
+    )
     return min(function, doubled, key=operation_count)
 
 
