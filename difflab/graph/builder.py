@@ -26,6 +26,8 @@ from difflab.graph.source import NOWHERE, SourceMap
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 Span = tuple[int, int]
+_SPREADING = frozenset({broadcast, reshape})
+"""What an array of one number applies to it."""
 
 LONGEST_FIXED = 16
 """The most nodes of an expression of constants that identities look at."""
@@ -298,12 +300,14 @@ class Builder:
 
     def number(self, node: int) -> Number | None:
         """Return the constant that a node holds, also through broadcast and reshape; else None."""
-        while node not in self.constants:
-            row = self.primitive(node)
-            if row is not broadcast and row is not reshape:
+        found = self.constants.get(node)
+        while found is None:
+            opcode = self.opcode[node]
+            if opcode < FIRST_ROW or self.primitives[opcode - FIRST_ROW] not in _SPREADING:
                 return None
             node = self.args[self.starts[node]]
-        return self.constants[node][0]
+            found = self.constants.get(node)
+        return found[0]
 
     def fixed(self, node: int) -> bool:
         """Whether a node is a constant, or a short scalar operation on constants, as 1/7 is."""

@@ -202,7 +202,9 @@ def _sum_of_one(builder: Builder, node: int, axes: tuple[int, ...], rank: int) -
 
 def _negated(builder: Builder, node: int) -> int | None:
     """Return z where `node` is -z."""
-    return builder.arguments(node)[0] if builder.primitive(node) is negative else None
+    if builder.opcode[node] != builder.opcode_of.get(negative):
+        return None
+    return builder.args[builder.starts[node]]
 
 
 def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
@@ -227,7 +229,7 @@ def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
 
 def _turned(builder: Builder, node: int) -> int | None:
     """Return an earlier node y - x where `node` is x - y."""
-    if builder.primitive(node) is not subtract:
+    if builder.opcode[node] != builder.opcode_of.get(subtract):
         return None
     reverse = builder.existing(subtract, builder.arguments(node)[::-1])
     return reverse if reverse is not None and reverse < node else None

@@ -83,7 +83,7 @@ def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None
             part
             for position, dot in enumerate(dots)
             if dot is not None
-            if (part := sweep.stamped(number, rule, position, dot)) is not None
+            if (part := sweep.stamped(number, args, rule, position, dot)) is not None
         ]
         return accumulate(sweep.builder, parts) if parts else None
     if isinstance(rule, ByArgument):

@@ -119,10 +119,11 @@ def _contributions(
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[type(rule)]
     found: list[tuple[int, Masked]] = []
-    for position, arg in enumerate(sweep.args(number)):
+    args = sweep.args(number)
+    for position, arg in enumerate(args):
         if not active[arg]:
             continue
-        part = pull(sweep, number, rule, position, y_bar)
+        part = pull(sweep, number, args, rule, position, y_bar)
         if part is None:
             continue
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
@@ -132,19 +133,21 @@ def _contributions(
 
 
 def _by_argument(
-    sweep: Sweep, number: int, rule: ByArgument, position: int, y_bar: Masked
+    sweep: Sweep, number: int, args: list[int], rule: ByArgument, position: int, y_bar: Masked
 ) -> Masked | None:
     """Send a cotangent through the transpose of a tangent map, which a sweep finds."""
     return pulled(sweep, number, rule, position, y_bar, pull_back_masked)
 
 
-def _passed(sweep: Sweep, number: int, rule: Select, position: int, y_bar: Masked) -> Masked | None:
+def _passed(
+    sweep: Sweep, number: int, args: list[int], rule: Select, position: int, y_bar: Masked
+) -> Masked | None:
     """Send a cotangent to an argument that a selection passes on where a condition holds.
 
     If it ends there, reaches the next selection or comes from one, it is made zero at once:
     masks of masks would cost more than the selections themselves.
     """
-    args, chosen = sweep.args(number), rule.conditions[position]
+    chosen = rule.conditions[position]
     if chosen is None:
         return None
     arg, condition = args[position], chosen(*map(sweep.node, args)).id
@@ -158,7 +161,9 @@ def _passed(sweep: Sweep, number: int, rule: Select, position: int, y_bar: Maske
     return Masked(y_bar.value, mask)
 
 
-def _transposed(sweep: Sweep, number: int, rule: LinearMap, position: int, y_bar: Masked) -> Masked:
+def _transposed(
+    sweep: Sweep, number: int, args: list[int], rule: LinearMap, position: int, y_bar: Masked
+) -> Masked:
     """Send a cotangent through the transpose of a linear primitive."""
     transpose, params = rule.transpose, sweep.graph.params(number)
     shape, shapes = sweep.graph.shape(number), sweep.shapes(number)
@@ -167,8 +172,7 @@ def _transposed(sweep: Sweep, number: int, rule: LinearMap, position: int, y_bar
         transposed: Node = transpose(spread(sweep.node(bar), shape), position, shapes, **params)
         return transposed.id
 
-    arg = sweep.all_args[sweep.starts[number] + position]
-    final = sweep.resolves and sweep.opcode[arg] == INPUT
+    final = sweep.resolves and sweep.opcode[args[position]] == INPUT
     part = moved(sweep.builder, y_bar, move, final=final)
     if position not in rule.selects or final:
         return part

@@ -61,14 +61,18 @@ def squares_once(function: Function) -> Function:
     graph = function.graph
     if power not in graph.primitives or multiply not in graph.primitives:
         return function
-    firsts = []
-    for row in (multiply, power):
-        starts = graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
-        bases, others = graph.args[starts], graph.args[starts + 1]
-        twos = {node for node, (value, _) in graph.constants.items() if value == 2}
-        square = bases == others if row is multiply else [k in twos for k in others.tolist()]
-        firsts.append(set(bases[square].tolist()))
-    return function if firsts[0].isdisjoint(firsts[1]) else rewritten(function, _squared)
+    products, powers = (
+        graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
+        for row in (multiply, power)
+    )
+    bases = graph.args[products]
+    products_of = set(bases[bases == graph.args[products + 1]].tolist())
+    if not products_of:
+        return function
+    twos = {node for node, (value, _) in graph.constants.items() if value == 2}
+    pairs = zip(graph.args[powers].tolist(), graph.args[powers + 1].tolist(), strict=True)
+    written = any(base in products_of and exponent in twos for base, exponent in pairs)
+    return rewritten(function, _squared) if written else function
 
 
 def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:

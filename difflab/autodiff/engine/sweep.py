@@ -67,12 +67,14 @@ class Sweep:
             self._shapes = number, Shapes(map(self.graph.shape, self.args(number)))
         return self._shapes[1]
 
-    def stamped(self, number: int, rule: Elementwise, position: int, part: Masked) -> Masked | None:
+    def stamped(
+        self, number: int, args: list[int], rule: Elementwise, position: int, part: Masked
+    ) -> Masked | None:
         """Apply a rule's map for one argument to the node's cotangent or the argument's tangent.
 
         None where no derivative flows.
         """
-        args, rule_map = self.args(number), rule.maps[position]
+        rule_map = rule.maps[position]
         if rule_map is None:
             return None
         exponent = None
