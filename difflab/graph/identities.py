@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from difflab.graph.ir import Number
 
 
+ArrayIdentity = Callable[["Builder", int, dict[str, Any]], "int | None"]
 Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
 
 
@@ -70,12 +71,9 @@ def simplified(
     builder: Builder, primitive: Primitive, args: tuple[int, ...], params: Any
 ) -> int | None:
     """Return the node that ``primitive(*args)`` reduces to, or None."""
-    if primitive is reshape or primitive is transpose:
-        return _moved_again(builder, primitive, args[0], dict(params))
-    if primitive is index:
-        return _picked(builder, args[0], dict(params)["key"])
-    if primitive is sum_:
-        return _sum_of_one(builder, args[0], **dict(params))
+    of_array = _OF_ARRAYS.get(primitive)
+    if of_array is not None:
+        return of_array(builder, args[0], dict(params))
     identity = _IDENTITIES.get(primitive)
     if identity is not None:
         node = identity(builder, args)
@@ -172,7 +170,7 @@ def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
 
 
 def _moved_again(
-    builder: Builder, primitive: Primitive, node: int, params: dict[str, Any]
+    primitive: Primitive, builder: Builder, node: int, params: dict[str, Any]
 ) -> int | None:
     """Merge two reshapes or two transposes, drop one that changes nothing, pick an only number."""
     if builder.primitive(node) is primitive:
@@ -371,6 +369,12 @@ def _not(builder: Builder, args: tuple[int, ...]) -> int | None:
     return builder.arguments(a)[0] if builder.primitive(a) is logical_not else None
 
 
+_OF_ARRAYS: dict[Primitive, ArrayIdentity] = {
+    index: lambda builder, node, params: _picked(builder, node, params["key"]),
+    reshape: partial(_moved_again, reshape),
+    sum_: lambda builder, node, params: _sum_of_one(builder, node, **params),
+    transpose: partial(_moved_again, transpose),
+}
 _IDENTITIES: dict[Primitive, Identity] = {
     add: _add,
     subtract: _subtract,

@@ -48,10 +48,10 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     dict of int to Node
         The cotangents; sources that no seed depends on are absent.
     """
-    found = {}
+    found, builder = {}, sweep.builder
     for number, bar in pull_back_masked(sweep, seeds, sources).items():
         sweep.at(number)
-        found[number] = sweep.node(resolved(sweep.builder, bar))
+        found[number] = Node(builder, resolved(builder, bar))
     return found
 
 

@@ -17,6 +17,9 @@ from difflab.graph.ir import Graph, Shape
 from difflab.graph.node import Node
 from difflab.primitives import index, pack, reshape, scatter
 
+_GATHERING = frozenset({pack, reshape})
+"""Rows whose result has the elements of all arguments in order."""
+
 ElementIndex = tuple[int, ...]
 ElementPosition = tuple[int, ElementIndex]
 
@@ -162,7 +165,7 @@ def element_origins(builder: Builder, nodes: Sequence[int]) -> list[ElementPosit
     found: list[ElementPosition] = []
     for node in nodes:
         row = builder.primitive(node)
-        if row is reshape or row is pack:
+        if row in _GATHERING:
             found += element_origins(builder, builder.arguments(node))
             continue
         shape = builder.shape(node)

@@ -161,13 +161,17 @@ class Zeros:
         return np.asarray(row.computer(np)(*operands, **builder.params(node)))
 
 
+_LEAST_EXPONENTS = {power: 0, dpower: 1}
+"""The least whole exponents with which powers are polynomials."""
+
+
 def _is_finite(row: Primitive, numbers: Sequence[Number | None]) -> bool:
     """Whether the result is finite for all finite arguments; known arguments are in `numbers`."""
     if row is divide:
         return bool(numbers[1])
-    if row is power or row is dpower:
+    least = _LEAST_EXPONENTS.get(row)
+    if least is not None:
         exponent = numbers[1]
-        least = 0 if row is power else 1
         return exponent is not None and exponent >= least and float(exponent).is_integer()
     if row.structural:
         return True

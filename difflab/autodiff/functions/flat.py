@@ -158,7 +158,7 @@ def require_scalar(function: Any, what: str, instead: str, of_code: str = "") ->
     """
     if not isinstance(function, Function):
         require_function(function, what, of_code)
-    if len(function.outputs) != 1 or math.prod(function.output_shapes[0]) != 1:
+    if len(function.outputs) != 1 or math.prod(function.graph.shape(function.outputs[0])) != 1:
         raise InputError(
             f"{what} needs a function with one output number, this one has {function.m}",
             hint=f"use {instead}",

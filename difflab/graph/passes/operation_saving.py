@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from difflab.core.primitive import Primitive
@@ -83,19 +85,8 @@ class _Scaling:
 
     def moved(self, row: Primitive, parts: list[Scaled]) -> Scaled | None:
         """Append an operation, its operands' powers of two behind it; None where they stay."""
-        emit = self.builder.emit
-        if row is multiply:
-            return self._product(*parts)
-        if row is add and parts[0] == parts[1]:
-            return parts[0][0], parts[0][1] + 1
-        if row is add or row is subtract:
-            operands, exponent = self._aligned(parts)
-            return emit(row, operands), exponent
-        if row is negative:
-            return emit(row, (parts[0][0],)), parts[0][1]
-        if row is divide:
-            return emit(row, (parts[0][0], self.whole(parts[1]))), parts[0][1]
-        return None
+        rule = _RULES.get(row)
+        return None if rule is None else rule(self, row, *parts)
 
     def whole(self, part: Scaled) -> int:
         """Return the node that has the value of `part`; a factor that is there takes it in."""
@@ -110,13 +101,27 @@ class _Scaling:
                     return self.builder.emit(multiply, (self.builder.constant(value), other))
         return self.builder.emit(multiply, (self.builder.constant(scale), node))
 
-    def _product(self, a: Scaled, b: Scaled) -> Scaled:
+    def _product(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
         """Multiply; powers of two are not multiplied but carried along."""
         for (factor, held), (node, exponent) in ((a, b), (b, a)):
             more = self._exponent(factor)
             if more:
                 return node, exponent + held + more
-        return self.builder.emit(multiply, (a[0], b[0])), a[1] + b[1]
+        return self.builder.emit(row, (a[0], b[0])), a[1] + b[1]
+
+    def _sum(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
+        """Add, or double what is added to itself."""
+        return (a[0], a[1] + 1) if a == b else self._difference(row, a, b)
+
+    def _difference(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
+        operands, exponent = self._aligned([a, b])
+        return self.builder.emit(row, operands), exponent
+
+    def _negative(self, row: Primitive, a: Scaled) -> Scaled:
+        return self.builder.emit(row, (a[0],)), a[1]
+
+    def _quotient(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
+        return self.builder.emit(row, (a[0], self.whole(b))), a[1]
 
     def _exponent(self, node: int) -> int:
         """Return k where a node is the constant 2^k and k > 0; else 0."""
@@ -138,6 +143,15 @@ class _Scaling:
             return operands, common
         least = min(exponent for _, exponent in parts)
         return [self.whole((node, exponent - least)) for node, exponent in parts], least
+
+
+_RULES: dict[Primitive, Callable[..., Scaled]] = {
+    add: _Scaling._sum,
+    divide: _Scaling._quotient,
+    multiply: _Scaling._product,
+    negative: _Scaling._negative,
+    subtract: _Scaling._difference,
+}
 
 
 def _divided(value: float, exponent: int) -> float:
