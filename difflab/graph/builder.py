@@ -232,14 +232,13 @@ class Builder:
         key: Any
         if len(args) == 2 and not params:  # `_key`, written out
             a, b = args
+            if a > b and primitive.commutative and self.commutes:
+                a, b = b, a
             key = (a << 31 | b) << 15 | opcode
-            node = self.index.get(key)
-            if node is None and primitive.commutative and self.commutes:
-                node = self.index.get((b << 31 | a) << 15 | opcode)
         else:
             simple = len(args) == 1 and not params
             key = args[0] << 15 | opcode if simple else _key(opcode, args, params)
-            node = self.index.get(key)
+        node = self.index.get(key)
         if node is None:
             node = self.index[key] = self._append(opcode, args, shape, span)
             if params:
@@ -463,6 +462,7 @@ class Builder:
             self.index[name] = node
         for node, (value, label) in graph.constants.items():
             self.index[(label, type(value), value, math.copysign(1.0, value))] = node
+        commutative = [False] * FIRST_ROW + [row.commutative for row in graph.primitives]
         ends = iter(graph.starts.tolist())
         args, last = graph.args.tolist(), next(ends)
         columns = zip(graph.opcode.tolist(), ends, graph.param_ids.tolist(), strict=True)
@@ -474,7 +474,10 @@ class Builder:
                 operands = tuple(args[first:end])
                 self.index[_key(opcode, operands, self.param_table[params])] = node
             elif end - first == 2:  # `_key`, written out
-                self.index[(args[first] << 31 | args[first + 1]) << 15 | opcode] = node
+                a, b = args[first], args[first + 1]
+                if a > b and commutative[opcode]:
+                    a, b = b, a
+                self.index[(a << 31 | b) << 15 | opcode] = node
             else:
                 self.index[args[first] << 15 | opcode] = node
 
