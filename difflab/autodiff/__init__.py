@@ -1,11 +1,7 @@
 """Automatic differentiation, graph to graph: the sweeps and the transforms that use them."""
 
-from difflab.autodiff.transforms.grad import (
-    grad,
-    gradient,
-    value_and_grad,
-    value_and_gradient,
-)
+from difflab.autodiff.functions.flat import gradient, value_and_gradient
+from difflab.autodiff.transforms.grad import grad, value_and_grad
 from difflab.autodiff.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
 from difflab.autodiff.transforms.operators import (
     biharmonic,

@@ -26,6 +26,8 @@ from difflab.graph.source import NOWHERE, SourceMap
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 Span = tuple[int, int]
+_SPREADING = frozenset({broadcast, reshape})
+"""What an array of one number applies to it."""
 
 LONGEST_FIXED = 16
 """The most nodes of an expression of constants that identities look at."""
@@ -203,7 +205,7 @@ class Builder:
         if primitive.truths or (self.has_truths and self._any_truth(args)):
             args = self._as_truths(primitive, self._as_numbers(primitive, args))
         few = 0 < len(args) < 3  # most operations: what is asked of all arguments, written out
-        of_constants, reducible, shaped = False, self.reducible, self.shape_ids
+        tried, reducible, shaped = False, self.reducible, self.shape_ids
         if self.simplify and (
             primitive in ALWAYS_TRIED
             or (
@@ -215,13 +217,14 @@ class Builder:
             node = simplified(self, primitive, args, params)
             if node is not None:
                 return node
-            of_constants = primitive in REDUCIBLE_OF_CONSTANTS and all(map(self.fixed, args))
+            tried = True
         shape = 0
         if primitive.shape is not None:
-            shape = self._shape_id(primitive.shape(self._shapes(args), **dict(params)))
+            shape = self._shape_id(primitive.shape(tuple(map(self.shape, args)), **dict(params)))
         elif shaped and (
             (args[0] in shaped or args[-1] in shaped) if few else not shaped.keys().isdisjoint(args)
         ):
+            tried = False
             if self.simplify:
                 args = self._unspread(args)
             shape, args = self._aligned(primitive, args, span)
@@ -229,19 +232,18 @@ class Builder:
         key: Any
         if len(args) == 2 and not params:  # `_key`, written out
             a, b = args
+            if a > b and primitive.commutative and self.commutes:
+                a, b = b, a
             key = (a << 31 | b) << 15 | opcode
-            node = self.index.get(key)
-            if node is None and primitive.commutative and self.commutes:
-                node = self.index.get((b << 31 | a) << 15 | opcode)
         else:
             simple = len(args) == 1 and not params
             key = args[0] << 15 | opcode if simple else _key(opcode, args, params)
-            node = self.index.get(key)
+        node = self.index.get(key)
         if node is None:
             node = self.index[key] = self._append(opcode, args, shape, span)
             if params:
                 self.param_ids[node] = self._param_id(params)
-            if of_constants:
+            if tried and primitive in REDUCIBLE_OF_CONSTANTS and all(map(self.fixed, args)):
                 self.reducible[node] = 1
         return node
 
@@ -297,16 +299,14 @@ class Builder:
 
     def number(self, node: int) -> Number | None:
         """Return the constant that a node holds, also through broadcast and reshape; else None."""
-        while node not in self.constants:
-            row = self.primitive(node)
-            if row is not broadcast and row is not reshape:
+        found = self.constants.get(node)
+        while found is None:
+            opcode = self.opcode[node]
+            if opcode < FIRST_ROW or self.primitives[opcode - FIRST_ROW] not in _SPREADING:
                 return None
             node = self.args[self.starts[node]]
-        return self.constants[node][0]
-
-    def named(self, node: int) -> bool:
-        """Whether a node is pi or e, whose number is rounded."""
-        return node in self.constants and self.constants[node][1] is not None
+            found = self.constants.get(node)
+        return found[0]
 
     def fixed(self, node: int) -> bool:
         """Whether a node is a constant, or a short scalar operation on constants, as 1/7 is."""
@@ -347,8 +347,9 @@ class Builder:
     def _append(self, opcode: int, args: tuple[int, ...], shape: int, span: Span | None) -> int:
         node = len(self.opcode)
         self.opcode.append(opcode)
-        self.args.extend(args)
-        self.starts.append(len(self.args))
+        edges = self.args
+        edges.extend(args)
+        self.starts.append(len(edges))
         self.spans.append(self.span if span is None else span[0] << 32 | span[1])
         self.reducible.append(self.reducible_opcodes[opcode])
         if shape:
@@ -379,9 +380,6 @@ class Builder:
             number = self.shape_index[shape] = len(self.shape_table)
             self.shape_table.append(shape)
         return number
-
-    def _shapes(self, args: Sequence[int]) -> tuple[Shape, ...]:
-        return tuple(self.shape(node) for node in args)
 
     def _any_truth(self, args: tuple[int, ...]) -> bool:
         """Whether an argument is a truth value."""
@@ -414,7 +412,7 @@ class Builder:
         self, primitive: Primitive, args: tuple[int, ...], span: Span | None
     ) -> tuple[int, tuple[int, ...]]:
         """Return the common shape and the arguments broadcast to it; constants stay."""
-        shapes = self._shapes(args)
+        shapes = tuple(map(self.shape, args))
         apart = {*shapes, ()}
         try:
             # Most are of one shape, or numbers beside it.
@@ -464,11 +462,24 @@ class Builder:
             self.index[name] = node
         for node, (value, label) in graph.constants.items():
             self.index[(label, type(value), value, math.copysign(1.0, value))] = node
-        param_ids = graph.param_ids.tolist()
-        for node, (opcode, args) in enumerate(graph.rows()):
-            if opcode >= FIRST_ROW:
-                params = self.param_table[param_ids[node]]
-                self.index[_key(opcode, tuple(args), params)] = node
+        commutative = [False] * FIRST_ROW + [row.commutative for row in graph.primitives]
+        ends = iter(graph.starts.tolist())
+        args, last = graph.args.tolist(), next(ends)
+        columns = zip(graph.opcode.tolist(), ends, graph.param_ids.tolist(), strict=True)
+        for node, (opcode, end, params) in enumerate(columns):
+            first, last = last, end
+            if opcode < FIRST_ROW:
+                continue
+            if params or end - first > 2:
+                operands = tuple(args[first:end])
+                self.index[_key(opcode, operands, self.param_table[params])] = node
+            elif end - first == 2:  # `_key`, written out
+                a, b = args[first], args[first + 1]
+                if a > b and commutative[opcode]:
+                    a, b = b, a
+                self.index[(a << 31 | b) << 15 | opcode] = node
+            else:
+                self.index[args[first] << 15 | opcode] = node
 
 
 class KernelBuilder(Builder):
@@ -481,7 +492,7 @@ class KernelBuilder(Builder):
     def _aligned(
         self, primitive: Primitive, args: tuple[int, ...], span: Span | None
     ) -> tuple[int, tuple[int, ...]]:
-        return self._shape_id(np.broadcast_shapes(*self._shapes(args))), args
+        return self._shape_id(np.broadcast_shapes(*tuple(map(self.shape, args)))), args
 
     def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
         return args

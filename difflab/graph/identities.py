@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from difflab.graph.ir import Number
 
 
+ArrayIdentity = Callable[["Builder", int, dict[str, Any]], "int | None"]
 Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
 
 
@@ -70,12 +71,9 @@ def simplified(
     builder: Builder, primitive: Primitive, args: tuple[int, ...], params: Any
 ) -> int | None:
     """Return the node that ``primitive(*args)`` reduces to, or None."""
-    if primitive is reshape or primitive is transpose:
-        return _moved_again(builder, primitive, args[0], dict(params))
-    if primitive is index:
-        return _picked(builder, args[0], dict(params)["key"])
-    if primitive is sum_:
-        return _sum_of_one(builder, args[0], **dict(params))
+    of_array = _OF_ARRAYS.get(primitive)
+    if of_array is not None:
+        return of_array(builder, args[0], dict(params))
     identity = _IDENTITIES.get(primitive)
     if identity is not None:
         node = identity(builder, args)
@@ -92,8 +90,8 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
             return builder.constant(1 if name else 0)
     numbers = []
     for node in args:
-        number = builder.number(node)
-        if number is None or builder.named(node) or not math.isfinite(number):
+        number, (_, name) = builder.number(node), builder.constants.get(node, (0, None))
+        if number is None or name is not None or not math.isfinite(number):
             return None
         numbers.append(number)
     if primitive is power or (primitive.unbatched is not None and primitive.shape is None):
@@ -172,7 +170,7 @@ def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
 
 
 def _moved_again(
-    builder: Builder, primitive: Primitive, node: int, params: dict[str, Any]
+    primitive: Primitive, builder: Builder, node: int, params: dict[str, Any]
 ) -> int | None:
     """Merge two reshapes or two transposes, drop one that changes nothing, pick an only number."""
     if builder.primitive(node) is primitive:
@@ -202,7 +200,9 @@ def _sum_of_one(builder: Builder, node: int, axes: tuple[int, ...], rank: int) -
 
 def _negated(builder: Builder, node: int) -> int | None:
     """Return z where `node` is -z."""
-    return builder.arguments(node)[0] if builder.primitive(node) is negative else None
+    if builder.opcode[node] != builder.opcode_of.get(negative):
+        return None
+    return builder.args[builder.starts[node]]
 
 
 def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
@@ -227,7 +227,7 @@ def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
 
 def _turned(builder: Builder, node: int) -> int | None:
     """Return an earlier node y - x where `node` is x - y."""
-    if builder.primitive(node) is not subtract:
+    if builder.opcode[node] != builder.opcode_of.get(subtract):
         return None
     reverse = builder.existing(subtract, builder.arguments(node)[::-1])
     return reverse if reverse is not None and reverse < node else None
@@ -369,6 +369,12 @@ def _not(builder: Builder, args: tuple[int, ...]) -> int | None:
     return builder.arguments(a)[0] if builder.primitive(a) is logical_not else None
 
 
+_OF_ARRAYS: dict[Primitive, ArrayIdentity] = {
+    index: lambda builder, node, params: _picked(builder, node, params["key"]),
+    reshape: partial(_moved_again, reshape),
+    sum_: lambda builder, node, params: _sum_of_one(builder, node, **params),
+    transpose: partial(_moved_again, transpose),
+}
 _IDENTITIES: dict[Primitive, Identity] = {
     add: _add,
     subtract: _subtract,

@@ -175,7 +175,7 @@ class Graph:
         """
         counts = np.bincount(self.args, minlength=len(self))
         counts[np.array([*outputs, *self.names], dtype=np.int64)] += 1
-        dead = np.flatnonzero(counts == 0).tolist()
+        dead = (counts == 0).nonzero()[0].tolist()
         uses = counts.tolist() if dead else []
         starts, args = self.starts.data, self.args.data
         for node in dead:  # grows as it goes
@@ -185,20 +185,21 @@ class Graph:
                     dead.append(arg)
         alive = np.ones(len(self), dtype=np.bool_)
         alive[dead] = False
-        return np.where(alive, np.cumsum(alive) - 1, -1)
+        return np.where(alive, alive.cumsum() - 1, -1)
 
     def pruned(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
         """Return the graph that `outputs` need, with all inputs, and the new ids of `outputs`."""
         numbers = self.numbers_after(outputs)
         alive = numbers >= 0
-        sizes = np.diff(self.starts)
-        starts = np.zeros(np.count_nonzero(alive) + 1, dtype=np.int64)
-        np.cumsum(sizes[alive], out=starts[1:])
+        sizes = self.starts[1:] - self.starts[:-1]
+        kept = sizes[alive]
+        starts = np.zeros(len(kept) + 1, dtype=np.int64)
+        kept.cumsum(out=starts[1:])
         number_of = numbers.data
         graph = Graph(
             opcode=self.opcode[alive],
             starts=starts,
-            args=numbers[self.args[np.repeat(alive, sizes)]].astype(np.int32),
+            args=numbers[self.args[alive.repeat(sizes)]].astype(np.int32),
             param_ids=self.param_ids[alive],
             shape_ids=self.shape_ids[alive],
             spans=self.spans[alive],
@@ -217,11 +218,10 @@ class Graph:
         marks = bytearray(len(self))
         for node in nodes:
             marks[node] = 1
-        for node, (_, args) in enumerate(self.rows()):
-            for arg in args:
-                if marks[arg]:
-                    marks[node] = 1
-                    break
+        users = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        for arg, user in zip(self.args.tolist(), users.tolist(), strict=True):
+            if marks[arg]:
+                marks[user] = 1
         return marks
 
     def applies(self, *rows: Primitive) -> NDArray[np.bool_]:

@@ -27,8 +27,10 @@ _OTHER = re.compile(r"[\[\];,:=#\n\r\u2028\u2029]")
 """What a term with a template does not contain besides its elements."""
 _LONGEST = 1000
 """Characters of a term that may have a template."""
-_WORTH = 16
-"""Lengths of a term that follow, at least, where a template is worth making."""
+_WORTH = 10
+"""Terms that follow, at least, with the beginning of a term whose template is worth making."""
+SHORTEST = 60
+"""Characters of a program in which as many terms may follow."""
 _FORMS = 16
 """Forms that are remembered; a program of more is no repetition."""
 _SIGNS = {"+": int(TokenKind.PLUS), "-": int(TokenKind.MINUS)}
@@ -108,14 +110,15 @@ class AlikeTerms:
     def _remember(self, begin: int, stop: int) -> None:
         """Make a template of the form of a term that was read, if it is the second of the form."""
         text, length = self.parser.text, stop - begin
-        if not 0 < length <= _LONGEST or len(text) - stop < _WORTH * length:
+        if not 0 < length <= _LONGEST:
             return
         term = text[begin:stop]
         form = tuple(_ELEMENT.split(term))
         if len(form) == 1 or (head := form[0] + form[1]) in self.templates:
             return
         if form in self.seen:
-            self.templates[head] = self._template(form)
+            worth = text.count(head, stop) >= _WORTH
+            self.templates[head] = self._template(form) if worth else None
         elif len(self.seen) < _FORMS:
             self.seen.add(form)
 

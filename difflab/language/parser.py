@@ -22,7 +22,7 @@ from difflab.graph.names import natural_order, output_names
 from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.language import brackets, complaints, loops, roots
-from difflab.language.alike import AlikeTerms
+from difflab.language.alike import SHORTEST, AlikeTerms
 from difflab.language.brackets import OpenBracket
 from difflab.language.calls import ALIASES, CALLS, CLAUSED, ITERATE, ROOT, ArrayCall, Statics
 from difflab.language.complaints import TextSpan
@@ -45,6 +45,12 @@ _OPEN, _MATMUL = int(TokenKind.OPEN), int(TokenKind.MATMUL)
 _DEEPEST = 1_000_000
 """Maximum number of open parentheses, against megabytes of `(`."""
 
+_FUNCTIONS: dict[str, Primitive | ArrayCall] = {
+    **{alias: by_spelling[name] for alias, name in ALIASES.items()},
+    **by_spelling,
+    **CALLS,
+    **{call.name: call for call in CLAUSED},
+}
 _NO_NAMES: tuple[str, ...] = ()
 _BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
 # The symbol after a statement's first name: a definition, a declaration, or a use if none.
@@ -155,7 +161,7 @@ class Parser:
         self.elements: dict[str, int] = {}
         self.function: tuple[Primitive | ArrayCall, int, int] | None = None
         self.statics: dict[int, Statics] = {}
-        self.alike = AlikeTerms(self)
+        self.alike = AlikeTerms(self) if len(text) >= SHORTEST else None
         self.loops: list[loops.OpenLoop] = []
         self.sweeps: dict[int, loops.LoopSweep] = {}
         self.line = -1
@@ -206,28 +212,27 @@ class Parser:
 
     def read_name(self, kind: int, start: int, end: int) -> None:
         """Read the name of a variable, a constant or a called function."""
-        node = self.scope.spellings.get(self.text[start:end])
+        written = self.text[start:end]
+        node = self.scope.spellings.get(written)
         if node is None:
-            name = clean_name(self.text, start, end)
-            function = self._called(name, end)
-            if function is not None:
-                self.function = function, start, end
-                self.state = self.at_call
-                return
-            node = self.scope.resolve(name, (start, end), self.target)
-        self.push(node, start, end)
+            function = _FUNCTIONS.get(written)
+            if function is None or not self.text.startswith("(", end):
+                name = clean_name(self.text, start, end)
+                function = self._called(name, end)
+                if function is None:
+                    self.push(self.scope.resolve(name, (start, end), self.target), start, end)
+                    return
+            self.function = function, start, end
+            self.state = self.at_call
+        else:
+            self.push(node, start, end)
 
     def _called(self, name: str, end: int) -> Primitive | ArrayCall | None:
         """Return the function that a name means here; None for a variable or a constant."""
-        primitive = by_spelling.get(name)
-        function = CALLS.get(name, primitive)
-        if function is None and name in ALIASES:
-            function = by_spelling[ALIASES[name]]
-        if name in (ITERATE.name, ROOT.name):
-            call = ITERATE if name == ITERATE.name else ROOT
-            return call if _BEFORE_CALL.match(self.text, end) else None
+        function = _FUNCTIONS.get(name)
         if function is None or _BEFORE_CALL.match(self.text, end):
             return function
+        primitive = by_spelling.get(name)
         reserved = primitive is not None and primitive.reserved
         return function if reserved and name not in self.scope.variables else None
 
@@ -316,7 +321,7 @@ class Parser:
     def sign(self, kind: int, start: int, end: int) -> None:
         """Push a plus or minus; terms like those before it follow without tokens."""
         self.binary(kind, start, end)
-        if len(self.operators) == 2 and not self.frames:
+        if self.alike is not None and len(self.operators) == 2 and not self.frames:
             following = self.alike.follow(start, end)
             if following != end:
                 self.jumps.append(following)
@@ -385,7 +390,6 @@ class Parser:
         args = tuple(self.nodes[frame.base :])
         del self.nodes[frame.base :], self.starts[frame.base :], self.ends[frame.base :]
         span, count = (frame.start, end), len(args)
-        static = self.statics.pop(frame.opener, None) or Statics()
         if isinstance(function, ArrayCall):
             most = count if function.most is None else function.most
             single = function.most is None and function.lists == "axes" and count == 1
@@ -393,6 +397,7 @@ class Parser:
             if scalar or not function.least <= count <= most:
                 takes = "at least 2 arguments" if scalar else function.takes
                 raise complaints.wrong_count(self.text, span, takes, count)
+            static = self.statics.pop(frame.opener, None) or Statics()
             node = self._emit_array_call(function, args, span, static)
         elif function.arity is not None and count != function.arity:
             raise complaints.wrong_count(self.text, span, _takes(function), count)

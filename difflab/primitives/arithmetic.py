@@ -229,6 +229,7 @@ power: Primitive = Primitive(
     rule=elementwise(
         lambda t, y, x, p: t * dpower(x, p),
         lambda t, y, x, p: t * dpower_exponent(x, p),
+        of_exponent=True,
     ),
     infix="^",
     sympy=lambda sympy, x, p: x**p,

@@ -174,3 +174,13 @@ def test_a_number_picked_from_constants_is_a_constant(simplifying: Builder) -> N
     assert simplifying.constants[picked(1, -2)] == (-3, None)
     assert picked(1, 1) not in simplifying.constants
     assert simplifying.shape(picked(0, (0, 2, 1))) == (2,)
+
+
+def test_a_difference_is_not_the_difference_the_other_way() -> None:
+    builder = Builder()
+    a, b = builder.input("a"), builder.input("b")
+    assert builder.emit(subtract, (a, b)) != builder.emit(subtract, (b, a))
+    assert builder.emit(multiply, (a, b)) == builder.emit(multiply, (b, a))
+    again = Builder.continuing(builder.graph())
+    assert again.emit(multiply, (b, a)) == again.emit(multiply, (a, b)) == 4
+    assert again.emit(subtract, (b, a)) == 3

@@ -163,6 +163,7 @@ def test_sizes_do_not_depend_on_what_counts_as_large(
     for least in (10**9, 0):
         repeating = partial(rolled, least=least)
         monkeypatch.setattr("difflab.autodiff.functions.flat.rolled", repeating)
+        monkeypatch.setattr("difflab.autodiff.functions.flat.LEAST_NODES", least)
         prepared: Any = method.prepare(Problem(f.values, f.n, f.m, f, order))
         found.append((prepared.operations, prepared.size))
     assert found[0] == found[1]

@@ -42,7 +42,7 @@ def push_forward(
     tangents = {
         number: start
         for number, seed in seeds.items()
-        if (start := sweep.zeros.seeded(seed.id)) is not None
+        if (start := sweep.seeded(seed.id)) is not None
     }
     # The first node comes first; a heap, since one input of many may reach few nodes of the graph.
     order = [user for number in tangents for user in sweep.users(number)]
@@ -57,7 +57,7 @@ def push_forward(
         sweep.at(number)
         row = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW]
         y_dot = _tangent(sweep, number, row, dots)
-        tangent = None if y_dot is None else sweep.zeros.simplified(y_dot)
+        tangent = sweep.zeros.simplified(y_dot) if y_dot and y_dot.mask is not None else y_dot
         if tangent is not None:
             tangents[number] = tangent
             for user in sweep.users(number):
@@ -80,9 +80,10 @@ def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None
     rule = row.rule
     if isinstance(rule, Elementwise):
         parts = [
-            sweep.zeros.stamped(rule_map, dot, number, args)
-            for rule_map, dot in zip(rule.maps, dots, strict=True)
-            if rule_map is not None and dot is not None
+            part
+            for position, dot in enumerate(dots)
+            if dot is not None
+            if (part := sweep.stamped(number, args, rule, position, dot)) is not None
         ]
         return accumulate(sweep.builder, parts) if parts else None
     if isinstance(rule, ByArgument):

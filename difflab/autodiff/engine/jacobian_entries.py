@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -14,25 +13,33 @@ from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.engine.elimination import eliminate
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.masked import resolved
-from difflab.autodiff.engine.reverse import cotangents
-from difflab.autodiff.engine.sweep import Sweep, spread, unit
+from difflab.autodiff.engine.reverse import by_reverse
+from difflab.autodiff.engine.squares import squares_once
+from difflab.autodiff.engine.sweep import (
+    ElementIndex,
+    ElementPosition,
+    Sweep,
+    element_indices,
+    element_origins,
+    function_of,
+    number_at,
+    packed,
+    spread,
+    unit,
+)
 from difflab.errors import InputError
-from difflab.graph.builder import Builder
 from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.node import Node
-from difflab.graph.passes.operation_saving import doubled_last, squares_once
-from difflab.primitives import index, pack, reshape, scatter
+from difflab.graph.passes.operation_saving import doubled_last
+from difflab.primitives import index, reshape
 
 SweepMode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
 
 TRIAL_LIMIT = 200_000
 """Operations up to which mode "auto" builds all Jacobians and counts; beyond it estimates."""
-
-ElementIndex = tuple[int, ...]
-ElementPosition = tuple[int, ElementIndex]
 
 
 def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
@@ -43,12 +50,12 @@ def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
     check_mode(mode)
     function = squares_once(function)
     if mode == "reverse" or (mode == "auto" and not goes_forward(function)):
-        return _by_reverse(function)
+        return by_reverse(function)
     if mode == "forward":
         return _by_forward(function)
     if len(function.graph) * (function.n + function.m) > TRIAL_LIMIT:
-        return _by_forward(function) if function.n <= function.m else _by_reverse(function)
-    trials = [_by_reverse(function), _by_forward(function)]
+        return _by_forward(function) if function.n <= function.m else by_reverse(function)
+    trials = [by_reverse(function), _by_forward(function)]
     if min(function.n, function.m) > 1:
         shared = _by_elimination(function, max(len(sweep.builder) for sweep, _ in trials))
         trials += [] if shared is None else [shared]
@@ -68,19 +75,18 @@ def _operations(trial_entries: tuple[Sweep, Node]) -> int:
 
 def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
     """Freeze a derivative; where it shall have the fewest operations, powers of two go last."""
-    outputs = [found.id]
-    function = Function.build(sweep.builder, sweep.function.input_nodes, outputs, [name])
+    whole = function_of(sweep, [found], [name])
     if not fewest:
-        return function
-    kept = sweep.builder.graph().numbers_after(outputs)[: len(sweep.graph)]
-    return doubled_last(function, int((kept >= 0).sum()))
+        return whole
+    kept = sweep.builder.graph().numbers_after([found.id])[: len(sweep.graph)]
+    return doubled_last(whole, int((kept >= 0).sum()))
 
 
 def elements(function: Function, indices: Iterable[int], names: Sequence[str]) -> Function:
     """Return a function whose outputs are single elements of the flattened outputs."""
     sweep = Sweep(function)
-    origins = _output_elements(sweep)
-    outputs = [_number(sweep, *origins[k]).id for k in indices]
+    origins = element_origins(sweep.builder, sweep.function.outputs)
+    outputs = [number_at(sweep, *origins[k]).id for k in indices]
     return Function.build(sweep.builder, function.input_nodes, outputs, names)
 
 
@@ -88,37 +94,20 @@ def last_output_of(function: Function, positions: Iterable[int], shape: Shape) -
     """Return a function whose last output consists of some elements of its last output."""
     sweep = Sweep(function)
     *others, last = function.outputs
-    known = _origins(sweep.builder, last)
-    flat = packed(sweep, [_number(sweep, *known[k]) for k in positions])
+    known = element_origins(sweep.builder, [last])
+    flat = packed(sweep, [number_at(sweep, *known[k]) for k in positions])
     whole: Node = reshape(flat, shape=shape, rank=1)
-    outputs = [*others, whole.id]
-    return Function.build(
-        sweep.builder,
-        function.input_nodes,
-        outputs,
-        function.output_names,
-        arguments=function.arguments,
-    )
-
-
-def _by_reverse(function: Function) -> tuple[Sweep, Node]:
-    """Run one reverse sweep per output element."""
-    sweep = Sweep(function)
-    bars: list[Node] = []
-    for number, key in _output_elements(sweep):
-        seed = unit(sweep, sweep.builder.shape(number), key)
-        bars += cotangents(sweep, {number: seed}, function.input_nodes)
-    return sweep, packed(sweep, bars)
+    return function_of(sweep, [*map(sweep.node, others), whole], function.output_names)
 
 
 def _by_forward(function: Function) -> tuple[Sweep, Node]:
     """Run one forward sweep per input element."""
     sweep = Sweep(function)
-    outputs = _output_elements(sweep)
+    outputs = element_origins(sweep.builder, sweep.function.outputs)
     nodes = {number for number, _ in outputs}
     columns: list[list[Node]] = []
     for source, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-        for key in _keys(shape):
+        for key in element_indices(shape):
             dots = push_forward(sweep, {source: unit(sweep, shape, key)}, nodes)
             columns.append(_numbers(sweep, dots, outputs))
     numbers = [column[row] for row in range(len(outputs)) for column in columns]
@@ -128,7 +117,7 @@ def _by_forward(function: Function) -> tuple[Sweep, Node]:
 def _by_elimination(function: Function, limit: int) -> tuple[Sweep, Node] | None:
     """Eliminate vertices; None where that is not for this graph, or takes more than `limit`."""
     sweep = Sweep(function)
-    outputs = _output_elements(sweep)
+    outputs = element_origins(sweep.builder, sweep.function.outputs)
     if any(key != () for _, key in outputs):
         return None
     nodes = [number for number, _ in outputs]
@@ -162,41 +151,6 @@ def _input_elements(sweep: Sweep) -> dict[int, int]:
     return columns
 
 
-def packed(sweep: Sweep, parts: list[Node]) -> Node:
-    """Return all numbers of `parts`, which may be none, as one vector."""
-    params = (("ranks", tuple(part.ndim for part in parts)),)
-    return sweep.node(sweep.builder.emit(pack, [part.id for part in parts], params))
-
-
-def _output_elements(sweep: Sweep) -> list[ElementPosition]:
-    """Return the node and the index of each output element."""
-    return [
-        origin for output in sweep.function.outputs for origin in _origins(sweep.builder, output)
-    ]
-
-
-def _origins(builder: Builder, node: int) -> list[ElementPosition]:
-    """Return the node and the index that each element of an array comes from.
-
-    What only gathers scalars, as a gradient does, is split into those scalars.
-    """
-    shape = builder.shape(node)
-    row = builder.primitive(node)
-    if row is reshape:
-        return _origins(builder, builder.arguments(node)[0])
-    if row is pack:
-        return [origin for part in builder.arguments(node) for origin in _origins(builder, part)]
-    keys = _keys(shape)
-    if row is scatter:
-        parts = zip(builder.params(node)["keys"], builder.arguments(node), strict=True)
-        found: dict[ElementIndex, ElementPosition] = {key: (part, ()) for key, part in parts}
-        # A part of several numbers, and parts that are added up, are not split.
-        if len(found) == len(builder.arguments(node)) and found.keys() <= set(keys):
-            zero = (builder.constant(0), ())
-            return [found.get(key, zero) for key in keys]
-    return [(node, key) for key in keys]
-
-
 def _numbers(sweep: Sweep, tangents: dict[int, Node], origins: list[ElementPosition]) -> list[Node]:
     """Return the tangents of output elements."""
     zero = sweep.constant(0)
@@ -209,19 +163,7 @@ def _numbers(sweep: Sweep, tangents: dict[int, Node], origins: list[ElementPosit
             continue
         if number not in parts_of:
             whole = spread(dot, sweep.builder.shape(number))
-            found = _origins(sweep.builder, whole.id)
-            parts_of[number] = dict(zip(_keys(whole.shape), found, strict=True))
-        numbers.append(_number(sweep, *parts_of[number][key]))
+            found = element_origins(sweep.builder, [whole.id])
+            parts_of[number] = dict(zip(element_indices(whole.shape), found, strict=True))
+        numbers.append(number_at(sweep, *parts_of[number][key]))
     return numbers
-
-
-def _number(sweep: Sweep, number: int, key: ElementIndex) -> Node:
-    """Return one number of a node."""
-    node = sweep.node(number)
-    picked: Node = index(node, key=key, rank=node.ndim) if key else node
-    return picked
-
-
-def _keys(shape: Sequence[int]) -> list[ElementIndex]:
-    """Return the index of every number of an array, in order."""
-    return list(product(*map(range, shape)))

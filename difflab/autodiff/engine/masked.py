@@ -79,7 +79,8 @@ def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
     if len(parts) == 1:
         return parts[0]
     first = parts[0].mask
-    if all(_same(part.mask, first) for part in parts):
+    # The same node, or the same object.
+    if all(part.mask is first or (type(first) is int and part.mask == first) for part in parts):
         clean = all(part.clean for part in parts)
         return Masked(_sum(writer, [part.value for part in parts]), first, clean)
     total = _sum(writer, [resolved(writer, part) for part in parts])
@@ -100,11 +101,6 @@ def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
     for mask in known[1:]:
         union = writer.emit(logical_or, (union, mask))
     return union
-
-
-def _same(mask: V | None, other: V | None) -> bool:
-    """Whether two masks are the same node or object."""
-    return mask is other or (type(mask) is int and mask == other)
 
 
 def _sum(writer: DerivativeWriter, terms: list[V]) -> V:

@@ -8,7 +8,7 @@ the arguments, then the map's constants and results.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -20,9 +20,15 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Number, Params, Shape
 from difflab.graph.node import Node
+from difflab.graph.source import SourceMap
 from difflab.primitives import broadcast
 
+_UNWRITTEN = SourceMap()
+"""The source of recorded rules, whose locations are those of the nodes that they differentiate."""
+
 RecipeStep = tuple[Primitive, tuple[int, ...], Params]
+REMEMBERED = 4096
+"""The recipes that are kept: exponents need not recur."""
 Bound = tuple[Callable[..., Any], int, int]
 
 
@@ -37,11 +43,13 @@ class Recipe:
         The constants as values are computed with.
     steps : list
         Rows, the slots of their operands, and their parameters.
+    passes : bool
+        Whether the result is the cotangent t, unchanged.
     reads : frozenset of int
         The slots, t and constants aside, that the result depends on.
     """
 
-    __slots__ = ("bound", "constants", "inputs", "numbers", "reads", "result", "steps")
+    __slots__ = ("bound", "constants", "inputs", "numbers", "passes", "reads", "result", "steps")
 
     def __init__(
         self,
@@ -56,6 +64,7 @@ class Recipe:
         self.numbers = [float(value) for value, _ in constants]
         self.steps = steps
         self.result = result
+        self.passes = result == 0
         first = inputs + len(constants)
         needed = {result}
         for number in range(len(steps) - 1, -1, -1):
@@ -63,11 +72,6 @@ class Recipe:
                 needed.update(steps[number][1])
         self.reads = frozenset(slot for slot in needed if 0 < slot < inputs)
         self.bound: dict[ModuleType | None, list[Any]] = {}
-
-    @property
-    def passes(self) -> bool:
-        """Whether the result is the cotangent t, unchanged."""
-        return self.result == 0
 
     def on(self, xp: ModuleType | None) -> list[Bound]:
         """Return the steps with the kernels of an array module; for None, with the rows."""
@@ -115,10 +119,14 @@ def _bound(
     return lambda work: function(*[work[operand] for operand in operands]), -1, -1
 
 
-@cache
-def template(rule_map: Callable[..., Any], arity: int) -> Recipe:
-    """Return the recipe of a map ``(t, y, *args) -> t · ∂y/∂arg``, to be appended to graphs."""
-    return recipe_of(recorded_rule(rule_map, ((),) * (arity + 2)))
+@lru_cache(REMEMBERED, typed=True)
+def template(rule_map: Callable[..., Any], arity: int, exponent: Number | None = None) -> Recipe:
+    """Return the recipe of a map ``(t, y, *args) -> t · ∂y/∂arg``, to be appended to graphs.
+
+    It is simplified, also for an `exponent`, the number that the last argument is.
+    """
+    known = {} if exponent is None else {arity + 1: exponent}
+    return recipe_of(recorded_rule(rule_map, ((),) * (arity + 2), known, simplify=True))
 
 
 def recorded_rule(
@@ -133,7 +141,7 @@ def recorded_rule(
     With `known`, the numbers in some slots, it is simplified, but a factor 0 stays: 0 * inf is nan.
     """
     known = known or {}
-    builder = Builder(simplify=simplify or bool(known))
+    builder = Builder(_UNWRITTEN, simplify=simplify or bool(known))
     builder.annihilates = not known
     names = ["t", "y", *(f"a{position}" for position in range(len(shapes) - 2))]
     inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
@@ -148,19 +156,21 @@ def recipe_of(function: Function, output: int = 0) -> Recipe:
     """Return an output of a recorded function as a recipe over the function's inputs."""
     graph = function.graph
     result = function.outputs[output]
-    arguments = {node: _narrowest(graph, node) for node in range(len(graph))}
+    nodes = [(opcode, tuple(args)) for opcode, args in graph.rows()]
+    if broadcast in graph.primitives:
+        nodes = [(opcode, _narrowest(graph, node)) for node, (opcode, _) in enumerate(nodes)]
     alive = {result}
-    for node in range(len(graph) - 1, -1, -1):
+    for node in range(result, -1, -1):
         if node in alive:
-            alive.update(arguments[node])
+            alive.update(nodes[node][1])
     slot_of = {node: slot for slot, node in enumerate(function.input_nodes)}
     constants = [node for node in graph.constants if node in alive]
     for node in constants:
         slot_of[node] = len(slot_of)
     steps: list[RecipeStep] = []
-    for node, (opcode, _) in enumerate(graph.rows()):
+    for node, (opcode, args) in enumerate(nodes):
         if opcode >= FIRST_ROW and node in alive:
-            operands = tuple([slot_of[arg] for arg in arguments[node]])
+            operands = tuple([slot_of[arg] for arg in args])
             slot_of[node] = len(slot_of)
             params = graph.param_table[graph.param_ids[node]]
             steps.append((graph.primitives[opcode - FIRST_ROW], operands, params))

@@ -7,19 +7,28 @@ many inputs there are (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.engine.argumentwise import pulled
 from difflab.autodiff.engine.custom import pulled_all
 from difflab.autodiff.engine.masked import Masked, accumulate, both, moved, resolved
-from difflab.autodiff.engine.sweep import Sweep, filled, spread
-from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select, Shapes
+from difflab.autodiff.engine.sweep import Sweep, element_origins, filled, packed, spread, unit
+from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select
+from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, scatter
 
-_NO_SHAPES = Shapes()
+
+def by_reverse(function: Function) -> tuple[Sweep, Node]:
+    """Return the entries of the Jacobian, packed, by one reverse sweep per output element."""
+    sweep = Sweep(function)
+    bars: list[Node] = []
+    for number, key in element_origins(sweep.builder, function.outputs):
+        seed = unit(sweep, sweep.builder.shape(number), key)
+        bars += cotangents(sweep, {number: seed}, function.input_nodes)
+    return sweep, packed(sweep, bars)
 
 
 def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Node]:
@@ -39,10 +48,10 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     dict of int to Node
         The cotangents; sources that no seed depends on are absent.
     """
-    found = {}
+    found, builder = {}, sweep.builder
     for number, bar in pull_back_masked(sweep, seeds, sources).items():
         sweep.at(number)
-        found[number] = sweep.node(resolved(sweep.builder, bar))
+        found[number] = Node(builder, resolved(builder, bar))
     return found
 
 
@@ -55,14 +64,14 @@ def pull_back_masked(
     sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]
 ) -> dict[int, Masked]:
     """Return the cotangents of `sources` under their masks."""
-    wanted = set(sources)
+    wanted, builder, opcode = set(sources), sweep.builder, sweep.opcode
     active = sweep.reached_from(wanted)
     arriving: dict[int, list[Masked]] = {
         number: [start]
         for number, seed in seeds.items()
         # What the sweep itself appended is a constant: nothing flows from it.
         if number < len(active) and active[number]
-        if (start := sweep.zeros.seeded(seed.id)) is not None
+        if (start := sweep.seeded(seed.id)) is not None
     }
     found: dict[int, Masked] = {}
     # The last node comes first; a heap, since one output of many may need few nodes of the graph.
@@ -71,21 +80,26 @@ def pull_back_masked(
     while order:
         number = -heappop(order)
         sweep.at(number)
-        y_bar = sweep.zeros.simplified(accumulate(sweep.builder, arriving.pop(number)))
-        if y_bar is None:
-            continue
+        parts = arriving.pop(number)
+        y_bar = parts[0] if len(parts) == 1 else accumulate(builder, parts)
+        if y_bar.mask is not None:
+            simpler = sweep.zeros.simplified(y_bar)
+            if simpler is None:
+                continue
+            y_bar = simpler
         if number in wanted:
             found[number] = y_bar
-        if sweep.opcode[number] >= FIRST_ROW:
-            for arg, part in _contributions(sweep, number, y_bar, active):
-                parts = arriving.get(arg)
-                if parts is None:
-                    arriving[arg] = [part]
-                    heappush(order, -arg)
-                    continue
-                parts.append(part)
-                if sweep.joins and len(parts) == 2:
-                    _join(sweep, parts)
+        if opcode[number] < FIRST_ROW:
+            continue
+        for arg, part in _contributions(sweep, number, y_bar, active):
+            known = arriving.get(arg)
+            if known is None:
+                arriving[arg] = [part]
+                heappush(order, -arg)
+                continue
+            known.append(part)
+            if sweep.joins and len(known) == 2:
+                _join(sweep, known)
     return found
 
 
@@ -98,41 +112,45 @@ def _join(sweep: Sweep, parts: list[Masked]) -> None:
 
 def _contributions(
     sweep: Sweep, number: int, y_bar: Masked, active: bytearray
-) -> Iterator[tuple[int, Masked]]:
-    """Yield what a node's cotangent contributes to each argument a derivative flows to."""
+) -> list[tuple[int, Masked]]:
+    """Return what a node's cotangent contributes to each argument a derivative flows to."""
     rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
-    args = sweep.args(number)
     if isinstance(rule, Custom):
-        yield from pulled_all(sweep, number, rule, y_bar, active)
-        return
-    shapes = Shapes(map(sweep.graph.shape, args)) if isinstance(rule, LinearMap) else _NO_SHAPES
+        return list(pulled_all(sweep, number, rule, y_bar, active))
+    pull = _PULLS[type(rule)]
+    found: list[tuple[int, Masked]] = []
+    args = sweep.args(number)
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
-        part: Masked | None = None
-        if isinstance(rule, Elementwise):
-            if (rule_map := rule.maps[position]) is not None:
-                part = sweep.zeros.stamped(rule_map, y_bar, number, args)
-        elif isinstance(rule, Select):
-            if (condition := rule.conditions[position]) is not None:
-                part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
-        elif isinstance(rule, ByArgument):
-            part = pulled(sweep, number, rule, position, y_bar, pull_back_masked)
-        else:
-            part = _transposed(sweep, number, position, shapes, y_bar)
+        part = pull(sweep, number, args, rule, position, y_bar)
         if part is None:
             continue
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
-        yield arg, part
+        found.append((arg, part))
+    return found
 
 
-def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
-    """Send a cotangent to the argument that a selection passes on where `condition` holds.
+def _by_argument(
+    sweep: Sweep, number: int, args: list[int], rule: ByArgument, position: int, y_bar: Masked
+) -> Masked | None:
+    """Send a cotangent through the transpose of a tangent map, which a sweep finds."""
+    return pulled(sweep, number, rule, position, y_bar, pull_back_masked)
+
+
+def _passed(
+    sweep: Sweep, number: int, args: list[int], rule: Select, position: int, y_bar: Masked
+) -> Masked | None:
+    """Send a cotangent to an argument that a selection passes on where a condition holds.
 
     If it ends there, reaches the next selection or comes from one, it is made zero at once:
     masks of masks would cost more than the selections themselves.
     """
+    chosen = rule.conditions[position]
+    if chosen is None:
+        return None
+    arg, condition = args[position], chosen(*map(sweep.node, args)).id
     builder = sweep.builder
     mask = both(builder, y_bar.mask, condition)
     row = sweep.graph.primitive(arg)
@@ -143,19 +161,18 @@ def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
     return Masked(y_bar.value, mask)
 
 
-def _transposed(sweep: Sweep, number: int, position: int, shapes: Shapes, y_bar: Masked) -> Masked:
+def _transposed(
+    sweep: Sweep, number: int, args: list[int], rule: LinearMap, position: int, y_bar: Masked
+) -> Masked:
     """Send a cotangent through the transpose of a linear primitive."""
-    rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
-    assert isinstance(rule, LinearMap)
     transpose, params = rule.transpose, sweep.graph.params(number)
-    shape = sweep.graph.shape(number)
+    shape, shapes = sweep.graph.shape(number), sweep.shapes(number)
 
     def move(bar: int) -> int:
         transposed: Node = transpose(spread(sweep.node(bar), shape), position, shapes, **params)
         return transposed.id
 
-    arg = sweep.all_args[sweep.starts[number] + position]
-    final = sweep.resolves and sweep.opcode[arg] == INPUT
+    final = sweep.resolves and sweep.opcode[args[position]] == INPUT
     part = moved(sweep.builder, y_bar, move, final=final)
     if position not in rule.selects or final:
         return part
@@ -163,3 +180,12 @@ def _transposed(sweep: Sweep, number: int, position: int, shapes: Shapes, y_bar:
     read = sweep.builder.emit(not_equal, (move(ones.id), sweep.constant(0).id))
     sweep.zeros.branches.add(read)
     return Masked(part.value, both(sweep.builder, part.mask, read), clean=True)
+
+
+_PULLS: dict[type, Callable[..., Masked | None]] = {
+    Elementwise: Sweep.stamped,
+    Select: _passed,
+    ByArgument: _by_argument,
+    LinearMap: _transposed,
+}
+"""How each kind of rule sends a cotangent to one argument."""

@@ -1,4 +1,4 @@
-"""Squares of norms as sums of squares, before a function is differentiated.
+"""Squares before a function is differentiated: of norms as sums of squares, products as powers.
 
 |x|², hypot(x, y)² and ‖x‖² are polynomials, and so is (‖x‖/σ)², but their factors have kinks at 0,
 where the rules of the factors give second derivatives of 0 or nan. A graph keeps its numbering: an
@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Params, Primitive
+from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.graph.rewritten import rewritten
 from difflab.primitives import (
     absolute,
     add,
@@ -41,6 +43,42 @@ SCALES = frozenset({multiply, divide, negative})
 VIEWS = frozenset({broadcast, index, reshape})
 
 Args = tuple[int, ...]
+
+
+def squares_once(function: Function) -> Function:
+    """Write every x·x as x^2, if the function has a square written either way.
+
+    Both are the same product, and x^2 has the shorter derivative: t·(2·x), not t·x + t·x.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> squares_once(dl.parse("sin(x*x) + x^2")) == dl.parse("sin(x^2) + x^2")
+    True
+    >>> squares_once(dl.parse("sin(x*x)")) == dl.parse("sin(x*x)")
+    True
+    """
+    graph = function.graph
+    if power not in graph.primitives or multiply not in graph.primitives:
+        return function
+    products, powers = (
+        graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
+        for row in (multiply, power)
+    )
+    bases = graph.args[products]
+    products_of = set(bases[bases == graph.args[products + 1]].tolist())
+    if not products_of:
+        return function
+    twos = {node for node, (value, _) in graph.constants.items() if value == 2}
+    pairs = zip(graph.args[powers].tolist(), graph.args[powers + 1].tolist(), strict=True)
+    written = any(base in products_of and exponent in twos for base, exponent in pairs)
+    return rewritten(function, _squared) if written else function
+
+
+def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
+    if row is multiply and args[0] == args[1]:
+        return builder.emit(power, (args[0], builder.constant(2)))
+    return None
 
 
 def with_sums_of_squares(function: Function) -> Graph:

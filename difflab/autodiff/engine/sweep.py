@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
+from itertools import product
 
+from difflab.autodiff.engine.masked import Masked
+from difflab.autodiff.engine.recipe import template
 from difflab.autodiff.engine.squares import with_sums_of_squares
 from difflab.autodiff.engine.zeros import Zeros
+from difflab.core.primitive import Elementwise, Shapes
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph, Shape
 from difflab.graph.node import Node
-from difflab.primitives import scatter
+from difflab.primitives import index, pack, reshape, scatter
+
+_GATHERING = frozenset({pack, reshape})
+"""Rows whose result has the elements of all arguments in order."""
+
+ElementIndex = tuple[int, ...]
+ElementPosition = tuple[int, ElementIndex]
 
 
 class Sweep:
@@ -36,13 +47,51 @@ class Sweep:
         self.resolves = resolves
         self.graph: Graph = with_sums_of_squares(function) if squares else function.graph
         self.builder = Builder.continuing(self.graph)
-        self.zeros = Zeros(self.builder)
         self.opcode: list[int] = self.graph.opcode.tolist()
         self.starts: list[int] = self.graph.starts.tolist()
         self.all_args: list[int] = self.graph.args.tolist()
         self.spans: list[int] = self.graph.spans.tolist()
         self._users: tuple[list[int], list[int]] | None = None
+        self._shapes: tuple[int, Shapes] = -1, Shapes()
         self._reached: tuple[Set[int], bytearray] = (frozenset(), bytearray(len(self.graph)))
+
+    @cached_property
+    def zeros(self) -> Zeros:
+        """The masks whose values are known."""
+        return Zeros(self.builder, len(self.graph))
+
+    def seeded(self, seed: int) -> Masked | None:
+        """Return a seed with the mask of its nonzero elements; None if all are zero."""
+        return self.zeros.seeded(seed) if seed in self.builder.shape_ids else Masked(seed)
+
+    def shapes(self, number: int) -> Shapes:
+        """Return the shapes of a node's arguments; a node's transposes ask for the same."""
+        if self._shapes[0] != number:
+            self._shapes = number, Shapes(map(self.graph.shape, self.args(number)))
+        return self._shapes[1]
+
+    def stamped(
+        self, number: int, args: list[int], rule: Elementwise, position: int, part: Masked
+    ) -> Masked | None:
+        """Apply a rule's map for one argument to the node's cotangent or the argument's tangent.
+
+        None where no derivative flows.
+        """
+        rule_map = rule.maps[position]
+        if rule_map is None:
+            return None
+        exponent = None
+        if rule.of_exponent:
+            exponent, name = self.builder.constants.get(args[-1], (None, None))
+            if name or exponent == -1:  # the sign of -x⁻² joins that of the cotangent
+                exponent = None
+        found = template(rule_map, len(args), exponent)
+        if found.passes and not part.clean:
+            return part
+        value = found.stamp(self.builder, part.value, number, args)
+        if part.mask is None:
+            return Masked(value)
+        return self.zeros.stamped(found, value, part, [part.value, number, *args])
 
     def node(self, number: int) -> Node:
         """Return a node of the builder as a `Node`."""
@@ -81,14 +130,69 @@ def spread(node: Node, shape: tuple[int, ...]) -> Node:
 
 def filled(sweep: Sweep, found: Mapping[int, Node], numbers: Sequence[int]) -> list[Node]:
     """Return tangents or cotangents of the shapes of nodes; zeros where none is found."""
-    zero = sweep.constant(0)
-    return [spread(found.get(number, zero), sweep.graph.shape(number)) for number in numbers]
+    builder, shape = sweep.builder, sweep.graph.shape
+    zero = builder.constant(0)
+    ids = [found[number].id if number in found else zero for number in numbers]
+    pairs = zip(ids, map(shape, numbers), strict=True)
+    return [Node(builder, builder.spread(*pair)) for pair in pairs]
 
 
 def unit(sweep: Sweep, shape: Shape, key: tuple[int, ...]) -> Node:
     """Return an array with 1 at an index and 0 elsewhere; the number 1 for the shape ()."""
-    one = sweep.constant(1)
+    one = Node(sweep.builder, sweep.builder.constant(1))
     return scatter(one, keys=(key,), shape=shape) if shape else one
+
+
+def packed(sweep: Sweep, parts: list[Node]) -> Node:
+    """Return all numbers of `parts`, which may be none, as one vector."""
+    builder, ids = sweep.builder, [part.id for part in parts]
+    params = (("ranks", tuple([len(builder.shape(node)) for node in ids])),)
+    return Node(builder, builder.emit(pack, ids, params))
+
+
+def function_of(sweep: Sweep, outputs: Sequence[Node], names: Sequence[str]) -> Function:
+    """Return the function of the same arguments with nodes of the builder as outputs."""
+    function, ids = sweep.function, [node.id for node in outputs]
+    arguments = function.arguments
+    return Function.build(sweep.builder, function.input_nodes, ids, names, arguments=arguments)
+
+
+def element_origins(builder: Builder, nodes: Sequence[int]) -> list[ElementPosition]:
+    """Return the node and the index that each element of arrays comes from.
+
+    What only gathers scalars, as a gradient does, is split into those scalars.
+    """
+    found: list[ElementPosition] = []
+    for node in nodes:
+        row = builder.primitive(node)
+        if row in _GATHERING:
+            found += element_origins(builder, builder.arguments(node))
+            continue
+        shape = builder.shape(node)
+        indices = element_indices(shape) if shape else [()]
+        if row is scatter:
+            args = builder.arguments(node)
+            pairs = zip(builder.params(node)["keys"], args, strict=True)
+            parts: dict[ElementIndex, ElementPosition] = {key: (part, ()) for key, part in pairs}
+            # A part of several numbers, and parts that are added up, are not split.
+            if len(parts) == len(args) and parts.keys() <= set(indices):
+                zero = (builder.constant(0), ())
+                found += [parts.get(key, zero) for key in indices]
+                continue
+        found += [(node, key) for key in indices]
+    return found
+
+
+def element_indices(shape: Shape) -> list[ElementIndex]:
+    """Return the index of every number of an array, in order."""
+    return list(product(*map(range, shape)))
+
+
+def number_at(sweep: Sweep, number: int, key: ElementIndex) -> Node:
+    """Return one number of a node."""
+    node = sweep.node(number)
+    picked: Node = index(node, key=key, rank=node.ndim) if key else node
+    return picked
 
 
 def fresh_inputs(

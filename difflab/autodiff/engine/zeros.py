@@ -10,7 +10,7 @@ be infinite. Slopes that overflow are considered under the mask of a branch only
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff.engine.masked import Masked
-from difflab.autodiff.engine.recipe import template
+from difflab.autodiff.engine.recipe import Recipe
 from difflab.core.primitive import ByArgument, Custom, LinearMap, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, INPUT, Number
@@ -40,9 +40,9 @@ class Zeros:
         The builder of the derivative.
     """
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, function: int) -> None:
         self.builder = builder
-        self.function = len(builder)
+        self.function = function
         """The number of nodes of the function itself, which are not evaluated."""
         self.units: set[int] = set()
         """Inputs that hold unit seeds; one element of each is not zero."""
@@ -73,20 +73,14 @@ class Zeros:
             return None
         return Masked(part.value, self._shortened(part.mask, truths), part.clean)
 
-    def stamped(
-        self, rule_map: Callable[..., Any], part: Masked, y: int, args: list[int]
-    ) -> Masked:
-        """Apply a rule's map to the tangent or cotangent `part` of node `y`.
+    def stamped(self, found: Recipe, value: int, part: Masked, slots: Sequence[int]) -> Masked:
+        """Return the derivative `value` that a recipe gives of `part` with its mask.
 
         A derivative that is zero where its mask is false stays so if the slope is finite. Under
         the mask of a branch the slope must be a known number, as others may overflow there.
         """
-        found = template(rule_map, len(args))
-        value = found.stamp(self.builder, part.value, y, args)
-        if part.mask is None:
-            return Masked(value)
-        slots = [part.value, y, *args]
         numbers = [*map(self.builder.number, slots), *(value for value, _ in found.constants)]
+        assert part.mask is not None
         if self._value(part.mask) is None:
             known = [numbers[slot] for slot in found.reads]
             finite = all(number is not None and math.isfinite(number) for number in known)
@@ -167,13 +161,17 @@ class Zeros:
         return np.asarray(row.computer(np)(*operands, **builder.params(node)))
 
 
+_LEAST_EXPONENTS = {power: 0, dpower: 1}
+"""The least whole exponents with which powers are polynomials."""
+
+
 def _is_finite(row: Primitive, numbers: Sequence[Number | None]) -> bool:
     """Whether the result is finite for all finite arguments; known arguments are in `numbers`."""
     if row is divide:
         return bool(numbers[1])
-    if row is power or row is dpower:
+    least = _LEAST_EXPONENTS.get(row)
+    if least is not None:
         exponent = numbers[1]
-        least = 0 if row is power else 1
         return exponent is not None and exponent >= least and float(exponent).is_integer()
     if row.structural:
         return True

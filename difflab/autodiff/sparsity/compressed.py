@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff.engine.forward import tangents
-from difflab.autodiff.engine.jacobian_entries import packed
 from difflab.autodiff.engine.reverse import cotangents
-from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.autodiff.engine.sweep import Sweep, packed, spread
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.functions.chosen import Names
-from difflab.autodiff.functions.flat import in_one_vector, require_scalar
+from difflab.autodiff.functions.flat import gradient, in_one_vector, require_scalar
 from difflab.autodiff.sparsity.acyclic import color_acyclic, substitution
 from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both
 from difflab.autodiff.sparsity.coloring import (
@@ -25,7 +25,6 @@ from difflab.autodiff.sparsity.columns import Columns
 from difflab.autodiff.sparsity.compressed import compressed
 from difflab.autodiff.sparsity.derivative import SparseDerivative
 from difflab.autodiff.sparsity.reach import Pattern
-from difflab.autodiff.transforms.grad import gradient
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function

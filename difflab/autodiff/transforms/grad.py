@@ -1,4 +1,4 @@
-"""Derivatives of one number: `gradient` of a Function, `grad` of code, each with the value."""
+"""Derivatives of one number that code returns: `grad`, and with the value `value_and_grad`."""
 
 from __future__ import annotations
 
@@ -8,94 +8,9 @@ from functools import partial
 from typing import Any
 
 from difflab.autodiff.engine.argnums import gradients
-from difflab.autodiff.engine.jacobian_entries import SweepMode
-from difflab.autodiff.functions import flat
-from difflab.autodiff.functions.chosen import Names, derivative_by
 from difflab.autodiff.lifting import Argnums, Call, F, lifted
 from difflab.errors import InputError
-from difflab.graph.checks import require_function
-from difflab.graph.function import Function
 from difflab.graph.pytree import LEAF, unflatten
-
-
-def gradient(function: Function, mode: SweepMode = "reverse", wrt: Names | None = None) -> Function:
-    """Return ∇f as a function of the same inputs.
-
-    ``∇f(x) = (∂f/∂x₁, …, ∂f/∂xₙ)`` with the inputs flattened in order. In reverse mode it
-    needs at most a small constant times the operations of f, independently of n (Baur & Strassen,
-    1983). A large f with many terms of the same form is differentiated on vectors of those terms.
-
-    All inputs are differentiated by, in one array. `grad`, as in JAX, differentiates by the first
-    input or argument alone unless it is given `argnums`, and also takes Python code.
-
-    Parameters
-    ----------
-    function : Function
-        With one scalar output.
-    mode : {"reverse", "forward", "auto"}
-        The direction of the sweep.
-    wrt : str or sequence of str, optional
-        The inputs to differentiate by, such as ``"x1"``, and elements of arrays, such as
-        ``"w[0,2]"``, in the order of the names; all inputs when None.
-
-    Returns
-    -------
-    Function
-        Its output has the shape batch + (n,), where n counts the elements of the chosen inputs.
-
-    Raises
-    ------
-    InputError
-        The function has several outputs, `mode` is unknown, or `wrt` names no input.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> g = dl.gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))
-    >>> g(2.0, 5.0).round(12).tolist()
-    [5.5, 1.716337814537]
-    >>> dl.gradient(dl.parse("a*x^2 + b"), wrt="x")(2.0, 5.0, 3.0)
-    array([12.])
-    """
-    require_function(function, "gradient", "dl.grad(f, argnums)(*arguments)")
-    return derivative_by(partial(flat.gradient, mode=mode), function, wrt, "gradient")
-
-
-def value_and_gradient(
-    function: Function, mode: SweepMode = "reverse", wrt: Names | None = None
-) -> Function:
-    """Return a function with the outputs f(x) and ∇f(x), which share their computation.
-
-    Parameters
-    ----------
-    function : Function
-        With one scalar output.
-    mode : {"reverse", "forward", "auto"}
-        The direction of the sweep.
-    wrt : str or sequence of str, optional
-        The inputs to differentiate by, such as ``"x1"``, and elements of arrays, such as
-        ``"w[0,2]"``, in the order of the names; all inputs when None.
-
-    Returns
-    -------
-    Function
-        Its outputs have the shapes batch and batch + (n,).
-
-    Raises
-    ------
-    InputError
-        The function has several outputs, or `wrt` names no input.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> value, slope = dl.value_and_gradient(dl.parse("x^2"))(3.0)
-    >>> float(value), slope.tolist()
-    (9.0, [6.0])
-    """
-    what = "value_and_gradient"
-    require_function(function, what, "dl.value_and_grad(f, argnums)(*arguments)")
-    return derivative_by(partial(flat.value_and_gradient, mode=mode), function, wrt, what)
 
 
 def grad(fun: F, argnums: Argnums = 0, has_aux: bool = False, *, verify: bool = False) -> F:

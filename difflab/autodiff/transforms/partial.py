@@ -9,8 +9,8 @@ from itertools import permutations
 
 from difflab.autodiff.engine.jacobian_entries import elements
 from difflab.autodiff.functions.elements import element_index, owner_of
+from difflab.autodiff.functions.flat import gradient
 from difflab.autodiff.functions.series import higher_derivative
-from difflab.autodiff.transforms.grad import gradient
 from difflab.autodiff.transforms.jacobian import jacobian
 from difflab.errors import InputError
 from difflab.graph.checks import require_function

@@ -1,6 +1,8 @@
-"""Rewrites that a derivative takes for the operations they save."""
+"""Powers of two multiplied last, which a derivative takes for the operations it saves."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -9,45 +11,12 @@ from difflab.graph.builder import Builder
 from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.identities import exponent_of
-from difflab.graph.ir import FIRST_ROW, Params
+from difflab.graph.ir import Params
 from difflab.graph.rewrite import Args, label, rewrite
-from difflab.graph.rewritten import rewritten
-from difflab.primitives import add, divide, multiply, negative, power, subtract
+from difflab.primitives import add, divide, multiply, negative, subtract
 
 Scaled = tuple[int, int]
 """A node and an exponent k: the value is the node's times 2^k."""
-
-
-def squares_once(function: Function) -> Function:
-    """Write every x·x as x^2, if the function has a square written either way.
-
-    Both are the same product, and x^2 has the shorter derivative: t·(2·x), not t·x + t·x.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> squares_once(dl.parse("sin(x*x) + x^2")) == dl.parse("sin(x^2) + x^2")
-    True
-    >>> squares_once(dl.parse("sin(x*x)")) == dl.parse("sin(x*x)")
-    True
-    """
-    graph = function.graph
-    if power not in graph.primitives or multiply not in graph.primitives:
-        return function
-    firsts = []
-    for row in (multiply, power):
-        starts = graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
-        bases, others = graph.args[starts], graph.args[starts + 1]
-        twos = {node for node, (value, _) in graph.constants.items() if value == 2}
-        square = bases == others if row is multiply else [k in twos for k in others.tolist()]
-        firsts.append(set(bases[square].tolist()))
-    return function if firsts[0].isdisjoint(firsts[1]) else rewritten(function, _squared)
-
-
-def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
-    if row is multiply and args[0] == args[1]:
-        return builder.emit(power, (args[0], builder.constant(2)))
-    return None
 
 
 def doubled_last(function: Function, first: int = 0) -> Function:
@@ -81,8 +50,10 @@ def doubled_last(function: Function, first: int = 0) -> Function:
             label(builder, copied[node], name)
     inputs = [copied[node] for node in function.input_nodes]
     outputs = [scaling.whole((copied[n], scaling.exponents.get(n, 0))) for n in function.outputs]
-    names, structure = function.output_names, function.structure
-    doubled = Function.build(builder, inputs, outputs, names, structure)
+    names, arguments = function.output_names, function.arguments
+    doubled = Function.build(
+        builder, inputs, outputs, names, function.structure, arguments=arguments
+    )
     return min(function, doubled, key=operation_count)
 
 
@@ -114,19 +85,8 @@ class _Scaling:
 
     def moved(self, row: Primitive, parts: list[Scaled]) -> Scaled | None:
         """Append an operation, its operands' powers of two behind it; None where they stay."""
-        emit = self.builder.emit
-        if row is multiply:
-            return self._product(*parts)
-        if row is add and parts[0] == parts[1]:
-            return parts[0][0], parts[0][1] + 1
-        if row is add or row is subtract:
-            operands, exponent = self._aligned(parts)
-            return emit(row, operands), exponent
-        if row is negative:
-            return emit(row, (parts[0][0],)), parts[0][1]
-        if row is divide:
-            return emit(row, (parts[0][0], self.whole(parts[1]))), parts[0][1]
-        return None
+        rule = _RULES.get(row)
+        return None if rule is None else rule(self, row, *parts)
 
     def whole(self, part: Scaled) -> int:
         """Return the node that has the value of `part`; a factor that is there takes it in."""
@@ -141,13 +101,27 @@ class _Scaling:
                     return self.builder.emit(multiply, (self.builder.constant(value), other))
         return self.builder.emit(multiply, (self.builder.constant(scale), node))
 
-    def _product(self, a: Scaled, b: Scaled) -> Scaled:
+    def _product(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
         """Multiply; powers of two are not multiplied but carried along."""
         for (factor, held), (node, exponent) in ((a, b), (b, a)):
             more = self._exponent(factor)
             if more:
                 return node, exponent + held + more
-        return self.builder.emit(multiply, (a[0], b[0])), a[1] + b[1]
+        return self.builder.emit(row, (a[0], b[0])), a[1] + b[1]
+
+    def _sum(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
+        """Add, or double what is added to itself."""
+        return (a[0], a[1] + 1) if a == b else self._difference(row, a, b)
+
+    def _difference(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
+        operands, exponent = self._aligned([a, b])
+        return self.builder.emit(row, operands), exponent
+
+    def _negative(self, row: Primitive, a: Scaled) -> Scaled:
+        return self.builder.emit(row, (a[0],)), a[1]
+
+    def _quotient(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
+        return self.builder.emit(row, (a[0], self.whole(b))), a[1]
 
     def _exponent(self, node: int) -> int:
         """Return k where a node is the constant 2^k and k > 0; else 0."""
@@ -169,6 +143,15 @@ class _Scaling:
             return operands, common
         least = min(exponent for _, exponent in parts)
         return [self.whole((node, exponent - least)) for node, exponent in parts], least
+
+
+_RULES: dict[Primitive, Callable[..., Scaled]] = {
+    add: _Scaling._sum,
+    divide: _Scaling._quotient,
+    multiply: _Scaling._product,
+    negative: _Scaling._negative,
+    subtract: _Scaling._difference,
+}
 
 
 def _divided(value: float, exponent: int) -> float:

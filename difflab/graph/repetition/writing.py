@@ -72,8 +72,12 @@ class _VectorWriter:
             elif found.kind is LaneKind.WHOLE:
                 self.vectors[number] = self._whole(int(found.nodes[0]))
         outputs = [self._output(node) for node in function.outputs]
-        names, structure = function.output_names, function.structure
-        return Function.build(builder, inputs, outputs, names, structure)
+        names, structure, arguments = (
+            function.output_names,
+            function.structure,
+            function.arguments,
+        )
+        return Function.build(builder, inputs, outputs, names, structure, arguments=arguments)
 
     def _output(self, node: int) -> int:
         """Return an output, which as a lane of a vector of truth values is a number."""

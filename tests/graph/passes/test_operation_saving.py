@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 
 import difflab as dl
+from difflab.autodiff.engine.squares import squares_once
 from difflab.graph.builder import Builder
-from difflab.graph.passes.operation_saving import doubled_last, squares_once
+from difflab.graph.passes.operation_saving import doubled_last
 from difflab.primitives import add, multiply, subtract
 from tests.support.programs import VARIABLES, expressions
 from tests.support.rows import for_each
