@@ -167,6 +167,9 @@ class Contents:
     def __hash__(self) -> int:
         return self.hashed
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return contents_of, (self.function,)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Contents) and self.key == other.key
 
