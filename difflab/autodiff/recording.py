@@ -44,8 +44,11 @@ __all__ = [
 
 NOTHING = flatten(None)[1]
 """The structure of no auxiliary data."""
-STACKED_ELEMENTS = 1 << 21
-"""Approximate maximum number of elements of a value when a call has many seeds or examples."""
+STACKED_ELEMENTS = 1 << 17
+"""Elements of the largest value of a call with many seeds or examples: it fits into the cache."""
+FEWEST_STACKED, MOST_ELEMENTS = 32, 1 << 19
+"""Seeds or examples of a call with larger values, for which smaller ones would be inefficient;
+and the elements beyond which there are fewer all the same."""
 LARGEST_KEPT = 20_000
 """Number of nodes above which functions derived from a graph are not cached."""
 
@@ -163,6 +166,9 @@ class Contents:
 
     def __hash__(self) -> int:
         return self.hashed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return contents_of, (self.function,)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Contents) and self.key == other.key
@@ -339,7 +345,8 @@ def stack_size(function: Function, mapped: Sequence[int]) -> int:
         sizes = np.array([math.prod(shape) for shape in graph.shape_table])[graph.shape_ids]
         depends = np.frombuffer(graph.reached_from(key), dtype=np.bool_)
         largest[key] = max(int(sizes[depends].max(initial=0)), 1)
-    return max(1, STACKED_ELEMENTS // largest[key])
+    size = largest[key]
+    return max(1, STACKED_ELEMENTS // size, min(FEWEST_STACKED, MOST_ELEMENTS // size))
 
 
 def _shaped(result: Any, shape: Shape) -> Any:

@@ -19,6 +19,7 @@ from difflab.execute.targets.llvm.first_calls import FirstCalls
 from difflab.execute.targets.llvm.libraries import available, fault, llvm, works
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.control import Checkpoint
+from difflab.graph.counts import node_arithmetic
 from difflab.graph.function import Function
 from difflab.graph.repetition import rolled
 from difflab.primitives import (
@@ -73,6 +74,13 @@ NumPy and BLAS need 3 to 7 ns for each, machine code 1 ns.
 """
 LONG_TRANSFORMS = 4_000
 """Elements of Fourier transforms from which machine code without passes between them is faster."""
+LARGE_CHECKPOINTS = 10_000_000
+"""Elements of elementwise operations beside checkpoints that are worth compiling.
+
+NumPy computes a checkpointed function one operation after the other, each through memory.
+"""
+MOST_PRODUCTS = 64
+"""Operations of matrix products for each elementwise one up to which BLAS is not missed."""
 WORTH_COMPILING_ARRAYS = 400_000
 """The same for array operations, where NumPy makes few calls."""
 
@@ -227,7 +235,8 @@ def _of_arrays(
 ) -> Choice:
     """Choose for a function that is no short list of scalar operations, under "auto"."""
     controls, accumulates = _controls(schedule.function), _accumulates(schedule)
-    if (controls or accumulates or _transforms(schedule)) and available():
+    checkpoints = _checkpoints(schedule)
+    if (controls or accumulates or checkpoints or _transforms(schedule)) and available():
         point, fault = _point(schedule)
         if point is None:
             arrays = f"{arrays}, and {fault}"
@@ -235,7 +244,8 @@ def _of_arrays(
             what = "loops or branches" if controls else "long recurrences"
             return _looping(f"native: it has {what}", schedule.function, point, native, threads)
         else:
-            reason = f"native for one point, with long transforms; numpy for batches: {arrays}"
+            what = "checkpoints of large arrays" if checkpoints else "long transforms"
+            reason = f"native for one point, with {what}; numpy for batches: {arrays}"
             return Choice(reason, point=point)
     if native is None:
         return Choice(f"numpy: {arrays}")
@@ -307,6 +317,19 @@ def _looks_up(schedule: Schedule) -> bool:
     if not moved & LOOKED_UP or not moved <= LOOKED_UP | COPIED:
         return False
     return sum(sizes) >= FEWEST_ROLLED
+
+
+def _checkpoints(schedule: Schedule) -> bool:
+    """Whether elementwise operations beside checkpoints take most of the time, and not BLAS."""
+    graph, rows = schedule.function.graph, {step.row for step in schedule.steps}
+    if not any(isinstance(row.holds, Checkpoint) for row in rows) or solve in rows:
+        return False
+    elementwise = {row for row in rows if row.shape is None and row.holds is None}
+    elements = sum(
+        math.prod(schedule.shape(s.node)) for s in schedule.steps if s.row in elementwise
+    )
+    products = sum(node_arithmetic(graph, s.node) for s in schedule.steps if s.row is matmul)
+    return elements >= LARGE_CHECKPOINTS and products <= MOST_PRODUCTS * elements
 
 
 def _transforms(schedule: Schedule) -> bool:

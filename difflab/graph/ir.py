@@ -332,15 +332,18 @@ class Graph:
         return np.array([shape == () for shape in self.shape_table])[self.shape_ids]
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[dict[str, Any]]]:
-        # Rows go by name: their rules are functions, which cannot be pickled. Not by
-        # __getstate__, which dataclasses with slots overwrote until Python 3.11.3.
+        # Rows go by name, or as what they hold: their rules are functions, which cannot be pickled.
+        # Not by __getstate__, which dataclasses with slots overwrote until Python 3.11.3.
         state = {name: getattr(self, name) for name in self.__slots__}
-        users = [row.name for row in self.primitives if isinstance(row.rule, Custom)]
+        own = [row for row in self.primitives if isinstance(row.rule, Custom)]
+        users = [row.name for row in own if row.holds is None]
         if users:
             raise UnsupportedError(
                 f"a graph with the custom function {users[0]} cannot be stored: it is Python code"
             )
-        state["primitives"] = tuple(row.name for row in self.primitives)
+        state["primitives"] = [
+            row.name if row.holds is None else (row.holding, row.holds) for row in self.primitives
+        ]
         return _restored, (state,)
 
 
@@ -368,5 +371,8 @@ def _renumbered(values: dict[int, Value], numbers: Sequence[int]) -> dict[int, V
 def _restored(state: dict[str, Any]) -> Graph:
     from difflab.primitives import TABLE
 
-    rows = tuple(TABLE[name] for name in state["primitives"])
-    return Graph(**{**state, "primitives": rows})
+    rows = [
+        TABLE[entry] if isinstance(entry, str) else entry[0](entry[1])
+        for entry in state["primitives"]
+    ]
+    return Graph(**{**state, "primitives": tuple(rows)})

@@ -6,9 +6,10 @@ Nothing here recurses: a structure is its tokens in depth-first order.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from difflab.errors import InputError
 Token = tuple[Any, ...]
 _LEAF: Token = ("leaf",)
 _NONE: Token = ("none",)
+_DEEPEST = 50
+"""Containers within containers that an expression has; Python's parser allows 100 or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +225,66 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     return built[0]
 
 
+def expression(structure: Structure, leaves: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+    """Return `unflatten` as a Python expression, and the values that it names.
+
+    None for a tree that no expression makes: with an ``OrderedDict`` or a ``defaultdict``, or too
+    deep for Python's parser.
+
+    Examples
+    --------
+    >>> expression(flatten({"a": 1, "b": (2, None)})[1], ["x", "y"])
+    ('{k0: x, k1: (y, None, ), }', {'k0': 'a', 'k1': 'b'})
+    """
+    scope: dict[str, Any] = {}
+
+    def named(value: Any) -> str:
+        name = f"k{len(scope)}"
+        scope[name] = value
+        return name
+
+    built: list[tuple[str, int]] = []
+    remaining = iter(reversed(leaves))
+    for token in reversed(structure.tokens):
+        if token in (_LEAF, _NONE):
+            built.append((next(remaining) if token == _LEAF else "None", 0))
+            continue
+        kind = token[0]
+        children = [built.pop() for _ in token_keys(token)]
+        depth = max((below for _, below in children), default=0) + 1
+        if depth > _DEEPEST or (kind is not dict and kind in _DICTS):
+            return None
+        built.append((_made(kind, token[1], [code for code, _ in children], named), depth))
+    return built[0][0], scope
+
+
+def _made(kind: Any, keys: Any, children: list[str], named: Callable[[Any], str]) -> str:
+    """Return the expression of a container of children."""
+    if isinstance(keys, int):
+        inner = "".join(f"{child}, " for child in children)
+        whole = f"[{inner}]" if kind is list else f"({inner})"
+        if kind in (list, tuple):
+            return whole
+        return named(kind) + (whole if hasattr(kind, "_fields") else f"({whole})")
+    items = "".join(f"{named(key)}: {child}, " for key, child in zip(keys, children, strict=True))
+    return f"{{{items}}}" if kind is dict else f"{named(_instance)}({named(kind)}, {{{items}}})"
+
+
 def _instance(kind: type, values: dict[str, Any]) -> Any:
     """Return an instance of a dataclass, without ``__init__``: it may check or convert values."""
     instance: Any = object.__new__(kind)
+    if _in_dict(kind):
+        instance.__dict__.update(values)
+        return instance
     for name, value in values.items():
         object.__setattr__(instance, name, value)
     return instance
+
+
+@lru_cache(maxsize=1024)
+def _in_dict(kind: Any) -> bool:
+    """Whether instances of a dataclass hold their fields in their dict: not in slots, say."""
+    return not any(
+        hasattr(type(getattr_static(kind, name, None)), "__set__")
+        for name in kind.__dataclass_fields__
+    )

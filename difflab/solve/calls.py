@@ -10,18 +10,19 @@ import numpy as np
 
 from difflab.autodiff.control.solutions import Rule, solution
 from difflab.autodiff.recording import Recording, computed, record
-from difflab.autodiff.solutions.implicit import MOST_CHANGE
+from difflab.autodiff.solutions.implicit import MOST_CHANGE, no_derivatives
 from difflab.autodiff.solutions.newton import CLOSE
 from difflab.core.conversions import as_float64
 from difflab.core.wording import counted
 from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.checks import require_callable
-from difflab.graph.composition import composed
+from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
+from difflab.primitives import where
 from difflab.solve.settings import require_choice
 
 Derivative = Literal["implicit", "unrolled"]
@@ -172,9 +173,20 @@ def solved(
 def _whole(function: Function, make: Solver, implicit: bool, *details: Any) -> Function:
     """Return the solver as a function: one node, or its steps."""
     solver, rule = make(function, *details)
-    if rule is None or not implicit:
+    if not implicit:
+        return composed(lambda nodes: _steps(solver, nodes), solver.input_shapes)
+    if rule is None:
         return solver
     return composed(lambda nodes: solution(solver, rule, nodes), solver.input_shapes)
+
+
+def _steps(solver: Function, nodes: list[Node]) -> list[Node]:
+    """Return the outputs of the steps, whose derivatives by every argument are nan where they are.
+
+    Those of the steps themselves may be 0 there: of the bound, say, that a step to nan passes.
+    """
+    never = no_derivatives(nodes)
+    return [one + where(np.isnan(one), never, 0.0) for one in inlined(solver, nodes)]
 
 
 def unknowns(

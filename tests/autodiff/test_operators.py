@@ -10,10 +10,12 @@ import pytest
 import sympy
 
 import difflab as dl
+from difflab.autodiff.engine import collapsed
 from difflab.autodiff.engine.collapsed import Directions, summed
-from difflab.autodiff.functions.operators import LAPLACIAN
+from difflab.autodiff.functions.operators import BIHARMONIC, LAPLACIAN
 from difflab.errors import InputError, UnsupportedError
 from difflab.graph.node import Node
+from difflab.methods.timer import peak_of
 from difflab.primitives import constant_array
 
 SECOND = ("auto", "collapsed", "jets", "forward-reverse", "reverse", "symbolic")
@@ -132,6 +134,7 @@ def test_large_batches_are_computed_in_pieces(monkeypatch: pytest.MonkeyPatch, w
     mapped = dl.vmap(at, in_axes=(0, None))
     whole = mapped(points, weights)
     monkeypatch.setattr(recording, "STACKED_ELEMENTS", 48)
+    monkeypatch.setattr(recording, "FEWEST_STACKED", 1)
     assert np.allclose(mapped(points, weights), whole, rtol=1e-14)
     assert mapped(points, weights).shape == (11,)
     alone = dl.vmap(dl.laplacian(lambda x: np.sum(np.tanh(x[:, None] - x)[0] ** 2)))
@@ -238,6 +241,47 @@ def test_one_pass_whose_stacks_are_first_derivatives_only(n: int) -> None:
     ]
     # The hidden values, the sums of second derivatives, and one matrix of first derivatives.
     assert sorted(products) == sorted([(m,), (k,), (k,), (), (n, k)])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_pass_takes_less_than_half_of_the_memory_of_nested_reverse(compiled: bool) -> None:
+    """Of the network 50–256–256–1, eagerly in pieces and as one planned call."""
+    rng = np.random.default_rng(0)
+    w = [rng.normal(size=size) / 16 for size in ((50, 256), (256, 256), (256,))]
+    f = lambda x, a, b, c: np.tanh(np.tanh(x @ a) @ b) @ c  # noqa: E731
+    points = rng.uniform(-1, 1, (100, 50))
+    peaks = []
+    for method in ("collapsed", "reverse"):
+        lap = dl.laplacian(f, method=method)
+        mapped = dl.vmap(lap, in_axes=(0, None, None, None))
+        if compiled:
+            fast = dl.compile(dl.trace(mapped, points, *w))
+            peaks.append(fast.memory_plan().peak_bytes)
+        else:
+            mapped(points, *w)
+            peaks.append(peak_of(lambda mapped=mapped: mapped(points, *w)))
+    assert 0 < peaks[0] < 0.4 * peaks[1]
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 7])
+def test_stacks_in_blocks_of_directions(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, blocks: int
+) -> None:
+    """With and without unit vectors, with weights, and with products of two stacks."""
+    A = rng.normal(size=(7, 7))
+    f = lambda x: np.sum(np.tanh(x @ A) * np.cos(A @ x)) * x[0]  # noqa: E731
+    tree = lambda p: f(np.concatenate([p["a"].ravel(), p["b"]]))  # noqa: E731
+    x = rng.normal(size=7)
+    as_tree = {"a": x[:4].reshape(2, 2), "b": x[4:]}
+    monkeypatch.setattr(collapsed, "BLOCK_ELEMENTS", 1)
+    monkeypatch.setattr(collapsed, "MOST_BLOCKS", blocks)
+    recorded = dl.trace(f, x)
+    found = LAPLACIAN["collapsed"](recorded, (0,), (0,))(x)
+    assert np.isclose(found, np.trace(dl.hessian(f)(x)), rtol=1e-11)
+    F = LAPLACIAN["collapsed"](dl.trace(tree, as_tree), (0, 1), (0,))
+    assert np.isclose(F(*as_tree.values()), found, rtol=1e-11)
+    fourth = BIHARMONIC["collapsed"](recorded, (0,), (0,))(x)
+    assert np.isclose(fourth, dl.biharmonic(f, method="reverse")(x), rtol=1e-9)
 
 
 def test_the_cost_is_proportional_to_the_coordinates() -> None:

@@ -107,12 +107,25 @@ def test_a_point_whose_solver_was_not_run_before_is_solved() -> None:
     assert float(after.value) == float(near.value)
 
 
-def test_a_function_with_a_solver_is_judged_block_after_block() -> None:
-    """It cannot be sent to a process, and threads would share FLINT's working precision."""
+def test_what_cannot_be_sent_is_judged_block_after_block() -> None:
+    """Threads would share FLINT's working precision; what has a solver is sent to processes."""
+
+    class Square(dl.CustomFunction):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * x
+
+        @staticmethod
+        def jvp(ctx: Any, x_dot: Any) -> Any:
+            return x_dot
+
     points = np.linspace(1.0, 3.0, FEW + 1)[:, None]
-    f = dl.parse("root(x^3 - a, x, 1)")
-    with Referees(Problem.of(f), len(points)) as referees:
+    own = dl.trace(lambda a: Square.apply(a), 1.0)
+    with Referees(Problem.of(own), len(points)) as referees:
         assert referees.processes == 1
         assert referees.judge(points[:3], []).done()
+    solver = dl.parse("root(x^3 - a, x, 1)")
+    with Referees(Problem.of(solver), len(points)) as referees:
+        assert not referees.judge(points[:3], []).done()
     with Referees(Problem.of(dl.parse("sin(a)")), len(points)) as referees:
         assert not referees.judge(points[:3], []).done()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, namedtuple
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.errors import InputError
-from difflab.graph.pytree import flatten, unflatten
+from difflab.graph.pytree import expression, flatten, unflatten
 
 TREES = st.recursive(
     st.none() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
@@ -31,6 +32,60 @@ def test_unflatten_undoes_flatten(tree) -> None:
     assert structure.leaves == len(leaves)
     assert unflatten(structure, leaves) == tree
     assert flatten(unflatten(structure, range(len(leaves))))[1] == structure
+
+
+@given(TREES)
+def test_an_expression_is_unflatten(tree) -> None:
+    """The code of compiled functions that makes their results."""
+    leaves, structure = flatten(tree)
+    names = [f"v{k}" for k in range(len(leaves))]
+    found = expression(structure, names)
+    assert found is not None
+    code, scope = found
+    assert eval(code, scope | dict(zip(names, leaves, strict=True))) == tree
+
+
+Pair = namedtuple("Pair", "a b")
+
+
+class Stacked(tuple):
+    """A tuple of a type of its own."""
+
+
+@dataclass
+class Bare:
+    """Fields in the dict, which nothing checks."""
+
+    a: object
+    b: object
+
+    def __post_init__(self) -> None:
+        raise AssertionError
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    """Fields in slots, which cannot be assigned to."""
+
+    a: object
+    b: object
+
+
+def test_expressions_of_types_of_their_own() -> None:
+    bare = object.__new__(Bare)
+    vars(bare).update(a=1.0, b=Slotted(2.0, None))
+    tree = [bare, Stacked((3.0, Pair(4.0, 5.0)))]
+    leaves, structure = flatten(tree)
+    code, scope = expression(structure, [repr(leaf) for leaf in leaves])  # type: ignore[misc]
+    for again in (eval(code, scope), unflatten(structure, leaves)):
+        assert again == tree
+        assert type(again[1]) is Stacked
+        assert type(again[1][1]) is Pair
+    deep: object = 1.0
+    for _ in range(300):
+        deep = [deep]
+    assert expression(flatten(deep)[1], ["x"]) is None
+    assert expression(flatten(OrderedDict(b=1, a=2))[1], ["x", "y"]) is None
 
 
 def test_order_of_leaves_and_of_keys() -> None:

@@ -293,6 +293,27 @@ def test_without_a_solution_every_derivative_is_nan(solver: Any, derivative: Any
     assert np.isnan(dl.vmap(dl.grad(of))(np.array([-1.0, -2.0]))).all()
 
 
+@pytest.mark.parametrize("derivative", ["implicit", "unrolled"])
+@pytest.mark.parametrize("at", [(np.nan, 3.0), (0.5, np.nan)])
+def test_derivatives_at_nan_in_bounds_are_nan(derivative: Any, at: tuple[float, float]) -> None:
+    """By what the bounds hide as well: the derivative of a maximum of nan is 0."""
+
+    def of(p: Any) -> Any:
+        bounds = [(-3.0, 3.0), (-np.inf, 3.0 * p[1])]
+        found = minimize(
+            lambda x, p: np.sum((x - p[0]) ** 2 + x**4), np.array([1.0, 2.0]), p,
+            derivative=derivative, bounds=bounds,
+        )  # fmt: skip
+        return np.sum(found.x)
+
+    for transform in (dl.grad, dl.jacfwd, dl.hessian):
+        found = dl.jit(transform(of))(np.array(at))
+        assert np.isnan(found).all(), (transform, found)
+        batch = dl.vmap(transform(of))(np.array([at, (0.5, 3.0)]))
+        assert np.isnan(batch[0]).all()
+        assert np.isfinite(batch[1]).all()
+
+
 def test_the_derivatives_of_a_minimum_between_contradicting_bounds_are_nan() -> None:
     def of(p: Any, low: Any) -> Any:
         return minimize(lambda x, p: (x - p) ** 2, 0.5, p, bounds=Bounds(low, 10.0)).x

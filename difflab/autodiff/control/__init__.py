@@ -4,3 +4,8 @@ Each is a row that holds functions. The derivative of such a row is a row of the
 its functions, so that the size of a graph does not depend on the number of steps, and rows can
 be differentiated to any order. On arrays and tensors, loops run in Python.
 """
+
+# Each kind registers its rules, which rows of graphs from files and other processes need.
+from difflab.autodiff.control import branches, checkpoints, loop, solutions, while_loop
+
+__all__ = ["branches", "checkpoints", "loop", "solutions", "while_loop"]

@@ -8,6 +8,9 @@ the "forward Laplacian" (Li et al., 2024, arXiv:2307.08214) is the case of order
 
 A factor that is the same for all directions is kept apart from the stack that it multiplies:
 :math:`\sum_r (c\,a_r)(d\,b_r)` is :math:`c\,d \sum_r a_r b_r`, in which neither product is a stack.
+
+Large stacks are computed in blocks of directions, one after the other, and their sums are added, so
+that a call holds the first derivatives of one block only.
 """
 
 from __future__ import annotations
@@ -38,6 +41,10 @@ from difflab.primitives import (
 
 _SUMS = frozenset({add, subtract, negative})
 """Elementwise rows that are linear in all arguments together."""
+BLOCK_ELEMENTS = 1 << 13
+"""Elements of a stack above which it is computed in blocks of directions."""
+MOST_BLOCKS = 4
+"""Each block repeats the operations on stacks, which costs time where they are small."""
 
 
 @dataclass(frozen=True)
@@ -100,45 +107,81 @@ class _Stack:
 
 
 class _Sums:
-    """The nodes of a function in a new graph: as values, as stacks of values and as sums."""
+    """The nodes of a function in a new graph: as values, as stacks of values and as sums.
+
+    Values need no stacks, and stacks no sums. So all values are appended first, then the stacks of
+    each block of directions, which are added up where a sum needs them, then the sums.
+    """
 
     def __init__(self, function: Function, directions: Directions) -> None:
         self.original, self.graph = function, function.graph
-        self.size, self.directions = directions.size, directions
+        self.directions = directions
         self.builder = Builder(function.graph.source, simplify=True)
         seeded = [function.input_nodes[i] for i in directions.seeds]
         self.differs = self.graph.reached_from(seeded)
         self.args = [args for _, args in self.graph.rows()]
         self.values: dict[int, Node] = {}
-        self.stacks: dict[int, _Stack] = {}
+        self.block = slice(0, directions.size)
+        self.stacks: dict[int, _Stack] = {}  # of the directions of the block
+        self.totals: dict[int, _Stack] = {}  # of the directions up to the end of the block
         self.sums: dict[int, Node] = {}
         self.units: set[int] = set()
 
     def function(self) -> Function:
         """Return the function of the sums of all outputs."""
-        original, builder = self.original, self.builder
+        original, builder, graph = self.original, self.builder, self.graph
         inputs = []
         for position, node in enumerate(original.input_nodes):
-            seed = self.directions.seeds.get(position)
-            if seed is not None:
-                stack = seed(builder)
-                self.stacks[node] = _Stack(stack)
-                if position == self.directions.unit:
-                    self.units.add(stack.id)
-                continue
-            value = builder.input(self.graph.input_name(node), self.graph.shape(node))
-            self.values[node] = Node(builder, value)
-            inputs.append(value)
+            if position not in self.directions.seeds:
+                value = builder.input(graph.input_name(node), graph.shape(node))
+                self.values[node] = Node(builder, value)
+                inputs.append(value)
         wanted, wanted_sums = self._demands()
-        spans = self.graph.spans.tolist()
-        for node in range(len(self.graph)):
-            builder.span = spans[node]
-            if wanted[node]:
-                self._append(node)
+        spans = graph.spans.tolist()
+        for node in range(len(graph)):
+            if wanted[node] and not self.differs[node]:
+                builder.span = spans[node]
+                self._append_value(node)
+        stacked = [node for node in range(len(graph)) if self.differs[node]]
+        for block in self._blocks([node for node in stacked if wanted[node]]):
+            self._begin(block)
+            for node in stacked:
+                builder.span = spans[node]
+                if wanted[node] and self.graph.primitive(node) is not None:
+                    self._append_stack(node)
+                if wanted_sums[node]:
+                    self._add_up(node)
+        for node in range(len(graph)):
             if wanted_sums[node]:
+                builder.span = spans[node]
                 self.sums[node] = self._sum(node)
-        outputs = [builder.spread(self.sums[n].id, self.graph.shape(n)) for n in original.outputs]
+        outputs = [builder.spread(self.sums[n].id, graph.shape(n)) for n in original.outputs]
         return Function.build(builder, inputs, outputs, original.output_names, original.structure)
+
+    def _blocks(self, stacked: Sequence[int]) -> list[slice]:
+        """Return the blocks of directions, given the nodes that are stacks."""
+        size = self.directions.size
+        largest = size * max((math.prod(self.graph.shape(node)) for node in stacked), default=0)
+        count = max(min(-(-largest // BLOCK_ELEMENTS), size, MOST_BLOCKS), 1)
+        return [slice(size * k // count, size * (k + 1) // count) for k in range(count)]
+
+    def _begin(self, block: slice) -> None:
+        """Append the directions of a block."""
+        self.block, self.stacks = block, {}
+        for position, seed in self.directions.seeds.items():
+            stack = self._in_block(seed(self.builder))
+            self.stacks[self.original.input_nodes[position]] = _Stack(stack)
+            if position == self.directions.unit:
+                self.units = {stack.id}
+
+    def _in_block(self, whole: Node) -> Node:
+        """Return the part of a stack of all directions that belongs to the block."""
+        return whole if whole.shape[0] == self._count else whole[self.block]
+
+    @property
+    def _count(self) -> int:
+        """How many directions the block has."""
+        return int(self.block.stop - self.block.start)
 
     def _demands(self) -> tuple[bytearray, bytearray]:
         """Mark the nodes of which the values, and of which the sums are needed."""
@@ -185,23 +228,25 @@ class _Sums:
         )
         return differing if linear and len(differing) == 1 else ()
 
-    def _append(self, node: int) -> None:
-        """Append the value of a node, or the stack of its values."""
+    def _append_value(self, node: int) -> None:
+        """Append the value of a node, which is the same for all directions."""
         row, args = self.graph.primitive(node), self.args[node]
         if row is None:
             if node in self.graph.constants:
                 value = self.builder.constant(*self.graph.constants[node])
                 self.values[node] = Node(self.builder, value)
             return
-        params = self.graph.params(node)
-        if not self.differs[node]:
-            operands = [self.values[arg].id for arg in args]
-            made = self.builder.emit(row, operands, tuple(params.items()))
-            kept = made if row.boolean else self.builder.spread(made, self.graph.shape(node))
-            self.values[node] = Node(self.builder, kept)
-            return
-        scaled = self._scaled(row, args)
-        self.stacks[node] = scaled or _Stack(self._applied(node, row, params))
+        operands = [self.values[arg].id for arg in args]
+        made = self.builder.emit(row, operands, tuple(self.graph.params(node).items()))
+        kept = made if row.boolean else self.builder.spread(made, self.graph.shape(node))
+        self.values[node] = Node(self.builder, kept)
+
+    def _append_stack(self, node: int) -> None:
+        """Append the values of a node for the directions of the block."""
+        row = self.graph.primitive(node)
+        assert row is not None
+        scaled = self._scaled(row, self.args[node])
+        self.stacks[node] = scaled or _Stack(self._applied(node, row, self.graph.params(node)))
 
     def _scaled(self, row: Primitive, args: Sequence[int]) -> _Stack | None:
         """Return a product, a quotient or a negative as a stack times a factor; else None."""
@@ -241,41 +286,49 @@ class _Sums:
             if rows is not None:
                 return rows
         if row.shape is not None:
-            return applied(row, self.size, operands, dict(params))
+            return applied(row, self._count, operands, dict(params))
         whole: Node = row(*(operand for operand, _ in operands), **params)
         return whole
 
     def _rows(self, a: tuple[Node, bool], b: tuple[Node, bool]) -> Node | None:
-        """Return the products of all unit vectors with a matrix: its rows or columns."""
+        """Return the products of the block's unit vectors with a matrix: its rows or columns."""
         if a[0].id in self.units and not b[1]:
-            return b[0]
+            return self._in_block(b[0])
         if b[0].id in self.units and not a[1]:
-            return a[0] if a[0].ndim == 1 else transpose(a[0], axes=(-1, -2))
+            return self._in_block(a[0] if a[0].ndim == 1 else transpose(a[0], axes=(-1, -2)))
         return None
+
+    def _add_up(self, node: int) -> None:
+        """Add the sum over the directions of the block, of a node whose values it needs."""
+        if self._is_product(node):
+            stack = self._scaled(multiply, self.args[node])
+            assert stack is not None
+        elif self._linear_in(node):
+            return
+        else:
+            stack = self.stacks[node]
+        weights = self.directions.weights
+        part = weighted_sum(
+            stack.base, None if weights is None else self._in_block(weights(self.builder))
+        )
+        before = self.totals.get(node)
+        self.totals[node] = _Stack(part if before is None else before.base + part, stack.factor)
 
     def _sum(self, node: int) -> Any:
         """Return the sum of the values of a node for all directions."""
         if not self.differs[node]:
             return self.values[node] * self.directions.total
-        row, args = self.graph.primitive(node), self.args[node]
-        if self._is_product(node):
-            stack = self._scaled(multiply, args)
-            assert stack is not None
-            return _product(self._total(stack.base), stack.factor)
-        through = self._linear_in(node)
-        if row is None or not through:
-            stack = self.stacks[node]
-            return _product(self._total(stack.base), stack.factor)
+        if node in self.totals:
+            total = self.totals[node]
+            return _product(total.base, total.factor)
+        row, through = self.graph.primitive(node), self._linear_in(node)
+        assert row is not None
         operands = [
             self.sums[arg] if position in through else self.values[arg]
-            for position, arg in enumerate(args)
+            for position, arg in enumerate(self.args[node])
         ]
-        total: Node = row(*operands, **self.graph.params(node))
-        return spread(total, self.graph.shape(node))
-
-    def _total(self, stack: Node) -> Node:
-        weights = self.directions.weights
-        return weighted_sum(stack, None if weights is None else weights(self.builder))
+        whole: Node = row(*operands, **self.graph.params(node))
+        return spread(whole, self.graph.shape(node))
 
 
 def weighted_sum(stack: Node, weights: Node | None = None) -> Node:

@@ -126,6 +126,11 @@ def nan_unless(holds: Any, x: Any) -> Any:
     return x * where(holds, 1.0, np.nan)
 
 
+def no_derivatives(arguments: Sequence[Node]) -> Any:
+    """Return nan, whose derivatives of every order by all arguments are nan."""
+    return np.nan * np.exp(reduce(np.add, map(np.sum, arguments)))
+
+
 def finite(values: Sequence[Any]) -> Any:
     """Return whether all elements of some values are finite."""
     return reduce(np.logical_and, [norm(one) < np.inf for one in values])
@@ -204,7 +209,7 @@ class Implicit(Rule):
             dots = [dot for dot, place in zip(dots, moving, strict=True) if place >= count]
             right = equations.joined(inlined(push, [*point, *dots]))
             found = equations.parts(-divided(self._slope(point), right))
-            return [*self._known(outputs, found), *rest[count:]]
+            return [*self._known(outputs, args, found), *rest[count:]]
 
         return composed(tangents, self._inputs([self._arguments[place] for place in moving]))
 
@@ -220,7 +225,7 @@ class Implicit(Rule):
             bar, slope = equations.joined(bars[:count]), self._slope(point)
             weights = equations.parts(-divided(slope.T if slope.shape else slope, bar))
             pulled = inlined(pull, [*point, *weights]) if own else []
-            found = iter(self._known(outputs, pulled))
+            found = iter(self._known(outputs, args, pulled))
             none = iter(zeros(nodes[0].builder, self._arguments[:count]))
             return [next(found if place >= count else none) for place in wanted]
 
@@ -232,16 +237,19 @@ class Implicit(Rule):
         (slope,) = inlined(equations.slope, [equations.joined(point[:count]), *point[count:]])
         return slope
 
-    def _known(self, outputs: Sequence[Node], derivatives: Sequence[Any]) -> list[Any]:
+    def _known(
+        self, outputs: Sequence[Node], args: Sequence[Node], derivatives: Sequence[Any]
+    ) -> list[Any]:
         """Return derivatives, nan where the Jacobian counts as singular or there is no solution.
 
-        They are multiplied by nan, and not replaced: so are the derivatives of theirs.
+        There the derivatives of theirs are nan, too.
         """
         if not self.statistics:
             return list(derivatives)
         x = outputs[: len(self.equations.shapes)]
         solved = np.logical_and(outputs[-1] <= MOST_CHANGE, finite(x))
-        return [nan_unless(solved, one) for one in derivatives]
+        none = where(solved, 0.0, no_derivatives(args))
+        return [one + none for one in derivatives]
 
     @property
     def _arguments(self) -> list[Shape]:

@@ -98,7 +98,7 @@ class Referees:
 
 
 def _can_be_sent(function: Function) -> bool:
-    """Whether a function can be pickled; one with loops or solvers cannot."""
+    """Whether a function can be pickled; one with a user's own operation cannot."""
     try:
         pickle.dumps(function)
     except (DifflabError, pickle.PicklingError, AttributeError, TypeError):

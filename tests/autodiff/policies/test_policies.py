@@ -232,3 +232,48 @@ def test_the_optimum_of_a_chain_keeps_what_costs_most() -> None:
 
 
 RNG_MATRICES = RNG.normal(size=(9, 4, 4))
+
+
+def _chain(layers: int, policy: Any, rows: int = 64, columns: int = 8) -> tuple[Any, list[Any]]:
+    """Return the gradient of layers under a policy as a Function, and its arguments."""
+    draw = np.random.default_rng(0)
+    weights = [draw.normal(size=(columns, columns)) / 3 for _ in range(layers)]
+    state = draw.normal(size=(rows, columns))
+    step = dl.checkpoint_with(policy)(lambda h, w: np.sin(np.tanh(h @ w)) + h)
+
+    def loss(weights: Any) -> Any:
+        now = state
+        for weight in weights:
+            now = step(now, weight)
+        return np.sum(now)
+
+    return dl.trace(dl.grad(loss), weights), weights
+
+
+def test_machine_code_holds_one_state_for_each_layer() -> None:
+    """What a layer computes inside is no longer held when the next one is computed."""
+    pytest.importorskip("llvmlite")
+    rows, columns = 64, 8
+    state = 8 * rows * columns
+    found = {}
+    for layers in (6, 10):
+        gradient, weights = _chain(layers, dl.policies.nothing, rows, columns)
+        fast = dl.compile(gradient, target="native")
+        expected = dl.compile(gradient, target="numpy")(*weights)
+        for one, other in zip(fast(*weights), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+        plan = fast.memory_plan()
+        found[layers] = plan.peak_bytes - plan.results
+    assert found[10] - found[6] <= 4 * (state + 64)
+
+
+def test_checkpoints_of_large_arrays_are_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+    from difflab.execute import choice
+
+    gradient, _ = _chain(3, dl.policies.dots)
+    assert dl.compile(gradient).reason.startswith("numpy")
+    monkeypatch.setattr(choice, "LARGE_CHECKPOINTS", 1000)
+    assert "checkpoints of large arrays" in dl.compile(gradient).reason
+    products, _ = _chain(3, dl.policies.dots, columns=400)
+    assert dl.compile(products).reason.startswith("numpy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from difflab.execute.lower.arrays.source import compiled
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.graph.ir import Shape
-from difflab.graph.pytree import Structure
+from difflab.graph.pytree import Structure, expression
 
 Workspace = tuple[Callable[..., Any], Callable[..., Any]]
 """A runner and code bound to its own memory: ``workspace[0](workspace[1], *inputs)``."""
@@ -69,36 +69,42 @@ class PointTarget:
         ]
         parameters = "".join(f"{name}=None, " for name in names)
         slash = "/, " if names else ""
+        run, scope = self._run(", ".join(names), structure)
         source = "\n".join(
             [
                 f"def call(self, {parameters}{slash}*rest, **named):",
                 f"    if {' and '.join([*checks, 'not rest and not named'])}:",
-                *self._run(", ".join(names), structure),
+                *run,
                 f"    return self.general(({''.join(f'{name}, ' for name in names)}*rest,), named)",
             ]
         )
-        return source, self._loaded(source)
+        return source, self._loaded(source, scope)
 
     def unchecked(self, structure: Structure | None) -> Callable[..., Any]:
         """Return a method for a sequence of what the checks of `entry` accept."""
-        lines = ["def call(self, values):", *self._run("*values", structure)]
-        return self._loaded("\n".join(lines))
+        run, scope = self._run("*values", structure)
+        return self._loaded("\n".join(["def call(self, values):", *run]), scope)
 
-    def _run(self, arguments: str, structure: Structure | None) -> list[str]:
-        """Return the lines that compute and return the results."""
+    def _run(
+        self, arguments: str, structure: Structure | None
+    ) -> tuple[list[str], Mapping[str, Any]]:
+        """Return the lines that compute and return the results, and the values that they name."""
         results = [f"r{number}" for number in range(self.outputs)]
-        return [
+        grouped, scope = _grouped(structure, results)
+        lines = [
             "        try:",
             "            space = spaces.pop()",
             "        except IndexError:",
             "            space = make()",
             f"        {', '.join(results)}, = space[0](space[1], {arguments})",
             "        spaces.append(space)",
-            f"        return {_grouped(structure, results)}",
+            f"        return {grouped}",
         ]
+        return lines, scope
 
-    def _loaded(self, source: str) -> Callable[..., Any]:
+    def _loaded(self, source: str, named: Mapping[str, Any]) -> Callable[..., Any]:
         scope = {
+            **named,
             "ndarray": np.ndarray,
             "float64": FLOAT,
             "spaces": self._workspaces,
@@ -108,20 +114,9 @@ class PointTarget:
         return found
 
 
-def _grouped(structure: Structure | None, results: Sequence[str]) -> str:
-    """Return the expression that groups the results as a call of the function does."""
+def _grouped(structure: Structure | None, results: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
+    """Return the expression that groups the results as a call does, and the values it names."""
     if structure is None:
-        return results[0] if len(results) == 1 else f"({', '.join(results)})"
-    if any(token[0] not in ("leaf", "none", tuple, list) for token in structure.tokens):
-        return f"self.function.returned(({', '.join(results)},))"
-    built: list[str] = []
-    remaining = iter(reversed(results))
-    for token in reversed(structure.tokens):
-        if token[0] == "leaf":
-            built.append(next(remaining))
-        elif token[0] == "none":
-            built.append("None")
-        else:
-            inner = "".join(f"{built.pop()}, " for _ in range(token[1]))
-            built.append(f"({inner})" if token[0] is tuple else f"[{inner}]")
-    return built[0]
+        return (results[0] if len(results) == 1 else f"({', '.join(results)})"), {}
+    found = expression(structure, results)
+    return found or (f"self.function.returned(({', '.join(results)},))", {})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,7 @@ class _NativeWorkspace:
             self._view(ref, shape)
             for ref, shape in zip(program.outputs, target.output_shapes, strict=True)
         ]
+        self.owned = list(map(self._reader, program.outputs, self.results))
 
     def run(self, *args: Any) -> tuple[Any, ...]:
         """Return the results for one float or array per input."""
@@ -214,13 +216,13 @@ class _NativeWorkspace:
         self.target.entry_point.run(*self.addresses)
         if self.table[-FAULT]:
             raise_fault(self.table, self.target.module.accesses)
-        return tuple(map(self._owned, self.target.program.outputs, self.results))
+        return tuple([read() for read in self.owned])
 
-    def _owned(self, ref: Ref, view: Array) -> Any:
-        """Return a result that shares no memory."""
+    def _reader(self, ref: Ref, view: Array) -> Callable[[], Any]:
+        """Return what returns a result that shares no memory."""
         if ref.root in self.target.program.truths:
-            return bool(view) if view.ndim == 0 else view.astype(np.bool_)
-        return view.item() if view.ndim == 0 else view.copy()
+            return partial(bool, view) if view.ndim == 0 else partial(view.astype, np.bool_)
+        return view.item if view.ndim == 0 else view.copy
 
     def _view(self, ref: Ref, shape: tuple[int, ...]) -> Array:
         """Return a view of a result in memory."""

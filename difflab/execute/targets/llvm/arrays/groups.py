@@ -9,7 +9,7 @@ an address is an offset plus a step per iteration.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,38 +95,35 @@ class NestLayout:
     def _shared(self) -> tuple[dict[int, int], int]:
         """Return memory for the values of straight code, and its size.
 
-        A value takes memory of values that no later group reads, so that less leaves the cache.
+        A value takes memory of values that no later group reads, so that less leaves the cache. Of
+        what a control instruction writes, only the results are read by later groups.
         """
         sizes = self.cut.sizes[0]
         used: dict[int, list[int]] = {}
+        results: dict[int, int] = {}
         for number, group in enumerate(self.groups[0]):
             for step in (self.program.code[place] for place in group.steps):
                 for ref in (step.out, *step.args):
                     position = self.cut.places.get(ref.root)
                     if position is not None and position[:2] in self.kept:
                         used.setdefault(position.value, []).append(number)
+                if step.control is not None:
+                    results[self.cut.places[step.out.root].value] = step.control.results
         for ref in self.program.outputs:
             if ref.root in self.cut.places:
                 used[self.cut.places[ref.root].value].append(len(self.groups[0]))
-        ending: dict[int, list[int]] = {}
         places: dict[int, int] = {}
-        free: list[tuple[int, int]] = []  # sizes and starts, the smallest first
-        room = done = 0
+        ending: dict[int, list[tuple[int, int]]] = {}
+        memory, done = _Memory(), 0
         for value, groups in used.items():
             while done < groups[0]:
-                for other in ending.pop(done, ()):
-                    bisect.insort(free, (sizes[other], places[other]))
+                memory.release(ending.pop(done, ()))
                 done += 1
-            smallest = bisect.bisect_left(free, (sizes[value],))
-            if smallest == len(free):
-                places[value] = room
-                room += sizes[value]
-            else:
-                size, places[value] = free.pop(smallest)
-                if size > sizes[value]:
-                    bisect.insort(free, (size - sizes[value], places[value] + sizes[value]))
-            ending.setdefault(groups[-1], []).append(value)
-        return places, room
+            start = places[value] = memory.taken(sizes[value])
+            read = results.get(value, sizes[value])
+            ending.setdefault(groups[0], []).append((sizes[value] - read, start + read))
+            ending.setdefault(groups[-1], []).append((read, start))
+        return places, memory.room
 
     @property
     def controls(self) -> list[Subprograms]:
@@ -276,6 +273,37 @@ class NestLayout:
         place: ValuePosition = self.cut.places[ref.root]
         starts, step = self.starts[place.segment]
         return Address("values", starts[place.value] + place.piece * step + ref.offset, 0)
+
+
+class _Memory:
+    """Memory whose parts are used again; `room` is its size."""
+
+    def __init__(self) -> None:
+        self.room = 0
+        self.free: list[tuple[int, int]] = []  # sizes and starts, the smallest first
+
+    def release(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Add parts that are no longer used: sizes and starts."""
+        for part in parts:
+            if part[0]:
+                bisect.insort(self.free, part)
+
+    def taken(self, size: int) -> int:
+        """Return the start of a part: of the smallest that suffices, else of new memory.
+
+        New memory begins with a free part that is the last one.
+        """
+        smallest = bisect.bisect_left(self.free, (size,))
+        if smallest < len(self.free):
+            found, start = self.free.pop(smallest)
+            self.release([(found - size, start + size)])
+            return start
+        last = [part for part in self.free if sum(part) == self.room]
+        start = last[0][1] if last else self.room
+        if last:
+            self.free.remove(last[0])
+        self.room = start + size
+        return start
 
 
 def arranged(program: Instructions) -> NestLayout:
