@@ -22,7 +22,6 @@ from difflab.primitives import (
     log,
     multiply,
     negative,
-    power,
     subtract,
 )
 from difflab.stabilisation.exponentials import Exponentials
