@@ -109,7 +109,7 @@ class PythonTarget:
         """Return what `run` returns, without code: operation by operation."""
         values, functions = {**self.program.known, **dict(enumerate(numbers))}, self._functions
         for cell, row, args, _ in self.program.steps:
-            values[cell] = functions[row](*map(values.__getitem__, args))
+            values[cell] = functions[row](*[values[arg] for arg in args])
         return [values[cell] for cells in self.program.outputs for cell in cells.ravel().tolist()]
 
     @cached_property
