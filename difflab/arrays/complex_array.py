@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
+from difflab.arrays.given import Array, as_array, mismatch, shape_of
 from difflab.arrays.shaped import Shaped
 from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
-from difflab.core.primitive import ByArgument, LinearMap, Primitive
+from difflab.core.primitive import ByArgument, LinearMap, Primitive, Shape
 from difflab.errors import TraceError
 from difflab.primitives.movement import VIEWS
 from difflab.primitives.recurrences import minus, plus

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
+from difflab.arrays.given import Array, as_array, mismatch, shape_of
 from difflab.arrays.products import matmul
 from difflab.arrays.reductions import sum
 from difflab.arrays.shapes import diagonal, reshape, transpose
+from difflab.core.primitive import Shape
 
 __all__ = ["einsum"]
 

@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, as_array, as_integer, mismatch, shape_of
+from difflab.arrays.given import Array, as_array, as_integer, mismatch, shape_of
 from difflab.arrays.products import matmul
 from difflab.arrays.reductions import max, mean
 from difflab.arrays.shapes import concatenate, pad, reshape
 from difflab.arrays.static_keys import static_key
 from difflab.core.apply import apply
+from difflab.core.primitive import Shape
 from difflab.primitives.movement import resized
 
 __all__ = ["avg_pool", "conv1d", "conv2d", "max_pool"]

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
+from difflab.arrays.given import Array, as_array, mismatch, shape_of
 from difflab.arrays.linalg import square
 from difflab.arrays.products import matmul
 from difflab.arrays.reductions import max, sum
 from difflab.arrays.shapes import concatenate, reshape, transpose
 from difflab.core.apply import apply
+from difflab.core.primitive import Shape
 
 __all__ = [
     "eigh",

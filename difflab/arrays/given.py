@@ -13,23 +13,6 @@ from difflab.core.place import at_users_line
 from difflab.core.primitive import Shape
 from difflab.errors import InputError, ShapeError
 
-__all__ = [
-    "Array",
-    "Axis",
-    "Shape",
-    "as_array",
-    "as_float",
-    "as_indices",
-    "as_integer",
-    "as_integers",
-    "brief_repr",
-    "kept_axes",
-    "mismatch",
-    "normalized_axes",
-    "normalized_axis",
-    "shape_of",
-]
-
 Array = Any
 Axis = int | Sequence[int] | None
 OPERAND = "an operand of an array function"

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
+from difflab.arrays.given import Array, as_array, mismatch, shape_of
 from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
-from difflab.core.primitive import Primitive
+from difflab.core.primitive import Primitive, Shape
 
 __all__ = ["cholesky", "cofactor", "det", "expm", "expm_frechet", "inv", "logdet", "solve"]
 

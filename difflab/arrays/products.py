@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, as_array, as_integer, mismatch, shape_of
+from difflab.arrays.given import Array, as_array, as_integer, mismatch, shape_of
 from difflab.arrays.linalg import inv, square, stacked
 from difflab.arrays.reductions import sum
 from difflab.arrays.shapes import broadcast_to, diagonal, reshape, several
 from difflab.core.apply import apply
 from difflab.core.ownership import shared
+from difflab.core.primitive import Shape
 
 __all__ = [
     "convolve",

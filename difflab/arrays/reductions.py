@@ -14,7 +14,6 @@ from difflab import primitives as rows
 from difflab.arrays.given import (
     Array,
     Axis,
-    Shape,
     as_array,
     as_integer,
     kept_axes,
@@ -26,7 +25,7 @@ from difflab.arrays.given import (
 from difflab.arrays.shapes import flat_unless, reshape
 from difflab.core.apply import apply
 from difflab.core.ownership import unchanged
-from difflab.core.primitive import Primitive
+from difflab.core.primitive import Primitive, Shape
 
 __all__ = [
     "argmax",

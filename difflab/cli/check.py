@@ -193,14 +193,7 @@ def check(
         return _check_certificate(certificate)
     if target is None:
         raise InputError("there is nothing to check", hint="name a MODULE:FUNCTION")
-    point = parse_point(at or [], trees=True)
-    with user_code(target):
-        function = load_function(target)
-        module = target.partition(":")[0]
-        slope = None
-        if gradient is not None:
-            slope = load_function(gradient if ":" in gradient else f"{module}:{gradient}")
-        pair = UserGradient.of(target, function, slope, point, seed)
+    pair = UserGradient.of(target, gradient, at or [], seed)
     with user_code(target, pair.described):
         outcome = _checked(target, gradient, pair, rtol, atol)
     deliver(outcome.written(form), destination)
@@ -237,6 +230,11 @@ def _check_certificate(path: Path) -> int:
     return 1 if fault else 0
 
 
+def qualified(target: str, name: str) -> str:
+    """Return ``module:function`` for the name of a function, by default in the target's module."""
+    return name if ":" in name else f"{target.partition(':')[0]}:{name}"
+
+
 @dataclass(frozen=True)
 class UserGradient:
     """The user's value and gradient as functions of the parameters that have a value."""
@@ -247,24 +245,21 @@ class UserGradient:
     parameters: Parameters
 
     @classmethod
-    def of(
-        cls,
-        target: str,
-        function: Callable[..., Any],
-        slope: Callable[..., Any] | None,
-        point: Mapping[str, Any] | None,
-        seed: int,
-    ) -> UserGradient:
-        """Match the point with the function's parameters; choose a point if there is none."""
+    def of(cls, target: str, gradient: str | None, at: Sequence[str], seed: int) -> UserGradient:
+        """Import the functions, and match a point with their parameters, or choose one."""
         from random import Random
 
         from difflab.lab.code import Parameters
 
-        parameters = Parameters.of(target, function)
-        if point is None:
-            random = Random(seed)
-            point = {name: round(random.uniform(0.5, 1.5), 3) for name in parameters.required}
-        return cls(function, slope, parameters.matched(point), parameters)
+        point = parse_point(at, trees=True)
+        with user_code(target):
+            function = load_function(target)
+            slope = None if gradient is None else load_function(qualified(target, gradient))
+            parameters = Parameters.of(target, function)
+            if point is None:
+                random = Random(seed)
+                point = {name: round(random.uniform(0.5, 1.5), 3) for name in parameters.required}
+            return cls(function, slope, parameters.matched(point), parameters)
 
     @property
     def single(self) -> bool:

@@ -9,7 +9,8 @@ import typer
 
 from difflab.cli.functions import Subject
 from difflab.cli.options import ExpressionArgument, PointOption, parse_point
-from difflab.cli.output import check_destination, deliver, emit, say
+from difflab.cli.output import deliver, emit, say
+from difflab.core.files import check_destination
 from difflab.errors import PointError
 
 

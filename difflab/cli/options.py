@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from difflab.cli.output import check_destination, check_picture
+from difflab.cli.output import check_picture
 from difflab.cli.program_text import read_expression
+from difflab.core.files import check_destination
 from difflab.core.place import SourceLocation
 from difflab.errors import InputError, ParseError, PointError
 

@@ -17,22 +17,6 @@ from difflab.report.ascii import ascii_text
 from difflab.report.displayed import report_of
 from difflab.report.terminal import Screen
 
-__all__ = [
-    "ProgressLine",
-    "ReaderGone",
-    "check_destination",
-    "check_picture",
-    "coloured",
-    "deliver",
-    "emit",
-    "formatted",
-    "report_format",
-    "say",
-    "screen",
-    "write_files",
-]
-
-
 _NARROWEST, _WIDEST = 20, 160
 _BEYOND_ASCII = "v̄₋₁ ∂ ≤ … µ −"  # characters in tables
 

@@ -6,15 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from difflab.cli.options import OutputOption
-from difflab.cli.output import (
-    check_destination,
-    deliver,
-    formatted,
-    report_format,
-    say,
-    write_files,
-)
-from difflab.core.files import open_regular, reason
+from difflab.cli.output import deliver, formatted, report_format, say, write_files
+from difflab.core.files import check_destination, open_regular, reason
 from difflab.core.wording import counted
 from difflab.errors import InputError
 

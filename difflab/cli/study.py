@@ -11,7 +11,8 @@ import typer
 
 from difflab.cli.documented import documented
 from difflab.cli.groups import CommandGroup
-from difflab.cli.output import ProgressLine, check_destination, emit, say, write_files
+from difflab.cli.output import ProgressLine, emit, say, write_files
+from difflab.core.files import check_destination
 from difflab.core.wording import counted
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ The module that the user names is imported and run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.check import UserGradient
-from difflab.cli.functions import load_function, user_code
-from difflab.cli.options import OutputOption, parse_point
+from difflab.cli.check import UserGradient, qualified
+from difflab.cli.functions import user_code
+from difflab.cli.options import OutputOption
 from difflab.cli.output import deliver, say
 from difflab.errors import InputError
 
@@ -80,19 +80,14 @@ class _Subject:
     @classmethod
     def of(cls, target: str, gradient: str | None, at: Sequence[str], seed: int) -> _Subject:
         """Import the functions, and call the one under test to inspect its result."""
+        pair = UserGradient.of(target, gradient, at, seed)
+        if gradient is not None:
+            return cls(target, qualified(target, gradient), False, pair)
         with user_code(target):
-            function, slope = load_function(target), None
-            if gradient is not None:
-                if ":" not in gradient:
-                    gradient = f"{target.partition(':')[0]}:{gradient}"
-                slope = load_function(gradient)
-            pair = UserGradient.of(target, function, slope, parse_point(at, trees=True), seed)
-            result = pair.called(function, *pair.arguments)
-            paired = slope is None and isinstance(result, tuple) and len(result) == 2
-        if slope is None and not paired:
-            # Any second function makes `value` return what the first does.
-            pair = UserGradient(function, function, pair.point, pair.parameters)
-        return cls(target, gradient or "", paired, pair)
+            result = pair.called(pair.function, *pair.arguments)
+        paired = isinstance(result, tuple) and len(result) == 2
+        # Any second function makes `value` return what the first does.
+        return cls(target, "", paired, pair if paired else replace(pair, slope=pair.function))
 
     @property
     def scalar(self) -> bool:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from difflab.cli.output import ProgressLine, check_destination, coloured, emit, write_files
+from difflab.cli.output import ProgressLine, coloured, emit, write_files
 from difflab.core import files
+from difflab.core.files import check_destination
 from difflab.errors import InputError
 
 

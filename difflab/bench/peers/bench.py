@@ -37,19 +37,7 @@ from difflab.methods.timer import LoopCall
 from difflab.referee.ulp import exact, nearest, ulp_distance
 from difflab.referee.verdict import RTOL, Verdict
 
-__all__ = [
-    "LAYOUT",
-    "POINTS",
-    "SEED",
-    "SEED_AT",
-    "Answered",
-    "answered",
-    "contenders",
-    "draw",
-    "handlers",
-    "table",
-    "tasks",
-]
+__all__ = ["LAYOUT", "draw", "table", "tasks"]
 
 Array = NDArray[float64]
 

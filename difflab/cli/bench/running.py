@@ -13,14 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from difflab.bench.registry import BenchmarkModule
-from difflab.cli.output import (
-    ProgressLine,
-    check_destination,
-    deliver,
-    report_format,
-    say,
-    screen,
-)
+from difflab.cli.output import ProgressLine, deliver, report_format, say, screen
+from difflab.core.files import check_destination
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
