@@ -10,7 +10,7 @@ import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -138,8 +138,8 @@ def _jax() -> LibrarySpelling:
     jax = WrittenName("jax", "jnp", require("jax"))
     special = WrittenName("jax.scipy.special", "jnp", require("jax.scipy.special"))
     names = WrittenName("jnp", "jnp", require("jax.numpy"), special=special)
-    spelling = jax_spelling(jax, names)
-    return LibrarySpelling(names, spelling.rows, lifted=names.asarray)
+    rows = {**jax_spelling(jax, names).rows, "besseli": _finite(names.clip, "JAX", special)}
+    return LibrarySpelling(names, rows, lifted=names.asarray)
 
 
 @cache
@@ -148,16 +148,30 @@ def _torch() -> LibrarySpelling:
     spelling, special = torch_spelling(names), names.special
     values = {  # without a derivative in PyTorch, which printed code does not ask for
         "airyai": special.airy_ai,
-        "besselj": _whole("J", {0: special.bessel_j0, 1: special.bessel_j1}),
+        "besseli": _finite(names.clamp, "PyTorch", special),
+        "besselj": _inaccurate,
         "besselk": _whole("K", {0: special.modified_bessel_k0, 1: special.modified_bessel_k1}),
-        "bessely": _whole("Y", {0: special.bessel_y0, 1: special.bessel_y1}),
+        "bessely": _inaccurate,
     }
     rows = {**spelling.rows, **values}
     return _looping(LibrarySpelling(spelling.xp, rows, spelling.lifted, spelling.operators))
 
 
-def _whole(letter: str, functions: Mapping[int, Any]) -> Callable[[Any, Any], Any]:
-    return of_whole_order("PyTorch", f"Bessel functions {letter}", functions)
+def _whole(
+    letter: str, functions: Mapping[int, Any], title: str = "PyTorch"
+) -> Callable[[Any, Any], Any]:
+    return of_whole_order(title, f"Bessel functions {letter}", functions)
+
+
+def _inaccurate(order: Any, x: Any) -> NoReturn:
+    raise UnsupportedError("PyTorch's Bessel functions J and Y have 6 digits near 5 in float64")
+
+
+def _finite(clip: Callable[..., Any], title: str, special: Any) -> Callable[[Any, Any], Any]:
+    """Return I of finite arguments: the library's is nan at infinity, and infinite from 714 on."""
+    functions = {0: special.i0, 1: special.i1}
+    bounded = {n: lambda x, f=f: f(clip(x, -1e3, 1e3)) for n, f in functions.items()}
+    return _whole("I", bounded, title)
 
 
 def _looping(spelling: LibrarySpelling) -> LibrarySpelling:
