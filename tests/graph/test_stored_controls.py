@@ -46,7 +46,8 @@ def test_another_process_computes_and_differentiates_it(name: str) -> None:
     code, point = PROGRAMS[name]
     function = dl.trace(code, point)
     sent = pickle.dumps((function, [point]))
-    done = subprocess.run([sys.executable, "-c", LOADED], input=sent, capture_output=True)
+    command = [sys.executable, "-c", LOADED]
+    done = subprocess.run(command, input=sent, capture_output=True, timeout=300)
     assert not done.returncode, done.stderr.decode()
     for one, other in zip(pickle.loads(done.stdout), _expected(function, point), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -61,3 +62,9 @@ def test_a_copy_is_the_same_function(name: str) -> None:
     expected = _expected(function, point)[name != "ivp"]
     np.testing.assert_array_equal(again(point), expected)
     assert str(again) == str(function if name == "ivp" else dl.gradient(function))
+
+
+def test_branches_of_a_stored_function_stay_where_they_are() -> None:
+    function = dl.trace(*PROGRAMS["cond"])
+    again = pickle.loads(pickle.dumps(function))
+    assert [float(again(x)) for x in (3.0, -2.0)] == [9.0, -6.0]
