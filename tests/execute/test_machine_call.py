@@ -479,6 +479,36 @@ def test_batches_by_position(kind: str, point: bool, monkeypatch: pytest.MonkeyP
 
 
 @machine
+def test_a_finalizer_that_runs_in_a_batch_does_not_change_it() -> None:
+    fast, finalized = reads_batches(seed()), []
+    expected = bits(fast(*GRID))
+
+    class Caller:
+        """Garbage that calls the same function with other arrays; up to 3.11 any new tuple may."""
+
+        def __del__(self) -> None:
+            finalized.append(bits(fast(GRID[1], GRID[0])))
+
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.disable()
+    garbage = Caller()
+    garbage.itself = garbage  # type: ignore[attr-defined]
+    del garbage
+    gc.set_threshold(1)
+    kept = [[] for _ in range(9)]  # more new objects than the threshold
+    try:
+        gc.enable()
+        found = fast(*GRID)
+    finally:
+        gc.set_threshold(*thresholds)
+    assert bits(found) == expected
+    gc.collect()
+    assert len(finalized) == 1
+    assert len(kept) == 9
+
+
+@machine
 def test_batches_are_stored_by_columns() -> None:
     fast = reads_batches(seed())
     value, gradient = fast(*GRID)

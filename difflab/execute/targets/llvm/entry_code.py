@@ -293,7 +293,7 @@ arrays:
   %unusual = icmp eq i64 %points, 0
   br i1 %unusual, label %general, label %columns
 columns:
-  %whole = call ptr @batched(ptr %call, ptr %batches, i64 %points)
+  %whole = call ptr @batched(ptr %call, ptr %batches, ptr %args, i64 %points)
   ret ptr %whole
 computed:
   %code = getelementptr i64, ptr %call, i64 {run}

@@ -233,13 +233,15 @@ end:
 }
 
 ; The results of a batch as the call returns them; null with an exception if that failed.
-define internal ptr @batched(ptr %call, ptr %batch, i64 %points) {
+define internal ptr @batched(ptr %call, ptr %batch, ptr %args, i64 %points) {
   ${records = batch.stores ptr}
   ${count = call.result_count i64}
   %tuple = call ptr @PyTuple_New(i64 %count)
   %failed = icmp eq ptr %tuple, null
   br i1 %failed, label %none, label %start
 start:
+  ; A new tuple may collect garbage, whose finalizers may call this function with other arrays.
+  %again = call i64 @points(ptr %call, ptr %batch, ptr %args)
   br label %next
   ${each {STORE}: start set full}
   %item = call ptr @store(ptr %call, ptr %record, i64 %points)
