@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import indent
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
@@ -134,14 +135,24 @@ class _R(TranslatedPrinter):
         return "\n".join([head, *self.lines, f"{self.indent}{value}", "}"])
 
     def module(self) -> list[str]:
-        return [
-            *[line for text in self.definitions().values() for line in (text, "")],
-            f"# {self.contents()}",
-            f"{self.name} <- function({self.point}) {{",
+        function = [
+            f"function({self.point}) {{",
             f"    {self.result} <- numeric({self.view.function.m})",
             *self.lines,
             f"    {self.result}",
             "}",
+        ]
+        texts = self.definitions().values()
+        if not texts:
+            function[0] = f"{self.name} <- {function[0]}"
+            return [f"# {self.contents()}", *function]
+        # Names such as `gamma` are defined for the function only, beside R's own.
+        local = "\n\n".join([*texts, "\n".join(function)])
+        return [
+            f"# {self.contents()}",
+            f"{self.name} <- local({{",
+            indent(local, self.indent),
+            "})",
         ]
 
     def spelled(self, name: str) -> str:
