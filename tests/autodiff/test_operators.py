@@ -402,6 +402,8 @@ MATRIX, VECTOR = np.array([[0.3, -1.2], [0.8, 0.5]]), np.array([0.7, -0.4])
         lambda x: MATRIX @ x,
         lambda x: x @ x,
         lambda x: x.reshape(4) @ np.ones(4),
+        lambda x: (x @ VECTOR)[0],
+        lambda x: np.cumsum(VECTOR @ x),
     ],
 )
 def test_products_with_a_matrix_of_coordinates(product: Callable[[Any], Any]) -> None:
