@@ -31,6 +31,15 @@ def _both_zero(x: Any, z: Any) -> Any:
     return logical_and(equal(x, 0), equal(z, 0))
 
 
+def _product(sympy: Any, x: Any, z: Any) -> Any:
+    """Return x log z in SymPy, whose derivative of a case is that of the case only.
+
+    So the case x = 0, whose slope would be 0, stands only where log z may be infinite.
+    """
+    product = x * sympy.log(z)
+    return product if z.is_positive else sympy.Piecewise((0, sympy.Eq(x, 0)), (product, True))
+
+
 xlogy: Primitive = Primitive(
     name="xlogy",
     portable=lambda xp, x, y: xp.where((x == 0) & (y == y), 0.0, x * xp.log(y)),
@@ -40,7 +49,7 @@ xlogy: Primitive = Primitive(
         lambda t, y, x, z: t * log(z),
         lambda t, y, x, z: t * where(_both_zero(x, z), xlogy(-x, z), divide(x, z)),
     ),
-    sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(z), True)),
+    sympy=_product,
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log(z),
     latex="{0} \\ln\\left({1}\\right)",
     samples=(POSITIVE, (0.2, 4.0)),
@@ -56,7 +65,7 @@ xlog1py: Primitive = Primitive(
         lambda t, y, x, z: t * log1p(z),
         lambda t, y, x, z: t * where(_both_zero(x, 1 + z), xlog1py(-x, z), divide(x, 1 + z)),
     ),
-    sympy=lambda sympy, x, z: sympy.Piecewise((0, sympy.Eq(x, 0)), (x * sympy.log(1 + z), True)),
+    sympy=lambda sympy, x, z: _product(sympy, x, 1 + z),
     mpmath=lambda mp, x, z: mp.mpf(0) if x == 0 else x * mp.log1p(z),
     latex="{0} \\ln\\left(1 + {1}\\right)",
     samples=(POSITIVE, (-0.7, 3.0)),

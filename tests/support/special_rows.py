@@ -50,5 +50,5 @@ FARTHER = {
 OF_ORDERS = {"erfcx_derivative", "log_ndtr_derivative", *remainders.__all__}
 """Rows that printed code has for constant orders only."""
 
-NOT_IN_CUPY = frozenset({"dawsn", "erfi", *airy.__all__, *bessel.__all__})
+NOT_IN_CUPY = frozenset({"ci", "dawsn", "erfi", "si", *airy.__all__, *bessel.__all__})
 """Rows whose kernel calls a function that CuPy has not."""

@@ -114,7 +114,7 @@ def value_and_gradient(
 
 def _swept(function: Function, mode: str) -> tuple[Sweep, Node]:
     """Return ∇f, on vectors of repeated terms where one reverse sweep differentiates them."""
-    if mode != "reverse":
+    if not isinstance(mode, str) or mode != "reverse":
         return entries(function, mode)
     if len(function.graph) >= LEAST_NODES:
         function = rolled(function)

@@ -83,6 +83,9 @@ def test_the_seed_expression(prepare: Prepare) -> None:
         ("erfc(x)", (0.0,), [-2 / math.sqrt(math.pi)]),
         ("atan2(x, y)", (1.0, 2.0), [0.4, -0.2]),
         ("x^y", (2.0, 3.0), [12.0, 8 * math.log(2)]),
+        # SymPy differentiates a case by itself, also one that holds at a single point.
+        ("xlogy(x, 2)", (0.0,), [math.log(2)]),
+        ("xlog1py(x, 1)", (0.0,), [math.log(2)]),
         ("3", (), []),
         ("x*0 + 7", (5.0,), [0.0]),
         ("x", (5.0,), [1.0]),
