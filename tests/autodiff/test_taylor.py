@@ -110,6 +110,15 @@ def test_the_cost_grows_with_the_square_of_the_order(name: str) -> None:
     assert many <= 13 * few  # 9 for large orders; a cubic cost would be 27
 
 
+def test_a_power_below_zero_costs_what_its_recurrence_costs() -> None:
+    """A constant exponent below 0 needs no terms of its own at base 0, where it has none."""
+    by_power, product = (
+        dl.count(dl.taylor(dl.parse(text), order=20)).operations
+        for text in ("(x + sin(x))^-1.5", "(x + sin(x))*exp(x)")
+    )
+    assert by_power < 3 * product
+
+
 @pytest.mark.parametrize(
     "text", ["x^3", "x^10 + x^2", "x^0", "(x - 1)^5*x^2", "1/(1 - x)", "sqrt(1 + x)^3"]
 )

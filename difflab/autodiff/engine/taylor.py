@@ -275,9 +275,15 @@ class _SeriesExpansion:
         return spread(self.sweep.constant(0), self._shape(series))
 
     def _number(self, series: Series) -> Node | float | None:
-        """Return the value, of a whole constant as a number: Python would round others."""
+        """Return the value, of some constants as a number: Python would round others.
+
+        These are whole numbers and, with the exponents of powers in view, negative halves of
+        whole numbers: those have no derivative at base 0, which takes longer to compute.
+        """
         known = None if series.terms[0] is None else self.builder.number(series.terms[0])
-        return known if known is not None and float(known).is_integer() else self._clean(series, 0)
+        if known is None or not float(2 * known if known < 0 else known).is_integer():
+            return self._clean(series, 0)
+        return known
 
     def _shape(self, series: Series) -> Shape:
         while series.terms[0] is None:  # only derivatives have a first term of zero
