@@ -216,7 +216,7 @@ def si(xp: Any, x: Any) -> Any:
     def far(x: Any) -> Any:
         size = xp.abs(x)
         tail = xp.cond(
-            size < 1e17, lambda x: _turned(xp, x, 0.5 * math.pi), lambda x: 0.0 * x, size
+            size < 1e17, lambda x: _turned(xp, x, 0.5 * math.pi), lambda x: 1.0 / x, size
         )
         return xp.where(x < 0, tail - 0.5 * math.pi, 0.5 * math.pi - tail)
 

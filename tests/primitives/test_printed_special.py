@@ -88,6 +88,9 @@ EDGES: list[tuple[str, tuple[float, ...], float]] = [
     *[("bessely", (0.0, x), y) for x, y in ((0.0, -math.inf), (-1.0, math.nan))],
     *[("besselk", (0.0, x), y) for x, y in ((0.0, math.inf), (-1.0, math.nan), (math.inf, 0.0))],
     *[("airyai", (math.inf,), 0.0), ("airybi", (math.inf,), math.inf)],
+    *[("si", (x,), y) for x, y in ((math.inf, math.pi / 2), (-math.inf, -math.pi / 2))],
+    *[(name, (math.nan,), math.nan) for name in ("si", "ci")],
+    *[("ci", (x,), y) for x, y in ((0.0, -math.inf), (-1.0, math.nan), (math.inf, 0.0))],
 ]
 
 

@@ -277,8 +277,8 @@ class _SeriesExpansion:
     def _number(self, series: Series) -> Node | float | None:
         """Return the value, of some constants as a number: Python would round others.
 
-        These are whole numbers and, with the exponents of powers in view, negative halves of
-        whole numbers: those have no derivative at base 0, which takes longer to compute.
+        These are whole numbers and negative halves of whole numbers: a power with such an
+        exponent has no derivatives at base 0, so that its recurrence needs no case for it.
         """
         known = None if series.terms[0] is None else self.builder.number(series.terms[0])
         if known is None or not float(2 * known if known < 0 else known).is_integer():
