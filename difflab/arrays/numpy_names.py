@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from difflab.arrays.counterparts import (
     ordering,
     products,
     selection,
+    special,
     statistics,
 )
 from difflab.arrays.counterparts.selection import STATIC, UFUNCS, nonzero
@@ -63,7 +63,7 @@ ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
 
 
 def of_ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """Return the counterpart of a NumPy ufunc, or None.
+    """Return the counterpart of a universal function of NumPy or SciPy, or None.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def of_ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
     row = rows_by_numpy_name().get(ufunc.__name__)
     if row is not None and row.arity == ufunc.nin:
         return row
-    return UFUNCS.get(ufunc.__name__)
+    return UFUNCS.get(ufunc.__name__) or special.UFUNCS.get(ufunc.__name__)
 
 
 def of_function(
@@ -103,7 +103,7 @@ def of_function(
 
 WRITTEN = {
     "choose": "np.where(condition, a, b)",
-    "piecewise": "np.where(first, a, np.where(second, b, c))",
+    "apply_along_axis": "dl.vmap(function)(x), or a loop over the rows",
     "partition": "np.partition(x, kth): the method would sort in place",
     "lexsort": "np.argsort of one combined key",
     "tolist": "list(x), or tensor.detach().numpy().tolist() for the elements of a tensor",
@@ -116,13 +116,28 @@ DEPENDENT = frozenset(
 """Functions whose result has a shape that depends on the values."""
 
 
-def alternative_to(name: str) -> str:
-    """Return what to write instead of a function of NumPy's that cannot be used as it is.
+def full_name(function: Callable[..., Any]) -> str:
+    """Return the name by which a function of NumPy's, or a universal one of SciPy's, is called.
 
     Examples
     --------
-    >>> alternative_to("hstak")
-    'did you mean numpy.hstack?'
+    >>> full_name(np.linalg.cond)
+    'numpy.linalg.cond'
+    """
+    name = function.__name__
+    module = getattr(function, "__module__", None) or (
+        "numpy" if hasattr(np, name) else "scipy.special"
+    )
+    return f"{module}.{name}"
+
+
+def alternative_to(name: str) -> str:
+    """Return what to write instead of a function of NumPy's or SciPy's that cannot be used.
+
+    Examples
+    --------
+    >>> alternative_to("logsumexp")
+    'write difflab.arrays.logsumexp'
     """
     if name in WRITTEN:
         return f"write {WRITTEN[name]}"
@@ -132,11 +147,12 @@ def alternative_to(name: str) -> str:
     known |= rows_by_numpy_name().keys() | UFUNCS.keys()
     if name in known:
         return f"numpy.{name} is supported as a function, without out=, where=, dtype= and initial="
-    near = get_close_matches(name, [*known, *WRITTEN], 1, 0.75)
-    if not near:
-        return "write it with the functions that difflab.arrays and the table of primitives have"
-    return f"did you mean numpy.{near[0]}?" + (
-        f" write {WRITTEN[near[0]]}" if near[0] in WRITTEN else ""
+    for module, names in (("arrays", arrays.__all__), ("primitives", TABLE)):
+        if name in names:
+            return f"write difflab.{module}.{name}"
+    return (
+        "write it with functions of difflab.arrays and rows of the table of primitives, or state"
+        " its derivative in a dl.CustomFunction"
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import sys
 import sysconfig
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,17 +18,6 @@ Error = TypeVar("Error", bound=InputError)
 OWN = "difflab"
 PACKAGE = Path(__file__).parents[1]
 LANGUAGE = "difflab.language"
-SCIPY_INSTEAD = (
-    "use dl.solve.root, fixed_point, minimize, linear, quad or ivp, whose solutions have"
-    " derivatives; or call SciPy in the forward of a difflab.CustomFunction, whose backward states"
-    " the derivative (of a root z of g(z, a) = 0 it is -(dg/dz)^-1 dg/da)"
-)
-_IN_C = "scipy.optimize._zeros_py"
-"""SciPy's module whose code in C replaces the error of a conversion by one of its own."""
-_BRACKETING = "scipy.optimize._optimize"
-"""SciPy's minimizers in Python, whose points depend on the function by comparisons alone."""
-_WRAPPERS = ("inner", "wrapper")
-"""Names of functions that SciPy's decorators make."""
 MODULES = 4096
 """Size of the cache that maps modules to their owners."""
 
@@ -160,60 +148,6 @@ def user_location() -> SourceLocation:
     """Return the location of `user_position`."""
     spot = user_position()
     return NOWHERE if spot is None else spot.read()
-
-
-def in_scipy() -> tuple[str, SourceLocation] | None:
-    """Return the SciPy function that runs, and the line that called it; None outside of SciPy."""
-    frame, name = python_frame(), ""
-    while frame is not None and _solves(frame.f_globals.get("__name__", "")):
-        called = frame.f_code.co_name
-        name = name if name and called in _WRAPPERS else called
-        frame = frame.f_back
-        while frame is not None and _package_of(frame.f_globals.get("__name__", "")) is not None:
-            frame = frame.f_back
-    if not name:
-        return None
-    return name, NOWHERE if frame is None else frame_position(frame).read()
-
-
-def _solves(module: str) -> bool:
-    """Whether a module is SciPy's, other than those of the sparse arrays, which only compute."""
-    return module.startswith("scipy.") and not module.startswith("scipy.sparse._")
-
-
-def not_through_scipy(kind: type[Error]) -> Error | None:
-    """Return the error for a value whose derivative would be lost inside of SciPy, if it runs.
-
-    Examples
-    --------
-    >>> from difflab.errors import TraceError
-    >>> not_through_scipy(TraceError) is None
-    True
-    """
-    found = in_scipy()
-    if found is None:
-        return None
-    name, place = found
-    message = f"derivatives do not flow through SciPy's solvers: {name} computes with numbers only"
-    return place.error(kind, message, SCIPY_INSTEAD)
-
-
-def not_by_comparisons(kind: type[Error]) -> Error | None:
-    """Return the same error where one of SciPy's minimizers compares values.
-
-    `golden` and its kin can be recorded, and the recorded derivative would be that of a point that
-    the values never touched: zero.
-    """
-    frame = python_frame()
-    compares = frame is not None and frame.f_globals.get("__name__") == _BRACKETING
-    return not_through_scipy(kind) if compares else None
-
-
-def warn_of_scipy() -> None:
-    """Warn with the error's text where SciPy's code in C would drop it: the limits of `bisect`."""
-    frame = python_frame()
-    if frame is not None and frame.f_globals.get("__name__") == _IN_C:
-        warnings.warn(str(not_through_scipy(InputError)), stacklevel=5)
 
 
 def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> Error:

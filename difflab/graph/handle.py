@@ -10,7 +10,8 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.in_place import INSTEAD
-from difflab.core.place import at_users_line, not_by_comparisons, not_through_scipy, user_location
+from difflab.arrays.scipy_calls import not_by_comparisons, not_through_scipy
+from difflab.core.place import at_users_line, user_location
 from difflab.errors import IndexingError, ShapeError, TraceError
 from difflab.graph.builder import OPEN_TRACES, Builder
 

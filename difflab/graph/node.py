@@ -14,11 +14,12 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.complex_array import is_complex
 from difflab.arrays.in_place import changed_at, with_out
-from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
+from difflab.arrays.numpy_names import alternative_to, full_name, of_function, of_ufunc
+from difflab.arrays.scipy_calls import not_through_scipy
 from difflab.arrays.updates import Updates
 from difflab.core.apply import OtherCarrierError
 from difflab.core.conversions import as_numbers, as_reals
-from difflab.core.place import at_users_line, not_through_scipy
+from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.core.storage import Step, View, copies_on_reshape
 from difflab.errors import TraceError
@@ -250,7 +251,7 @@ class Node(Handle):
         if kwargs and compute is not None:
             compute = with_out(compute, kwargs, name)
         if compute is None or kwargs:
-            raise _unknown(name, "" if method == "__call__" else f".{method}")
+            raise _unknown(ufunc, "" if method == "__call__" else f".{method}")
         return compute(*map(_array_of, inputs))
 
     def __array_function__(
@@ -260,7 +261,7 @@ class Node(Handle):
         rest = {name: value for name, value in kwargs.items() if name != "out"}
         compute = of_function(function, args, rest)
         if compute is None:
-            raise _unknown(function.__name__)
+            raise _unknown(function)
         if function is np.atleast_1d:
             # SciPy's solvers in C convert the value next, and print the error of that conversion.
             self._require_no_scipy()
@@ -412,11 +413,11 @@ def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]
     return Node(builder, node, WEAK if row.boolean else precision)
 
 
-def _unknown(name: str, called: str = "") -> TraceError:
+def _unknown(function: Callable[..., Any], called: str = "") -> TraceError:
     return not_through_scipy(TraceError) or at_users_line(
         TraceError,
-        f"difflab has no primitive for numpy.{name}{called} used this way",
-        alternative_to(name),
+        f"difflab has no primitive for {full_name(function)}{called} used this way",
+        alternative_to(function.__name__),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 
 import difflab as dl
 from difflab.arrays.idioms import LACKING
@@ -137,7 +138,10 @@ LOST = [
     (lambda x: x.partition(1), "no .partition", r"np\.partition\(x, kth\)"),
     (lambda x: np.lexsort((x, x)), "numpy.lexsort", r"np\.argsort"),
     (lambda x: np.sum(x, where=x > 1), "numpy.sum", "without out=, where="),
-    (lambda x: np.piecewise(x, [x > 1], [np.sin]), "numpy.piecewise", "np.where"),
+    (lambda x: np.apply_along_axis(np.sum, 0, x), "numpy.apply_along_axis", r"dl\.vmap"),
+    (lambda x: special.ellipk(x), "scipy.special.ellipk", "CustomFunction"),
+    (lambda x: special.logsumexp(x), "functions: scipy.special.logsumexp", "arrays.logsumexp"),
+    (lambda x: special.spherical_jn(2, x), "of scipy.special computes", "CustomFunction"),
 ]
 
 

@@ -82,6 +82,40 @@ def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
     return found
 
 
+def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """Return the last function whose condition holds; a function more is for the other elements.
+
+    Each function is computed for all elements, which is the same for elementwise functions.
+    """
+    x = as_array(x)
+    conditions = _conditions(condlist, x)
+    others, functions = 0.0, list(funclist)
+    if len(functions) == len(conditions) + 1:
+        others = functions.pop()
+    elif len(functions) != len(conditions):
+        raise mismatch(
+            f"piecewise takes a function per condition, and at most one more: there are"
+            f" {len(conditions)} conditions and {len(functions)} functions"
+        )
+    found = x.filled(0.0) + _piece(others, x, args, kw)
+    for condition, function in zip(conditions, functions, strict=True):
+        found = where(condition, _piece(function, x, args, kw), found)
+    return found
+
+
+def _conditions(condlist: Any, x: Any) -> list[Any]:
+    """Return the conditions of a sequence of them; a single one may stand without brackets."""
+    if isinstance(condlist, list | tuple):
+        several = not x.shape or bool(shape_of(condlist[0]))
+    else:
+        several = len(shape_of(condlist)) > len(x.shape)
+    return list(condlist) if several else [condlist]
+
+
+def _piece(function: Any, x: Any, args: tuple[Any, ...], kw: Mapping[str, Any]) -> Any:
+    return function(x, *args, **kw) if callable(function) else function
+
+
 def _nan_to_num(
     x: Any,
     copy: bool = True,
@@ -197,6 +231,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "isposinf": lambda x: equal(x, math.inf),
     "nan_to_num": _nan_to_num,
     "nonzero": nonzero,
+    "piecewise": _piecewise,
     "real": lambda val: val.real,
     "round": rounded,
     "select": _select,

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from difflab.arrays.scipy_calls import not_by_comparisons, not_through_scipy, warn_of_scipy
 from difflab.core.conversions import MASKED, refused
 from difflab.core.devices import module_of, on_host
-from difflab.core.place import at_users_line, not_by_comparisons, not_through_scipy, warn_of_scipy
+from difflab.core.place import at_users_line
 from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import DeviceError, ShapeError, TapeError

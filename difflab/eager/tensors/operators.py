@@ -23,12 +23,13 @@ from difflab.arrays.in_place import (
     overwrite,
     with_out,
 )
-from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
+from difflab.arrays.numpy_names import alternative_to, full_name, of_function, of_ufunc
+from difflab.arrays.scipy_calls import not_through_scipy
 from difflab.arrays.shapes import without_leading_ones
 from difflab.arrays.updates import Updates, as_elements
 from difflab.core.apply import OtherCarrierError
 from difflab.core.devices import module_of
-from difflab.core.place import at_users_line, not_through_scipy
+from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import (
@@ -168,8 +169,8 @@ class Operators(Changes, Idioms, TapedArray):
         if kwargs.get("out") is not None:
             compute = with_out(getattr(ufunc, method), kwargs, name)
             return compute(*inputs, **kwargs)
-        plain = [_plain(value, name) for value in inputs]
-        known = {key: _plain(kwargs[key], name) for key in kwargs}
+        plain = [_plain(value, ufunc) for value in inputs]
+        known = {key: _plain(kwargs[key], ufunc) for key in kwargs}
         return getattr(ufunc, method)(*plain, **known)
 
     def __array_function__(
@@ -183,8 +184,8 @@ class Operators(Changes, Idioms, TapedArray):
             if name == "atleast_1d":
                 _require_no_solver(args[0])
             return compute(*args, **kwargs)
-        plain = [_plain(value, name) for value in args]
-        return function(*plain, **{key: _plain(kwargs[key], name) for key in kwargs})
+        plain = [_plain(value, function) for value in args]
+        return function(*plain, **{key: _plain(kwargs[key], function) for key in kwargs})
 
 
 _SIMPLE = frozenset({int, slice, EllipsisType})
@@ -232,17 +233,17 @@ def _product(a: Any, b: Any) -> Any:
     return arrays.matmul(a, b)
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain(value: Any, function: Callable[..., Any]) -> Any:
     """Return an operand as a NumPy value, for functions without a derivative."""
     if isinstance(value, list | tuple):
-        return type(value)(_plain(part, name) for part in value)
+        return type(value)(_plain(part, function) for part in value)
     if not isinstance(value, TapedArray):
         return value
     if value._step is not None and MODE.enabled:
         raise not_through_scipy(TapeError) or at_users_line(
             InputError,
-            f"difflab has no derivative for numpy.{name} used this way",
-            f"{alternative_to(name)}; or pass tensor.detach()",
+            f"difflab has no derivative for {full_name(function)} used this way",
+            f"{alternative_to(function.__name__)}; or pass tensor.detach()",
         )
     return value._data
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.arrays.counterparts.fourier_cases import FOURIER
+from tests.arrays.counterparts.special_cases import SPECIAL
 
 __all__ = ["OF_DIFFERENCES", "OF_JAX", "Code"]
 
@@ -168,6 +169,10 @@ SELECTION: dict[str, tuple[Code, tuple[Any, ...]]] = {
         lambda np, x: np.select([x < 0.0, x < 0.7], [x * x, np.sin(x)], default=-x),
         (V,),
     ),
+    "piecewise": (
+        lambda np, x: np.piecewise(x, [x < 0.7, x < 0.0], [lambda v: v * v, np.sin, 0.5]),
+        (V,),
+    ),
     "sinc": (lambda np, x: np.sinc(x) + np.sinc(x - V), (V,)),
     "vecdot": (lambda np, x, y: np.vecdot(x, y), (T, W)),
 }
@@ -306,6 +311,10 @@ NUMPY_ONLY: dict[str, tuple[Code, tuple[Any, ...]]] = {
             *("interpolated_inverted_cdf", "median_unbiased", "normal_unbiased", "nearest"),
         )
     },
+    "piecewise with a parameter": (
+        lambda np, x: np.piecewise(x, x < 0.0, [lambda v, a: a * v * v, lambda v, a: v / a], 3.0),
+        (V,),
+    ),
     "std of corrected": (lambda np, x: np.std(x, correction=1), (M,)),
     "var about a mean": (lambda np, x: np.var(x, mean=np.mean(x * x)), (M,)),
 }
@@ -314,5 +323,5 @@ NUMPY_ONLY: dict[str, tuple[Code, tuple[Any, ...]]] = {
 OF_JAX = STATISTICS | SELECTION | FLAT | PRODUCTS | CALCULUS | ORDERING | FOURIER
 """What is compared with JAX's derivatives."""
 
-OF_DIFFERENCES = LAYOUT | JOINING | NUMPY_ONLY
+OF_DIFFERENCES = LAYOUT | JOINING | NUMPY_ONLY | SPECIAL
 """What is compared with differences of NumPy's values: JAX compiles each for long."""
