@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten
-from difflab.testing.components.dense import point_of
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.gradient import check_gradient
 from difflab.testing.jacobian import check_jacobian
@@ -23,6 +22,7 @@ from difflab.testing.trees.arguments import (
     derivative_leaf,
     is_tree,
     parameter_name,
+    point_of,
     prepared,
     real_numbers,
 )

@@ -9,13 +9,12 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.components.dense import real_array
 from difflab.testing.components.evaluations import evaluations_shown
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.components.verdict import DEFAULT
 from difflab.testing.gradient import check_gradient
 from difflab.testing.lines.trees import GradientCheck
-from difflab.testing.trees.arguments import Point, prepared
+from difflab.testing.trees.arguments import Point, prepared, real_array
 from difflab.testing.trees.probe import Probe
 
 Array = NDArray[float64]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from difflab.differences.sampling import scale_of
 from difflab.differences.scan import LineScan, scan_aside, scan_line
 from difflab.differences.window import Changes
-from difflab.testing.components.truth import Callee, Doubt, NumericJacobian, values_at
+from difflab.testing.components.truth import Callee, Doubt, NumericJacobian
 
 Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]
@@ -48,7 +48,7 @@ def observed(
     new = replace(truth, **parts, final=final, noise=noise)
     for column, scan in scans.items():
         _enter(new, column, scan, entries[:, column])
-    hidden = np.fmin(_BIAS * pieces[:, None] / scale_of(point.ravel()), _MOST * np.abs(new.value))
+    hidden = np.fmin(_BIAS * pieces[:, None] / scale_of(point), _MOST * np.abs(new.value))
     new.bar[entries] += hidden[entries]
     fitted = f"polynomials through {observer.count} values of f"
     return replace(new, source=fitted if noise.any() else f"{truth.source}; {fitted}")
@@ -105,7 +105,7 @@ class _Observer:
     def __init__(self, f: Callee, point: Array, values: Array) -> None:
         self.f = f
         self.point = point
-        self.center = values.ravel()
+        self.center = values
         self.rounding = _EPS * np.abs(self.center)
         self.count = 0
 
@@ -113,7 +113,7 @@ class _Observer:
         """Scan along one component."""
         unit = np.zeros(self.point.size)
         unit[j] = 1.0
-        x = float(self.point.flat[j])
+        x = float(self.point[j])
         return scan_line(self._changes(unit), self.rounding, x, wanted)
 
     def across(self) -> LineScan:
@@ -126,7 +126,7 @@ class _Observer:
 
     def _direction(self) -> Array:
         draw = np.random.default_rng(0)
-        size = scale_of(self.point.ravel())
+        size = scale_of(self.point)
         return draw.choice((-1.0, 1.0), size.size) * draw.uniform(0.5, 1.0, size.size) * size
 
     def constant(self, j: int) -> BoolArray:
@@ -136,7 +136,7 @@ class _Observer:
         further away, at first by no more than a few units of rounding.
         """
         unit = np.zeros(self.point.size)
-        unit[j] = max(abs(float(self.point.flat[j])), 1.0)
+        unit[j] = max(abs(float(self.point[j])), 1.0)
         changes = self._changes(unit)
         near = changes(np.array([-0.3, -0.11, 0.11, 0.3]))
         result: BoolArray = (near == 0).all(axis=0)
@@ -154,12 +154,8 @@ class _Observer:
         return result
 
     def _changes(self, unit: Array) -> Changes:
-        start, shape = self.point.ravel(), self.point.shape
-
         def changes(moves: Array) -> Array:
             self.count += moves.size
-            rows = ((start + t * unit).reshape(shape) for t in moves)
-            values = np.array([values_at(self.f, row, self.center.size) for row in rows])
-            return values - self.center
+            return np.array([self.f(self.point + t * unit) for t in moves]) - self.center
 
         return changes

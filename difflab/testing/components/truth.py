@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.conversions import host_numbers
 from difflab.errors import MethodTimeout
 
 if TYPE_CHECKING:
@@ -87,11 +85,6 @@ class Doubt:
     size: Array
 
 
-def argument(point: Array) -> Any:
-    """Return the point as an argument of `f`: a copy of the array, or a float for a scalar."""
-    return float(point) if point.ndim == 0 else point.copy()
-
-
 def estimated(f: Callee, point: Array, values: Array, method: str) -> NumericJacobian:
     """Return the derivatives by a numeric method."""
     from difflab.methods.differentiate import differentiate
@@ -116,17 +109,6 @@ def estimated(f: Callee, point: Array, values: Array, method: str) -> NumericJac
     )
 
 
-def traced(f: Callee, point: Array, values: Array) -> Function | None:
-    """Return the graph of `f`; None if it cannot be traced or is too large."""
-    from difflab.graph.trace import trace
-
-    try:
-        function = trace(f, argument(point))
-    except Exception:  # user code may raise anything on a traced value
-        return None
-    return function if small(function, point.size) and function.m == values.size else None
-
-
 def small(function: Function, n: int) -> bool:
     """Return whether the referee evaluates a function of `n` inputs in reasonable time."""
     from difflab.graph.counts import count
@@ -145,7 +127,7 @@ def refereed(
     from difflab.referee.ulp import nearest
 
     try:
-        found = refer(function, point.ravel().tolist(), timeout=_TIMEOUT)
+        found = refer(function, point.tolist(), timeout=_TIMEOUT)
     except MethodTimeout:
         return None
     if not _same(function, f, point):
@@ -178,9 +160,9 @@ def _same(function: Function, f: Callee, point: Array) -> bool:
     for reach in (0.0, 1e-3, 0.1):
         near = point * (1.0 + reach * draw.uniform(-1.0, 1.0, point.shape))
         with np.errstate(all="ignore"):
-            theirs = values_at(f, near, function.m)
-            ours = function.values(near.ravel())
-        if not agreeing(function, near.ravel(), ours, theirs)[np.isfinite(theirs)].all():
+            theirs = f(near)
+            ours = function.values(near)
+        if not agreeing(function, near, ours, theirs)[np.isfinite(theirs)].all():
             return False
     return True
 
@@ -200,16 +182,3 @@ def rounds(function: Function) -> bool:
     under test may instead be that of the function without the rounding.
     """
     return any(row.name in ("floor", "ceil", "round") for row in function.graph.primitives)
-
-
-def values_at(f: Callee, point: Array, m: int) -> Array:
-    """Return the flattened values ``(m,)``; nan if the code raises an exception."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = host_numbers(f(argument(point)), "it")
-            if found.dtype.kind == "c":  # outside of the real domain
-                found = np.where(found.imag == 0, found.real, np.nan)
-            return found.astype(float64).reshape(m)
-    except Exception:  # user code may raise anything away from the given point
-        return np.full(m, np.nan)

@@ -19,10 +19,9 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.conversions import host_numbers, without_parts
-from difflab.errors import DomainError, InputError, PointError
+from difflab.core.conversions import host_numbers, host_reals, without_parts
+from difflab.errors import DifflabError, DomainError, InputError, PointError
 from difflab.graph.pytree import LEAF, Structure, flatten, leaf_paths, unflatten
-from difflab.testing.components.dense import point_of
 from difflab.testing.components.message import GradientMismatch
 from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, dtype_name, library_of, of_leaf
 
@@ -228,6 +227,19 @@ class Point(_Vector):
             ):
                 raise PointError("the point has an element that is not finite")
 
+    def moved(self, numbers: Array) -> Point:
+        """Return the point of other elements ``(n,)``."""
+        return type(self)(self.at(numbers), self.root)
+
+    def outputs(self, result: Any) -> Outputs:
+        """Return what the function returned."""
+        return Outputs(result)
+
+    def infinite(self, found: Outputs) -> DomainError:
+        """Return the error for a result that is not finite."""
+        shown = repr(found.values[0]) if len(found.values) == 1 else "a tree"
+        return DomainError(f"f is not finite at the given point: it returns {shown}")
+
     def copy(self) -> Any:
         """Return the tree with copies of its arrays."""
         return self.rebuilt(self.copies())
@@ -370,12 +382,80 @@ class Outputs(_Vector):
         """Whether the only array is complex."""
         return self.leaves[0].complex
 
-    def finite(self, what: str) -> Array:
-        """Return the elements; raise `DomainError` unless they are finite."""
-        found = self.numbers()
-        if not np.isfinite(found).all():
-            raise DomainError(f"f is not finite at the given point: it returns {what}")
-        return found
+
+class ArrayPoint(Point):
+    """One array of numbers, whose function and gradient may return what NumPy makes arrays of.
+
+    The function is called with a float, or an array of float64.
+    """
+
+    def __init__(self, x: Any, root: str) -> None:
+        super().__init__(_argument(point_of(x)), root)
+        self.shape = self.leaves[0].shape
+
+    def at(self, numbers: NDArray[Any]) -> Any:
+        """Return the argument of other elements ``(n,)``, real or complex."""
+        return _argument(numbers.reshape(self.shape))
+
+    def outputs(self, result: Any) -> Outputs:
+        """Return the real numbers that the function returned."""
+        values = real_array(result, "f does not return real numbers", PointError)
+        if not values.size:
+            raise PointError("f returns an empty array: there is nothing to differentiate")
+        return Outputs(values)
+
+    def infinite(self, found: Outputs) -> DomainError:
+        """Return the error for a result that is not finite."""
+        x, y = (np.asarray(vector.values[0]).tolist() for vector in (self, found))
+        return DomainError(f"f is not finite at {x}: it returns {y}")
+
+    def rows(self, gradient: Any, outputs: Outputs) -> Array:
+        """Return a gradient under test, of any of the usual shapes, as the Jacobian ``(m, n)``."""
+        __tracebackhide__ = True
+        fault = "the gradient is not an array of real numbers"
+        array = real_array(gradient, fault, GradientMismatch)
+        m, n, out = outputs.m, self.n, outputs.shape
+        allowed = {out + self.shape, (m, n)}
+        if m == 1:
+            allowed |= {self.shape, (n,)}
+        if n == 1:
+            allowed |= {out, (m,)}
+        if array.shape not in allowed:
+            raise GradientMismatch(
+                f"the gradient has shape {array.shape}; f takes {self.shape} and returns "
+                f"{out}, so the shape must be {out + self.shape}"
+            )
+        return array.reshape(m, n)
+
+
+def _argument(point: NDArray[Any]) -> Any:
+    """Return an array as an argument of a function: a copy, or a number."""
+    return point.copy() if point.ndim else point.item()
+
+
+def point_of(x: Any) -> Array:
+    """Return the point as an array of float64."""
+    point = real_array(x, "the point is not an array of real numbers", PointError).copy()
+    if not np.isfinite(point).all():
+        raise PointError(f"the point has an element that is not finite: {point.tolist()}")
+    if point.size == 0:
+        raise PointError("the point is empty: there is no input to differentiate with respect to")
+    return point
+
+
+def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
+    """Return an array of float64; raise an error of the given kind otherwise.
+
+    Imaginary parts of 0 are no part of the value; all others are.
+    """
+    __tracebackhide__ = True
+    try:
+        found = host_numbers(value, "it")
+        if found.dtype.kind == "c" and not found.imag.any():
+            found = found.real
+        return host_reals(found, "it")
+    except DifflabError as error:
+        raise kind(f"{fault}: {getattr(error, 'message', error)}") from error
 
 
 def derivative_leaf(value: Any, what: str) -> Leaf:

@@ -11,7 +11,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.differences.window import Changes
-from difflab.testing.trees.arguments import Outputs, Point
+from difflab.testing.trees.arguments import Point
 from difflab.testing.trees.purity import pure_values
 
 Array = NDArray[float64]
@@ -51,7 +51,7 @@ class Probe:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                found = Outputs(self.f(tree))
+                found = self.point.outputs(self.f(tree))
         except Exception:  # user code may raise anything away from the given point
             return np.full(self.center.size, np.nan)
         same = found.structure == self.outputs.structure and found.n == self.center.size

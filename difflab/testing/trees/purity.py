@@ -41,9 +41,13 @@ def pure_values(f: Callee, point: Point) -> tuple[Outputs, Array]:
     ------
     ImpureFunction
         `f` changes its argument, or two calls differ by more than rounding.
+    DomainError
+        The result is not finite.
     """
     first, second = (_called(f, point) for _ in range(2))
-    values = first.finite(repr(first.values[0]) if len(first.values) == 1 else "a tree")
+    values = first.numbers()
+    if not np.isfinite(values).all():
+        raise point.infinite(first)
     spread = spread_of(f, values, second.numbers(), max(point.eps, first.eps), point.copy)
     return first, spread
 
@@ -67,7 +71,7 @@ def spread_of(
 def _called(f: Callee, point: Point) -> Outputs:
     argument = point.copy()
     with np.errstate(all="ignore"):
-        found = Outputs(f(argument))
+        found = point.outputs(f(argument))
     changed = point.changed(argument)
     if changed is not None:
         raise changed_argument(f, changed, point.copy)
