@@ -14,21 +14,24 @@ from numpy import float64
 from difflab.errors import InputError
 from difflab.graph.arguments import Arguments
 from difflab.graph.pytree import flatten
-from difflab.testing.components.evaluations import evaluations_shown
-from difflab.testing.components.message import GradientMismatch, GradientUnjudged, ImpureFunction
-from difflab.testing.components.verdict import DEFAULT, CheckSettings
-from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
-from difflab.testing.lines.trees import check_tree
-from difflab.testing.trees.arguments import (
+from difflab.testing.checker.arguments import Point
+from difflab.testing.checker.check import check_tree
+from difflab.testing.checker.given import (
     ArrayPoint,
-    Point,
     is_module,
     is_tree,
+    named_arguments,
+    numbers_of,
+    of_chosen,
+    of_several,
     parameter_name,
     point_of,
     prepared,
 )
-from difflab.testing.trees.several import named_arguments, numbers_of, of_chosen, of_several
+from difflab.testing.checker.message import GradientMismatch, GradientUnjudged, ImpureFunction
+from difflab.testing.checker.probe import evaluations_shown
+from difflab.testing.checker.truth import DEFAULT, CheckSettings
+from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
 
 __all__ = [
     "GradientMismatch",

@@ -21,8 +21,7 @@ from difflab.referee.verdict import Verdict
 from difflab.testing.fuzz.compositions.framework import Framework, Step, spelled
 from difflab.testing.fuzz.compositions.truth import Truth
 from difflab.testing.fuzz.compositions.worker import framework
-from difflab.testing.fuzz.panel import FuzzFinding
-from difflab.testing.fuzz.programs import COMMON, Program, programs
+from difflab.testing.fuzz.panel import COMMON, FuzzFinding, Program, programs
 
 _MANY = 64  # more transforms than a package has
 _DTYPES = ("float64", "float64", "float64", "float32")

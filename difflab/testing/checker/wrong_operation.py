@@ -20,7 +20,7 @@ from difflab.graph.rewrite import RewriteRule
 from difflab.graph.rewritten import rewritten
 from difflab.primitives.arithmetic import add, multiply, subtract
 from difflab.primitives.movement import stop_gradient
-from difflab.testing.components.truth import most_own
+from difflab.testing.checker.truth import most_own
 
 Array = NDArray[float64]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.graph.pytree import unflatten
-from difflab.testing.trees.arguments import Outputs, Point
+from difflab.testing.checker.arguments import Outputs, Point
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]

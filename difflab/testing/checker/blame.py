@@ -14,27 +14,26 @@ from numpy.typing import NDArray
 
 from difflab.differences.window import Changes, Slope, central_difference, sampled
 from difflab.differences.windows import slope_along
-from difflab.testing.components.message import (
+from difflab.testing.checker.directions import Directional, at_random, judged_along
+from difflab.testing.checker.given import OfSeveral
+from difflab.testing.checker.message import (
+    COARSE,
+    ROUNDINGS,
     Component,
     GradientMismatch,
     GradientUnjudged,
-    table_of,
-)
-from difflab.testing.components.mistakes import (
-    COARSE,
-    ROUNDINGS,
     coarse_dtype,
     factor_text,
     guesses,
     precision_text,
+    table_of,
 )
-from difflab.testing.components.verdict import CheckSettings
-from difflab.testing.lines.directions import Directional, at_random, judged_along
-from difflab.testing.trees.probe import Probe
-from difflab.testing.trees.several import OfSeveral
+from difflab.testing.checker.probe import Probe
+from difflab.testing.checker.truth import CheckSettings
 
 if TYPE_CHECKING:
-    from difflab.testing.lines.trees import GradientCheck
+    from difflab.testing.checker.check import GradientCheck
+
 
 Array = NDArray[float64]
 

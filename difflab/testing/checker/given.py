@@ -1,4 +1,4 @@
-"""A function of several arguments as a function of one tree, a dict of them by name."""
+"""What users give: one array or a tree, one argument or several, a function or a module."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
 
-from difflab.core.conversions import host_reals
+from difflab.core.conversions import host_numbers, host_reals
 from difflab.core.wording import counted
-from difflab.errors import InputError
-from difflab.graph.pytree import flatten, unflatten
-from difflab.testing.components.message import GradientMismatch
-from difflab.testing.trees.arguments import Point, is_module, is_tree
+from difflab.errors import DifflabError, DomainError, InputError, PointError
+from difflab.graph.pytree import LEAF, flatten, unflatten
+from difflab.testing.checker.arguments import Outputs, Point
+from difflab.testing.checker.leaves import EPSILON, dtype_name, library_of
+from difflab.testing.checker.message import GradientMismatch
+
+Array = NDArray[float64]
 
 
 def named_arguments(f: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
@@ -207,3 +212,147 @@ def numbers_of(value: Any) -> Any:
     if not isinstance(value, list | tuple) or is_tree(value):
         return value
     return host_reals(value, "an argument")
+
+
+def is_tree(x: Any) -> bool:
+    """Whether `x` is passed to the function as it is, rather than as one float64 array.
+
+    Trees, arrays of frameworks, and arrays of another floating or complex dtype are.
+    A list of numbers is an array.
+
+    Examples
+    --------
+    >>> is_tree([1.0, 2.0]), is_tree(np.ones(3)), is_tree(np.ones(3, dtype=np.float32))
+    (False, False, True)
+    >>> is_tree({"w": np.ones(3)}), is_tree([np.ones(3), 1.0])
+    (True, True)
+    """
+    leaves, structure = flatten(x)
+    if structure == LEAF:
+        value = leaves[0]
+        if library_of(value) == "numpy":
+            return dtype_name(value) != "float64" and dtype_name(value) in EPSILON
+        return bool(library_of(value)) or type(value) is complex
+    if any(token[0] not in (list, tuple, "leaf") for token in structure.tokens):
+        return True
+    return any(library_of(leaf) and np.ndim(leaf) > 0 for leaf in leaves)
+
+
+def is_module(f: Any) -> bool:
+    """Whether `f` is a ``torch.nn.Module``, without importing PyTorch."""
+    return any(kind.__module__.startswith("torch.nn.modules") for kind in type(f).__mro__)
+
+
+def parameter_name(f: Callable[..., Any]) -> str:
+    """Return the name of the first parameter of `f`; "x" if it has none.
+
+    Examples
+    --------
+    >>> parameter_name(lambda params: params["w"])
+    'params'
+    """
+    try:
+        found = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return "x"
+    named = found and found[0].kind in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    return found[0].name if named else "x"
+
+
+class ArrayPoint(Point):
+    """One array of numbers, whose function and gradient may return what NumPy makes arrays of.
+
+    The function is called with a float, or an array of float64.
+    """
+
+    def __init__(self, x: Any, root: str) -> None:
+        super().__init__(_argument(point_of(x)), root)
+        self.shape = self.leaves[0].shape
+
+    def at(self, numbers: NDArray[Any]) -> Any:
+        """Return the argument of other elements ``(n,)``, real or complex."""
+        return _argument(numbers.reshape(self.shape))
+
+    def outputs(self, result: Any) -> Outputs:
+        """Return the real numbers that the function returned."""
+        values = real_array(result, "f does not return real numbers", PointError)
+        if not values.size:
+            raise PointError("f returns an empty array: there is nothing to differentiate")
+        return Outputs(values)
+
+    def infinite(self, found: Outputs) -> DomainError:
+        """Return the error for a result that is not finite."""
+        x, y = (np.asarray(vector.values[0]).tolist() for vector in (self, found))
+        return DomainError(f"f is not finite at {x}: it returns {y}")
+
+    def rows(self, gradient: Any, outputs: Outputs) -> Array:
+        """Return a gradient under test, of any of the usual shapes, as the Jacobian ``(m, n)``."""
+        __tracebackhide__ = True
+        fault = "the gradient is not an array of real numbers"
+        array = real_array(gradient, fault, GradientMismatch)
+        m, n, out = outputs.m, self.n, outputs.shape
+        allowed = {out + self.shape, (m, n)}
+        if m == 1:
+            allowed |= {self.shape, (n,)}
+        if n == 1:
+            allowed |= {out, (m,)}
+        if array.shape not in allowed:
+            raise GradientMismatch(
+                f"the gradient has shape {array.shape}; f takes {self.shape} and returns "
+                f"{out}, so the shape must be {out + self.shape}"
+            )
+        return array.reshape(m, n)
+
+
+def _argument(point: NDArray[Any]) -> Any:
+    """Return an array as an argument of a function: a copy, or a number."""
+    return point.copy() if point.ndim else point.item()
+
+
+def point_of(x: Any) -> Array:
+    """Return the point as an array of float64."""
+    point = real_array(x, "the point is not an array of real numbers", PointError).copy()
+    if not np.isfinite(point).all():
+        raise PointError(f"the point has an element that is not finite: {point.tolist()}")
+    if point.size == 0:
+        raise PointError("the point is empty: there is no input to differentiate with respect to")
+    return point
+
+
+def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
+    """Return an array of float64; raise an error of the given kind otherwise.
+
+    Imaginary parts of 0 are no part of the value; all others are.
+    """
+    __tracebackhide__ = True
+    try:
+        found = host_numbers(value, "it")
+        if found.dtype.kind == "c" and not found.imag.any():
+            found = found.real
+        return host_reals(found, "it")
+    except DifflabError as error:
+        raise kind(f"{fault}: {getattr(error, 'message', error)}") from error
+
+
+def prepared(f: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Point]:
+    """Return a function and its arguments; those of a module are its parameters and `x`.
+
+    A list of numbers is an array of float64.
+    """
+    if not (is_tree(x) or isinstance(x, float)):
+        x = point_of(x)
+    if not is_module(f):
+        return f, Point(x, parameter_name(f))
+    from torch.func import functional_call
+
+    module: Any = f
+    parameters = dict(module.named_parameters())
+
+    def called(tree: Any) -> Any:
+        buffers = {name: value.clone() for name, value in module.named_buffers()}
+        return functional_call(module, {**tree["parameters"], **buffers}, (tree["x"],))
+
+    return called, Point({"parameters": parameters, "x": x}, "")

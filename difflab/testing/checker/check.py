@@ -1,4 +1,4 @@
-"""The check of a gradient on trees of arguments, in their own dtypes, of any size."""
+"""The check of a gradient: by components if they are few, else along directions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from difflab.differences.sampling import noise_along
 from difflab.differences.scan import scan_line
 from difflab.differences.windows import first_half, slope_along
 from difflab.errors import DifflabError
-from difflab.testing.components.dense import decided, report
-from difflab.testing.components.truth import MOST_OWN, TRUSTED, NumericJacobian, most_own, small
-from difflab.testing.components.verdict import CheckSettings, Verdicts, judged
-from difflab.testing.lines.blame import report_directional
-from difflab.testing.lines.directions import (
+from difflab.testing.checker.arguments import Point
+from difflab.testing.checker.blame import report_directional
+from difflab.testing.checker.components import decided, report
+from difflab.testing.checker.directions import (
     LARGE,
     Directional,
     along_gradient,
@@ -28,14 +27,23 @@ from difflab.testing.lines.directions import (
     judged_along,
     neighbours,
 )
-from difflab.testing.trees.arguments import ArrayPoint, Point
-from difflab.testing.trees.own import pulled
-from difflab.testing.trees.probe import Probe
-from difflab.testing.trees.purity import check_repeatable, remembered
-from difflab.testing.trees.several import OfSeveral
+from difflab.testing.checker.given import ArrayPoint, OfSeveral
+from difflab.testing.checker.own import pulled
+from difflab.testing.checker.probe import Probe, check_repeatable, remembered
+from difflab.testing.checker.truth import (
+    MOST_OWN,
+    TRUSTED,
+    CheckSettings,
+    NumericJacobian,
+    Verdicts,
+    judged,
+    most_own,
+    small,
+)
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
@@ -217,7 +225,7 @@ class GradientCheck:
         """
         if yours.size > _TRACED or self.graph is None or len(yours) != self.graph.m:
             return ""
-        from difflab.testing.components.wrong_operation import mistake_in
+        from difflab.testing.checker.wrong_operation import mistake_in
 
         alike = max(1e-6, _ROUNDINGS**2 * self.probe.eps)
         try:
