@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from difflab.arrays.counterparts import (
 from difflab.arrays.counterparts.selection import STATIC, UFUNCS, nonzero
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
+from difflab.core.wording import similar_names
 from difflab.primitives import TABLE
 
 SAME = (
@@ -132,7 +132,7 @@ def alternative_to(name: str) -> str:
     known |= rows_by_numpy_name().keys() | UFUNCS.keys()
     if name in known:
         return f"numpy.{name} is supported as a function, without out=, where=, dtype= and initial="
-    near = get_close_matches(name, [*known, *WRITTEN], 1, 0.75)
+    near = similar_names(name, [*known, *WRITTEN], cutoff=0.75)
     if not near:
         return "write it with the functions that difflab.arrays and the table of primitives have"
     return f"did you mean numpy.{near[0]}?" + (
