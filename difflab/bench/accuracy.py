@@ -17,7 +17,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
-from difflab.bench.columns import layout
+from difflab.bench.columns import layout, table
 from difflab.bench.pictures import (
     BROWN,
     GREEN,
@@ -30,7 +30,6 @@ from difflab.bench.pictures import (
     formula_at_point,
     picture,
 )
-from difflab.bench.table import table
 from difflab.core.quantities import error as error_text
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from difflab.cli.documented import documented
-from difflab.cli.groups import CommandGroup
+from difflab.cli.documented import CommandGroup, documented
 from difflab.cli.output import ProgressLine, emit, say, write_files
 from difflab.core.files import check_destination
 from difflab.core.wording import counted

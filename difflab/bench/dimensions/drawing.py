@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from difflab.bench.dimensions.fits import PowerLaw
-from difflab.bench.dimensions.winners import Cost, costs, laws, size_of
+from difflab.bench.dimensions.winners import Cost, PowerLaw, costs, laws, size_of
 from difflab.bench.pictures import picture, plot_curve, style_of
 from difflab.core.quantities import bytes_text
 from difflab.core.quantities import count as count_text
@@ -37,7 +36,7 @@ def exponent_text(law: PowerLaw) -> str:
 
     Examples
     --------
-    >>> from difflab.bench.dimensions.fits import Exponent
+    >>> from difflab.bench.dimensions.winners import Exponent
     >>> exponent_text(PowerLaw(1.0, {"n": Exponent(2.0, 1.95, 2.05)}, 6))
     'n^2.00 [1.95, 2.05]'
     """

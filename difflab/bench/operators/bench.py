@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.bench.columns import layout
-from difflab.bench.operators.functions import FUNCTIONS, points_of
-from difflab.bench.operators.ways import OWN, WAYS
+from difflab.bench.operators.ways import FUNCTIONS, OWN, WAYS, points_of
 from difflab.bench.pictures import (
     BLUE,
     BROWN,

@@ -13,9 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 from difflab.balls.library import acb, arb, precision
-from difflab.bench.solvers.flat import Flat
 from difflab.bench.solvers.newton import truth_of
-from difflab.bench.solvers.problem import SolverProblem, Truth
+from difflab.bench.solvers.problem import Flat, SolverProblem, Truth
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.evaluate import Fold

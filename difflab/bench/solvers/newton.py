@@ -16,8 +16,7 @@ from difflab.balls.evaluation import PRECISIONS, evaluator
 from difflab.balls.jets import Undecided
 from difflab.balls.library import arb, arb_mat, precision
 from difflab.balls.roots import enclosed_root
-from difflab.bench.solvers.flat import Flat
-from difflab.bench.solvers.problem import SolverProblem, Truth
+from difflab.bench.solvers.problem import Flat, SolverProblem, Truth
 from difflab.bench.solvers.ways import solution
 from difflab.errors import ConvergenceError
 

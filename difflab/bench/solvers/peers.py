@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.bench.solvers.flat import Flat
-from difflab.bench.solvers.problem import Answer, Prepared, SolverProblem, Way
+from difflab.bench.solvers.problem import Answer, Flat, Prepared, SolverProblem, Way
 from difflab.bench.solvers.ways import EQUATIONS
 from difflab.errors import ConvergenceError, UnsupportedError
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from difflab import arrays, solve
 from difflab.autodiff import jacrev
-from difflab.bench.solvers.flat import Flat
 from difflab.bench.solvers.problem import (
     CUBE_ROOT,
     Answer,
+    Flat,
     Prepared,
     SolverProblem,
     Way,

@@ -16,7 +16,7 @@ from time import sleep
 import numpy as np
 import pytest
 
-from difflab.cli.bench.formulas import point_key
+from difflab.cli.bench.commands import point_key
 from difflab.core import optional
 
 ROOT = Path(__file__).parents[3]

@@ -1,27 +1,90 @@
-"""``difflab graph``: the graph of a formula or of its derivative, as a picture or as text."""
+"""The commands that show one function: ``trace``, ``graph``, ``explore`` and ``serve``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from difflab.cli.explain import ExplainNan, explain_point
 from difflab.cli.functions import Subject
 from difflab.cli.options import (
     DerivativeKind,
     ExpressionArgument,
     OutputOption,
+    PointOption,
     StabiliseOption,
+    parse_point,
 )
-from difflab.cli.output import deliver, say, screen
+from difflab.cli.output import deliver, emit, formatted, report_format, say, screen
 from difflab.cli.program_text import LatexOption, formula
+from difflab.core.files import check_destination
 from difflab.core.wording import names_problem, without_comments
-from difflab.errors import InputError
+from difflab.errors import InputError, PointError
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.stabilisation.proof import Stabilised
+
+
+TraceFormat = Literal["table", "json", "md", "latex", "html", "pdf"]
+"""The output format of a trace."""
+
+
+def trace(
+    expression: ExpressionArgument,
+    /,
+    at: PointOption = None,
+    mode: Literal["both", "forward", "reverse"] = "both",
+    seed: str | None = None,
+    opened: list[str] | None = None,
+    form: TraceFormat | None = None,
+    destination: OutputOption = None,
+    explain_nan: ExplainNan = False,
+    latex: LatexOption = False,
+) -> int:
+    """Show how EXPR and its derivative are evaluated, step by step.
+
+    Parameters
+    ----------
+    mode
+        The mode to show.
+    seed : NAME
+        The input to differentiate by (forward), or the output (reverse).
+    opened : NAME
+        Open this call, loop or branch (repeatable); all or none. By default calls are open and
+        loops are closed.
+    form
+        By default the ending of -o's name, else a table.
+
+    Examples
+    --------
+    difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
+    difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
+    difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
+    difflab trace model:loss --at "w=[0.5,1],x=2" --open none
+    """
+    expression = formula(expression, latex=latex)
+    chosen = report_format(form, destination, TraceFormat)
+    subject = Subject.of(expression, at)
+    from difflab.diagnose.point_check import checked_point
+    from difflab.report.trace import text
+    from difflab.report.trace.trace import SHOWN
+    from difflab.report.trace.trace import trace as traced
+
+    function, point = subject.function, subject.point_or_start
+    limit = None if chosen == "json" else SHOWN
+    if point is None:
+        if function.inputs:
+            say("no --at: a point inside the domain was chosen")
+        point = checked_point(function, None)
+    if explain_nan:
+        aside = chosen != "table" or destination is not None
+        explain_point(function, point, aside=aside)
+    steps = traced(function, point, mode=mode, seed=seed, limit=limit, open=opened or None)
+    deliver(formatted(steps, chosen, text, to_file=destination is not None), destination)
+    return 0
 
 
 GraphFormat = Literal["svg", "png", "dot", "mermaid"]
@@ -170,3 +233,88 @@ def _drawn_function(
         return function, text
     kind = of or DerivativeKind.first(function)
     return kind.derivative(function), f"{kind} of {text}"
+
+
+def explore(
+    expression: ExpressionArgument,
+    /,
+    destination: Annotated[Path, typer.Option(parser=check_destination)],
+    at: PointOption = None,
+) -> int:
+    """Write a page that steps through EXPR and its derivative; it needs no network.
+
+    Parameters
+    ----------
+    destination : FILE
+        Write the page to this file.
+
+    Examples
+    --------
+    difflab explore "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 -o page.html
+    difflab explore "where(x>0, sqrt(x), 0)" --at x=0 -o page.html
+    difflab explore model:loss --at "w=[0.5,1],x=2" -o page.html
+    """
+    subject = Subject.of(expression, at)
+    if subject.point_or_start is None and subject.function.inputs:
+        say("no --at: a point inside the domain was chosen")
+    deliver(subject.function.explore(subject.point_or_start).html(), destination)
+    return 0
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    name: list[str] | None = None,
+    timeout: Annotated[float, typer.Option(min=0.1)] = 30.0,
+) -> int:
+    """Serve the page of explore with an editable formula; it stores nothing.
+
+    Without --host it is reached from this machine only.
+
+    Parameters
+    ----------
+    host : ADDRESS
+        The interface to listen on.
+    port
+        The port; 0 chooses a free one.
+    name : HOST
+        A name under which others reach it (repeatable).
+    timeout : SECONDS
+        The time of one request.
+
+    Examples
+    --------
+    difflab serve
+    difflab serve --host 0.0.0.0 --name class.example.org --port 8000
+    """
+    from difflab.explore.server.app import Settings, application
+    from difflab.explore.server.app import serve as served
+
+    settings = Settings(read_point, [*(name or ()), host], timeout)
+    application(settings)
+
+    def ready(address: str) -> None:
+        emit(f"{address}\n")
+        say("Ctrl-C stops the server")
+
+    served(settings, host, port, ready)
+    return 0
+
+
+def read_point(text: str) -> dict[str, Any] | None:
+    """Return the point that a text names, which may not name files.
+
+    Raises
+    ------
+    PointError
+        The text cannot be read.
+    """
+    if "@" in text:
+        place = text.index("@")
+        raise PointError(
+            "the server reads no files",
+            text=text,
+            span=(place, place + 1),
+            hint="give numbers, x=2, or arrays, x=[1,2]",
+        )
+    return parse_point([text])

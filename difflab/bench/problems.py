@@ -1,7 +1,9 @@
-r"""The table, the picture and the page of `difflab bench problems`.
+r"""Every method on problems of the library, each at its start: verdict, error and cost.
 
-The performance profile of a method is the share of problems on which it is right and costs at most
-τ times as much as the cheapest right method (Dolan, Moré, Math. Program. 91 (2002) 201-213):
+A problem is compared once, and every method of it is a row, so that the calls of all methods are
+timed in turns. The performance profile of a method is the share of problems on which it is right
+and costs at most τ times as much as the cheapest right method (Dolan, Moré, Math. Program. 91
+(2002) 201-213):
 
 .. math:: \rho_s(\tau) = \frac{1}{|P|} |\{p : t_{p,s} \le \tau \min_{s'} t_{p,s'}\}|
 
@@ -15,6 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from statistics import median
 from textwrap import fill
@@ -23,7 +26,14 @@ from typing import TYPE_CHECKING, Unpack
 from difflab.bench.pictures import picture, style_of
 from difflab.core.quantities import error, percent
 from difflab.core.table import Cell, Column, Table
-from difflab.lab.sweep import SweepRow
+from difflab.lab import provenance
+from difflab.lab.compare import compare
+from difflab.lab.outcomes import Row, outcome, together
+from difflab.lab.problems.file import Problem
+from difflab.lab.problems.library import problems
+from difflab.lab.record import STORED, cell_types
+from difflab.lab.sweep import SweepRow, Task
+from difflab.methods.registry import select
 from difflab.report import html
 from difflab.report.canvas import FAINT, Label, label_ends, ticks, titled_figure
 from difflab.report.style import clean, shorten
@@ -33,6 +43,75 @@ from difflab.report.terminal import draw as rendered
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+_TITLES = {"max_ulp_error": "ulps", "max_rel_error": "relative_error"}
+LAYOUT = provenance.layout(
+    {
+        "problem": str,
+        "kind": str,
+        "inputs": int,
+        "outputs": int,
+        **cell_types("method", "family"),
+        **{_TITLES.get(each.name, each.name): each.stored or str for each in STORED},
+    },
+    key=("problem", "method"),
+)
+
+QUICK = 12
+"""With ``quick`` one of so many problems is measured."""
+
+
+def tasks(
+    chosen: Sequence[Problem] | None = None,
+    methods: Sequence[str] | None = None,
+    *,
+    quick: bool = False,
+    timeout: float = 10.0,
+) -> Iterator[Task]:
+    """Yield one task for each problem and method.
+
+    Parameters
+    ----------
+    chosen : sequence of Problem, optional
+        By default the whole library.
+    methods : sequence of str, optional
+        As for `difflab.compare`.
+    quick : bool
+        Whether one problem of `QUICK` is enough.
+    timeout : float
+        Seconds for each method and for the referee.
+    """
+    listed = list(problems() if chosen is None else chosen)
+    sources = {
+        method.name: provenance.source(
+            method, uses=("mpmath", "python-flint"), target="auto", timeout=timeout
+        )
+        for method in select(methods)
+    }
+    for one in listed[:: QUICK if quick else 1]:
+        yield from together(
+            {"problem": one.name}, sources, partial(_rows, one, [*sources], timeout)
+        )
+
+
+def _rows(one: Problem, names: Sequence[str], timeout: float) -> dict[str, Row]:
+    """Return the row of every method on a problem."""
+    about: Row = {"kind": one.kind, "inputs": one.n, "outputs": one.m}
+    try:
+        found = compare(one.text, one.start, methods=names, timeout=timeout).methods
+    except (Exception, SystemExit) as error:  # a problem or another package may fail in any way
+        return {name: about | outcome(error)._asdict() for name in names}
+    return {
+        row.name: {
+            **about,
+            "family": row.family,
+            **{_TITLES.get(name, name): value for name, value in row.stored().items()},
+            "repetitions": len(row.samples),
+        }
+        for row in found
+    }
+
 
 CALLS = 1000
 """Calls in the cost of many derivatives, as in the recommendation of a comparison."""
@@ -60,7 +139,7 @@ class Profiles:
 
     @classmethod
     def of(cls, rows: Sequence[SweepRow]) -> Profiles:
-        """Return the profiles of the rows of `difflab.bench.problems.bench`."""
+        """Return the profiles of the rows of `difflab.bench.problems`."""
         names = tuple(dict.fromkeys(str(row["problem"]) for row in rows))
         by_method: dict[str, dict[str, SweepRow]] = {}
         for row in rows:
