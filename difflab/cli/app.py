@@ -30,9 +30,8 @@ from difflab.cli.fuzz import fuzz
 from difflab.cli.listings import conventions, doctor, methods, problems
 from difflab.cli.look import explore, graph, serve, trace
 from difflab.cli.output import ReaderGone, discard_unwritten, emit, say
-from difflab.cli.report import diff, report
 from difflab.cli.rounding import budget, dtypes
-from difflab.cli.study import study
+from difflab.cli.stored import diff, report, study
 from difflab.cli.writing import write_test
 from difflab.errors import DifflabError, InputError
 

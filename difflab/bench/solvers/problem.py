@@ -164,21 +164,15 @@ class Way:
         return self.prepare(problem, tolerance)()
 
 
+_TRUTHS = "difflab.bench.solvers.truths"
 JUDGES: Mapping[str, str] = {
-    "root": "difflab.bench.solvers.newton",
-    "fixed-point": "difflab.bench.solvers.newton",
-    "linear": "difflab.bench.solvers.newton",
-    "minimum": "difflab.bench.solvers.newton",
-    "integral": "difflab.bench.solvers.integrals",
-    "ode": "difflab.bench.solvers.odes",
+    **dict.fromkeys(("root", "fixed-point", "linear", "minimum"), f"{_TRUTHS}:of_equations"),
+    "integral": f"{_TRUTHS}:of_integral",
+    "ode": "difflab.bench.solvers.odes:judge",
 }
-"""The module of each kind whose ``judge(problem)`` returns the truth."""
+"""The function of each kind that returns the truth of a problem."""
 
-WAYS: tuple[str, ...] = (
-    "difflab.bench.solvers.ways",
-    "difflab.bench.solvers.peers",
-    "difflab.bench.solvers.odes",
-)
+WAYS: tuple[str, ...] = ("difflab.bench.solvers.ways", "difflab.bench.solvers.odes")
 """The modules whose ``WAYS`` are the ways of differentiating."""
 
 
