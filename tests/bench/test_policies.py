@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from difflab.bench.policies import LIBRARIES, OWN, POLICIES, Size, bench, predicted
+from difflab.bench import policies as bench
+from difflab.bench.policies import LIBRARIES, OWN, POLICIES, Size, predicted
 from difflab.errors import DifflabError
 from difflab.lab.sweep import SweepRow
 from tests.bench.picture_checks import check_picture

@@ -8,7 +8,8 @@ import re
 import pytest
 
 import difflab as dl
-from difflab.bench.problems import LAYOUT, Profiles, bench, draw, page, ratios, share, tasks, text
+from difflab.bench import problems as bench
+from difflab.bench.problems import LAYOUT, Profiles, draw, page, ratios, share, tasks, text
 from difflab.lab.sweep import run
 from tests.bench.picture_checks import check_picture, texts
 
