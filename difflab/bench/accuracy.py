@@ -17,8 +17,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
-from difflab.bench.columns import layout, table
-from difflab.bench.pictures import (
+from difflab.bench.shared import (
     BROWN,
     GREEN,
     METHOD_STYLES,
@@ -28,7 +27,9 @@ from difflab.bench.pictures import (
     RED,
     CurveStyle,
     formula_at_point,
+    layout,
     picture,
+    table,
 )
 from difflab.core.quantities import error as error_text
 from difflab.execute.long_loops import values_of

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import difflab
-from difflab.bench.columns import layout
-from difflab.bench.pictures import BLUE, PURPLE, RED, SKY, picture
+from difflab.bench.shared import BLUE, PURPLE, RED, SKY, layout, picture
 from difflab.core.environ import environment_variables
 from difflab.core.quantities import bytes_text
 from difflab.core.worker import Handlers, ReportProgress, Worker

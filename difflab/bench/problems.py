@@ -23,7 +23,7 @@ from statistics import median
 from textwrap import fill
 from typing import TYPE_CHECKING, Unpack
 
-from difflab.bench.pictures import picture, style_of
+from difflab.bench.shared import picture, style_of
 from difflab.core.quantities import error, percent
 from difflab.core.table import Cell, Column, Table
 from difflab.lab import provenance

@@ -23,7 +23,7 @@ from difflab.bench.dimensions.winners import (
     pays,
     size_of,
 )
-from difflab.bench.pictures import picture, plot_curve, style_of
+from difflab.bench.shared import picture, plot_curve, style_of
 from difflab.core.quantities import bytes_text, seconds
 from difflab.core.quantities import count as count_text
 from difflab.core.table import Column, Table

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from difflab.bench.columns import layout
-from difflab.bench.pictures import (
+from difflab.bench.shared import (
     BLUE,
     BROWN,
     GREEN,
@@ -26,6 +25,7 @@ from difflab.bench.pictures import (
     RED,
     SKY,
     CurveStyle,
+    layout,
     picture,
     plot_curve,
 )

@@ -113,7 +113,7 @@ def peers(
     """
     from difflab.bench.peers import bench
     from difflab.bench.peers import execution as ways
-    from difflab.bench.peers.case import PeerCase
+    from difflab.bench.peers.ways import PeerCase
 
     case = PeerCase(*formula_at_point(expression, at, (bench.SEED, bench.SEED_AT)))
     module: Any = ways if execution else bench
