@@ -178,6 +178,15 @@ class Point(_Vector):
             ):
                 raise PointError("the point has an element that is not finite")
 
+    def element(self, outputs: Outputs, row: int, column: int) -> str:
+        """Return the name of an element of the Jacobian: ``x[1]``, or ``dy[0]/dx[1]``."""
+        name = self.name(column)
+        return name if self.of_number(outputs) else f"d{outputs.name(row)}/d{name}"
+
+    def of_number(self, outputs: Outputs) -> bool:
+        """Whether the derivative of a result is named by its argument alone."""
+        return outputs.m == 1
+
     def moved(self, numbers: Array) -> Point:
         """Return the point of other elements ``(n,)``."""
         return type(self)(self.at(numbers), self.root)

@@ -65,8 +65,10 @@ def check_tree(f: Callee, gradient: Any, point: Point, settings: CheckSettings) 
     """Raise `GradientMismatch` unless the gradient is right; see `check_gradient`."""
     __tracebackhide__ = True
     check = GradientCheck(f, gradient, point, Probe(f, point))
-    with np.errstate(all="ignore"):
-        before = check.gradient_there if callable(gradient) else None
+    before = None
+    if callable(gradient):
+        with np.errstate(all="ignore"):
+            before = check.rows_there if check.dense else check.gradient_there
     if not check.dense:
         check.by_directions(settings)
     elif check.probe.eps < 1e-12:
@@ -76,7 +78,7 @@ def check_tree(f: Callee, gradient: Any, point: Point, settings: CheckSettings) 
         check.by_directions(settings)
     if before is not None:
         with np.errstate(all="ignore"):
-            after = check.weighted(point)
+            after = check.rows(point) if check.dense else check.weighted(point)
         check_repeatable(before, after, check.probe.eps)
 
 
@@ -98,6 +100,14 @@ class GradientCheck:
         if "gradient" not in self.kept:
             self.kept["gradient"] = self.weighted(self.point)
         return self.kept["gradient"]
+
+    @property
+    def rows_there(self) -> Array:
+        """The Jacobian under test at the point ``(m, n)``."""
+        __tracebackhide__ = True
+        if "rows" not in self.kept:
+            self.kept["rows"] = self.rows(self.point)
+        return self.kept["rows"]
 
     @property
     def dense(self) -> bool:
@@ -150,17 +160,20 @@ class GradientCheck:
         __tracebackhide__ = True
         point, values = self.point, self.probe.center
 
+        # Methods take what a function of one array returns, of complex numbers too.
+        values_of = self.f if isinstance(point, ArrayPoint) else self.probe
+
         def packed(x: Array) -> Any:
-            if np.iscomplexobj(x):  # the complex step is for one array
-                return self.f(point.at(x))
-            return self.probe(point.at(x))
+            return values_of(point.at(x))
 
         def slope(x: Array) -> Array:
             __tracebackhide__ = True
-            return self.rows(point.moved(x))
+            if self.gradient is None:
+                return self.rows(point.moved(x))
+            return point.rows(self.gradient(point.at(x)), self.probe.outputs)
 
         with np.errstate(all="ignore"):
-            yours = self.rows(point)
+            yours = self.rows_there
             moving = slope if self.gradient is None or callable(self.gradient) else None
             here = point.numbers()
             truth, verdicts = decided(
@@ -186,7 +199,7 @@ class GradientCheck:
 
     def _stale(self, yours: Array) -> str:
         """Return whether a wrong gradient keeps values of earlier calls; empty if unknown."""
-        if not callable(self.gradient):
+        if not callable(self.gradient) or not isinstance(self.point, ArrayPoint):
             return ""
         with np.errstate(all="ignore"):
             try:
@@ -240,7 +253,7 @@ class GradientCheck:
         eps = self.probe.eps
         allowed = replace(allowed, rtol=max(allowed.rtol, _ROUNDINGS * eps))
         with np.errstate(all="ignore"):
-            yours = self.rows(self.point)
+            yours = self.rows_there
             truth = coordinate_truth(self.probe, yours)
             verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
             if not verdicts.wrong.any():

@@ -37,6 +37,7 @@ from difflab.testing.checker.truth import (
     most_own,
     refereed,
     rounds,
+    values_at,
 )
 
 if TYPE_CHECKING:
@@ -188,7 +189,9 @@ class _Observer:
     def _changes(self, unit: Array) -> Changes:
         def changes(moves: Array) -> Array:
             self.count += moves.size
-            return np.array([self.f(self.point + t * unit) for t in moves]) - self.center
+            rows = (self.point + t * unit for t in moves)
+            values = np.array([values_at(self.f, row, self.center.size) for row in rows])
+            return values - self.center
 
         return changes
 
@@ -349,7 +352,7 @@ def _components(
     noise = np.where(truth.noise > _REPORTED_NOISE * np.abs(probe.center), truth.noise, 0.0)
     return tuple(
         Component(
-            name=_name(probe, int(i), int(j)),
+            name=probe.point.element(probe.outputs, int(i), int(j)),
             yours=float(yours[i, j]),
             numeric=float(truth.value[i, j]),
             bar=float(truth.bar[i, j]),
@@ -360,9 +363,3 @@ def _components(
         )
         for i, j in np.argwhere(chosen)
     )
-
-
-def _name(probe: Probe, row: int, column: int) -> str:
-    """Return the name of an element of the Jacobian: ``x[1]``, or ``dy[0]/dx[1]``."""
-    name = probe.point.name(column)
-    return name if probe.outputs.m == 1 else f"d{probe.outputs.name(row)}/d{name}"

@@ -272,6 +272,10 @@ class ArrayPoint(Point):
         super().__init__(_argument(point_of(x)), root)
         self.shape = self.leaves[0].shape
 
+    def of_number(self, outputs: Outputs) -> bool:
+        """Whether the result is no array."""
+        return not outputs.shape
+
     def at(self, numbers: NDArray[Any]) -> Any:
         """Return the argument of other elements ``(n,)``, real or complex."""
         return _argument(numbers.reshape(self.shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.conversions import host_numbers
 from difflab.errors import InputError, MethodTimeout
 
 if TYPE_CHECKING:
@@ -160,11 +162,24 @@ def _same(function: Function, f: Callee, point: Array) -> bool:
     for reach in (0.0, 1e-3, 0.1):
         near = point * (1.0 + reach * draw.uniform(-1.0, 1.0, point.shape))
         with np.errstate(all="ignore"):
-            theirs = f(near)
+            theirs = values_at(f, near, function.m)
             ours = function.values(near)
         if not agreeing(function, near, ours, theirs)[np.isfinite(theirs)].all():
             return False
     return True
+
+
+def values_at(f: Callee, point: Array, m: int) -> Array:
+    """Return the flattened values ``(m,)``; nan if the code raises an exception."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = host_numbers(f(point.copy()), "it")
+            if found.dtype.kind == "c":  # outside of the real domain
+                found = np.where(found.imag == 0, found.real, np.nan)
+            return found.astype(float64).reshape(m)
+    except Exception:  # user code may raise anything away from the given point
+        return np.full(m, np.nan)
 
 
 def most_own(gradient: Array) -> float:
