@@ -20,8 +20,7 @@ from difflab.cli.bench.running import (
     wide,
     writes,
 )
-from difflab.cli.documented import add
-from difflab.cli.groups import CommandGroup
+from difflab.cli.documented import CommandGroup, add
 from difflab.cli.options import parse_names
 from difflab.errors import InputError
 

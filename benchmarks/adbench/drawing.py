@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from benchmarks.dot_chart import two_panels
-from difflab.bench.pictures import picture
+from difflab.bench.shared import picture
 from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow, number

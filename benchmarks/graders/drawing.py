@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from benchmarks.graders.corpus import DTYPES
 from benchmarks.graders.faults import FAULTS
-from difflab.bench.pictures import picture
+from difflab.bench.shared import picture
 from difflab.core.quantities import count, percent, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow

@@ -18,7 +18,7 @@ import difflab as dl
 from benchmarks.beside import OWN, TIMED, in_turns, tool_tasks
 from benchmarks.dot_chart import own_figures, ratio_chart
 from benchmarks.ivp.tools import CASES, TOOLS, Case, require_near
-from difflab.bench.pictures import picture
+from difflab.bench.shared import picture
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row
 from difflab.lab.sweep import SweepRow, Task

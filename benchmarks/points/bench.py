@@ -16,7 +16,7 @@ from benchmarks.beside import OWN, TIMED, in_turns, require_same, tool_tasks
 from benchmarks.dot_chart import own_figures, ratio_chart
 from benchmarks.points.programs import CASES
 from benchmarks.points.tools import TOOLS
-from difflab.bench.pictures import picture
+from difflab.bench.shared import picture
 from difflab.lab import provenance
 from difflab.lab.outcomes import Row
 from difflab.lab.record import cell_types

@@ -19,7 +19,7 @@ from benchmarks.beside import tool_tasks
 from benchmarks.dot_chart import ratio_chart
 from benchmarks.sparsity.problems import PROBLEMS, jacobian, true_pattern
 from benchmarks.sparsity.tools import PACKAGES, TOOLS
-from difflab.bench.pictures import picture
+from difflab.bench.shared import picture
 from difflab.core.worker import Handlers, ReportProgress, Worker
 from difflab.errors import DifflabError
 from difflab.lab import provenance

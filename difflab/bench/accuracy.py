@@ -17,8 +17,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
-from difflab.bench.columns import layout
-from difflab.bench.pictures import (
+from difflab.bench.shared import (
     BROWN,
     GREEN,
     METHOD_STYLES,
@@ -28,9 +27,10 @@ from difflab.bench.pictures import (
     RED,
     CurveStyle,
     formula_at_point,
+    layout,
     picture,
+    table,
 )
-from difflab.bench.table import table
 from difflab.core.quantities import error as error_text
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function

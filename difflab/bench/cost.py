@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from difflab.bench.columns import layout
-from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE, picture, plot_curve
+from difflab.bench.shared import METHOD_STYLES, OTHER_STYLE, layout, picture, plot_curve
 from difflab.graph.counts import count
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import trial

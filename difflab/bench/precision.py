@@ -17,8 +17,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.accuracy import AccuracyCase, steps
-from difflab.bench.columns import layout
-from difflab.bench.pictures import ORANGE, formula_at_point, picture, style_of
+from difflab.bench.shared import ORANGE, formula_at_point, layout, picture, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance

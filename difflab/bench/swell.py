@@ -13,8 +13,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from difflab.autodiff import jacobian
-from difflab.bench.columns import layout
-from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, CurveStyle, picture, plot_curve
+from difflab.bench.shared import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    CurveStyle,
+    layout,
+    picture,
+    plot_curve,
+)
 from difflab.errors import DifflabError, InputError, MethodTimeout
 from difflab.graph.counts import count
 from difflab.graph.function import Function

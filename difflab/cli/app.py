@@ -23,20 +23,15 @@ from difflab.cli.bench.commands import bench
 from difflab.cli.check import check
 from difflab.cli.compare import compare
 from difflab.cli.derive import derive
-from difflab.cli.documented import add
+from difflab.cli.documented import CommandGroup, add
 from difflab.cli.evaluate import evaluate
 from difflab.cli.explain import explain
-from difflab.cli.explore import explore, serve
 from difflab.cli.fuzz import fuzz
-from difflab.cli.graph import graph
-from difflab.cli.groups import CommandGroup
-from difflab.cli.listings import conventions, doctor, methods
+from difflab.cli.listings import conventions, doctor, methods, problems
+from difflab.cli.look import explore, graph, serve, trace
 from difflab.cli.output import ReaderGone, discard_unwritten, emit, say
-from difflab.cli.problems import problems
-from difflab.cli.report import diff, report
 from difflab.cli.rounding import budget, dtypes
-from difflab.cli.study import study
-from difflab.cli.trace import trace
+from difflab.cli.stored import diff, report, study
 from difflab.cli.writing import write_test
 from difflab.errors import DifflabError, InputError
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from difflab.graph.ir import Shape
     from difflab.lab.code import Parameters
     from difflab.testing import GradientMismatch
-    from difflab.testing.components.message import Component
+    from difflab.testing.checker.message import Component
     from difflab.testing.declared import DeclaredGradient
 
 SCHEMA = "difflab.check/2"
@@ -115,7 +115,7 @@ class CheckOutcome:
         }
 
     def _leaves(self) -> dict[str, Any]:
-        from difflab.testing.trees.arguments import by_path
+        from difflab.testing.checker.arguments import by_path
 
         return by_path(self.point)
 
@@ -204,7 +204,7 @@ def _checked(
     target: str, gradient: str | None, pair: UserGradient, rtol: float, atol: float
 ) -> CheckOutcome:
     """Compare the gradient with numeric differentiation."""
-    from difflab.testing.components.verdict import CheckSettings
+    from difflab.testing.checker.truth import CheckSettings
     from difflab.testing.gradient import GradientMismatch, judged_gradient
 
     mismatch, declared = None, None
@@ -288,7 +288,7 @@ class UserGradient:
     def described(self) -> str:
         """The point in one line."""
         from difflab.report.heading import point_text
-        from difflab.testing.trees.arguments import by_path
+        from difflab.testing.checker.arguments import by_path
 
         return point_text(by_path(self.point))
 

@@ -1,9 +1,4 @@
-"""Commands as functions: the signature gives arguments and options, the docstring their help.
-
-A positional-only parameter is an argument of the command, any other one an option. The section
-"Parameters" of the docstring describes them; its types are the placeholders of the values that the
-help shows, such as ``seed : NAME``.
-"""
+"""Subcommands: their order, and their options and helps from the docstrings."""
 
 from __future__ import annotations
 
@@ -16,9 +11,34 @@ from inspect import Parameter
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
+from typer.core import TyperGroup
 from typer.models import ParameterInfo
 
 from difflab.cli.options import ExpressionCommand
+
+_WHOLE = 10_000
+"""More characters than any help text has: none is cut."""
+
+
+class CommandGroup(TyperGroup):
+    """A group whose help wraps the subcommands' sentences, where typer cuts them at the width."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each ``rich_help_panel``, in the order of the first command of it."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                panel = getattr(command, "rich_help_panel", None)
+                heading = panel if isinstance(panel, str) else "Commands"
+                row = (name, command.get_short_help_str(_WHOLE))
+                panels.setdefault(heading, []).append(row)
+        widest = max((len(name) for rows in panels.values() for name, _ in rows), default=0)
+        for heading, rows in panels.items():
+            with formatter.section(heading):
+                # The columns of all sections line up.
+                formatter.write_dl([(name.ljust(widest), text) for name, text in rows])
+
 
 _NAMES = {
     "destination": ("--output", "-o"),

@@ -77,8 +77,8 @@ def _composed(peers: str) -> CompositionPanel:
     """Return the chosen packages, each with its transforms."""
     from difflab.errors import InputError
     from difflab.methods import registry
+    from difflab.testing.fuzz.compositions.framework import FRAMEWORKS
     from difflab.testing.fuzz.compositions.panel import CompositionPanel
-    from difflab.testing.fuzz.compositions.worker import FRAMEWORKS
 
     missing = {name: registry.peers()[name].missing() for name in FRAMEWORKS}
     names: Sequence[str] = [name for name in FRAMEWORKS if not missing[name]]

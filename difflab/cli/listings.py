@@ -1,17 +1,32 @@
-"""``difflab methods``, ``conventions`` and ``doctor``: what there is, and what it does."""
+"""The commands that say what there is: ``methods``, ``doctor``, ``conventions``, ``problems``."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from difflab.cli.options import OutputOption, parse_names
-from difflab.cli.output import ProgressLine, deliver, emit, formatted, report_format, screen
+from difflab.cli.options import InputsOption, KindsOption, OutputOption, parse_names
+from difflab.cli.output import (
+    ProgressLine,
+    deliver,
+    emit,
+    formatted,
+    report_format,
+    screen,
+    write_files,
+)
+from difflab.core.files import reason
+from difflab.core.wording import counted
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from difflab.core.table import Cell
+    from difflab.core.table import Cell, Table
+    from difflab.lab.problems.file import Problem
 
 
 def methods() -> int:
@@ -181,3 +196,177 @@ def _version(distributions: Mapping[str, Sequence[str]], module: str) -> str:
 
     names = distributions.get(module)
     return version(names[0]) if names else "installed"
+
+
+_LEAST_NAME = 12  # characters of a name in a list, however narrow the terminal is
+_HEADINGS = ("problem", "name", "kind", "inputs", "outputs", "formula", "source", "licence")
+
+
+ProblemsFormat = Literal["table", "json", "csv"]
+"""The output format of a list of problems."""
+
+
+def problems(
+    name: str | None = None,
+    /,
+    sets: str | None = None,
+    kinds: KindsOption = None,
+    inputs: InputsOption = None,
+    form: ProblemsFormat | None = None,
+    destination: OutputOption = None,
+    export: Path | None = None,
+) -> None:
+    """List the library of problems, show one of them, or copy their files.
+
+    Without a filter the table lists the sets. Commands that read a formula also read
+    problem:SET/NAME.
+
+    Parameters
+    ----------
+    name : NAME
+        A problem to show.
+    sets : a,b
+        Only these sets; or all.
+    form
+        By default the ending of -o's name, else a table.
+    export : DIR
+        Copy the problems' files to this folder.
+
+    Examples
+    --------
+    difflab problems
+    difflab problems --set mgh,nist --inputs 2:4
+    difflab problems mgh/powell-badly-scaled
+    difflab problems --kind ode --export problems
+    difflab compare problem:mgh/powell-badly-scaled
+    """
+    chosen = report_format(form, destination, ProblemsFormat)
+    filtered = bool(sets or kinds or inputs)
+    if name is not None and filtered:
+        raise InputError(
+            "a name and filters exclude each other", hint=f"write difflab problems {name}"
+        )
+    if name is None:
+        found = chosen_problems(sets, kinds, inputs)
+    else:
+        from difflab.lab.problems.library import problem
+
+        found = [problem(name)]
+    if export is not None:
+        _export(found, export)
+    elif name is not None:
+        deliver(_shown(found[0], chosen), destination)
+    else:
+        deliver(_listed(found, chosen, filtered, to_file=destination is not None), destination)
+
+
+def _shown(one: Problem, form: ProblemsFormat) -> str:
+    """Return all that is known of a problem."""
+    if form != "json":
+        return one.content if form == "table" else _csv([one])
+    from difflab.core import strict_json
+
+    return strict_json.dumps(one.to_dict()) + "\n"
+
+
+def _listed(
+    found: Sequence[Problem], form: ProblemsFormat, filtered: bool, *, to_file: bool
+) -> str:
+    """Return a list of problems, or without a filter the table of the sets."""
+    if form == "csv":
+        return _csv(found)
+    if form == "json":
+        from difflab.core import strict_json
+
+        return strict_json.dumps([_entry(one) for one in found]) + "\n"
+    if filtered:
+        closing = f"{len(found):,} problems; `difflab problems NAME` shows one"
+        return f"{_table(found, screen(to_file=to_file)['width'])}\n\n{closing}\n"
+    from difflab.report.terminal import draw
+
+    closing = f"{len(found):,} problems; `difflab problems --set NAME` lists a set, `--set all` all"
+    return draw([_sets(found), closing], **screen(to_file=to_file))
+
+
+def _csv(found: Sequence[Problem]) -> str:
+    from difflab.core.table import csv_text
+
+    return csv_text([_HEADINGS, *(list(map(str, _entry(one).values())) for one in found)])
+
+
+def chosen_problems(sets: str | None, kinds: str | None, inputs: str | None) -> list[Problem]:
+    """Return the problems that the options --set, --kind and --inputs name.
+
+    Raises
+    ------
+    InputError
+        An option is invalid, or no problem satisfies all of them.
+    """
+    from difflab.lab.problems import library
+
+    names = parse_names(sets)
+    found = library.problems(
+        None if names == ["all"] else names, kinds=parse_names(kinds), inputs=_range(inputs)
+    )
+    if not found:
+        raise InputError("no problem is of these sets, kinds and sizes")
+    return found
+
+
+def _range(text: str | None) -> tuple[int, int] | None:
+    """Return the bounds of ``2:10``, ``2:``, ``:10`` or ``5``."""
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    high = high if colon else low
+    if not (low or high) or not all(part.isdecimal() for part in (low, high) if part):
+        raise InputError(f"{text!r} is not a range of sizes", hint="write 2:10, 2:, :10 or 5")
+    return int(low or 0), int(high or 10**9)
+
+
+def _entry(one: Problem) -> dict[str, str | int]:
+    values = (one.name, one.title, one.kind, one.n, one.m, one.formula)
+    return dict(zip(_HEADINGS, (*values, one.header["source"], one.header["licence"]), strict=True))
+
+
+def _table(found: Sequence[Problem], width: int) -> str:
+    """Return the table of problems; long names are cut, since wrapping 800 lines takes seconds."""
+    from difflab.core.table import Column, Table
+    from difflab.report.style import shorten
+
+    right = partial(Column, right=True)
+    columns = (Column("problem"), Column("kind"), right("inputs"), right("outputs"), Column("name"))
+    cells = [(one.name, one.kind, one.n, one.m) for one in found]
+    used = len(Table(columns[:-1], cells).text().split("\n", 1)[0].rstrip()) + 2
+    room = max(width - used, _LEAST_NAME)
+    rows = [(*line, shorten(one.title, room)) for line, one in zip(cells, found, strict=True)]
+    return Table(columns, rows).text()
+
+
+def _sets(found: Sequence[Problem]) -> Table:
+    from difflab.core.table import Column, Table
+    from difflab.lab.problems.library import problem_sets
+
+    counts = Counter(one.set for one in found)
+    formulas = Counter(formula.partition("/")[0] for formula in {one.formula for one in found})
+    columns = (
+        *(Column("set"), Column("problems", right=True), Column("formulas", right=True)),
+        *(Column("licence"), Column("title", wrap=True)),
+    )
+    rows = [
+        (one.name, counts[one.name], formulas[one.name], one.licence, one.title)
+        for one in problem_sets().values()
+    ]
+    return Table(columns, rows)
+
+
+def _export(found: Sequence[Problem], folder: Path) -> None:
+    """Write the files of problems to ``folder/SET/NAME.txt``."""
+    files = {folder / f"{one.name}.txt": one.content.encode() for one in found}
+    try:
+        for path in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {str(folder)!r}: {reason(error)}") from error
+    write_files(files)
+    deliver(f"wrote {counted(len(files), 'file')} to {folder}{os.sep}\n", None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from enum import StrEnum
 from math import isfinite
 from pathlib import Path, PurePath
@@ -19,6 +18,7 @@ from difflab.cli.output import check_picture
 from difflab.cli.program_text import read_expression
 from difflab.core.files import check_destination
 from difflab.core.place import SourceLocation
+from difflab.core.wording import unknown_name
 from difflab.errors import InputError, ParseError, PointError
 
 if TYPE_CHECKING:
@@ -115,7 +115,6 @@ class DerivativeKind(StrEnum):
 
 TextSpan = tuple[int, int]
 
-_LISTED = 12
 _DEPTH = 32  # NumPy's limit on dimensions is 64
 # A bracket of an array, or an element: what lies between brackets and commas, without spaces.
 _TOKEN = re.compile(r"[\[\]]|[^\[\],\s](?:[^\[\],]*[^\[\],\s])?")
@@ -194,10 +193,7 @@ def one_of(name: str, allowed: Sequence[str], what: str) -> str:
     """
     if name in allowed:
         return name
-    near = get_close_matches(name, allowed, 1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
-    known = ", ".join(allowed[:_LISTED]) + (", …" if len(allowed) > _LISTED else "")
-    raise InputError(f"unknown {what} {name!r}{guess}", hint=f"one of: {known}")
+    raise unknown_name(what, name, allowed)
 
 
 def parse_point(texts: Sequence[str], *, trees: bool = False) -> dict[str, Any] | None:

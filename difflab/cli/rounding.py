@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from difflab.cli.domain import parse_ranges
+from difflab.cli.compare import parse_ranges
 from difflab.cli.functions import Subject
 from difflab.cli.options import (
     ExpressionArgument,

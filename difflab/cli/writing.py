@@ -135,7 +135,7 @@ class _Subject:
         """Return the first point at which the check fails, and why; empty if there is none."""
         from difflab.report.heading import point_text
         from difflab.testing import GradientMismatch, check_gradient
-        from difflab.testing.trees.arguments import by_path
+        from difflab.testing.checker.arguments import by_path
 
         for point in points:
             try:

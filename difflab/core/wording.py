@@ -1,12 +1,18 @@
-"""Wording of counts and of program texts in messages and reports."""
+"""Wording of counts, of unknown names and of program texts in messages and reports."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+from difflab.errors import InputError
 
 PROBLEM = "problem:"
 """Before the name of a problem of the library, where a formula is expected."""
 
+_LISTED = 12  # names that a message lists
+_COMPARED = 1000  # names among which a similar one is sought
 _COMMENT = re.compile(r"#[^\n]*")
 
 
@@ -19,6 +25,53 @@ def counted(number: int, noun: str) -> str:
     ('1 input', '2,048 inputs')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def similar_names(
+    name: object, known: Iterable[str], count: int = 1, cutoff: float = 0.6
+) -> list[str]:
+    """Return the known names most similar to an unknown one, at most `count`.
+
+    Exchanged letters are the likeliest mistake: ``sni`` is sin rather than si.
+    """
+    from difflib import get_close_matches  # most names are known
+
+    text = str(name)
+    near = get_close_matches(text, list(islice(known, _COMPARED)), max(count, 5), cutoff)
+    return sorted(near, key=lambda each: sorted(each) != sorted(text))[:count]
+
+
+def did_you_mean(
+    name: object,
+    known: Iterable[str],
+    count: int = 1,
+    cutoff: float = 0.6,
+    spelled: Callable[[str], str] = repr,
+) -> str:
+    """Return the question whether a similar name is meant; empty if none is similar.
+
+    Examples
+    --------
+    >>> did_you_mean("sni", ["si", "sin", "cos"]), did_you_mean("q", ["sin", "cos"])
+    ("did you mean 'sin'?", '')
+    """
+    near = similar_names(name, known, count, cutoff)
+    return f"did you mean {' or '.join(map(spelled, near))}?" if near else ""
+
+
+def unknown_name(kind: str, name: object, known: Sequence[str]) -> InputError:
+    """Return the error for a name of a kind of which others are known.
+
+    Examples
+    --------
+    >>> print(unknown_name("format", "cvs", ["csv", "json"]).render())
+    unknown format 'cvs'; did you mean 'csv'?
+    hint: one of: csv, json
+    """
+    guess = did_you_mean(name, known)
+    listed = ", ".join(known[:_LISTED]) + (", …" if len(known) > _LISTED else "")
+    message = f"unknown {kind} {name!r}" + (f"; {guess}" if guess else "")
+    return InputError(message, hint=f"one of: {listed}")
 
 
 def names_problem(text: str) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
-from difflab.core.wording import counted
+from difflab.core.wording import counted, did_you_mean
 from difflab.errors import PointError
 from difflab.graph.names import FreshNames, shortened
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, leaf_paths
@@ -121,11 +120,9 @@ def by_input(
     known = frozenset(inputs)
     for name, value in kwargs.items():
         if name not in known:
-            near = get_close_matches(str(name), inputs[:1000], 1)
-            choice = f"its inputs are {shortened(inputs)}"
             raise PointError(
                 f"the function has no input '{name}'",
-                hint=f"did you mean '{near[0]}'?" if near else choice,
+                hint=did_you_mean(name, inputs) or f"its inputs are {shortened(inputs)}",
             )
         if name in given:
             raise PointError(f"the input '{name}' was given twice")

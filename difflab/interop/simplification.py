@@ -17,7 +17,7 @@ from difflab.graph.composition import inlined
 from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.interop.formats.algebra import equal_forms, expressions, ordered_symbols
+from difflab.interop.formats.forms import equal_forms, expressions, ordered_symbols
 from difflab.interop.formats.sympy_text import sympy_text
 from difflab.language import parse
 from difflab.primitives import pack, reshape

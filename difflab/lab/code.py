@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.wording import counted
+from difflab.core.wording import counted, unknown_name
 from difflab.errors import (
     DifflabError,
     DomainError,
@@ -85,10 +84,7 @@ class Parameters:
         known = (*self.required, *self.optional)
         for name in point:
             if name not in known:
-                near = get_close_matches(str(name), known, 1)
-                guess = f"; did you mean {near[0]!r}?" if near else ""
-                hint = f"one of: {', '.join(known)}"
-                raise InputError(f"unknown parameter of {self.target} {name!r}{guess}", hint=hint)
+                raise unknown_name(f"parameter of {self.target}", name, known)
         missing = [name for name in self.required if name not in point]
         if missing:
             raise PointError(

@@ -6,11 +6,10 @@ truncated, so that ten megabytes of noise still get a short message.
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
-from collections.abc import Iterable
 
+from difflab.core.wording import did_you_mean
 from difflab.errors import ParseError
 from difflab.language.calls import CALLS
 from difflab.primitives import by_spelling
@@ -84,26 +83,18 @@ def unknown_function(text: str, span: TextSpan) -> ParseError:
     """Return the error for a call of an unknown function, with the nearest known name."""
     name = text[slice(*span)]
     message = f"unknown function '{shown(name)}'"
-    nearest = _nearest(name, (*by_spelling, *CALLS))
+    # Long names are not searched for.
+    meant = did_you_mean(name.lower(), (*by_spelling, *CALLS)) if len(name) <= _SHOWN else ""
     hint: str | None
     if _DEFINITION.match(text, span[1]):
         hint = f"write the formula alone, or {shown(name)} = …, without the arguments"
     elif name in _REWRITES:
         hint = _REWRITES[name]
-    elif nearest:
-        hint = f"did you mean '{nearest}'?"
+    elif meant:
+        hint = meant
     else:
         hint = None if name.startswith("_") else f"to multiply, write {shown(name)}*(…)"
     return ParseError(message, text=text, span=span, hint=hint)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name nearest to `name`; long names are not searched for."""
-    if len(name) > _SHOWN:
-        return None
-    letters, near = name.lower(), difflib.get_close_matches(name.lower(), known, n=5, cutoff=0.6)
-    # Exchanged letters are the likeliest mistake: `sni` is sin rather than si.
-    return min(near, key=lambda each: sorted(each) != sorted(letters), default=None)
 
 
 def adjacent(text: str, left: TextSpan, right: TextSpan) -> ParseError:

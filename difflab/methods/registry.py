@@ -19,10 +19,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
+from difflab.core.wording import did_you_mean
 from difflab.errors import InputError, UnsupportedError
 from difflab.methods.plugged import Broken, Description, load
 from difflab.methods.plugged import describe as described
@@ -282,13 +282,9 @@ def _find_plugged(name: object) -> Method:
     known = installed()
     if isinstance(name, str) and name in known:
         return known[name]
-    near = get_close_matches(str(name), [*known, *_NAMED, *_PEERS], n=3, cutoff=0.4)
-    which = (
-        f"did you mean {' or '.join(near)}?"
-        if near
-        else f"there are {', '.join([*known, *_NAMED, *_PEERS])}"
-    )
-    raise InputError(f"there is no method '{name}'", hint=which)
+    every = [*known, *_NAMED, *_PEERS]
+    guess = did_you_mean(name, every, count=3, cutoff=0.4, spelled=str)
+    raise InputError(f"there is no method '{name}'", hint=guess or f"there are {', '.join(every)}")
 
 
 def _plugged(entry: EntryPoint) -> Method:

@@ -10,16 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from difflab.testing.checker.directions import numeric_derivative
     from difflab.testing.custom import check_custom_function, checked
-    from difflab.testing.derivative import numeric_derivative
     from difflab.testing.gradient import (
         GradientMismatch,
         GradientUnjudged,
         ImpureFunction,
         check_gradient,
     )
-    from difflab.testing.hessian import check_derivatives, check_hessian, check_hvp
-    from difflab.testing.jacobian import check_jacobian
+    from difflab.testing.matrices import check_derivatives, check_hessian, check_hvp, check_jacobian
     from difflab.testing.products import check_jvp, check_vjp
 
 __all__ = [
@@ -40,14 +39,14 @@ __all__ = [
 
 _MODULES = {
     "check_custom_function": "custom",
-    "check_derivatives": "hessian",
-    "check_hessian": "hessian",
-    "check_hvp": "hessian",
-    "check_jacobian": "jacobian",
+    "check_derivatives": "matrices",
+    "check_hessian": "matrices",
+    "check_hvp": "matrices",
+    "check_jacobian": "matrices",
     "check_jvp": "products",
     "check_vjp": "products",
     "checked": "custom",
-    "numeric_derivative": "derivative",
+    "numeric_derivative": "checker.directions",
 }
 
 

@@ -10,27 +10,28 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.graph.arguments import Arguments
 from difflab.graph.pytree import flatten
-from difflab.testing.components.dense import Names, decided, jacobian_of, point_of, report, value_of
-from difflab.testing.components.evaluations import evaluations_shown
-from difflab.testing.components.message import GradientMismatch, GradientUnjudged, ImpureFunction
-from difflab.testing.components.truth import argument, traced
-from difflab.testing.components.verdict import DEFAULT, CheckSettings
-from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
-from difflab.testing.lines.trees import check_tree
-from difflab.testing.trees.arguments import (
-    Point,
+from difflab.testing.checker.arguments import Point
+from difflab.testing.checker.check import check_tree
+from difflab.testing.checker.given import (
+    ArrayPoint,
     is_module,
     is_tree,
+    named_arguments,
+    numbers_of,
+    of_chosen,
+    of_several,
     parameter_name,
+    point_of,
     prepared,
 )
-from difflab.testing.trees.purity import changed_argument, check_repeatable, remembered, spread_of
-from difflab.testing.trees.several import named_arguments, numbers_of, of_chosen, of_several
+from difflab.testing.checker.message import GradientMismatch, GradientUnjudged, ImpureFunction
+from difflab.testing.checker.probe import evaluations_shown
+from difflab.testing.checker.truth import DEFAULT, CheckSettings
+from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
 
 __all__ = [
     "GradientMismatch",
@@ -40,12 +41,10 @@ __all__ = [
     "judged_gradient",
 ]
 
-Array = NDArray[float64]
 Callee = Callable[..., Any]
 
 _LARGEST = 250
 """Components of an array up to which each is judged on its own."""
-_EPS = 2.0**-52
 
 
 def check_gradient(
@@ -263,62 +262,20 @@ def _judged(f: Callee, gradient: Any, arguments: tuple[Any, ...], settings: Chec
     __tracebackhide__ = True
     x, *others = arguments
     if is_module(f) and not others:  # its parameters are found by its type
-        return _checked(f, gradient, x, settings)
+        f, point = prepared(f, x)
+        return check_tree(f, gradient, point, settings)
     size = sum(prod(getattr(leaf, "shape", ())) for leaf in flatten(arguments)[0])
     with evaluations_shown(f, size) as shown:
         if others:
-            check = of_several(shown, gradient, arguments)
-            return check_tree(*check, settings)
+            return check_tree(*of_several(shown, gradient, arguments), settings)
         named_arguments(f, arguments)
-        return _checked(shown, gradient, x, settings)
+        name = parameter_name(f)
+        if is_tree(x) or np.size(x) > _LARGEST:
+            own = is_tree(x) or (isinstance(x, np.ndarray) and x.dtype == float64)
+            point = Point(x if own else point_of(x), name)
+            return check_tree(shown, gradient, point, settings)
+        if gradient is None:
+            from difflab.autodiff import jacrev
 
-
-def _checked(f: Callee, gradient: Any, x: Any, settings: CheckSettings) -> None:
-    """Raise `GradientMismatch` unless `gradient` is right at one argument; see `check_gradient`."""
-    __tracebackhide__ = True
-    if is_tree(x) or is_module(f):
-        f, tree = prepared(f, x)
-        return check_tree(f, gradient, tree, settings)
-    if np.size(x) > _LARGEST:
-        large = x if isinstance(x, np.ndarray) and x.dtype == float64 else point_of(x)
-        return check_tree(f, gradient, Point(large, parameter_name(f)), settings)
-    point = point_of(x)
-    values = value_of(f, point)
-    given = argument(point)
-    again = value_of(lambda _: f(given), point)
-    if not np.array_equal(given, point, equal_nan=True):
-        raise changed_argument(f, parameter_name(f), partial(argument, point))
-    spread_of(f, values.ravel(), again.ravel(), _EPS, lambda: argument(point))
-    if gradient is None:
-        from difflab.autodiff import jacrev
-
-        gradient = jacrev(f)
-    with np.errstate(all="ignore"):
-        yours = jacobian_of(gradient, point, values)
-        truth, verdicts = decided(f, gradient, yours, point, values, settings)
-    names = Names.of_array(point.shape, values.shape, parameter_name(f))
-    explain = partial(_explained, f, gradient, point, values, yours)
-    report(yours, truth, verdicts, settings, names, values.ravel(), explain)
-    if callable(gradient):
-        check_repeatable(yours, jacobian_of(gradient, point, values), _EPS)
-    return None
-
-
-def _explained(f: Callee, gradient: Any, point: Array, values: Array, yours: Array) -> str:
-    """Return the mistake in one operation, or in the gradient's state; empty if unknown."""
-    # A right gradient needs no graph, and graphs take longer to import than to check many.
-    from difflab.testing.components.wrong_operation import mistake_in
-
-    with np.errstate(all="ignore"):
-        function = traced(f, point, values)
-        found = "" if function is None else mistake_in(function, point.ravel(), yours)
-        if found or not callable(gradient):
-            return found
-        away = 1.25 * point + 0.125
-        try:
-            value_of(f, away)
-            return remembered(
-                yours, jacobian_of(gradient, point, values), jacobian_of(gradient, away, values)
-            )
-        except Exception:  # user code may raise anything away from the given point
-            return ""
+            gradient = jacrev(shown)
+        return check_tree(shown, gradient, ArrayPoint(x, name), settings)

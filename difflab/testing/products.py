@@ -13,26 +13,19 @@ from numpy.typing import NDArray
 from difflab.differences.windows import BestSlope, first_half, slope_along
 from difflab.errors import InputError
 from difflab.graph.pytree import flatten
-from difflab.testing.components.evaluations import evaluations_shown
-from difflab.testing.components.message import (
+from difflab.testing.checker.arguments import Outputs, Point, derivative_leaf, real_numbers
+from difflab.testing.checker.check import check_tree
+from difflab.testing.checker.directions import at_random, neighbours
+from difflab.testing.checker.given import prepared
+from difflab.testing.checker.message import (
     Component,
     GradientMismatch,
     GradientUnjudged,
     table_of,
 )
-from difflab.testing.components.truth import TRUSTED
-from difflab.testing.components.verdict import DEFAULT
-from difflab.testing.lines.directions import at_random, neighbours
-from difflab.testing.lines.trees import check_tree
-from difflab.testing.trees.arguments import (
-    Outputs,
-    Point,
-    derivative_leaf,
-    prepared,
-    real_numbers,
-)
-from difflab.testing.trees.own import like, pulled, pushed
-from difflab.testing.trees.probe import Probe
+from difflab.testing.checker.own import like, pulled, pushed
+from difflab.testing.checker.probe import Probe, evaluations_shown
+from difflab.testing.checker.truth import DEFAULT, TRUSTED
 
 __all__ = ["check_duality", "check_jvp", "check_vjp"]
 

@@ -13,9 +13,8 @@ import pytest
 
 from difflab.bench.peers import execution
 from difflab.bench.peers.bench import SEED
-from difflab.bench.peers.case import Own, PeerCase
 from difflab.bench.peers.execution import LAYOUT, OWN, break_even, contenders, draw, table, tasks
-from difflab.bench.peers.ways import EXECUTIONS, WAYS, Way, cold
+from difflab.bench.peers.ways import EXECUTIONS, WAYS, Own, PeerCase, Way, cold
 from difflab.errors import InputError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab.sampling import Pairs

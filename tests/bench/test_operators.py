@@ -10,8 +10,7 @@ import pytest
 
 from difflab.bench.operators import bench
 from difflab.bench.operators.bench import LAYOUT, cheapest, draw, tasks
-from difflab.bench.operators.functions import FUNCTIONS, points_of
-from difflab.bench.operators.ways import OWN, WAYS
+from difflab.bench.operators.ways import FUNCTIONS, OWN, WAYS, points_of
 from difflab.lab.sweep import SweepRow, run
 from tests.bench.picture_checks import check_picture
 

@@ -11,7 +11,7 @@ import pytest
 
 from difflab.bench.peers import bench
 from difflab.bench.peers.bench import LAYOUT, OWN, SEED, contenders, tasks
-from difflab.bench.peers.case import PeerCase
+from difflab.bench.peers.ways import PeerCase
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab.sampling import ROUNDS, paired

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from difflab.bench.peers.bench import LAYOUT, SEED, contenders, tasks
-from difflab.bench.peers.case import PeerCase
+from difflab.bench.peers.ways import PeerCase
 from difflab.lab.compare import compare
 from difflab.lab.conventions.cases import cases
 from difflab.lab.conventions.measure import measure

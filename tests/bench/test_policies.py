@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from difflab.bench.policies import bench, networks
-from difflab.bench.policies.networks import LIBRARIES, OWN, POLICIES, Size, predicted
+from difflab.bench import policies as bench
+from difflab.bench.policies import LIBRARIES, OWN, POLICIES, Size, predicted
 from difflab.errors import DifflabError
 from difflab.lab.sweep import SweepRow
 from tests.bench.picture_checks import check_picture
@@ -50,7 +50,7 @@ def test_another_gradient_is_no_measurement(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_row_is_measured() -> None:
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("needs Linux")
-    found = networks.measure("difflab", "dots", tuple(SIZE))
+    found = bench.measure("difflab", "dots", tuple(SIZE))
     assert found["total"] == pytest.approx(bench._expected(SIZE), rel=1e-11)
     assert found["seconds"] > 0
 

@@ -8,9 +8,8 @@ import re
 import pytest
 
 import difflab as dl
-from difflab.bench.problems import bench
-from difflab.bench.problems.bench import LAYOUT, tasks
-from difflab.bench.problems.drawing import Profiles, draw, page, ratios, share, text
+from difflab.bench import problems as bench
+from difflab.bench.problems import LAYOUT, Profiles, draw, page, ratios, share, tasks, text
 from difflab.lab.sweep import run
 from tests.bench.picture_checks import check_picture, texts
 

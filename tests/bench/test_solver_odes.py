@@ -10,8 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from difflab.bench.solvers.ode_ways import WAYS
-from difflab.bench.solvers.odes import DATA, judge
+from difflab.bench.solvers.odes import DATA, WAYS, judge
 from difflab.bench.solvers.problem import problems
 
 ODES = {problem.name: problem for problem in problems() if problem.kind == "ode"}

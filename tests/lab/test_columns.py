@@ -95,7 +95,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import difflab as dl
-from difflab.bench.problems.bench import LAYOUT, tasks
+from difflab.bench.problems import LAYOUT, tasks
 from difflab.cli.app import run
 from difflab.lab.problems.library import problem
 from difflab.lab.record import SCHEMA, SCHEMAS

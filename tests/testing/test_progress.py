@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from difflab.testing import GradientMismatch, check_gradient
-from difflab.testing.components import evaluations
+from difflab.testing.checker.probe import evaluations_shown
 
 
 class Terminal(io.StringIO):
@@ -68,7 +68,7 @@ def test_what_is_no_terminal_gets_nothing(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream())
     check_gradient(opaque, lambda x: 2 * x, [1.0, 2.0])
-    with evaluations.evaluations_shown(opaque, 1) as f:
+    with evaluations_shown(opaque, 1) as f:
         assert f is opaque
     assert sys.stderr is None or sys.stderr.getvalue() == ""
 
@@ -79,7 +79,7 @@ def test_messages_are_the_same_on_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
         return np.sum(np.exp(2 * x))
 
     # What the truth is taken from, which the message says, would depend on the machine's speed.
-    monkeypatch.setattr("difflab.testing.components.truth._TIMEOUT", 600.0)
+    monkeypatch.setattr("difflab.testing.checker.truth._TIMEOUT", 600.0)
     said = []
     for stream in (io.StringIO(), Terminal()):
         monkeypatch.setattr(sys, "stderr", stream)

@@ -7,11 +7,11 @@ from bisect import bisect_right
 from itertools import accumulate
 from math import prod
 
+from difflab.core.wording import unknown_name
 from difflab.errors import InputError
 from difflab.graph.function import Function
 
 _PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<indices>[0-9, ]+)\]")
-_LISTED = 12
 
 
 def element_index(function: Function, text: str, advice: str = "name one, such as ") -> int:
@@ -74,9 +74,4 @@ def _starts(function: Function) -> list[int]:
 def _input_name(name: str, inputs: tuple[str, ...]) -> str:
     if name in inputs:
         return name
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, inputs, 1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
-    known = ", ".join(inputs[:_LISTED]) + (", …" if len(inputs) > _LISTED else "")
-    raise InputError(f"unknown variable {name!r}{guess}", hint=f"one of: {known}")
+    raise unknown_name("variable", name, inputs)

@@ -11,9 +11,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.bench.columns import layout
-from difflab.bench.dimensions.drawing import draw
-from difflab.bench.dimensions.page import page
+from difflab.bench.dimensions.drawing import draw, page
+from difflab.bench.shared import layout
 from difflab.core.machine import require_memory
 from difflab.errors import DifflabError, MethodTimeout
 from difflab.execute.long_loops import values_of

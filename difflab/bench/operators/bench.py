@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.bench.columns import layout
-from difflab.bench.operators.functions import FUNCTIONS, points_of
-from difflab.bench.operators.ways import OWN, WAYS
-from difflab.bench.pictures import (
+from difflab.bench.operators.ways import FUNCTIONS, OWN, WAYS, points_of
+from difflab.bench.shared import (
     BLUE,
     BROWN,
     GREEN,
@@ -26,6 +24,7 @@ from difflab.bench.pictures import (
     RED,
     SKY,
     CurveStyle,
+    layout,
     picture,
     plot_curve,
 )

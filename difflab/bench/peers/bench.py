@@ -20,9 +20,9 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.bench.columns import layout
-from difflab.bench.peers.case import SEED_OF_BATCHES, Own, PeerCase
 from difflab.bench.peers.drawing import draw, table
+from difflab.bench.peers.ways import SEED_OF_BATCHES, Own, PeerCase
+from difflab.bench.shared import layout
 from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
-from difflab.bench.pictures import picture
+from difflab.bench.shared import picture
 from difflab.core.quantities import ABSENT, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow, number

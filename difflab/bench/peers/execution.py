@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from difflab.bench.columns import layout
 from difflab.bench.peers.bench import Answered, answered
-from difflab.bench.peers.case import SEED_OF_BATCHES, PeerCase
 from difflab.bench.peers.drawing import frame, machine, panels, sizes, tables, words
-from difflab.bench.peers.ways import OWN, WAYS, Way, cold, contenders
-from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, picture
+from difflab.bench.peers.ways import OWN, SEED_OF_BATCHES, WAYS, PeerCase, Way, cold, contenders
+from difflab.bench.shared import BLUE, GREEN, ORANGE, PURPLE, layout, picture
 from difflab.core.quantities import ABSENT, count, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.errors import DifflabError

@@ -8,14 +8,14 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from difflab.bench.columns import layout
-from difflab.bench.pictures import (
+from difflab.bench.shared import (
     BLUE,
     BROWN,
     GREEN,
@@ -25,6 +25,7 @@ from difflab.bench.pictures import (
     RED,
     SKY,
     CurveStyle,
+    layout,
     picture,
     plot_curve,
 )
@@ -147,7 +148,7 @@ def _measured(
         raise MissingDependencyError(way.package)
     with np.errstate(all="ignore"):
         if problem.path not in truths:
-            truths[problem.path] = import_module(JUDGES[problem.kind]).judge(problem)
+            truths[problem.path] = resolve_name(JUDGES[problem.kind])(problem)
         call = way.prepare(problem, tolerance)
         call()  # it may compile
         peak, (answer, seconds) = _with_peak(call)

@@ -1,4 +1,9 @@
-"""difflab's ways of differentiating a solution, and SciPy's solvers with differences."""
+"""Ways of differentiating the solution of equations: difflab's, SciPy's, other packages'.
+
+SciPy's solvers are differentiated by differences. The other packages take Newton's steps until one
+is shorter than the tolerance, relative to 1 + ‖x‖, and differentiate by their implicit rules or
+through the steps.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +16,16 @@ import numpy as np
 
 from difflab import arrays, solve
 from difflab.autodiff import jacrev
-from difflab.bench.solvers.flat import Flat
 from difflab.bench.solvers.problem import (
     CUBE_ROOT,
     Answer,
+    Flat,
     Prepared,
     SolverProblem,
     Way,
     differences,
 )
-from difflab.errors import ConvergenceError
+from difflab.errors import ConvergenceError, UnsupportedError
 from difflab.execute.jit.jit import jit
 from difflab.solve.calls import Derivative
 
@@ -116,8 +121,190 @@ def _by_scipy(flat: Flat, tolerance: float, p: Any) -> Any:
 
 
 _ALL = EQUATIONS | {"integral"}
-WAYS = (
+_OWN_WAYS = (
     Way("implicit", _ALL, partial(_difflab, "implicit")),
     Way("unrolled", _ALL, partial(_difflab, "unrolled")),
     Way("scipy differences", _ALL, _scipy, "scipy", ("scipy",)),
+)
+
+MOST_STEPS = 50
+
+Vectors = Callable[[Any, Any], Any]
+
+
+def _residual(flat: Flat, f: Vectors, xp: Any, grad: Callable[[Vectors], Vectors]) -> Vectors:
+    """Return the equations that the solution satisfies."""
+    kind = flat.problem.kind
+    if kind == "fixed-point":
+        return lambda x, p: f(x, p) - x
+    if kind != "minimum":
+        return f
+    slope = grad(lambda x, p: f(x, p)[0])
+
+    def held(x: Any, p: Any) -> Any:
+        sides, g = flat.sides(p, xp), slope(x, p)
+        if sides is None:
+            return g
+        lower, upper = sides
+        return xp.where(x - g < lower, x - lower, xp.where(x - g > upper, x - upper, g))
+
+    return held
+
+
+# --- JAX --------------------------------------------------------------------------------------
+
+
+def _jax(implicit: bool, problem: SolverProblem, tolerance: float) -> Prepared:
+    import jax
+    import jax.numpy as jnp
+
+    from difflab.methods.peers.jax import JAX, double
+
+    flat = Flat(problem)
+    with double():
+        f = flat.call(JAX.written(flat.function), jnp)
+        equations = _residual(flat, f, jnp, jax.grad)
+        first, at = jnp.asarray(flat.start), jnp.asarray(flat.at)
+
+        def newton(g: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+            def going(state: Any) -> Any:
+                x, step, count = state
+                limit = tolerance * (1 + jnp.linalg.norm(x))
+                return (jnp.linalg.norm(step) > limit) & (count < MOST_STEPS)
+
+            def taken(state: Any) -> Any:
+                x, _, count = state
+                step = jnp.linalg.solve(jax.jacfwd(g)(x), g(x))
+                return x - step, step, count + 1
+
+            x, _, count = jax.lax.while_loop(going, taken, (x, jnp.full_like(x, jnp.inf), 0))
+            return x, count
+
+        def solution(p: Any) -> Any:
+            g = lambda x: equations(x, p)  # noqa: E731
+            if not implicit:
+                return newton(g, first)[0]
+            linear = lambda g, y: jnp.linalg.solve(jax.jacobian(g)(y), y)  # noqa: E731
+            return jax.lax.custom_root(g, first, lambda g, x: newton(g, x)[0], linear)
+
+        steps = newton(lambda x: equations(x, at), first)[1]
+        slope = jax.jit((jax.jacrev if implicit else jax.jacfwd)(solution)).lower(at).compile()
+        return lambda: Answer(np.asarray(slope(at)), int(steps))
+
+
+# --- PyTorch ----------------------------------------------------------------------------------
+
+
+def _torch(problem: SolverProblem, tolerance: float) -> Prepared:
+    import torch
+
+    from difflab.methods.peers.torch import TORCH
+
+    flat = Flat(problem)
+    f = flat.call(TORCH.written(flat.function), torch)
+
+    equations = _residual(flat, f, torch, torch.func.grad)
+
+    def run() -> Answer:
+        p = torch.tensor(flat.at, requires_grad=True)
+        x = torch.tensor(flat.start)
+        steps = 0
+        for _ in range(MOST_STEPS):
+            steps += 1
+            matrix = torch.func.jacfwd(equations)(x, p)
+            step = torch.linalg.solve(matrix, equations(x, p))
+            x = x - step
+            if not float(step.detach().norm()) > tolerance * (1 + float(x.detach().norm())):
+                break
+        rows = [torch.autograd.grad(one, p, retain_graph=True)[0].numpy() for one in x]
+        return Answer(np.stack(rows), steps)
+
+    return run
+
+
+# --- CasADi -----------------------------------------------------------------------------------
+
+
+def _casadi(problem: SolverProblem, tolerance: float) -> Prepared:
+    import casadi
+
+    from difflab.methods.peers.casadi import expressions_of
+
+    flat = Flat(problem)
+    if flat.sides(flat.at) is not None:
+        raise UnsupportedError("CasADi's rootfinder has no bounds")
+    x, p = casadi.SX.sym("x", len(flat.start)), casadi.SX.sym("p", len(flat.at))
+    outputs = casadi.vertcat(*expressions_of(flat.function, _elements(flat, x, p)))
+    if problem.kind == "fixed-point":
+        outputs = outputs - x
+    elif problem.kind == "minimum":
+        outputs = casadi.gradient(outputs, x)
+    options = {"abstol": tolerance, "error_on_fail": False, "max_iter": MOST_STEPS}
+    solver = casadi.rootfinder("solver", "newton", {"x": x, "p": p, "g": outputs}, options)
+    given = casadi.MX.sym("p", len(flat.at))
+    found = solver(x0=flat.start, p=given)["x"]
+    slope = casadi.Function("slope", [given], [casadi.jacobian(found, given)])
+    solver(x0=flat.start, p=flat.at)
+    if not solver.stats()["success"]:
+        raise ConvergenceError("CasADi's rootfinder does not converge")
+    steps = int(solver.stats().get("iter_count", 0)) or None
+    return lambda: Answer(np.array(slope(flat.at)), steps)
+
+
+def _elements(flat: Flat, x: Any, p: Any) -> Callable[[int], Any]:
+    """Return the element of x or p that is the packed input of a number."""
+    found = []
+    for name in flat.function.inputs:
+        which, part, _ = flat.columns[name]
+        found += [(p if which else x)[k] for k in range(part.start, part.stop)]
+    return found.__getitem__
+
+
+# --- advect -----------------------------------------------------------------------------------
+
+
+def _advect(problem: SolverProblem, tolerance: float) -> Prepared:
+    import advect
+
+    from difflab.methods.peers.advect import ADVECT
+
+    flat = Flat(problem)
+    if flat.sides(flat.at) is not None:
+        raise UnsupportedError("advect's values cannot be stacked with numbers, as bounds are")
+    f = flat.call(ADVECT.written(flat.function), ADVECT.spelling.xp)
+    equations = _residual(flat, f, np, advect.grad)
+    count = 0
+
+    def solve(residual: Callable[[Any], Any], x: Any) -> Any:
+        nonlocal count
+        for _ in range(MOST_STEPS):
+            step = np.linalg.solve(advect.jacobian(residual)(x), residual(x))
+            x, count = x - step, count + 1
+            if not np.linalg.norm(step) > tolerance * (1 + np.linalg.norm(x)):
+                break
+        return x
+
+    def linear(operator: Callable[[Any], Any], right: Any) -> Any:
+        columns = [operator(unit) for unit in np.eye(len(right))]
+        return np.linalg.solve(np.stack(columns, axis=1), right)
+
+    root = advect.implicit_root(equations, solve=solve, linear_solve=linear)
+    slope = advect.jacobian(lambda p: root(p, initial=flat.start))
+
+    def run() -> Answer:
+        nonlocal count
+        count = 0
+        found = np.asarray(slope(flat.at))
+        return Answer(found, count or None)
+
+    return run
+
+
+WAYS = (
+    *_OWN_WAYS,
+    Way("jax custom_root", EQUATIONS, partial(_jax, True), "jax", ("jax", "jaxlib")),
+    Way("jax unrolled", EQUATIONS, partial(_jax, False), "jax", ("jax", "jaxlib")),
+    Way("torch unrolled", EQUATIONS, _torch, "torch", ("torch",)),
+    Way("casadi rootfinder", EQUATIONS, _casadi, "casadi", ("casadi",)),
+    Way("advect implicit_root", EQUATIONS, _advect, "advect", ("advect",)),
 )

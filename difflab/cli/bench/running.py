@@ -175,7 +175,7 @@ def _made(
     form: str,
 ) -> Any:
     """Return the result in a format: bytes if it is PNG or PDF, else text."""
-    from difflab.bench.table import table
+    from difflab.bench.shared import table
     from difflab.core.strict_json import dumps, strict
     from difflab.lab.sweep import to_csv
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
-from difflab.interop.formats.algebra import outputs_of
+from difflab.interop.formats.forms import outputs_of
 from difflab.interop.formats.sympy_text import added_first
 from difflab.interop.formats.tidy import tidied
 

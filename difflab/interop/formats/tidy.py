@@ -19,8 +19,7 @@ from difflab.graph.counts import count
 from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph, packed_slices
-from difflab.interop.formats.algebra import FAILURES, expressions
-from difflab.interop.formats.tidy_forms import sorted_forms
+from difflab.interop.formats.forms import FAILURES, expressions, sorted_forms
 from difflab.primitives import multiply, negative, power
 
 TREE_LIMIT = 3000

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from difflab.core.progress import Progress, silent
+from difflab.core.wording import did_you_mean
 from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.graph.function import Function
@@ -76,8 +76,7 @@ def _selected(names: Sequence[str] | None) -> tuple[dict[str, str], list[Peer]]:
     known = {name: peer for name, peer in registry.peers().items() if isinstance(peer, Peer)}
     for name in names or ():
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            hint = did_you_mean(name, known, spelled=str) or f"there are {', '.join(known)}"
             raise InputError(f"there is no peer '{name}'", hint=hint)
     left_out, running = {}, []
     for name in known if names is None else names:

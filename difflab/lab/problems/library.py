@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from difflab.core.wording import PROBLEM
+from difflab.core.wording import PROBLEM, did_you_mean
 from difflab.errors import InputError
 from difflab.lab.problems.file import KINDS, Problem, read_header, read_text
 
@@ -162,6 +161,5 @@ def _range(inputs: Any) -> tuple[int, int]:
 
 
 def _unknown(message: str, name: str, known: Sequence[str]) -> InputError:
-    near = get_close_matches(name, known, 3)
-    guess = f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known[:16])}."
+    guess = did_you_mean(name, known, count=3, spelled=str) or f"one of {', '.join(known[:16])}."
     return InputError(message, hint=f"{guess} `difflab problems` lists them")

@@ -9,12 +9,12 @@ contribution at a time, so that the sum at every fan-out is shown term by term.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
+from difflab.core.wording import did_you_mean
 from difflab.diagnose.point_check import checked_point
 from difflab.diagnose.zero_gradients import flat_inputs
 from difflab.drawing import opened
@@ -61,10 +61,9 @@ def chosen_elements(
     sought = {"forward": ["input"], "reverse": ["output"], "both": ["input", "output"]}[mode]
     if seed is not None and all(found[what] is None for what in sought):
         names = [name for what in sought for name in sides[what][0]]
-        near = get_close_matches(seed, names[:1000], 1)
         raise InputError(
             f"the function has no {' or '.join(sought)} {seed!r} for the seed",
-            hint=f"did you mean {near[0]!r}?" if near else f"one of: {shortened(names)}",
+            hint=did_you_mean(seed, names) or f"one of: {shortened(names)}",
         )
     first = {what: _element(*side, None) for what, side in sides.items()}
     return found["input"] or first["input"] or (0, ()), found["output"] or first["output"] or (

@@ -18,8 +18,7 @@ from hypothesis.errors import Flaky
 
 from difflab.core.files import open_regular, write_whole
 from difflab.errors import InputError
-from difflab.testing.fuzz.panel import FuzzFinding
-from difflab.testing.fuzz.programs import Program
+from difflab.testing.fuzz.panel import FuzzFinding, Program
 
 _BATCH = 50  # programs drawn from one seed
 

@@ -15,7 +15,7 @@ from difflab.core.files import open_regular, write_whole
 from difflab.core.strict_json import strict
 from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten, leaf_paths
-from difflab.testing.trees.arguments import double_quoted
+from difflab.testing.checker.arguments import double_quoted
 
 _SCHEMA = "difflab.gradients/1"
 _SHOWN = 5

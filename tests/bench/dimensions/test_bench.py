@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from difflab.bench.dimensions.bench import LAYOUT, tasks
-from difflab.bench.dimensions.drawing import draw
-from difflab.bench.dimensions.page import page
+from difflab.bench.dimensions.drawing import draw, page
 from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.lab.problems.sized import formula_family
 from difflab.lab.sweep import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflab.bench.dimensions.fits import least_squares, power_law
+from difflab.bench.dimensions.winners import least_squares, power_law
 
 # NIST StRD, linear regression, Longley (1967): certified to 15 digits.
 LONGLEY = """

@@ -16,7 +16,7 @@ from time import sleep
 import numpy as np
 import pytest
 
-from difflab.cli.bench.formulas import point_key
+from difflab.cli.bench.commands import point_key
 from difflab.core import optional
 
 ROOT = Path(__file__).parents[3]
@@ -228,7 +228,7 @@ def test_a_peer_that_is_named_and_absent_is_a_row(difflab, tmp_path, no_peers):
 
 
 def test_a_peer_that_disagrees_is_exit_code_1(difflab, monkeypatch):
-    from difflab.bench.peers.case import Own
+    from difflab.bench.peers.ways import Own
     from difflab.methods.peers.peer import CallAdapter
 
     class Wrong(Own):

@@ -14,7 +14,7 @@ from matplotlib.mathtext import MathTextParser
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from difflab.interop.formats import tidy, tidy_forms
+from difflab.interop.formats import forms, tidy
 from difflab.interop.formats.latex import from_latex
 from difflab.interop.formats.mathml import mathml
 from difflab.interop.formats.tidy import tidied
@@ -148,14 +148,14 @@ def test_a_large_function_is_refused_before_it_is_written_out() -> None:
 
 def test_large_powers_are_not_multiplied_out(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    ways = tidy_forms.attempted
+    ways = forms.attempted
 
     def watched(expression, tried):  # type: ignore[no-untyped-def]
         for form in ways(expression, tried):
             seen.append(len(str(form)))
             yield form
 
-    monkeypatch.setattr(tidy_forms, "attempted", watched)
+    monkeypatch.setattr(forms, "attempted", watched)
     tidied(dl.partial(dl.parse("(x + y + z)^200/(x - y)^100*sin(x)^0.3"), "x"))
     factors = "*".join(f"(a{k} + b{k}*x)" for k in range(20))
     tidied(dl.partial(dl.parse(f"{factors}/({factors.replace('a', 'c')})"), "a3"))

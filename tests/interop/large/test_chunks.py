@@ -15,8 +15,8 @@ from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute import Compiled
 from difflab.execute.targets.numpy.target import NumpyTarget
 from difflab.interop.large import chunks
-from difflab.interop.large.formats.csv_table import CsvPoints
-from difflab.interop.large.formats.npy import NpyResults
+from difflab.interop.large.formats.arrays import NpyResults
+from difflab.interop.large.formats.tables import CsvPoints
 
 ROOT = Path(__file__).parents[3]
 FORMULA = "ln(x1)+x1*x2-sin(x2)"
@@ -448,7 +448,7 @@ def test_a_full_disk_is_reported_and_the_run_goes_on(place, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("difflab.interop.large.formats.npy.NpyResults.write", full)
+        patch.setattr("difflab.interop.large.formats.arrays.NpyResults.write", full)
         with pytest.raises(InputError, match=r"cannot write 'out.npy': no space left on device"):
             dl.apply(fast, points, "out.npy")
     dl.apply(fast, points, "out.npy")

@@ -15,16 +15,21 @@ import difflab as dl
 from difflab.core.worker import WorkerDied
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.testing.fuzz.campaign import Campaign
-from difflab.testing.fuzz.compositions.framework import Framework, Step, spelled
+from difflab.testing.fuzz.compositions.framework import (
+    FRAMEWORKS,
+    Framework,
+    Step,
+    framework,
+    spelled,
+)
 from difflab.testing.fuzz.compositions.panel import (
     REFUSALS,
     Composed,
     CompositionPanel,
+    Truth,
     compositions,
     reproduction,
 )
-from difflab.testing.fuzz.compositions.truth import Truth
-from difflab.testing.fuzz.compositions.worker import FRAMEWORKS, framework
 from difflab.testing.fuzz.panel import FuzzFinding, Panel
 
 GRADIENT, WRAPPED = Step(True, 0), Step(False, 0)

@@ -23,8 +23,7 @@ from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import own
 from difflab.primitives import erf, tanh
 from difflab.testing.fuzz.campaign import Campaign
-from difflab.testing.fuzz.panel import Panel, reproduction
-from difflab.testing.fuzz.programs import Program, programs
+from difflab.testing.fuzz.panel import Panel, Program, programs, reproduction
 
 REVERSE = own()["reverse"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from difflab.interop.formats.latex.lexer import Token
+from difflab.interop.formats.latex.lexer import OPERATORS, Token, commands, functions
 from difflab.interop.formats.latex.stack import Frame, FrameStack, Operand
-from difflab.interop.formats.latex.vocabulary import OPERATORS, commands, functions
 
 CONDITIONALS = {"if", "for", "when", "where", "otherwise", "else", "elsewhere", ""}
 _CONNECTIVES = {"and", "or"}

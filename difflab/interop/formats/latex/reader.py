@@ -13,7 +13,18 @@ from difflab.interop.formats.latex.doubts import (
     check_number,
     check_word,
 )
-from difflab.interop.formats.latex.lexer import Token, read_subscript
+from difflab.interop.formats.latex.lexer import (
+    ACCENTS,
+    DELIMITERS,
+    FONTS,
+    GREEK,
+    OPERATORS,
+    RELATIONS,
+    Token,
+    commands,
+    functions,
+    read_subscript,
+)
 from difflab.interop.formats.latex.stack import (
     Frame,
     FrameKind,
@@ -23,16 +34,6 @@ from difflab.interop.formats.latex.stack import (
     translation,
 )
 from difflab.interop.formats.latex.tables import chosen, listed
-from difflab.interop.formats.latex.vocabulary import (
-    ACCENTS,
-    DELIMITERS,
-    FONTS,
-    GREEK,
-    OPERATORS,
-    RELATIONS,
-    commands,
-    functions,
-)
 
 _STATEMENTS = {"aligned", "align", "align*", "equation", "equation*", "gather", "gather*", "split"}
 _MATRICES = {"pmatrix", "bmatrix", "matrix"}

@@ -10,8 +10,14 @@ from enum import Enum, auto
 from typing import Any, NoReturn
 
 from difflab.errors import ParseError
-from difflab.interop.formats.latex.lexer import Lexer, Token
-from difflab.interop.formats.latex.vocabulary import AMBIGUOUS, DELIMITERS, INVERSES, functions
+from difflab.interop.formats.latex.lexer import (
+    AMBIGUOUS,
+    DELIMITERS,
+    INVERSES,
+    Lexer,
+    Token,
+    functions,
+)
 
 Rope = list[Any]
 """Pieces ``(text, start, end)`` of the translation and where they come from, in nested lists."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from difflab.core.conversions import host_reals
 from difflab.core.quantities import shape_text
-from difflab.core.wording import counted
+from difflab.core.wording import counted, did_you_mean
 from difflab.errors import PointError
 from difflab.execute import Compiled
 from difflab.graph.names import shortened
@@ -135,10 +134,11 @@ def chosen_columns(columns: Sequence[str], wanted: Sequence[str], table: str) ->
     """
     for name in wanted:
         if name not in columns:
-            near = get_close_matches(name, [other for other in columns if other not in wanted], 1)
-            guess = f"; did you mean {near[0]!r}?" if near else ""
-            hint = f"its columns are {shortened(columns)}; each input needs one"
-            raise PointError(f"{table} has no column {name!r}{guess}", hint=hint)
+            guess = did_you_mean(name, [other for other in columns if other not in wanted])
+            raise PointError(
+                f"{table} has no column {name!r}" + (f"; {guess}" if guess else ""),
+                hint=f"its columns are {shortened(columns)}; each input needs one",
+            )
         if columns.count(name) > 1:
             raise PointError(f"{table} has several columns {name!r}")
     return [columns.index(name) for name in wanted]

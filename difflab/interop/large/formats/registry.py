@@ -12,12 +12,21 @@ from difflab.core.conversions import without_parts
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
-from difflab.interop.large.formats.arrays import ArrayPoints, DaskPoints
-from difflab.interop.large.formats.csv_table import CsvPoints, CsvResults
-from difflab.interop.large.formats.npy import NpyPoints, NpyResults
-from difflab.interop.large.formats.parquet import ParquetPoints, ParquetResults
+from difflab.interop.large.formats.arrays import (
+    ArrayPoints,
+    DaskPoints,
+    NpyPoints,
+    NpyResults,
+    ZarrPoints,
+    ZarrResults,
+)
 from difflab.interop.large.formats.protocol import Points, ResultLayout, Results
-from difflab.interop.large.formats.zarr_store import ZarrPoints, ZarrResults
+from difflab.interop.large.formats.tables import (
+    CsvPoints,
+    CsvResults,
+    ParquetPoints,
+    ParquetResults,
+)
 
 _FORMATS: Mapping[str, tuple[Callable[..., Points], Callable[..., Results]]] = {
     ".npy": (NpyPoints, NpyResults),

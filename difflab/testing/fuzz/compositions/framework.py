@@ -1,9 +1,12 @@
-"""Description of a package: its transforms, and how programs become its functions."""
+"""A package: its transforms, how programs become its functions, and the process that computes."""
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from difflab.methods.peers.array_peer import ArrayPeer
 from difflab.methods.peers.spelling import LibrarySpelling, written
 
 if TYPE_CHECKING:
+    from difflab.core.worker import Handlers, ReportProgress
     from difflab.graph.function import Function
 
 
@@ -155,3 +159,35 @@ def spelled(names: Sequence[str]) -> str:
     for name in names:
         text = f"{name}({text})"
     return text
+
+
+FRAMEWORKS = ("jax", "torch", "tensorflow", "autograd", "pytensor", "tinygrad")
+"""The packages, by the names of their peers."""
+
+
+def framework(name: str) -> Framework:
+    """Return a package's transforms; the package itself is not imported."""
+    found: Framework = import_module(f"{__package__}.{name}").FRAMEWORK
+    return found
+
+
+def handlers(report: ReportProgress, name: str) -> Handlers:
+    """Import a package, and return the handlers of its process."""
+    from difflab.language import parse
+
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    package = framework(name)
+    package.peer.ready()
+    if name == "torch":
+        import torch
+
+        torch.set_num_threads(1)
+
+    def answer(text: str, names: Sequence[str], x: Sequence[float], dtype: str) -> list[float]:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = package.computed(parse(text), names, np.array(x), dtype)
+        flat: list[float] = found.reshape(-1).tolist()
+        return flat
+
+    return {"answer": answer}

@@ -1,1 +1,0 @@
-"""Checkpoint policies on one network: memory against time, beside JAX's and PyTorch's."""

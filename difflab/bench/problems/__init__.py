@@ -1,1 +1,0 @@
-"""Every method on the library of problems: who is right, how exact, how fast."""

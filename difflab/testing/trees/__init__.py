@@ -1,1 +1,0 @@
-"""Trees of arguments of every framework, as flat vectors, and functions of them."""
