@@ -223,6 +223,13 @@ class Primitive:
         The operation in evaluation traces: a template of an operator, or the name of a
         function; by default the `glyph` as one or the other, and the name of a function whose
         names are not `reserved`: its glyph may be an input's letter.
+    brackets : callable or None
+        ``(shape, **params) -> str`` gives the static parameters as the language writes them behind
+        the arguments, for a result of that shape; empty where they are implied. By default the
+        `axes`, unless they are all.
+    located : callable or None
+        ``(position, **params) -> (key, shape)``, where the language writes behind each argument
+        the indices of its elements in an array of that shape; None where they are implied.
     roles : tuple of str
         What the arguments are called in pictures; by default they are numbered.
     zero_slope : str
@@ -291,6 +298,8 @@ class Primitive:
     latex: str = DEFAULT
     glyph: str = DEFAULT
     notation: str = DEFAULT
+    brackets: Callable[..., str] | None = None
+    located: Callable[..., tuple[Any, Shape] | None] | None = None
     roles: tuple[str, ...] = ()
     zero_slope: str = ""
     taylor: Callable[..., Any] | None = None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
 from difflab.core.storage import Step
-from difflab.primitives.structure import broadcast, index, placed, reshape
+from difflab.primitives.structure import broadcast, counted, index, placed, reshape
 
 __all__ = [
     "concatenate",
@@ -134,6 +134,12 @@ def _put_shape(
     return resized(shapes[0], axis, size)
 
 
+def _listed(shape: Shape, *, places: Places, axis: int, rank: int) -> str:
+    """Return indices, and the axis that they are along, as the language writes them."""
+    along = "" if axis == -rank else f" along {axis + rank}"
+    return f"{indices(places).tolist()}{along}"
+
+
 def _diag(xp: ModuleType, x: Array) -> Array:
     size = x.shape[-1]
     out = xp.zeros((*x.shape, size), dtype=x.dtype)
@@ -149,6 +155,9 @@ transpose: Primitive = Primitive(
     name="transpose",
     kernel=_transpose,
     rule=linear(lambda t, position, shapes, *, axes: transpose(t, axes=inverse(axes))),
+    brackets=lambda shape, *, axes: (
+        "" if axes == tuple(range(-1, -len(axes) - 1, -1)) else counted(axes, len(axes))
+    ),
     structural=True,
     shape=lambda shapes, *, axes: tuple(shapes[0][axis] for axis in axes),
     unbatched=lambda xp, *, axes: methodcaller("transpose", axes),
@@ -159,6 +168,7 @@ concatenate: Primitive = Primitive(
     arity=None,
     kernel=_concatenate,
     rule=linear(_cut),
+    brackets=lambda shape, *, axis, rank: "" if axis == -rank else counted((axis,), rank),
     structural=True,
     shape=_concatenated_shape,
     unbatched=lambda xp, *, axis, rank: lambda *parts: xp.concatenate(parts, axis=axis),
@@ -171,6 +181,7 @@ take: Primitive = Primitive(
             t, places=places, axis=axis, rank=rank, size=shapes[0][axis + rank]
         )
     ),
+    brackets=_listed,
     structural=True,
     shape=_taken_shape,
 )
@@ -183,6 +194,7 @@ put: Primitive = Primitive(
             t, places=places, axis=axis, rank=rank
         )
     ),
+    brackets=lambda shape, *, size, **params: f"{_listed(shape, **params)}, {list(shape)}",
     structural=True,
     shape=_put_shape,
 )

@@ -270,10 +270,31 @@ def packed_stacks(values: Sequence[Any], ranks: Sequence[int]) -> Any:
     return scatter(*parts, keys=tuple(keys), shape=(size, start))
 
 
+def counted(axes: Sequence[int], rank: int) -> str:
+    """Return axes, which are counted from the end, as the language counts them: from the first.
+
+    Examples
+    --------
+    >>> counted((-1,), 3)
+    '[2]'
+    """
+    return str([axis + rank for axis in axes])
+
+
+def unless_last(shape: Shape, *, axes: tuple[int, ...], rank: int) -> str:
+    """Return the axis of a row that the language applies along the last one by default."""
+    return "" if axes == (-1,) else counted(axes, rank)
+
+
+def _sizes(shape: Shape, **params: Any) -> str:
+    return str(list(shape))
+
+
 broadcast: Primitive = Primitive(
     name="broadcast",
     kernel=_broadcast,
     rule=linear(_unbroadcast),
+    brackets=_sizes,
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
     unbatched=lambda xp, *, shape, rank: lambda x: xp.broadcast_to(as_array(xp, x), shape),
@@ -285,6 +306,7 @@ reshape: Primitive = Primitive(
     rule=linear(
         lambda t, position, shapes, *, shape, rank: reshape(t, shape=shapes[0], rank=len(shape))
     ),
+    brackets=_sizes,
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
     unbatched=lambda xp, *, shape, rank: lambda x: as_array(xp, x).reshape(shape),
@@ -310,6 +332,8 @@ scatter: Primitive = Primitive(
     rule=linear(
         lambda t, position, shapes, *, keys, shape: index(t, key=keys[position], rank=len(shape))
     ),
+    brackets=_sizes,
+    located=lambda position, *, keys, shape: (keys[position], shape),
     structural=True,
     shape=lambda shapes, *, keys, shape: shape,
     unbatched=_scatterer,
