@@ -259,6 +259,13 @@ class Primitive:
         Whether it only moves data, which is not counted as an operation.
     commutative : bool
         Whether the order of the two arguments does not matter.
+    signs : tuple of int
+        The sign of each argument, 1 or -1, of a row that adds them up.
+    degrees : tuple of int
+        The exponent of each argument, 1 for a factor and -1 for a divisor, of a row that multiplies
+        them.
+    in_order : bool
+        Whether the result has all elements of the arguments, in their order.
     shape : callable or None
         ``(shapes, **params) -> shape``; None for broadcasting.
     dtype : str
@@ -314,6 +321,9 @@ class Primitive:
     expansion: Callable[..., Any] | None = None
     structural: bool = False
     commutative: bool = False
+    signs: tuple[int, ...] = ()
+    degrees: tuple[int, ...] = ()
+    in_order: bool = False
     shape: Callable[..., Shape] | None = None
     dtype: str = ""
     empty: float | None = None

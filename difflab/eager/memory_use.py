@@ -22,7 +22,7 @@ from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, INPUT, Shape
-from difflab.primitives import constant_array, reshape
+from difflab.primitives import constant_array
 from difflab.primitives.movement import VIEWS
 
 SHOWN = 40
@@ -195,9 +195,9 @@ def _of_function(function: Function, points: int) -> Iterator[StepEntry]:
         row = graph.primitive(node)
         if row is None:
             continue
-        if row in VIEWS and (row is not reshape or args[0] not in turned):
+        if row in VIEWS and not (row.in_order and args[0] in turned):
             home[node] = home[args[0]]
-            if row is not reshape:
+            if not row.in_order:
                 turned.add(node)
         if not active[node] or row.boolean:
             continue

@@ -45,11 +45,9 @@ from difflab.primitives import (
     negative,
     not_equal,
     power,
-    reshape,
     stop_gradient,
     subtract,
     transpose,
-    where,
 )
 from difflab.primitives.movement import VIEWS, inverse
 
@@ -350,7 +348,7 @@ def _viewed(made: Node, source: Node, row: Primitive, params: Mapping[str, Any])
         if not made.builder.shape(made.id):
             return made
     elif source.is_number() or (
-        row is reshape
+        row.in_order
         and isinstance(source, ViewNode)
         and copies_on_reshape(source._view, source._owner.shape, made.shape)
     ):
@@ -433,11 +431,13 @@ def _holds_truths(builder: Builder, node: int) -> bool:
             values = np.frombuffer(builder.params(node)["values"])
             if not np.all((values == 0) | (values == 1)):
                 return False
-        elif row is where or (row.structural and row is not as_number):
-            sources = builder.arguments(node)[row is where :]
+        elif row.boolean or len(row.truths) == row.arity:
+            continue
+        elif row.truths or row.structural:
+            sources = [arg for k, arg in enumerate(builder.arguments(node)) if k not in row.truths]
             todo += [source for source in sources if source not in seen]
             seen.update(sources)
-        elif row is not as_number and not row.boolean:
+        else:
             return False
     return True
 

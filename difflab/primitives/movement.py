@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
 from difflab.core.storage import Step
-from difflab.primitives.structure import broadcast, counted, index, placed, reshape
+from difflab.primitives.structure import additions, broadcast, counted, index, placed, reshape
 
 __all__ = [
     "concatenate",
@@ -196,6 +196,7 @@ put: Primitive = Primitive(
     ),
     brackets=lambda shape, *, size, **params: f"{_listed(shape, **params)}, {list(shape)}",
     structural=True,
+    arithmetic=lambda shapes, **params: additions(put, shapes, **params),
     shape=_put_shape,
 )
 diag: Primitive = Primitive(

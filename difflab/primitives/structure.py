@@ -270,6 +270,12 @@ def packed_stacks(values: Sequence[Any], ranks: Sequence[int]) -> Any:
     return scatter(*parts, keys=tuple(keys), shape=(size, start))
 
 
+def additions(row: Primitive, shapes: Sequence[Shape], **params: Any) -> int:
+    """Return the additions of a row that adds up elements with equal indices."""
+    elements = row.computer(np)(*map(np.ones, shapes), **params)
+    return sum(map(math.prod, shapes)) - int(np.count_nonzero(elements))
+
+
 def counted(axes: Sequence[int], rank: int) -> str:
     """Return axes, which are counted from the end, as the language counts them: from the first.
 
@@ -286,8 +292,8 @@ def unless_last(shape: Shape, *, axes: tuple[int, ...], rank: int) -> str:
     return "" if axes == (-1,) else counted(axes, rank)
 
 
-def _sizes(shape: Shape, **params: Any) -> str:
-    return str(list(shape))
+def _sizes(whole: Shape, /, **params: Any) -> str:
+    return str(list(whole))
 
 
 broadcast: Primitive = Primitive(
@@ -308,6 +314,7 @@ reshape: Primitive = Primitive(
     ),
     brackets=_sizes,
     structural=True,
+    in_order=True,
     shape=lambda shapes, *, shape, rank: shape,
     unbatched=lambda xp, *, shape, rank: lambda x: as_array(xp, x).reshape(shape),
     stacked=lambda size, args, *, shape, rank: reshape(
@@ -335,6 +342,9 @@ scatter: Primitive = Primitive(
     brackets=_sizes,
     located=lambda position, *, keys, shape: (keys[position], shape),
     structural=True,
+    arithmetic=lambda shapes, **params: (
+        additions(scatter, shapes, **params) if len(shapes) > 1 else 0
+    ),
     shape=lambda shapes, *, keys, shape: shape,
     unbatched=_scatterer,
     stacked=lambda size, args, *, keys, shape: scatter(
@@ -347,6 +357,7 @@ pack: Primitive = Primitive(
     kernel=_pack,
     rule=linear(_unpack),
     structural=True,
+    in_order=True,
     glyph="[ , ]",
     shape=_packed_shape,
     stacked=lambda size, args, *, ranks: packed_stacks(stacks(size, args), ranks),

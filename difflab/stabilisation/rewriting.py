@@ -21,7 +21,6 @@ from difflab.primitives import (
     add,
     log,
     multiply,
-    negative,
     subtract,
 )
 from difflab.stabilisation.exponentials import Exponentials
@@ -98,7 +97,7 @@ class _Stabiliser:
         for rule in rules:
             for row in rule.roots:
                 self.rules.setdefault(row, []).append(rule)
-            if rule.compiled is not None and rule.compiled.row is subtract:
+            if rule.compiled is not None and rule.compiled.row.signs == (1, -1):
                 self.cancelling |= rule.compiled.operands
         self.rewritten: list[Rewrite] = []
         self.changed: dict[int, Rule] = {}
@@ -126,7 +125,7 @@ class _Stabiliser:
         """Append a node of the plain graph, in stable form if a rule applies."""
         plain = builder.emit(row, args, params)
         rule, stable = self._stable(plain) if node not in self.refused else (None, plain)
-        if row is negative and args[0] in self.changed:
+        if row.signs == (-1,) and args[0] in self.changed:
             # -log(sigmoid(x)) is softplus(-x): its minus cancels the minus of the rewrite.
             stable = self._written(lambda x: -x, {"x": Node(builder, args[0])})
             rule = self.changed[args[0]] if stable != plain else None
@@ -143,12 +142,12 @@ class _Stabiliser:
         row = builder.primitive(node)
         if row is None:
             return None, node
-        if row is not add or any(map(self._minus, builder.arguments(node))):
+        if row.signs != (1, 1) or any(map(self._minus, builder.arguments(node))):
             for rule in self.rules.get(row, ()):
                 found = self._applied(rule, node)
                 if found is not None and found != node:
                     return rule, builder.spread(found, builder.shape(node))
-        return self._cancelling(node) if row in (add, subtract) else (None, node)
+        return self._cancelling(node) if len(row.signs) == 2 else (None, node)
 
     def _cancelling(self, node: int) -> tuple[Rule | None, int]:
         """Rewrite a pair that cancels in a longer sum: the last term and an earlier one."""

@@ -48,8 +48,8 @@ class ArrayForms:
         params = self.graph.params(node)
         below = self.graph.shape(children[0]) if children else ()
         scalar = self.graph.shape(node) == () and len(children) == 1
-        if row is index or (scalar and (row is reshape or row is scatter)):
-            key = params["key"] if row is index else (0,) * len(below)
+        if row is index or (scalar and row is not None and (row.in_order or row is scatter)):
+            key = params.get("key", (0,) * len(below))
             return [(children[0], ATOM), written_key(key, below) if key else ""]
         if row is diag and len(below) > 1:
             return self._diagonals(node, below)

@@ -21,7 +21,6 @@ from difflab.primitives import (
     index,
     pack,
     put,
-    reshape,
     scatter,
     sum_,
     sum_in_order,
@@ -73,7 +72,7 @@ def _first_values(printer: StraightLinePrinter) -> Iterator[list[int]]:
 def is_copy(printer: StraightLinePrinter, node: int) -> bool:
     """Whether an array has the elements of its only argument, in their order."""
     row, children = printer.view.rows[node], printer.view.children[node]
-    if row not in (reshape, pack) or len(children) != 1:
+    if row is None or not row.in_order or len(children) != 1:
         return False
     return bool(printer.graph.shape(node) and printer.graph.shape(children[0]))
 
