@@ -22,7 +22,6 @@ from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, INPUT, Shape
-from difflab.primitives import constant_array
 from difflab.primitives.movement import VIEWS
 
 SHOWN = 40
@@ -228,7 +227,7 @@ def _nbytes(function: Function, node: int, points: int) -> int:
     """Return the bytes of a node's value; all points share a constant array."""
     row = function.graph.primitive(node)
     size = 1 if row is not None and row.boolean else 8
-    copies = 1 if row is constant_array else points
+    copies = 1 if row is not None and row.arity == 0 else points
     return copies * size * math.prod(function.graph.shape(node))
 
 

@@ -240,7 +240,7 @@ power: Primitive = Primitive(
     sympy=lambda sympy, x, p: x**p,
     mpmath="power",
     # In JavaScript 1**nan and (-1)**inf are nan.
-    latex="{{{0}}}^{{{1}}}",
+    latex="{0}^{{{1}}}",
     glyph="xʸ",
     ufunc="power",
     taylor=lambda k, y, x, p: _powers(k, x, p)[k],

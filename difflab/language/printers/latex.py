@@ -208,7 +208,7 @@ class _Latex(ExpressionPrinter):
         if node in self.roots:
             return self._root(node), ATOM
         if row is not None and row.shape is not None and not row.latex:
-            return self._structure(node, row, children)
+            return self._structure(node)
         described, level = super().describe(node)
         if row is None:
             return described, min(level, PRODUCT) if "\\cdot" in described[0] else level
@@ -251,9 +251,7 @@ class _Latex(ExpressionPrinter):
         begin = row.latex if row is not None else self.number(*self.graph.constants[node])
         return begin[:1].isdigit()
 
-    def _structure(
-        self, node: int, row: Primitive, children: Sequence[int]
-    ) -> tuple[Sequence[Part], int]:
+    def _structure(self, node: int) -> tuple[Sequence[Part], int]:
         """Return lists as column vectors and matrices, other array operations as calls."""
         shape = self.graph.shape(node)
         cells = self.arrays.cells(node)
@@ -268,4 +266,4 @@ class _Latex(ExpressionPrinter):
 
 @cache
 def _form(row: Primitive) -> TemplateForm:
-    return make_form("{0}^{{{1}}}" if row is power else row.latex, row.name)
+    return make_form(row.latex, row.name)
