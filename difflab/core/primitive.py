@@ -266,6 +266,10 @@ class Primitive:
         them.
     in_order : bool
         Whether the result has all elements of the arguments, in their order.
+    view : bool
+        Whether NumPy's result is a view of the argument; a reshape of a transposed view copies.
+    read_only : str
+        Why NumPy does not write to such a view; empty if it does.
     shape : callable or None
         ``(shapes, **params) -> shape``; None for broadcasting.
     dtype : str
@@ -324,6 +328,8 @@ class Primitive:
     signs: tuple[int, ...] = ()
     degrees: tuple[int, ...] = ()
     in_order: bool = False
+    view: bool = False
+    read_only: str = ""
     shape: Callable[..., Shape] | None = None
     dtype: str = ""
     empty: float | None = None

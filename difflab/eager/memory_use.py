@@ -22,7 +22,6 @@ from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, INPUT, Shape
-from difflab.primitives.movement import VIEWS
 
 SHOWN = 40
 
@@ -194,7 +193,7 @@ def _of_function(function: Function, points: int) -> Iterator[StepEntry]:
         row = graph.primitive(node)
         if row is None:
             continue
-        if row in VIEWS and not (row.in_order and args[0] in turned):
+        if row.view and not (row.in_order and args[0] in turned):
             home[node] = home[args[0]]
             if not row.in_order:
                 turned.add(node)

@@ -49,7 +49,7 @@ from difflab.primitives import (
     subtract,
     transpose,
 )
-from difflab.primitives.movement import VIEWS, inverse
+from difflab.primitives.movement import inverse
 
 __all__ = ["AssignedError", "Node", "innermost_trace"]
 
@@ -173,7 +173,7 @@ class Node(Handle):
             return result
         node = builder.emit(primitive, ids, tuple(sorted(params.items())))
         made = _result(builder, node, primitive, args)
-        if primitive in VIEWS:
+        if primitive.view:
             return _viewed(made, args[0], primitive, params)
         if primitive.shape is None:
             for arg in args:

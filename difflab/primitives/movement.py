@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
 from difflab.core.storage import Step
-from difflab.primitives.structure import additions, broadcast, counted, index, placed, reshape
+from difflab.primitives.structure import additions, counted, index, placed
 
 __all__ = [
     "concatenate",
@@ -159,6 +159,7 @@ transpose: Primitive = Primitive(
         "" if axes == tuple(range(-1, -len(axes) - 1, -1)) else counted(axes, len(axes))
     ),
     structural=True,
+    view=True,
     shape=lambda shapes, *, axes: tuple(shapes[0][axis] for axis in axes),
     unbatched=lambda xp, *, axes: methodcaller("transpose", axes),
     stacked=lambda size, args, *, axes: transpose(args[0][0], axes=(-1 - len(axes), *axes)),
@@ -211,6 +212,8 @@ diagonal: Primitive = Primitive(
     kernel=lambda xp, x: xp.diagonal(x, axis1=-2, axis2=-1),
     rule=linear(lambda t, position, shapes: diag(t)),
     structural=True,
+    view=True,
+    read_only="a diagonal",
     shape=lambda shapes: shapes[0][:-1],
 )
 constant_array: Primitive = Primitive(
@@ -229,10 +232,6 @@ stop_gradient: Primitive = Primitive(
     shape=lambda shapes: shapes[0],
     zero_slope="stop_gradient has no derivative",
 )
-VIEWS = frozenset({broadcast, diagonal, index, reshape, transpose})
-"""Rows whose result is a view of their argument; a reshape of a transposed view copies."""
-READ_ONLY = {broadcast: "an array that repeats elements", diagonal: "a diagonal"}
-"""Those whose views NumPy does not write to."""
 
 
 def read_only(steps: Step | None) -> str:
@@ -246,5 +245,5 @@ def read_only(steps: Step | None) -> str:
     why = ""
     while steps is not None and not why:
         steps, row, _ = steps
-        why = READ_ONLY.get(row, "")
+        why = row.read_only
     return why
