@@ -199,15 +199,6 @@ class _Stabiliser:
         nodes = {name: Node(self.builder, node) for name, node in (("a", factor), ("b", exponent))}
         return self._written("a + b", nodes)
 
-    def _log1p(self, node: int) -> int | None:
-        return self.exponentials.log1p(self.builder.arguments(node)[0])
-
-    def _ratio(self, node: int) -> int | None:
-        return self.exponentials.ratio(node)
-
-    def _variance(self, node: int) -> int | None:
-        return variance(self.builder, node)
-
     def _squares(self, node: int) -> int | None:
         """Append a root of squares: `sqrt`, or the power 0.5."""
         first, *exponents = self.builder.arguments(node)
@@ -218,9 +209,9 @@ class _Stabiliser:
 
 _CODED: dict[Rule, Callable[[_Stabiliser, int], int | None]] = {
     LOGARITHM: _Stabiliser._logarithm,
-    LOG1P: _Stabiliser._log1p,
-    RATIO: _Stabiliser._ratio,
-    VARIANCE: _Stabiliser._variance,
+    LOG1P: lambda its, node: its.exponentials.log1p(its.builder.arguments(node)[0]),
+    RATIO: lambda its, node: its.exponentials.ratio(node),
+    VARIANCE: lambda its, node: variance(its.builder, node),
     SQUARES: _Stabiliser._squares,
 }
 """The rules that are no patterns."""

@@ -61,10 +61,7 @@ def squares_once(function: Function) -> Function:
     graph = function.graph
     if power not in graph.primitives or multiply not in graph.primitives:
         return function
-    products, powers = (
-        graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
-        for row in (multiply, power)
-    )
+    products, powers = (graph.starts[:-1][graph.applies(row)] for row in (multiply, power))
     bases = graph.args[products]
     products_of = set(bases[bases == graph.args[products + 1]].tolist())
     if not products_of:
@@ -103,17 +100,11 @@ def with_sums_of_squares(function: Function) -> Graph:
 
 def _candidates(graph: Graph) -> list[int]:
     """Return the squares and powers of roots, and of roots that are scaled or viewed."""
-
-    def codes(chosen: frozenset[Primitive]) -> NDArray[np.bool_]:
-        wanted = [FIRST_ROW + k for k, row in enumerate(graph.primitives) if row in chosen]
-        found: NDArray[np.bool_] = np.isin(graph.opcode, wanted)
-        return found
-
-    products = np.flatnonzero(codes(PRODUCTS))
+    products = np.flatnonzero(graph.applies(*PRODUCTS))
     first, second = (graph.args[graph.starts[products] + k] for k in range(2))
-    even = codes(frozenset({power}))[products] | (first == second)
-    found: list[int] = products[even & codes(ROOTS | SCALES | VIEWS)[first]].tolist()
-    return found
+    even = graph.applies(power)[products] | (first == second)
+    rooted = graph.applies(*ROOTS, *SCALES, *VIEWS)[first]
+    return products[even & rooted].tolist()
 
 
 class _Changes:

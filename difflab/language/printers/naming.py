@@ -52,8 +52,7 @@ def forced_nodes(printer: StraightLinePrinter) -> bytearray:
         forced[[arg for arg in args if uses[arg] == 1 and arg not in printer.named]] = False
     for row, form in printer.forms.items():
         if form.repeated and row in graph.primitives:
-            opcode = FIRST_ROW + graph.primitives.index(row)
-            starts = graph.starts[:-1][numbers & (graph.opcode == opcode)]
+            starts = graph.starts[:-1][numbers & graph.applies(row)]
             for position in form.repeated:
                 forced[graph.args[starts + position]] = True
     return bytearray(forced)
