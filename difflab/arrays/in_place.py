@@ -117,7 +117,8 @@ def _written(owner: Any, view: View, part: Any) -> Any:
     before, row, params = view.steps
     shape = owner.shape
     if before is None and row in (reshape_row, transpose):  # their inverse is their transpose
-        return row.rule.transpose(part, 0, (shape,), **params)
+        rule: Any = row.rule
+        return rule.transpose(part, 0, (shape,), **params)
     if before is None and row is index:
         return replace(owner, part, key=params["key"], ranks=(len(shape), len(part.shape)))
     return replaced(owner, view.places(shape), part)
