@@ -104,7 +104,8 @@ def _candidates(graph: Graph) -> list[int]:
     first, second = (graph.args[graph.starts[products] + k] for k in range(2))
     even = graph.applies(power)[products] | (first == second)
     rooted = graph.applies(*ROOTS, *SCALES, *VIEWS)[first]
-    return products[even & rooted].tolist()
+    found: list[int] = products[even & rooted].tolist()
+    return found
 
 
 class _Changes:
