@@ -239,7 +239,7 @@ def read_only(steps: Step | None) -> str:
 
     Examples
     --------
-    >>> read_only((None, diagonal, {})), read_only((None, reshape, {}))
+    >>> read_only((None, diagonal, {})), read_only((None, transpose, {}))
     ('a diagonal', '')
     """
     why = ""
