@@ -21,7 +21,6 @@ from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.core.primitive import ByArgument, LinearMap, Primitive, Shape
 from difflab.errors import TraceError
-from difflab.primitives.movement import VIEWS
 from difflab.primitives.recurrences import minus, plus
 
 __all__ = ["ComplexArray"]
@@ -129,7 +128,7 @@ class ComplexArray(Shaped):
         own, rule = _RULES.get(primitive), primitive.rule
         if own is not None:
             return own(*args)
-        if primitive in VIEWS:
+        if primitive.view:
             return _view(lambda part: apply(primitive, part, **params), args[0])
         if isinstance(rule, LinearMap):
             parts = zip(*map(_filled_parts, args), strict=True)

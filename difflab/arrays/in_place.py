@@ -18,9 +18,10 @@ from difflab.arrays.updates import as_elements, replaced
 from difflab.core.place import at_users_line
 from difflab.core.storage import View
 from difflab.errors import InputError, TraceError
-from difflab.primitives import index, replace, transpose, where
+from difflab.primitives import index, replace, transpose
 from difflab.primitives import reshape as reshape_row
-from difflab.primitives.movement import inverse, read_only
+from difflab.primitives import where as selected
+from difflab.primitives.movement import read_only
 
 __all__ = [
     "FUNCTIONS",
@@ -115,10 +116,9 @@ def _written(owner: Any, view: View, part: Any) -> Any:
     """Return the value of an owner in which the elements of a view are those of `part`."""
     before, row, params = view.steps
     shape = owner.shape
-    if before is None and row is reshape_row:
-        return row(part, shape=shape, rank=len(part.shape))
-    if before is None and row is transpose:
-        return row(part, axes=inverse(params["axes"]))
+    if before is None and row in (reshape_row, transpose):  # their inverse is their transpose
+        rule: Any = row.rule
+        return rule.transpose(part, 0, (shape,), **params)
     if before is None and row is index:
         return replace(owner, part, key=params["key"], ranks=(len(shape), len(part.shape)))
     return replaced(owner, view.places(shape), part)
@@ -163,7 +163,7 @@ def into_out(
                 continue
             if not hasattr(target, "__difflab_store__"):
                 raise _of_numpys(name)
-            new = result if mask is True else where(_mask(mask), result, target)
+            new = result if mask is True else selected(_mask(mask), result, target)
             overwrite(target, new, f"numpy.{name} with out=")
             given.append(target)
         return tuple(given) if isinstance(found, tuple) else given[0]
@@ -230,11 +230,8 @@ def copied_to(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True)
     """Write elements to an array, where a mask holds."""
     target, src = _target("copyto", dst), without_leading_ones(as_elements(src), len(shape_of(dst)))
     if where is not True:
-        src = _where(_mask(where), src, target)
+        src = selected(_mask(where), src, target)
     overwrite(target, src, "numpy.copyto", casting=casting)
-
-
-_where = where
 
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
@@ -258,7 +255,7 @@ def put_mask(a: Any, mask: Any, values: Any) -> None:
     if shape_of(values)[0]:
         order = np.arange(target.size) % shape_of(values)[0]
         new = reshape(values[order], target.shape)
-        overwrite(target, where(_mask(mask), new, target), "numpy.putmask", casting="unsafe")
+        overwrite(target, selected(_mask(mask), new, target), "numpy.putmask", casting="unsafe")
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:

@@ -223,6 +223,13 @@ class Primitive:
         The operation in evaluation traces: a template of an operator, or the name of a
         function; by default the `glyph` as one or the other, and the name of a function whose
         names are not `reserved`: its glyph may be an input's letter.
+    brackets : callable or None
+        ``(shape, **params) -> str`` gives the static parameters as the language writes them behind
+        the arguments, for a result of that shape; empty where they are implied. By default the
+        `axes`, unless they are all.
+    located : callable or None
+        ``(position, **params) -> (key, shape)``, where the language writes behind each argument
+        the indices of its elements in an array of that shape; None where they are implied.
     roles : tuple of str
         What the arguments are called in pictures; by default they are numbered.
     zero_slope : str
@@ -252,6 +259,17 @@ class Primitive:
         Whether it only moves data, which is not counted as an operation.
     commutative : bool
         Whether the order of the two arguments does not matter.
+    signs : tuple of int
+        The sign of each argument, 1 or -1, of a row that adds them up.
+    degrees : tuple of int
+        The exponent of each argument, 1 for a factor and -1 for a divisor, of a row that multiplies
+        them.
+    in_order : bool
+        Whether the result has all elements of the arguments, in their order.
+    view : bool
+        Whether NumPy's result is a view of the argument; a reshape of a transposed view copies.
+    read_only : str
+        Why NumPy does not write to such a view; empty if it does.
     shape : callable or None
         ``(shapes, **params) -> shape``; None for broadcasting.
     dtype : str
@@ -291,6 +309,8 @@ class Primitive:
     latex: str = DEFAULT
     glyph: str = DEFAULT
     notation: str = DEFAULT
+    brackets: Callable[..., str] | None = None
+    located: Callable[..., tuple[Any, Shape] | None] | None = None
     roles: tuple[str, ...] = ()
     zero_slope: str = ""
     taylor: Callable[..., Any] | None = None
@@ -305,6 +325,11 @@ class Primitive:
     expansion: Callable[..., Any] | None = None
     structural: bool = False
     commutative: bool = False
+    signs: tuple[int, ...] = ()
+    degrees: tuple[int, ...] = ()
+    in_order: bool = False
+    view: bool = False
+    read_only: str = ""
     shape: Callable[..., Shape] | None = None
     dtype: str = ""
     empty: float | None = None

@@ -150,12 +150,12 @@ def doubtful(graph: Graph, node: int, found: Sequence[Any]) -> ElementMask | Non
 def _scale(graph: Graph, node: int, found: Sequence[Any]) -> Any:
     """Return the size of the terms of a sum, for each of its elements."""
     row, operands = graph.primitive(node), [found[arg] for arg in graph.arguments(node)]
-    if row in (add, subtract):
+    assert row is not None
+    if len(row.signs) == 2:
         a, b = operands
         if not getattr(found[node], "ndim", 0):
             return max(abs(float(a)), abs(float(b)))
         return np.maximum(np.abs(a), np.abs(b))
-    assert row is not None
     return row.computer(np)(*map(np.abs, operands), **graph.params(node))
 
 

@@ -22,8 +22,6 @@ from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, INPUT, Shape
-from difflab.primitives import constant_array, reshape
-from difflab.primitives.movement import VIEWS
 
 SHOWN = 40
 
@@ -195,9 +193,9 @@ def _of_function(function: Function, points: int) -> Iterator[StepEntry]:
         row = graph.primitive(node)
         if row is None:
             continue
-        if row in VIEWS and (row is not reshape or args[0] not in turned):
+        if row.view and not (row.in_order and args[0] in turned):
             home[node] = home[args[0]]
-            if row is not reshape:
+            if not row.in_order:
                 turned.add(node)
         if not active[node] or row.boolean:
             continue
@@ -228,7 +226,7 @@ def _nbytes(function: Function, node: int, points: int) -> int:
     """Return the bytes of a node's value; all points share a constant array."""
     row = function.graph.primitive(node)
     size = 1 if row is not None and row.boolean else 8
-    copies = 1 if row is constant_array else points
+    copies = 1 if row is not None and row.arity == 0 else points
     return copies * size * math.prod(function.graph.shape(node))
 
 

@@ -255,10 +255,8 @@ class _Counted(ArrayInterpreter):
 
     def _loop(self, number: int) -> int:
         """Return the node of a loop."""
-        rows = self.graph.primitives
-        loops = [k for k, row in enumerate(rows) if _loop_of(row) is not None]
-        found: int = np.flatnonzero(np.isin(self.graph.opcode - FIRST_ROW, loops))[number].item()
-        return found
+        loops = self.graph.matching(lambda row: _loop_of(row) is not None)
+        return int(np.flatnonzero(loops)[number])
 
 
 def _loop_of(row: Primitive) -> WhileLoop | None:

@@ -20,13 +20,14 @@ from difflab.core.conversions import TOO_LARGE, refused
 from difflab.core.place import SourceLocation, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
+from difflab.graph.algebra import unspread
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, REDUCIBLE_OF_CONSTANTS, simplified
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape
 from difflab.graph.source import NOWHERE, SourceMap
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 Span = tuple[int, int]
-_SPREADING = frozenset({broadcast, reshape})
+SPREADING = frozenset({broadcast, reshape})
 """What an array of one number applies to it."""
 
 LONGEST_FIXED = 16
@@ -302,7 +303,7 @@ class Builder:
         found = self.constants.get(node)
         while found is None:
             opcode = self.opcode[node]
-            if opcode < FIRST_ROW or self.primitives[opcode - FIRST_ROW] not in _SPREADING:
+            if opcode < FIRST_ROW or self.primitives[opcode - FIRST_ROW] not in SPREADING:
                 return None
             node = self.args[self.starts[node]]
             found = self.constants.get(node)
@@ -444,9 +445,7 @@ class Builder:
         number = self.number(node)
         if number is not None:
             return self.constant(number)
-        source = node
-        while self.primitive(source) is broadcast:
-            source = self.args[self.starts[source]]
+        source = unspread(self, node)
         return source if source != node and self.fixed(source) else node
 
     def spread(self, node: int, shape: Shape) -> int:

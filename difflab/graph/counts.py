@@ -16,7 +16,6 @@ from difflab.graph.checks import require_function
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
-from difflab.primitives import put, scatter
 
 LONG = 100_000
 """Operations of a loop from which Python takes a tenth of a second."""
@@ -200,12 +199,7 @@ def _of_arrays(graph: Graph, node: int) -> int:
     operands, result = sum(map(math.prod, shapes)), math.prod(graph.shape(node))
     if row.arithmetic is not None:
         return row.arithmetic(tuple(shapes), **graph.params(node))
-    if not row.structural:
-        return max(operands - result, result)
-    if row is put or (row is scatter and len(shapes) > 1):
-        places = row.computer(np)(*map(np.ones, shapes), **graph.params(node))
-        return operands - int(np.count_nonzero(places))
-    return 0
+    return 0 if row.structural else max(operands - result, result)
 
 
 def _tree(function: Function, counted: list[bool], within: Mapping[int, int]) -> int:

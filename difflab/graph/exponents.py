@@ -10,8 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.graph.algebra import signs
 from difflab.graph.builder import Builder
-from difflab.graph.ir import FIRST_ROW, Graph, Params
+from difflab.graph.ir import Graph, Params
 from difflab.graph.rewrite import Args
 from difflab.primitives import absolute, add, divide, equal, power, subtract, where
 
@@ -28,11 +29,10 @@ def has_rounded_exponents(graph: Graph) -> bool:
     >>> has_rounded_exponents(dl.parse("x^(0.1 - 1)").graph)
     True
     """
-    if power not in graph.primitives or subtract not in graph.primitives:
+    if power not in graph.primitives:  # fast path: most graphs are without
         return False
-    starts = graph.starts[:-1][graph.opcode == graph.primitives.index(power) + FIRST_ROW]
-    exponents = graph.opcode[graph.args[starts + 1]]
-    return bool(np.any(exponents == graph.primitives.index(subtract) + FIRST_ROW))
+    exponents = graph.args[graph.starts[:-1][graph.applies(power)] + 1]
+    return bool(np.any(graph.applies(subtract)[exponents]))
 
 
 def quotient(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
@@ -40,7 +40,7 @@ def quotient(builder: Builder, node: int, row: Primitive, args: Args, params: Pa
 
     At 0 and at infinity, where that is nan, it is 1/|x|^k.
     """
-    if row is not power or builder.primitive(args[1]) is not subtract:
+    if row is not power or signs(builder, args[1]) != (1, -1):
         return None
     parts = _parts(*map(builder.number, builder.arguments(args[1])))
     if parts is None:

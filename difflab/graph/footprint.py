@@ -7,10 +7,6 @@ import math
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.primitives import stop_gradient
-from difflab.primitives.movement import VIEWS
-
-SHARING = frozenset({*VIEWS, stop_gradient})
-"""Rows whose result shares memory with their argument."""
 
 
 def peak_bytes(function: Function) -> int:
@@ -28,8 +24,9 @@ def peak_bytes(function: Function) -> int:
     graph = function.graph
     owner, last = list(range(len(graph))), graph.last_uses().tolist()
     rows = list(graph.rows())
-    for node, (opcode, args) in enumerate(rows):
-        if opcode >= FIRST_ROW and graph.primitives[opcode - FIRST_ROW] in SHARING:
+    shares = graph.matching(lambda row: row.view or row is stop_gradient).tolist()
+    for node, (_, args) in enumerate(rows):
+        if shares[node]:
             owner[node] = owner[args[0]]
     for node in function.outputs:
         last[node] = len(graph)
@@ -42,7 +39,7 @@ def peak_bytes(function: Function) -> int:
         if opcode < FIRST_ROW:
             continue
         row = graph.primitives[opcode - FIRST_ROW]
-        if row not in SHARING:
+        if not shares[node]:
             held[node] = (1 if row.boolean else 8) * math.prod(graph.shape(node))
             during = row.workspace() if row.workspace is not None else 0
             peak = max(peak, alive + during, alive + held[node])

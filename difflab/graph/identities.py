@@ -11,16 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.graph.algebra import degrees, signs
 from difflab.primitives import (
     absolute,
     add,
-    as_number,
     broadcast,
     ceil,
     constant_array,
@@ -122,7 +122,8 @@ def _whole_power(base: Fraction, exponent: Fraction) -> Fraction:
 
 def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
     """Fold an operation on constants, with rounding; None if the result is not finite."""
-    if primitive.boolean or primitive is as_number or primitive.shape is not None:
+    of_truths = primitive.boolean or len(primitive.truths) == primitive.arity
+    if of_truths or primitive.shape is not None:
         return None
     numbers = []
     for node in args:
@@ -169,24 +170,32 @@ def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
     return _number(builder, float(numbers[key]))
 
 
-def _moved_again(
-    primitive: Primitive, builder: Builder, node: int, params: dict[str, Any]
-) -> int | None:
-    """Merge two reshapes or two transposes, drop one that changes nothing, pick an only number."""
-    if builder.primitive(node) is primitive:
-        (source,) = builder.arguments(node)
-        if primitive is reshape:
-            params["rank"] = len(builder.shape(source))
-        else:
-            inner = builder.params(node)["axes"]
-            params["axes"] = tuple(inner[axis] for axis in params["axes"])
-        return builder.emit(primitive, (source,), tuple(sorted(params.items())))
-    if primitive is reshape:
-        shape = builder.shape(node)
-        if params["shape"] == () != shape:
-            return _picked(builder, node, (0,) * len(shape))
-        return node if params["shape"] == shape else None
-    return node if params["axes"] == tuple(range(-len(params["axes"]), 0)) else None
+def _reshaped(builder: Builder, node: int, params: dict[str, Any]) -> int | None:
+    """Merge two reshapes, drop one that changes nothing, pick an only number."""
+    shape, new = builder.shape(node), params["shape"]
+    source = _operand(builder, node, reshape)
+    if source is not None:
+        merged = (("rank", len(builder.shape(source))), ("shape", new))
+        return builder.emit(reshape, (source,), merged)
+    if new == () != shape:
+        return _picked(builder, node, (0,) * len(shape))
+    return node if new == shape else None
+
+
+def _transposed(builder: Builder, node: int, params: dict[str, Any]) -> int | None:
+    """Merge two transposes, drop one that changes nothing."""
+    axes = params["axes"]
+    source = _operand(builder, node, transpose)
+    if source is not None:
+        inner = builder.params(node)["axes"]
+        merged = (("axes", tuple(inner[axis] for axis in axes)),)
+        return builder.emit(transpose, (source,), merged)
+    return node if axes == tuple(range(-len(axes), 0)) else None
+
+
+def _operand(builder: Builder, node: int, primitive: Primitive) -> int | None:
+    """Return the operand of a node that applies a row of one argument; else None."""
+    return builder.arguments(node)[0] if builder.primitive(node) is primitive else None
 
 
 def _sum_of_one(builder: Builder, node: int, axes: tuple[int, ...], rank: int) -> int | None:
@@ -240,7 +249,7 @@ def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
     if builder.number(a) == 0:
         return builder.emit(negative, (b,))
     minus_a, minus_b = _negated(builder, a), _negated(builder, b)
-    if builder.primitive(a) is subtract and builder.fixed(a) and b in builder.constants:
+    if b in builder.constants and signs(builder, a) == (1, -1) and builder.fixed(a):
         first, second = builder.arguments(a)
         total = _exactly(builder, add, (second, b))
         if first in builder.constants and total is not None:
@@ -266,7 +275,7 @@ def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
             scaled = _scaled(builder, factor, other)
             if scaled is not None:
                 return scaled
-        elif builder.primitive(factor) is divide and builder.fixed(factor):
+        elif degrees(builder, factor) == (1, -1) and builder.fixed(factor):
             one, divisor = builder.arguments(factor)
             if builder.number(one) == 1:
                 return builder.emit(divide, (other, divisor))
@@ -292,7 +301,7 @@ def exponent_of(number: float) -> int | None:
 def _scaled(builder: Builder, constant: int, node: int) -> int | None:
     """Return c·(2^k·a) as (c·2^k)·a for |c| ≥ 1 and k > 0, where rounding does not change."""
     number, name = builder.constants.get(constant, (0, None))
-    if builder.primitive(node) is not multiply or abs(number) < 1 or name is not None:
+    if abs(number) < 1 or name is not None or degrees(builder, node) != (1, 1):
         return None
     for factor, other in (args := builder.arguments(node), args[::-1]):
         scale = builder.number(factor)
@@ -318,13 +327,9 @@ def _divide(builder: Builder, args: tuple[int, ...]) -> int | None:
 
 def _negative(builder: Builder, args: tuple[int, ...]) -> int | None:
     (a,) = args
-    primitive = builder.primitive(a)
-    if primitive is negative:
-        return builder.arguments(a)[0]
-    if primitive is subtract:
-        left, right = builder.arguments(a)
-        return builder.emit(subtract, (right, left))
-    return None
+    if signs(builder, a) == (1, -1):
+        return builder.emit(subtract, builder.arguments(a)[::-1])
+    return _negated(builder, a)
 
 
 def _power(builder: Builder, args: tuple[int, ...]) -> int | None:
@@ -354,9 +359,8 @@ def _where(builder: Builder, args: tuple[int, ...]) -> int | None:
     condition, a, b = args
     if a == b:
         return a
-    if builder.primitive(condition) is logical_not:
-        return builder.emit(where, (builder.arguments(condition)[0], b, a))
-    return None
+    opposite = _operand(builder, condition, logical_not)
+    return None if opposite is None else builder.emit(where, (opposite, b, a))
 
 
 def _idempotent(builder: Builder, args: tuple[int, ...]) -> int | None:
@@ -365,15 +369,14 @@ def _idempotent(builder: Builder, args: tuple[int, ...]) -> int | None:
 
 
 def _not(builder: Builder, args: tuple[int, ...]) -> int | None:
-    (a,) = args
-    return builder.arguments(a)[0] if builder.primitive(a) is logical_not else None
+    return _operand(builder, args[0], logical_not)
 
 
 _OF_ARRAYS: dict[Primitive, ArrayIdentity] = {
     index: lambda builder, node, params: _picked(builder, node, params["key"]),
-    reshape: partial(_moved_again, reshape),
+    reshape: _reshaped,
     sum_: lambda builder, node, params: _sum_of_one(builder, node, **params),
-    transpose: partial(_moved_again, transpose),
+    transpose: _transposed,
 }
 _IDENTITIES: dict[Primitive, Identity] = {
     add: _add,

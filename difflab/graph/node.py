@@ -46,13 +46,11 @@ from difflab.primitives import (
     negative,
     not_equal,
     power,
-    reshape,
     stop_gradient,
     subtract,
     transpose,
-    where,
 )
-from difflab.primitives.movement import VIEWS, inverse
+from difflab.primitives.movement import inverse
 
 __all__ = ["AssignedError", "Node", "innermost_trace"]
 
@@ -176,7 +174,7 @@ class Node(Handle):
             return result
         node = builder.emit(primitive, ids, tuple(sorted(params.items())))
         made = _result(builder, node, primitive, args)
-        if primitive in VIEWS:
+        if primitive.view:
             return _viewed(made, args[0], primitive, params)
         if primitive.shape is None:
             for arg in args:
@@ -351,7 +349,7 @@ def _viewed(made: Node, source: Node, row: Primitive, params: Mapping[str, Any])
         if not made.builder.shape(made.id):
             return made
     elif source.is_number() or (
-        row is reshape
+        row.in_order
         and isinstance(source, ViewNode)
         and copies_on_reshape(source._view, source._owner.shape, made.shape)
     ):
@@ -434,11 +432,13 @@ def _holds_truths(builder: Builder, node: int) -> bool:
             values = np.frombuffer(builder.params(node)["values"])
             if not np.all((values == 0) | (values == 1)):
                 return False
-        elif row is where or (row.structural and row is not as_number):
-            sources = builder.arguments(node)[row is where :]
+        elif row.boolean or len(row.truths) == row.arity:
+            continue
+        elif row.truths or row.structural:
+            sources = [arg for k, arg in enumerate(builder.arguments(node)) if k not in row.truths]
             todo += [source for source in sources if source not in seen]
             seen.update(sources)
-        elif row is not as_number and not row.boolean:
+        else:
             return False
     return True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from difflab import arrays
@@ -224,11 +225,11 @@ def _single(compute: Compute) -> Callable[[Sequence[Node], Statics], Any]:
     return computed
 
 
-def _random(row: Primitive) -> ArrayCall:
+def _random(row: Primitive, compute: Callable[[Node, Shape], Node]) -> ArrayCall:
     """Return a function of a key, of the shape in brackets."""
     return ArrayCall(
         row.name,
-        lambda nodes, static: placing.drawn(row, nodes[0], static.integers),
+        lambda nodes, static: compute(nodes[0], static.integers or ()),
         1,
         1,
         "the shape",
@@ -355,9 +356,9 @@ CALLS: Mapping[str, ArrayCall] = _table(
     _plain("batch_norm", arrays.batch_norm, 1, 3),
     _plain("conv2d", arrays.conv2d, 2, 3),
     ArrayCall("max_pool", _max_pool, 1, 1, "the size", True),
-    _random(random_keys),
-    _random(random_normal),
-    _random(random_uniform),
+    _random(random_keys, placing.random_keys),
+    _random(random_normal, partial(placing.drawn, random_normal)),
+    _random(random_uniform, partial(placing.drawn, random_uniform)),
 )
 
 LIST = ArrayCall("[…]", lambda nodes, _: placing.listed(nodes), 1, None)

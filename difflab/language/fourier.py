@@ -15,49 +15,28 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import fft, irfft, rfft
 
-__all__ = ["TRANSFORMS", "written_integers"]
+__all__ = ["TRANSFORMS"]
 
 Integers = tuple[int, ...]
 
 
-def written_integers(row: Any, params: Mapping[str, Any]) -> str:
-    """Return the integers of a transform in brackets; empty if they are the default.
-
-    Examples
-    --------
-    >>> written_integers(fft, {"axes": (-2, -1), "rank": 3, "transposed": True})
-    '[1, 1]'
-    """
-    integers = [params["axes"][0] + params["rank"]]
-    if row is irfft:
-        integers.append(params["size"])
-    if params["transposed"]:
-        integers.append(1)
-    return "" if integers == [_last(row, params["rank"])] else str(integers)
-
-
-def _last(row: Any, rank: int) -> int:
-    """Return the axis of a transform by default."""
-    return rank - (1 if row is rfft else 2)
-
-
-def _axis(row: Any, shape: Shape, integers: Integers) -> int:
-    """Return the axis, counted from the end."""
-    rank, parts = len(shape), 0 if row is rfft else 1
+def _axis(row: Any, shape: Shape, integers: Integers, parts: int) -> int:
+    """Return the axis, counted from the end, by default the last that is not of parts."""
+    rank = len(shape)
     if parts and (rank < 2 or shape[-1] != 2):
         raise ShapeError(
             f"{row.name} takes real and imaginary parts along the last axis, of 2, not the shape"
             f" {list(shape)}",
             hint="rfft takes real values",
         )
-    axis = integers[0] if integers else _last(row, rank)
+    axis = integers[0] if integers else rank - parts - 1
     if not 0 <= axis < rank - parts or shape[axis] == 0:
         raise ShapeError(f"{row.name} along axis {axis} of the shape {list(shape)}")
     return axis - rank
 
 
-def _complex(row: Any) -> Callable[[Node, Integers | None], Node]:
-    """Return the call of `fft` or `rfft`."""
+def _complex(row: Any, parts: int) -> Callable[[Node, Integers | None], Node]:
+    """Return the call of `fft` or `rfft`, given how many axes of its operand are of parts."""
 
     def call(x: Node, integers: Integers | None) -> Node:
         given = integers or ()
@@ -65,8 +44,8 @@ def _complex(row: Any) -> Callable[[Node, Integers | None], Node]:
             raise ShapeError(
                 f"{row.name} takes the axis, and 1 for the transposed map, not {list(given)}"
             )
-        axis, rank = _axis(row, x.shape, given), len(x.shape)
-        axes = (axis,) if row is rfft else (axis, -1)
+        axis, rank = _axis(row, x.shape, given, parts), len(x.shape)
+        axes = (axis, -1) if parts else (axis,)
         node: Node = row(x, axes=axes, rank=rank, transposed=len(given) == 2)
         return node
 
@@ -80,7 +59,7 @@ def _real(x: Node, integers: Integers | None) -> Node:
         raise ShapeError(
             f"irfft takes the axis and the size, and 1 for the transposed map, not {list(given)}"
         )
-    axis, size = _axis(irfft, x.shape, given), given[1]
+    axis, size = _axis(irfft, x.shape, given, 1), given[1]
     if size < 1 or size // 2 + 1 != x.shape[axis]:
         raise ShapeError(
             f"irfft of {x.shape[axis]} complex values gives {2 * x.shape[axis] - 2} or"
@@ -91,8 +70,8 @@ def _real(x: Node, integers: Integers | None) -> Node:
 
 
 TRANSFORMS: Mapping[Any, Callable[[Node, Integers | None], Node]] = {
-    fft: _complex(fft),
-    rfft: _complex(rfft),
+    fft: _complex(fft, 1),
+    rfft: _complex(rfft, 0),
     irfft: _real,
 }
 """The calls by row."""

@@ -303,7 +303,7 @@ class Parser:
     def _emit_prefix(self, primitive: Primitive, start: int) -> int:
         """Emit a prefix operator; a minus before a literal becomes its sign."""
         node, operand, end = self.nodes[-1], self.starts[-1], self.ends[-1]
-        if primitive is negative and self.text[operand] in "0123456789.":
+        if primitive.signs == (-1,) and self.text[operand] in "0123456789.":
             constant = self.builder.constants.get(node)
             if constant is not None:
                 return self.builder.constant(-constant[0], None, (start, end))

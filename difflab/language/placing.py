@@ -237,16 +237,25 @@ def is_maximum(x: Node, axes: tuple[int, ...] | None) -> Node:
     return node
 
 
-def drawn(row: Primitive, key: Node, sizes: tuple[int, ...] | None) -> Node:
-    """Return random values, or keys, of a shape for a key or for each of a stack of keys."""
-    shape = sizes or ()
+def drawn(row: Primitive, key: Node, shape: Shape) -> Node:
+    """Return random values of a shape for a key, or for each of a stack of keys."""
+    _check_key(row, key, shape)
+    node: Node = apply(row, key, shape=shape)
+    return node
+
+
+def random_keys(key: Node, sizes: Shape) -> Node:
+    """Return new keys for a key, or for each of a stack of keys."""
+    _check_key(rows.random_keys, key, sizes)
+    if len(sizes) != 1:
+        raise ShapeError("random_keys takes the number of keys in brackets: random_keys(key, [3])")
+    node: Node = apply(rows.random_keys, key, count=sizes[0])
+    return node
+
+
+def _check_key(row: Primitive, key: Node, shape: Shape) -> None:
     if key.shape[-1:] != (2,) or min(shape, default=0) < 0:
         raise ShapeError(
             f"{row.name} takes a key of shape (2,) and a shape, not {key.shape} and {shape}",
             hint=f"declare key: [2] and write {row.name}(key, [3])",
         )
-    if row is rows.random_keys and len(shape) != 1:
-        raise ShapeError("random_keys takes the number of keys in brackets: random_keys(key, [3])")
-    params = {"count": shape[0]} if row is rows.random_keys else {"shape": shape}
-    node: Node = apply(row, key, **params)
-    return node

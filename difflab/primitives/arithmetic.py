@@ -152,6 +152,7 @@ add: Primitive = Primitive(
     glyph="+",
     samples=(REAL, REAL),
     commutative=True,
+    signs=(1, 1),
     unbatched=lambda xp: operator.add,
 )
 subtract: Primitive = Primitive(
@@ -163,6 +164,7 @@ subtract: Primitive = Primitive(
     latex="{0} - {1}",
     glyph="−",
     samples=(REAL, REAL),
+    signs=(1, -1),
     unbatched=lambda xp: operator.sub,
 )
 multiply: Primitive = Primitive(
@@ -177,6 +179,7 @@ multiply: Primitive = Primitive(
     taylor=product,
     samples=(REAL, REAL),
     commutative=True,
+    degrees=(1, 1),
     unbatched=lambda xp: operator.mul,
 )
 divide: Primitive = Primitive(
@@ -191,6 +194,7 @@ divide: Primitive = Primitive(
     taylor=quotient,
     samples=(REAL, POSITIVE),
     defined="a divisor other than 0",
+    degrees=(1, -1),
     unbatched=lambda xp: operator.truediv,
 )
 # Where a and b are close the squares cancel; the product of difference and sum does not.
@@ -221,6 +225,7 @@ negative: Primitive = Primitive(
     glyph="neg",
     notation="−{0}",
     samples=(REAL,),
+    signs=(-1,),
     unbatched=lambda xp: operator.neg,
 )
 power: Primitive = Primitive(
@@ -235,7 +240,7 @@ power: Primitive = Primitive(
     sympy=lambda sympy, x, p: x**p,
     mpmath="power",
     # In JavaScript 1**nan and (-1)**inf are nan.
-    latex="{{{0}}}^{{{1}}}",
+    latex="{0}^{{{1}}}",
     glyph="xʸ",
     ufunc="power",
     taylor=lambda k, y, x, p: _powers(k, x, p)[k],

@@ -20,7 +20,7 @@ import numpy as np
 from difflab.core.devices import PYTORCH
 from difflab.core.primitive import Primitive, Transpose, linear, tangent
 from difflab.primitives.movement import concatenate
-from difflab.primitives.structure import index, scatter
+from difflab.primitives.structure import counted, index, scatter, unless_last
 
 __all__ = ["cumprod", "cumsum", "linear_recurrence"]
 
@@ -197,6 +197,12 @@ def _cumprod_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
 
 # --- the rows ---------------------------------------------------------------------------------
 
+
+def _running(shape: tuple[int, ...], *, axes: Axes, rank: int) -> str:
+    """Return the axis, which the language implies of a vector only."""
+    return "" if rank == 1 else counted(axes, rank)
+
+
 cumsum: Primitive = Primitive(
     name="cumsum",
     kernel=lambda xp, x, *, axes, rank: xp.cumsum(x, axis=axes[0]),
@@ -205,17 +211,20 @@ cumsum: Primitive = Primitive(
             cumsum(_reversed(t, axes[0]), axes=axes, rank=rank), axes[0]
         )
     ),
+    brackets=_running,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 cumprod: Primitive = Primitive(
     name="cumprod",
     kernel=lambda xp, x, *, axes, rank: xp.cumprod(x, axis=axes[0]),
     rule=tangent(_cumprod_slope),
+    brackets=_running,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 linear_recurrence: Primitive = Primitive(
     name="linear_recurrence",
     kernel=_linear_recurrence,
     rule=tangent(_coefficient_slope, Transpose(_backward)),
+    brackets=unless_last,
     shape=lambda shapes, *, axes, rank: shapes[1],
 )

@@ -148,6 +148,16 @@ def _operations(real: bool) -> Callable[..., int]:
     return counted
 
 
+def _brackets(
+    shape: Shape, *, axes: Axes, rank: int, transposed: bool, size: int | None = None
+) -> str:
+    """Return the axis, the size and whether the map is transposed, as the language writes them."""
+    integers = [axes[0] + rank]
+    integers += [] if size is None else [size]
+    integers += [1] if transposed else []
+    return "" if integers == [rank - len(axes)] else str(integers)
+
+
 def _rfft_shape(shapes: tuple[Shape, ...], *, axes: Axes, **_: Any) -> Shape:
     shape = list(shapes[0])
     shape[axes[0]] = shape[axes[0]] // 2 + 1
@@ -170,6 +180,7 @@ fft: Primitive = Primitive(
             )
         )
     ),
+    brackets=_brackets,
     arithmetic=_operations(real=False),
     shape=lambda shapes, **_: shapes[0],
     **_columns(complex_form),
@@ -188,6 +199,7 @@ rfft: Primitive = Primitive(
             )
         )
     ),
+    brackets=_brackets,
     arithmetic=_operations(real=True),
     shape=_rfft_shape,
     **_columns(real_form),
@@ -202,6 +214,7 @@ irfft: Primitive = Primitive(
             )
         )
     ),
+    brackets=_brackets,
     arithmetic=_operations(real=True),
     shape=_irfft_shape,
     **_columns(inverse_form),

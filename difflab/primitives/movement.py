@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
 from difflab.core.storage import Step
-from difflab.primitives.structure import broadcast, index, placed, reshape
+from difflab.primitives.structure import additions, counted, index, placed
 
 __all__ = [
     "concatenate",
@@ -134,6 +134,12 @@ def _put_shape(
     return resized(shapes[0], axis, size)
 
 
+def _listed(shape: Shape, *, places: Places, axis: int, rank: int) -> str:
+    """Return indices, and the axis that they are along, as the language writes them."""
+    along = "" if axis == -rank else f" along {axis + rank}"
+    return f"{indices(places).tolist()}{along}"
+
+
 def _diag(xp: ModuleType, x: Array) -> Array:
     size = x.shape[-1]
     out = xp.zeros((*x.shape, size), dtype=x.dtype)
@@ -149,7 +155,11 @@ transpose: Primitive = Primitive(
     name="transpose",
     kernel=_transpose,
     rule=linear(lambda t, position, shapes, *, axes: transpose(t, axes=inverse(axes))),
+    brackets=lambda shape, *, axes: (
+        "" if axes == tuple(range(-1, -len(axes) - 1, -1)) else counted(axes, len(axes))
+    ),
     structural=True,
+    view=True,
     shape=lambda shapes, *, axes: tuple(shapes[0][axis] for axis in axes),
     unbatched=lambda xp, *, axes: methodcaller("transpose", axes),
     stacked=lambda size, args, *, axes: transpose(args[0][0], axes=(-1 - len(axes), *axes)),
@@ -159,6 +169,7 @@ concatenate: Primitive = Primitive(
     arity=None,
     kernel=_concatenate,
     rule=linear(_cut),
+    brackets=lambda shape, *, axis, rank: "" if axis == -rank else counted((axis,), rank),
     structural=True,
     shape=_concatenated_shape,
     unbatched=lambda xp, *, axis, rank: lambda *parts: xp.concatenate(parts, axis=axis),
@@ -171,6 +182,7 @@ take: Primitive = Primitive(
             t, places=places, axis=axis, rank=rank, size=shapes[0][axis + rank]
         )
     ),
+    brackets=_listed,
     structural=True,
     shape=_taken_shape,
 )
@@ -183,7 +195,9 @@ put: Primitive = Primitive(
             t, places=places, axis=axis, rank=rank
         )
     ),
+    brackets=lambda shape, *, size, **params: f"{_listed(shape, **params)}, {list(shape)}",
     structural=True,
+    arithmetic=lambda shapes, **params: additions(put, shapes, **params),
     shape=_put_shape,
 )
 diag: Primitive = Primitive(
@@ -198,6 +212,8 @@ diagonal: Primitive = Primitive(
     kernel=lambda xp, x: xp.diagonal(x, axis1=-2, axis2=-1),
     rule=linear(lambda t, position, shapes: diag(t)),
     structural=True,
+    view=True,
+    read_only="a diagonal",
     shape=lambda shapes: shapes[0][:-1],
 )
 constant_array: Primitive = Primitive(
@@ -216,10 +232,6 @@ stop_gradient: Primitive = Primitive(
     shape=lambda shapes: shapes[0],
     zero_slope="stop_gradient has no derivative",
 )
-VIEWS = frozenset({broadcast, diagonal, index, reshape, transpose})
-"""Rows whose result is a view of their argument; a reshape of a transposed view copies."""
-READ_ONLY = {broadcast: "an array that repeats elements", diagonal: "a diagonal"}
-"""Those whose views NumPy does not write to."""
 
 
 def read_only(steps: Step | None) -> str:
@@ -227,11 +239,11 @@ def read_only(steps: Step | None) -> str:
 
     Examples
     --------
-    >>> read_only((None, diagonal, {})), read_only((None, reshape, {}))
+    >>> read_only((None, diagonal, {})), read_only((None, transpose, {}))
     ('a diagonal', '')
     """
     why = ""
     while steps is not None and not why:
         steps, row, _ = steps
-        why = READ_ONLY.get(row, "")
+        why = row.read_only
     return why

@@ -56,8 +56,17 @@ def _transposed(
     return broadcast(reshape(t, shape=(*shape[:-1], 1), rank=rank - 1), shape=shape, rank=rank)
 
 
+def _located(
+    position: int, *, places: Places, length: int
+) -> tuple[tuple[Any, ...], tuple[int]] | None:
+    place = places[position]
+    whole = range(*slice(*place).indices(length)) == range(length)
+    return None if whole else ((place,), (length,))
+
+
 sum_in_order: Primitive = Primitive(
     name="sum_in_order",
+    located=_located,
     arity=None,
     kernel=_sum_in_order,
     rule=linear(_transposed),

@@ -16,6 +16,7 @@ from difflab.core.primitive import Primitive, Shape, Transpose, elementwise, tan
 from difflab.errors import IndexingError, UnsupportedError
 from difflab.primitives.movement import resized
 from difflab.primitives.reductions import Axes
+from difflab.primitives.structure import unless_last
 
 __all__ = ["argsort", "put_along", "take_along"]
 
@@ -105,6 +106,7 @@ argsort: Primitive = Primitive(
     kernel=_argsort,
     rule=elementwise(None),
     convention="derivative 0",
+    brackets=unless_last,
     analytic=False,
     shape=lambda shapes, *, axes, rank: shapes[0],
     dtype="float64",
@@ -120,6 +122,7 @@ take_along: Primitive = Primitive(
         ),
         None,
     ),
+    brackets=lambda shape, *, axis, rank: unless_last(shape, axes=(axis,), rank=rank),
     shape=lambda shapes, *, axis, rank: shapes[1],
 )
 # The transpose of `take_along`: adds each element at its index.
@@ -132,6 +135,7 @@ put_along: Primitive = Primitive(
         ),
         None,
     ),
+    brackets=lambda shape, *, axis, rank, size: str([axis + rank, size]),
     shape=lambda shapes, *, axis, rank, size: _put_shape(shapes, axis, size),
 )
 

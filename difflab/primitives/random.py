@@ -91,6 +91,10 @@ def _drawn_shape(shapes: tuple[Shape, ...], *, shape: Shape) -> Shape:
     return shapes[0][:-1] + shape
 
 
+def _drawn_brackets(whole: Shape, *, shape: Shape) -> str:
+    return str(list(shape)) if shape else ""
+
+
 random_keys: Primitive = Primitive(
     name="random_keys",
     kernel=_keys,
@@ -98,6 +102,7 @@ random_keys: Primitive = Primitive(
     mpmath=lambda mp, key, *, count: np.frompyfunc(mp.mpf, 1, 1)(
         _keys(np, whole_key(key), count=count)
     ),
+    brackets=lambda shape, *, count: f"[{count}]",
     analytic=False,
     shape=lambda shapes, *, count: (*shapes[0][:-1], count, 2),
 )
@@ -106,6 +111,7 @@ random_uniform: Primitive = Primitive(
     kernel=_uniform,
     rule=elementwise(None),
     mpmath=lambda mp, key, *, shape: _exact(mp, key, shape),
+    brackets=_drawn_brackets,
     analytic=False,
     shape=_drawn_shape,
 )
@@ -114,6 +120,7 @@ random_normal: Primitive = Primitive(
     kernel=_normal,
     rule=elementwise(None),
     mpmath=_exact_normal,
+    brackets=_drawn_brackets,
     analytic=False,
     shape=_drawn_shape,
 )

@@ -24,6 +24,7 @@ from difflab.primitives.structure import (
     reshape,
     spread_over,
     sum_,
+    unless_last,
 )
 
 __all__ = [
@@ -313,6 +314,7 @@ softmax: Primitive = Primitive(
     name="softmax",
     kernel=_softmax,
     rule=tangent(_softmax_slope),
+    brackets=unless_last,
     sympy=_exact_softmax,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
@@ -320,6 +322,7 @@ log_softmax: Primitive = Primitive(
     name="log_softmax",
     kernel=_log_softmax,
     rule=tangent(_log_softmax_slope),
+    brackets=unless_last,
     sympy=_exact_log_softmax,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )

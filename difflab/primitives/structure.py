@@ -270,11 +270,40 @@ def packed_stacks(values: Sequence[Any], ranks: Sequence[int]) -> Any:
     return scatter(*parts, keys=tuple(keys), shape=(size, start))
 
 
+def additions(row: Primitive, shapes: Sequence[Shape], **params: Any) -> int:
+    """Return the additions of a row that adds up elements with equal indices."""
+    elements = row.computer(np)(*map(np.ones, shapes), **params)
+    return sum(map(math.prod, shapes)) - int(np.count_nonzero(elements))
+
+
+def counted(axes: Sequence[int], rank: int) -> str:
+    """Return axes, which are counted from the end, as the language counts them: from the first.
+
+    Examples
+    --------
+    >>> counted((-1,), 3)
+    '[2]'
+    """
+    return str([axis + rank for axis in axes])
+
+
+def unless_last(shape: Shape, *, axes: tuple[int, ...], rank: int) -> str:
+    """Return the axis of a row that the language applies along the last one by default."""
+    return "" if axes == (-1,) else counted(axes, rank)
+
+
+def _sizes(whole: Shape, /, **params: Any) -> str:
+    return str(list(whole))
+
+
 broadcast: Primitive = Primitive(
     name="broadcast",
     kernel=_broadcast,
     rule=linear(_unbroadcast),
+    brackets=_sizes,
     structural=True,
+    view=True,
+    read_only="an array that repeats elements",
     shape=lambda shapes, *, shape, rank: shape,
     unbatched=lambda xp, *, shape, rank: lambda x: xp.broadcast_to(as_array(xp, x), shape),
     stacked=_broadcast_stack,
@@ -285,7 +314,10 @@ reshape: Primitive = Primitive(
     rule=linear(
         lambda t, position, shapes, *, shape, rank: reshape(t, shape=shapes[0], rank=len(shape))
     ),
+    brackets=_sizes,
     structural=True,
+    in_order=True,
+    view=True,
     shape=lambda shapes, *, shape, rank: shape,
     unbatched=lambda xp, *, shape, rank: lambda x: as_array(xp, x).reshape(shape),
     stacked=lambda size, args, *, shape, rank: reshape(
@@ -297,6 +329,7 @@ index: Primitive = Primitive(
     kernel=_index,
     rule=linear(lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])),
     structural=True,
+    view=True,
     shape=_indexed_shape,
     unbatched=_picker,
     stacked=lambda size, args, *, key, rank: index(
@@ -310,7 +343,12 @@ scatter: Primitive = Primitive(
     rule=linear(
         lambda t, position, shapes, *, keys, shape: index(t, key=keys[position], rank=len(shape))
     ),
+    brackets=_sizes,
+    located=lambda position, *, keys, shape: (keys[position], shape),
     structural=True,
+    arithmetic=lambda shapes, **params: (
+        additions(scatter, shapes, **params) if len(shapes) > 1 else 0
+    ),
     shape=lambda shapes, *, keys, shape: shape,
     unbatched=_scatterer,
     stacked=lambda size, args, *, keys, shape: scatter(
@@ -323,6 +361,7 @@ pack: Primitive = Primitive(
     kernel=_pack,
     rule=linear(_unpack),
     structural=True,
+    in_order=True,
     glyph="[ , ]",
     shape=_packed_shape,
     stacked=lambda size, args, *, ranks: packed_stacks(stacks(size, args), ranks),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from difflab.core.primitive import Primitive
+from difflab.graph.algebra import signs, unspread
 from difflab.graph.builder import Builder
 from difflab.graph.rewrite import Args
 from difflab.primitives import (
@@ -42,7 +43,7 @@ from difflab.primitives import (
     take,
     transpose,
 )
-from difflab.stabilisation.matching import number, unspread
+from difflab.stabilisation.matching import number
 from difflab.stabilisation.sums import PACKED, GraphSums
 
 MOVES = frozenset({broadcast, concatenate, diagonal, index, pack, reshape, take, transpose})
@@ -78,13 +79,13 @@ class Exponentials:
         """Record the form of a node, if it has one; operands must be recorded first."""
         row = self.builder.primitive(node)
         # A sum whose only use is another sum is part of that sum.
-        alone = row is add and self.sums.uses[node] == 1
+        alone = self.sums.uses[node] == 1 and signs(self.builder, node) == (1, 1)
         if row is not None and not alone and node not in self.forms:
             self.forms[node] = self._form(row, node)
 
     def form(self, node: int) -> ExponentialForm | None:
         """Return the form of a node, sums included; None if it has none."""
-        if node not in self.forms and self.builder.primitive(node) is add:
+        if node not in self.forms and signs(self.builder, node) == (1, 1):
             self.forms[node] = self._form(add, node)
         return self.forms.get(node)
 
@@ -114,8 +115,8 @@ class Exponentials:
         if left is None or right is None:
             form = left or right
             assert form is not None
-            turned = row is divide and left is None
-            exponent = self._negative(form.log) if turned else form.log
+            degree = row.degrees[left is None]
+            exponent = form.log if degree > 0 else self._negative(form.log)
         else:
             exponent = self._emit(_OF_LOGS[row], left.log, right.log)
         return ExponentialForm(self._combined(row, scales[0], scales[1]), exponent)
@@ -123,7 +124,7 @@ class Exponentials:
     def _combined(self, row: Primitive, left: int | None, right: int | None) -> int | None:
         if right is None:
             return left
-        if left is None and row is multiply:
+        if left is None and row.degrees == (1, 1):
             return right
         return self._emit(row, self.builder.constant(1) if left is None else left, right)
 
@@ -204,7 +205,7 @@ class Exponentials:
         form = self.form(node)
         if form is not None:
             return form
-        if builder.primitive(node) is subtract:
+        if signs(builder, node) == (1, -1):
             left, right = builder.arguments(node)
             if self.form(left) is not None and self.form(right) is not None:
                 larger, smaller = self.log_of(left), self.log_of(right)
@@ -216,7 +217,7 @@ class Exponentials:
     def log1p(self, node: int) -> int | None:
         """Return a stable ``log(1 + node)`` if `node` is an exponential or the negative of one."""
         builder = self.builder
-        minus = builder.primitive(node) is negative
+        minus = signs(builder, node) == (-1,)
         inner = builder.arguments(node)[0] if minus else node
         if self.form(inner) is None:
             return None
@@ -291,11 +292,10 @@ class Exponentials:
 
     def _negative(self, node: int) -> int:
         """Append -node; the minus of a first factor is removed instead."""
-        if self.builder.primitive(node) in (multiply, divide):
+        row = self.builder.primitive(node)
+        if row is not None and row.degrees:
             first, second = self.builder.arguments(node)
-            if self.builder.primitive(first) is negative:
-                row = self.builder.primitive(node)
-                assert row is not None
+            if signs(self.builder, first) == (-1,):
                 return self._emit(row, self.builder.arguments(first)[0], second)
         return self._emit(negative, node)
 

@@ -16,19 +16,16 @@ from inspect import signature
 from typing import Any
 
 from difflab.core.primitive import Primitive
-from difflab.graph.builder import Builder
+from difflab.graph.algebra import degrees, signs, unspread
+from difflab.graph.builder import SPREADING, Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
 from difflab.language import parse
-from difflab.primitives import add, broadcast, multiply, negative, power, reshape, sqrt, subtract
+from difflab.primitives import add, negative, power, sqrt, subtract
 from difflab.stabilisation.sums import signed_terms, signed_total
 
 Bindings = dict[int, int]
-
-# Primitives that a pattern's root also matches in another form.
-_ALSO: dict[Primitive, tuple[Primitive, ...]] = {subtract: (add,), sqrt: (power,)}
-
 
 Form = str | Callable[..., Node]
 """A pattern or a replacement: a formula of the language, or a function of nodes."""
@@ -84,7 +81,7 @@ class GraphPattern:
     @property
     def rows(self) -> tuple[Primitive, ...]:
         """The primitives of nodes that the root of the pattern can match."""
-        return (self.row, *_ALSO.get(self.row, ()))
+        return (self.row, *_OTHERWISE.get(self.row, ((), None))[0])
 
     @property
     def operands(self) -> set[Primitive]:
@@ -117,7 +114,8 @@ class GraphPattern:
                 yield bound
         else:
             parts = self.builder.arguments(part)
-            if row is negative and parts[0] in bound and _opposite(builder, node, bound[parts[0]]):
+            known = bound.get(parts[0]) if row.signs == (-1,) else None
+            if known is not None and _opposite(builder, node, known):
                 yield bound
             for operands in self._readings(builder, row, parts, node):
                 yield from self._all(builder, parts, operands, bound)
@@ -146,10 +144,10 @@ class GraphPattern:
             yield args
             if row.commutative:
                 yield args[::-1]
-        if row is add:
+        elif row in _OTHERWISE:
+            yield from _OTHERWISE[row][1](builder, node)
+        if row.signs == (1, 1):
             yield from self._apart(builder, parts, node)
-        elif builder.primitive(node) is not row:
-            yield from _otherwise(builder, row, node)
 
     def _apart(
         self, builder: Builder, parts: tuple[int, ...], node: int
@@ -167,46 +165,53 @@ class GraphPattern:
                     break
 
 
-def _otherwise(builder: Builder, row: Primitive, node: int) -> Iterator[tuple[int, ...]]:
-    """Yield the operands with which `node`, another operation, is an application of `row`."""
-    other = builder.primitive(node)
-    if row is subtract and other is add:
+def _differences(builder: Builder, node: int) -> Iterator[tuple[int, ...]]:
+    """Yield the operands with which a sum is a difference."""
+    if signs(builder, node) == (1, 1):
         for kept, minus in (builder.arguments(node), builder.arguments(node)[::-1]):
             subtrahend = negated(builder, minus)
             if subtrahend is not None:
                 yield kept, subtrahend
-    elif row is sqrt and other is power:
+
+
+def _roots(builder: Builder, node: int) -> Iterator[tuple[int, ...]]:
+    """Yield the operand with which a power is a square root."""
+    if builder.primitive(node) is power:
         base, exponent = builder.arguments(node)
         if number(builder, exponent) == 0.5:
             yield (base,)
-    elif row is negative:
-        operand = negated(builder, node)
-        if operand is not None:
-            yield (operand,)
 
 
-def unspread(builder: Builder, node: int) -> int:
-    """Return the operand of the broadcasts at `node`; `node` itself if there is none."""
-    while builder.primitive(node) is broadcast:
-        (node,) = builder.arguments(node)
-    return node
+def _negations(builder: Builder, node: int) -> Iterator[tuple[int, ...]]:
+    """Yield the operand with which a node is a negation."""
+    operand = negated(builder, node)
+    if operand is not None:
+        yield (operand,)
+
+
+Reading = Callable[[Builder, int], Iterator[tuple[int, ...]]]
+_OTHERWISE: dict[Primitive, tuple[tuple[Primitive, ...], Reading]] = {
+    subtract: ((add,), _differences),
+    sqrt: ((power,), _roots),
+    negative: ((), _negations),
+}
+"""Other forms of operations in a pattern: the rows of a root in that form, and its operands."""
 
 
 def number(builder: Builder, node: int) -> Number | None:
     """Return the value of a constant `node`, also through a broadcast or a minus; else None."""
     sign = 1
-    while (row := builder.primitive(node)) in (broadcast, reshape, negative):
-        sign = -sign if row is negative else sign
+    while (minus := signs(builder, node) == (-1,)) or builder.primitive(node) in SPREADING:
+        sign = -sign if minus else sign
         (node,) = builder.arguments(node)
     return sign * builder.constants[node][0] if node in builder.constants else None
 
 
 def negated(builder: Builder, node: int) -> int | None:
     """Return z if `node` is -z or a negative constant; else None."""
-    row = builder.primitive(node)
-    if row is negative:
+    if signs(builder, node) == (-1,):
         return builder.arguments(node)[0]
-    if row is multiply:
+    if degrees(builder, node) == (1, 1):
         for factor, other in (builder.arguments(node), builder.arguments(node)[::-1]):
             if number(builder, factor) == -1:
                 return other
@@ -219,12 +224,11 @@ def _opposite(builder: Builder, a: int, b: int) -> bool:
     """Return whether a is -b in form: a minus, a reversed difference, the sign of a factor."""
     if negated(builder, a) == b or negated(builder, b) == a:
         return True
-    row = builder.primitive(a)
-    if row is not builder.primitive(b):
+    if builder.primitive(a) is not builder.primitive(b):
         return False
-    if row is subtract:
+    if signs(builder, a) == (1, -1):
         return builder.arguments(a) == builder.arguments(b)[::-1]
-    if row is multiply:
+    if degrees(builder, a) == (1, 1):
         scaled = _factor(builder, a)
         return scaled is not None and scaled == _factor(builder, b, -1)
     return False
@@ -241,11 +245,10 @@ def _factor(builder: Builder, node: int, sign: int = 1) -> tuple[Number, int] | 
 
 def square_root_of(builder: Builder, node: int) -> int | None:
     """Return b if `node` has the form b² or is the square of an integer; else None."""
-    row = builder.primitive(node)
-    if row is power:
+    if builder.primitive(node) is power:
         base, exponent = builder.arguments(node)
         return base if number(builder, exponent) == 2 else None
-    if row is multiply:
+    if degrees(builder, node) == (1, 1):
         left, right = builder.arguments(node)
         return left if left == right else None
     value = number(builder, node)

@@ -21,7 +21,6 @@ from difflab.primitives import (
     add,
     log,
     multiply,
-    negative,
     subtract,
 )
 from difflab.stabilisation.exponentials import Exponentials
@@ -98,7 +97,7 @@ class _Stabiliser:
         for rule in rules:
             for row in rule.roots:
                 self.rules.setdefault(row, []).append(rule)
-            if rule.compiled is not None and rule.compiled.row is subtract:
+            if rule.compiled is not None and rule.compiled.row.signs == (1, -1):
                 self.cancelling |= rule.compiled.operands
         self.rewritten: list[Rewrite] = []
         self.changed: dict[int, Rule] = {}
@@ -126,7 +125,7 @@ class _Stabiliser:
         """Append a node of the plain graph, in stable form if a rule applies."""
         plain = builder.emit(row, args, params)
         rule, stable = self._stable(plain) if node not in self.refused else (None, plain)
-        if row is negative and args[0] in self.changed:
+        if row.signs == (-1,) and args[0] in self.changed:
             # -log(sigmoid(x)) is softplus(-x): its minus cancels the minus of the rewrite.
             stable = self._written(lambda x: -x, {"x": Node(builder, args[0])})
             rule = self.changed[args[0]] if stable != plain else None
@@ -143,12 +142,12 @@ class _Stabiliser:
         row = builder.primitive(node)
         if row is None:
             return None, node
-        if row is not add or any(map(self._minus, builder.arguments(node))):
+        if row.signs != (1, 1) or any(map(self._minus, builder.arguments(node))):
             for rule in self.rules.get(row, ()):
                 found = self._applied(rule, node)
                 if found is not None and found != node:
                     return rule, builder.spread(found, builder.shape(node))
-        return self._cancelling(node) if row in (add, subtract) else (None, node)
+        return self._cancelling(node) if len(row.signs) == 2 else (None, node)
 
     def _cancelling(self, node: int) -> tuple[Rule | None, int]:
         """Rewrite a pair that cancels in a longer sum: the last term and an earlier one."""
@@ -200,15 +199,6 @@ class _Stabiliser:
         nodes = {name: Node(self.builder, node) for name, node in (("a", factor), ("b", exponent))}
         return self._written("a + b", nodes)
 
-    def _log1p(self, node: int) -> int | None:
-        return self.exponentials.log1p(self.builder.arguments(node)[0])
-
-    def _ratio(self, node: int) -> int | None:
-        return self.exponentials.ratio(node)
-
-    def _variance(self, node: int) -> int | None:
-        return variance(self.builder, node)
-
     def _squares(self, node: int) -> int | None:
         """Append a root of squares: `sqrt`, or the power 0.5."""
         first, *exponents = self.builder.arguments(node)
@@ -219,9 +209,9 @@ class _Stabiliser:
 
 _CODED: dict[Rule, Callable[[_Stabiliser, int], int | None]] = {
     LOGARITHM: _Stabiliser._logarithm,
-    LOG1P: _Stabiliser._log1p,
-    RATIO: _Stabiliser._ratio,
-    VARIANCE: _Stabiliser._variance,
+    LOG1P: lambda its, node: its.exponentials.log1p(its.builder.arguments(node)[0]),
+    RATIO: lambda its, node: its.exponentials.ratio(node),
+    VARIANCE: lambda its, node: variance(its.builder, node),
     SQUARES: _Stabiliser._squares,
 }
 """The rules that are no patterns."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from difflab.graph.algebra import degrees
 from difflab.graph.builder import Builder
 from difflab.graph.node import Node
-from difflab.primitives import absolute, divide, hypot, matmul, norm, sum_
+from difflab.primitives import absolute, hypot, matmul, norm, sum_
 from difflab.primitives.structure import spread_over
 from difflab.stabilisation.matching import number, square_root_of
 from difflab.stabilisation.sums import PACKED, GraphSums
@@ -74,10 +75,10 @@ def variance(builder: Builder, node: int) -> int | None:
     """
     minuend, square = builder.arguments(node)
     mean = square_root_of(builder, square)
-    if mean is None or builder.primitive(minuend) is not divide:
+    if mean is None or degrees(builder, minuend) != (1, -1):
         return None
     total, size = builder.arguments(minuend)
-    if builder.primitive(total) is not sum_ or builder.primitive(mean) is not divide:
+    if builder.primitive(total) is not sum_ or degrees(builder, mean) != (1, -1):
         return None
     (squares,) = builder.arguments(total)
     x = square_root_of(builder, squares)

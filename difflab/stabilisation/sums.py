@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from difflab.graph.algebra import signs
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Params
 from difflab.primitives import add, negative, pack, subtract
@@ -55,7 +56,7 @@ class GraphSums:
         while pending:
             part = pending.pop()
             within = part == node or self.uses[part] == 1
-            if within and builder.primitive(part) is add:
+            if within and signs(builder, part) == (1, 1):
                 pending += builder.arguments(part)[::-1]
             else:
                 found.append(part)
@@ -83,12 +84,10 @@ def signed_terms(builder: Builder, node: int) -> list[SignedTerm]:
     pending = [(1, node)]
     while pending:
         sign, part = pending.pop()
-        row = builder.primitive(part)
-        if row in (add, subtract) and len(found) + len(pending) + 2 <= NEAR:
-            left, right = builder.arguments(part)
-            pending += [(sign, left), (sign if row is add else -sign, right)]
-        elif row is negative:
-            pending.append((-sign, builder.arguments(part)[0]))
+        inner = signs(builder, part)
+        if inner and len(found) + len(pending) + len(inner) <= NEAR:
+            operands = builder.arguments(part)
+            pending += [(sign * own, each) for own, each in zip(inner, operands, strict=True)]
         elif part in builder.constants and builder.constants[part][0] < 0:
             found.append((-sign, builder.constant(-builder.constants[part][0])))
         else:

@@ -28,7 +28,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import TABLE, float32
+from difflab.primitives import TABLE
 from difflab.testing.suites.domain_points import around_kinks, inside
 
 __all__ = [
@@ -146,7 +146,7 @@ def usable(row: Primitive) -> bool:
     The language has it, operands can be mapped to its domain, and it is no cast, whose derivative
     is a convention.
     """
-    written = bool(row.names or row.infix) and row is not float32
+    written = bool(row.names or row.infix) and not row.dtype
     return written and bool(row.samples) and not row.boolean and not row.truths
 
 

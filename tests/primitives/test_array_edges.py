@@ -141,6 +141,8 @@ SCALED: list[tuple[Callable[[Any], Any], Any]] = [
     (lambda x: (np.linalg.norm(x) * (1 + x[0])) ** 2, 2.0),
     (lambda x: np.sum((np.abs(x).reshape(3, 1) * np.ones((1, 2))) ** 2), 4.0),
     (lambda x: (np.linalg.norm(x) / np.exp(x[1])) ** 2, 2.0),
+    (lambda x: np.sum(np.sqrt(np.concatenate([x * x, x**2])) ** 2), 4.0),
+    (lambda x: np.sum(np.sqrt((x[:, None] ** 2).T[:1]) ** 2), 2.0),
 ]
 """Squares of norms that are scaled or viewed, and the diagonals of their Hessians at 0."""
 

@@ -406,3 +406,36 @@ def test_derivatives_of_digamma_far_below_zero_are_the_reflected_ones(order: int
         spelled = TABLE["polygamma"].mpmath(mpmath, order, mpmath.mpf(x))
         assert abs(spelled / expected - 1) < 1e-40
     assert float(TABLE["polygamma"](order, x)) == pytest.approx(float(expected), rel=1e-15)
+
+
+def test_signs_and_degrees_are_those_of_the_kernels() -> None:
+    sums = [row for row in TABLE.values() if row.signs]
+    products = [row for row in TABLE.values() if row.degrees]
+    assert len(sums) == 3
+    assert len(products) == 2
+    for row in sums:
+        args = (3.0, -0.5)[: row.arity]
+        added = sum(sign * arg for sign, arg in zip(row.signs, args, strict=True))
+        assert row.computer(np)(*args) == added
+    for row in products:
+        args = (3.0, -0.5)[: row.arity]
+        multiplied = math.prod(arg**degree for arg, degree in zip(args, row.degrees, strict=True))
+        assert row.computer(np)(*args) == multiplied
+
+
+def test_views_share_memory_and_rows_in_order_keep_it() -> None:
+    x = np.arange(4.0).reshape(2, 2)
+    params: dict[str, dict[str, Any]] = {
+        "broadcast": {"shape": (3, 2, 2), "rank": 2},
+        "index": {"key": ((0, 2, 1), 1), "rank": 2},
+        "reshape": {"shape": (4,), "rank": 2},
+        "diagonal": {},
+        "transpose": {"axes": (-1, -2)},
+        "pack": {"ranks": (2,)},
+    }
+    for row in TABLE.values():
+        if row.view or row.in_order:
+            found = row.computer(np)(x, **params[row.name])
+            assert np.shares_memory(found, x) == row.view
+            assert bool(row.read_only) == (row.view and not found.flags.writeable)
+            assert not row.in_order or found.ravel().tolist() == x.ravel().tolist()

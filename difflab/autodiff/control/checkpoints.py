@@ -17,6 +17,7 @@ from difflab.autodiff.policies.policy import Policy, nothing
 from difflab.autodiff.policies.reversal import backward_from, with_values
 from difflab.autodiff.recording import record
 from difflab.errors import InputError
+from difflab.graph.algebra import signs
 from difflab.graph.composition import inlined
 from difflab.graph.control import Checkpoint
 from difflab.graph.custom.rows import unpacked
@@ -25,7 +26,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape, packed_slices
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
-from difflab.primitives import add, scatter, where
+from difflab.primitives import scatter, where
 from difflab.primitives.structure import decoded
 
 MOST_INLINED = 10_000
@@ -173,7 +174,7 @@ def _reached(y_bar: Node, shapes: Sequence[Shape]) -> list[int]:
         if row is scatter and len(builder.shape(node)) == 1:
             for key in builder.params(node)["keys"]:
                 touched[decoded(key)] = True
-        elif row is add:
+        elif signs(builder, node) == (1, 1):
             waiting += args
         elif row is where and builder.number(args[2]) == 0:
             waiting.append(args[1])

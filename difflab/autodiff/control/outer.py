@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.autodiff.control.residuals import WORTH_KEEPING
+from difflab.graph.algebra import degrees, signs, unspread
 from difflab.graph.ir import Graph, Shape
 from difflab.graph.node import Node
-from difflab.primitives import add, broadcast, matmul, multiply, reshape, transpose
+from difflab.primitives import matmul, transpose
 
 
 class Factor(NamedTuple):
@@ -43,16 +44,16 @@ def products_in(graph: Graph, node: int) -> list[Pair]:
     shape = graph.shape(node)
     if len(shape) != 2 or 2 * shape[0] * shape[1] < WORTH_KEEPING * sum(shape):
         return []
-    row, args = graph.primitive(node), graph.arguments(node)
-    if row is add:
+    args = graph.arguments(node)
+    if signs(graph, node) == (1, 1):
         terms = [products_in(graph, arg) for arg in args]
         return [pair for term in terms for pair in term] if all(terms) else []
-    if row is transpose and _turns(graph, node):
-        return [(right, left) for left, right in products_in(graph, args[0])]
-    if row is matmul and all(len(graph.shape(arg)) == 2 for arg in args):
+    if (factor := _factor(graph, node)).turned:
+        return [(right, left) for left, right in products_in(graph, factor.node)]
+    if graph.primitive(node) is matmul and all(len(graph.shape(arg)) == 2 for arg in args):
         left, right = (_factor(graph, arg) for arg in args)
         return [(left._replace(turned=not left.turned), right)]
-    if row is multiply:
+    if degrees(graph, node) == (1, 1):
         for first, second in (args, args[::-1]):
             column = _vector(graph, first, (shape[0], 1))
             line = _vector(graph, second, (1, shape[1]))
@@ -63,13 +64,11 @@ def products_in(graph: Graph, node: int) -> list[Pair]:
 
 def _vector(graph: Graph, node: int, shape: Shape) -> int | None:
     """Return the vector that a matrix of one row or column consists of, before it is spread."""
-    if graph.primitive(node) is broadcast:
+    node = unspread(graph, node)
+    own, row = graph.shape(node), graph.primitive(node)
+    if own == shape and row is not None and row.in_order:
         (node,) = graph.arguments(node)
-    own = graph.shape(node)
-    if own == shape and graph.primitive(node) is reshape:
-        (node,) = graph.arguments(node)
-        own = graph.shape(node)
-        return node if len(own) == 1 else None
+        return node if len(graph.shape(node)) == 1 else None
     return node if (1, *own) == shape else None
 
 

@@ -23,24 +23,19 @@ from typing import Any
 from difflab.autodiff.engine.batching import applied
 from difflab.autodiff.engine.sweep import spread
 from difflab.core.primitive import ByArgument, LinearMap, Primitive, Transpose
+from difflab.graph.algebra import degrees
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import (
-    add,
-    divide,
     matmul,
     multiply,
-    negative,
     reshape,
-    subtract,
     sum_,
     transpose,
     where,
 )
 
-_SUMS = frozenset({add, subtract, negative})
-"""Elementwise rows that are linear in all arguments together."""
 BLOCK_ELEMENTS = 1 << 13
 """Elements of a stack above which it is computed in blocks of directions."""
 MOST_BLOCKS = 4
@@ -205,7 +200,7 @@ class _Sums:
     def _is_product(self, node: int) -> bool:
         """Whether a node is the elementwise product of two values that differ."""
         differs = [self.differs[arg] for arg in self.args[node]]
-        return self.graph.primitive(node) is multiply and all(differs)
+        return degrees(self.graph, node) == (1, 1) and all(differs)
 
     def _linear_in(self, node: int) -> Sequence[int]:
         """Return the positions of the arguments in which a node is linear, taken together.
@@ -217,13 +212,11 @@ class _Sums:
         if row is None or not differing:
             return ()
         rule = row.rule
-        if row in _SUMS or isinstance(rule, LinearMap):
+        if row.signs or isinstance(rule, LinearMap):
             return range(len(args))
         if row is where:
             return () if differing[0] == 0 else (1, 2)
-        if row is divide:
-            return differing if differing == [0] else ()
-        linear = row is multiply or (
+        linear = (row.degrees and row.degrees[differing[0]] == 1) or (
             isinstance(rule, ByArgument) and isinstance(rule.entries[differing[0]], Transpose)
         )
         return differing if linear and len(differing) == 1 else ()
@@ -250,15 +243,15 @@ class _Sums:
 
     def _scaled(self, row: Primitive, args: Sequence[int]) -> _Stack | None:
         """Return a product, a quotient or a negative as a stack times a factor; else None."""
-        if row is negative:
+        if row.signs == (-1,):
             stack = self.stacks[args[0]]
             minus = Node(self.builder, self.builder.constant(-1))
             return _Stack(stack.base, _product(minus, stack.factor))
-        if row is divide and not self.differs[args[1]]:
+        if row.degrees == (1, -1) and not self.differs[args[1]]:
             stack, divisor = self.stacks[args[0]], self.values[args[1]]
             one = Node(self.builder, self.builder.constant(1))
             return _Stack(stack.base, _product(one, stack.factor) / divisor)
-        if row is not multiply:
+        if row.degrees != (1, 1):
             return None
         a, b = args
         if not (self.differs[a] and self.differs[b]):

@@ -30,7 +30,7 @@ from difflab.autodiff.engine.sweep import (
 from difflab.errors import InputError
 from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Shape
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.passes.operation_saving import doubled_last
 from difflab.primitives import index, reshape
@@ -143,11 +143,10 @@ def _input_elements(sweep: Sweep) -> dict[int, int]:
         if shape == ():
             columns[node] = first
         first += math.prod(shape)
-    for node, opcode in enumerate(sweep.opcode):
-        if opcode >= FIRST_ROW and sweep.graph.primitives[opcode - FIRST_ROW] is index:
-            (array,) = sweep.args(node)
-            if array in positions and sweep.graph.shape(node) == ():
-                columns[node] = int(positions[array][sweep.graph.params(node)["key"]])
+    for node in np.flatnonzero(sweep.graph.applies(index)).tolist():
+        (array,) = sweep.args(node)
+        if array in positions and sweep.graph.shape(node) == ():
+            columns[node] = int(positions[array][sweep.graph.params(node)["key"]])
     return columns
 
 

@@ -105,9 +105,11 @@ def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
 
 def _sum(writer: DerivativeWriter, terms: list[V]) -> V:
     """Add derivatives; those of parts of an array are gathered into one scatter."""
-    whole = [term for term in terms if writer.primitive(term) is not scatter]
-    if len(terms) - len(whole) > 1:
-        scattered = [term for term in terms if writer.primitive(term) is scatter]
+    whole: list[V] = []
+    scattered: list[V] = []
+    for term in terms:
+        (scattered if writer.primitive(term) is scatter else whole).append(term)
+    if len(scattered) > 1:
         terms = [*whole, _gathered(writer, scattered)]
     total = terms[0]
     for term in terms[1:]:

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Params, Primitive
+from difflab.core.primitive import LinearMap, Params, Primitive
+from difflab.graph.algebra import degrees, unspread
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import (
     absolute,
-    add,
     broadcast,
     divide,
     hypot,
@@ -61,10 +61,7 @@ def squares_once(function: Function) -> Function:
     graph = function.graph
     if power not in graph.primitives or multiply not in graph.primitives:
         return function
-    products, powers = (
-        graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
-        for row in (multiply, power)
-    )
+    products, powers = (graph.starts[:-1][graph.applies(row)] for row in (multiply, power))
     bases = graph.args[products]
     products_of = set(bases[bases == graph.args[products + 1]].tolist())
     if not products_of:
@@ -76,7 +73,7 @@ def squares_once(function: Function) -> Function:
 
 
 def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
-    if row is multiply and args[0] == args[1]:
+    if row.degrees == (1, 1) and args[0] == args[1]:
         return builder.emit(power, (args[0], builder.constant(2)))
     return None
 
@@ -103,16 +100,11 @@ def with_sums_of_squares(function: Function) -> Graph:
 
 def _candidates(graph: Graph) -> list[int]:
     """Return the squares and powers of roots, and of roots that are scaled or viewed."""
-
-    def codes(chosen: frozenset[Primitive]) -> NDArray[np.bool_]:
-        wanted = [FIRST_ROW + k for k, row in enumerate(graph.primitives) if row in chosen]
-        found: NDArray[np.bool_] = np.isin(graph.opcode, wanted)
-        return found
-
-    products = np.flatnonzero(codes(PRODUCTS))
+    products = np.flatnonzero(graph.applies(*PRODUCTS))
     first, second = (graph.args[graph.starts[products] + k] for k in range(2))
-    even = codes(frozenset({power}))[products] | (first == second)
-    found: list[int] = products[even & codes(ROOTS | SCALES | VIEWS)[first]].tolist()
+    even = graph.applies(power)[products] | (first == second)
+    rooted = graph.applies(*ROOTS, *SCALES, *VIEWS)[first]
+    found: list[int] = products[even & rooted].tolist()
     return found
 
 
@@ -152,22 +144,28 @@ class _Changes:
                 self._put(node, multiply, operands * 2)
             else:
                 self._put(node, power, (*operands, self.graph.arguments(node)[1]))
-        elif row is sqrt and not self._is_sum_of_squares(operands[0]):
             return
-        elif exponent == 2 and row is not norm:
-            self._put(node, *self._squared(root))
+        assert row is not None
+        square = self._square_of(root)
+        if square is not None and row.shape is None and exponent == 2:
+            self._put(node, *square)
         elif self.uses[root] == self.graph.arguments(node).count(root):
-            if row is norm and exponent == 2:
-                self._put(root, multiply, operands * 2, like=operands[0])
-                self._put(node, sum_, (root,), self._params(root))
-            elif exponent == 4 and (row is not norm or self._is_of_vector(root)):
-                self._put(root, *self._squared(root))
+            if row.shape is not None and exponent == 2:
+                self._sum_squares(root, node)
+            elif square is not None and exponent == 4:
+                self._put(root, *square)
                 self._put(node, multiply, (root, root))
-            elif exponent > 4 and (row is not norm or self._is_of_vector(root)):
+            elif square is not None and exponent > 4:
                 halved = self._halved(self.graph.arguments(node)[1], exponent)
                 if halved is not None:
-                    self._put(root, *self._squared(root))
+                    self._put(root, *square)
                     self._put(node, power, (root, halved))
+
+    def _sum_squares(self, root: int, node: int) -> None:
+        """Write the square of a norm at another node, as the sum of its operand's squares."""
+        operands = self.graph.arguments(root)
+        self._put(root, multiply, operands * 2, like=operands[0])
+        self._put(node, sum_, (root,), self._params(root), like=root)
 
     def _is_only_of(self, node: int, user: int) -> bool:
         """Whether only one operation uses a node, which is not replaced."""
@@ -195,36 +193,41 @@ class _Changes:
     def _square_scaled(self, node: int, step: int) -> None:
         """Replace (c·r)² by c·(c·r²), likewise (r/c)²."""
         row, args = self.graph.primitive(step), self.graph.arguments(step)
-        for factor in args[:1] if row is divide else args:
+        if row is None or row not in SCALES:
+            return
+        for factor in self._factors(step):
             user, root = step, factor
             while self.graph.primitive(root) in VIEWS and self._is_only_of(root, user):
                 user, root = root, self.graph.arguments(root)[0]
-            alone = row and row in SCALES and self._is_only_of(root, user)
-            if row and alone and self._is_square_of_root(root):
-                self._put(root, *self._squared(root))
+            square = self._square_of(root) if self._is_only_of(root, user) else None
+            if square is not None:
+                self._put(root, *square)
                 scaled = tuple(step if arg == factor else arg for arg in args)
                 self._put(node, row, scaled, self._params(step))
                 return
-        if row is multiply or row is divide:
+        if row.degrees:
             self._square_norms(node, step, row)
+
+    def _factors(self, node: int) -> Args:
+        """Return the arguments of a product, a quotient or a negation, without its divisor."""
+        args, powers = self.graph.arguments(node), degrees(self.graph, node) or (1,)
+        return tuple(arg for arg, degree in zip(args, powers, strict=True) if degree > 0)
 
     def _square_norms(self, node: int, step: int, row: Primitive) -> None:
         """Replace the square of norms times or by a number by sums of squares and its square."""
         graph = self.graph
-        root, factor = graph.arguments(step)
-        if graph.primitive(factor) is norm and row is multiply:
-            root, factor = factor, root
-        both = [*graph.arguments(step), *graph.arguments(node)]
-        if not (graph.primitive(root) is norm and self._is_only_of(root, step)):
+        norms = [arg for arg in self._factors(step) if graph.primitive(arg) is norm]
+        if not norms or not self._is_only_of(norms[-1], step):
             return
+        root, (one, other) = norms[-1], graph.arguments(step)
+        factor = one if root == other else other
+        both = [*graph.arguments(step), *graph.arguments(node)]
         if factor not in self.constants or self.uses[factor] != both.count(factor):
             return
         square = self.constants[factor][0] ** 2
         if 0 < square < np.inf:
-            operands = graph.arguments(root)
             self.constants[factor] = square, None
-            self._put(root, multiply, operands * 2, like=operands[0])
-            self._put(step, sum_, (root,), self._params(root), like=root)
+            self._sum_squares(root, step)
             self._put(node, row, (step, factor), self._params(step))
 
     def _square_viewed(self, node: int, step: int) -> None:
@@ -232,31 +235,21 @@ class _Changes:
         row, (root, *_) = self.graph.primitive(step), self.graph.arguments(step)
         if row is None or row not in VIEWS or not self._is_only_of(root, step):
             return
-        if self._is_square_of_root(root):
+        square = self._square_of(root)
+        if square is not None:
             shape = self.graph.shape(step)
-            self._put(root, *self._squared(root))
+            self._put(root, *square)
             self._put(node, reshape, (step,), (("rank", len(shape)), ("shape", shape)))
         elif self.graph.primitive(root) is norm:
-            operands = self.graph.arguments(root)
-            self._put(root, multiply, operands * 2, like=operands[0])
-            self._put(step, sum_, (root,), self._params(root), like=root)
+            self._sum_squares(root, step)
             self._put(node, row, (step,), self._params(step))
-
-    def _is_square_of_root(self, root: int) -> bool:
-        """Whether `_squared` gives the square of a node."""
-        row = self.graph.primitive(root)
-        if row is sqrt:
-            return self._is_sum_of_squares(self.graph.arguments(root)[0])
-        return row is hypot or (row is norm and self._is_of_vector(root))
 
     def _exponent(self, node: int) -> int | None:
         """Return the even exponent of a power, 2 for a square as a product, else None."""
         one, other = self.graph.arguments(node)
-        if self.graph.primitive(node) is multiply:
+        if degrees(self.graph, node) == (1, 1):
             return 2 if one == other else None
-        if self.graph.primitive(other) is broadcast:
-            (other,) = self.graph.arguments(other)
-        number = self.graph.constants.get(other, (1, None))[0]
+        number = self.graph.constants.get(unspread(self.graph, other), (1, None))[0]
         return int(number) if number > 0 and number % 2 == 0 else None
 
     def _halved(self, node: int, exponent: int) -> int | None:
@@ -279,20 +272,17 @@ class _Changes:
         ]
         return known[0] if known else None
 
-    def _squared(self, root: int) -> tuple[Primitive, Args, Params]:
+    def _square_of(self, root: int) -> tuple[Primitive, Args, Params] | None:
         """Return the square of a hypotenuse, a vector's norm or the root of a sum of squares."""
         operands, row = self.graph.arguments(root), self.graph.primitive(root)
         if row is hypot:
             return sum_of_squares, operands, ()
-        if row is norm:
+        shape = self.graph.shape(operands[0]) if operands else ()
+        if row is norm and len(shape) == 1 and self.graph.shape(root) == ():
             return matmul, operands * 2, (("ranks", (1, 1)),)
-        shape = self.graph.shape(operands[0])
-        return reshape, operands, (("rank", len(shape)), ("shape", shape))
-
-    def _is_of_vector(self, root: int) -> bool:
-        """Whether a norm is that of a vector, and a number."""
-        (operand,) = self.graph.arguments(root)
-        return len(self.graph.shape(operand)) == 1 and self.graph.shape(root) == ()
+        if row is sqrt and self._is_sum_of_squares(operands[0]):
+            return reshape, operands, (("rank", len(shape)), ("shape", shape))
+        return None
 
     def _is_sum_of_squares(self, node: int) -> bool:
         """Whether a value is a sum of squares, so that it is the square of its root."""
@@ -300,13 +290,14 @@ class _Changes:
         while waiting:
             term = waiting.pop()
             row, args = self.graph.primitive(term), self.graph.arguments(term)
-            if row is add or row is sum_ or row is broadcast or row is reshape:
+            if row is not None and (row.signs == (1, 1) or isinstance(row.rule, LinearMap)):
                 waiting += args
             elif row is power:
                 if self._exponent(term) is None:
                     return False
             else:
-                product = row is multiply or (row is matmul and not self.graph.shape(term))
+                product = row is matmul and not self.graph.shape(term)
+                product = product or degrees(self.graph, term) == (1, 1)
                 if not product or args[0] != args[1]:
                     return False
         return True

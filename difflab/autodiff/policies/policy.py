@@ -50,7 +50,7 @@ class Policy:
 
 
 def _products(function: Function) -> list[int]:
-    return np.flatnonzero(function.graph.matching(lambda row: row in PRODUCTS)).tolist()
+    return np.flatnonzero(function.graph.applies(*PRODUCTS)).tolist()
 
 
 nothing = Policy("nothing", lambda function: ())

@@ -29,7 +29,6 @@ from difflab.eager.recording.tape import (
 )
 from difflab.errors import InputError, ShapeError
 from difflab.primitives import index, reshape, stop_gradient
-from difflab.primitives.movement import VIEWS
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
@@ -152,7 +151,7 @@ class TapeOperation:
         self.plans: dict[Any, BackwardPlan] = {}
         self.plans_by_dtype: dict[Any, dict[Any, BackwardPlan]] = {}
         self.nondifferentiable = row.boolean or row is stop_gradient
-        self.moves = row in VIEWS
+        self.moves = row.view
 
     def kernel(self, xp: Any) -> Any:
         """Return the kernel for an array module, and cache it."""

@@ -17,13 +17,10 @@ from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.graph.ir import Shape
 from difflab.primitives import constant_array
-from difflab.primitives.movement import VIEWS
 
 BufferKind = tuple[Shape, "np.dtype[Any]"]
 BufferSlot = tuple[BufferKind, int]
 _END = -1
-_VIEWS = frozenset({*VIEWS, constant_array})
-"""The rows whose result is a view or a stored constant."""
 
 
 def writes(op: Op) -> bool:
@@ -33,7 +30,8 @@ def writes(op: Op) -> bool:
 
 def is_view(op: Op) -> bool:
     """Return whether the result of an operation needs no memory of its own."""
-    return op.form == OpForm.KERNEL and op.detail[0] in _VIEWS
+    row = op.detail[0] if op.form == OpForm.KERNEL else None
+    return row is not None and (row.view or row is constant_array)
 
 
 def called(op: Op) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from difflab import arrays
 from difflab.core.primitive import Primitive
 from difflab.errors import ConsistencyError
+from difflab.graph.algebra import unspread
 from difflab.graph.builder import Builder
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
@@ -24,15 +25,11 @@ from difflab.graph.node import Node
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import (
-    add,
     broadcast,
     constant_array,
-    divide,
     matmul,
-    multiply,
     negative,
     reshape,
-    subtract,
 )
 
 POINTS = 3
@@ -143,7 +140,7 @@ class _Folding:
         found = None
         if row is reshape:
             found = self._convolution(builder, operands, dict(params)["shape"])
-        elif row in (add, subtract, multiply, divide):
+        elif len(row.signs) == 2 or row.degrees:
             found = self._changed(node, row, operands)
         if found is None:
             return None
@@ -172,13 +169,13 @@ class _Folding:
         """Return a convolution shifted or scaled once more."""
         for place, old in enumerate(self.arguments[node]):
             conv = self.known.get(old)
-            if conv is None or self.uses[old] > 1 or (place == 1 and row is divide):
+            if conv is None or self.uses[old] > 1 or (row.degrees and row.degrees[place] < 0):
                 continue
             change = _per_channel(operands[1 - place], conv)
             if change is None:
                 continue
-            self.folded += row in (multiply, divide)
-            return _combined(row, conv, change, negated=row is subtract and place == 1)
+            self.folded += bool(row.degrees)
+            return _combined(row, conv, change, place)
         return None
 
 
@@ -203,8 +200,7 @@ def _per_channel(value: Node, conv: _Convolution) -> Node | None:
     """Return a value as a vector of one number per channel; None if it is none."""
     builder = value.builder
     size = conv.shape[conv.axis]
-    while builder.primitive(value.id) is broadcast:
-        value = Node(builder, builder.arguments(value.id)[0])
+    value = Node(builder, unspread(builder, value.id))
     if value.shape == ():
         return arrays.broadcast_to(value, (size,))  # type: ignore[no-any-return]
     whole = (1,) * (len(conv.shape) - value.ndim) + tuple(value.shape)
@@ -213,18 +209,19 @@ def _per_channel(value: Node, conv: _Convolution) -> Node | None:
     return arrays.reshape(value, (size,))  # type: ignore[no-any-return]
 
 
-def _combined(row: Primitive, conv: _Convolution, change: Node, *, negated: bool) -> _Convolution:
+def _combined(row: Primitive, conv: _Convolution, change: Node, place: int) -> _Convolution:
+    """Return a row of a convolution, its argument at a place, and a change."""
     scale, shift = conv.scale, conv.shift
-    if row in (add, subtract):
-        if negated:  # change − conv
+    if row.signs:
+        if row.signs[place] < 0:  # change − conv
             minus = Node(change.builder, change.builder.constant(-1.0))
             scale = arrays.broadcast_to(minus, change.shape) if scale is None else -scale
             shift = change if shift is None else change - shift
         else:
-            change = negative(change) if row is subtract else change
+            change = negative(change) if row.signs[1 - place] < 0 else change
             shift = change if shift is None else shift + change
     else:
-        if row is divide:
+        if row.degrees[1 - place] < 0:
             change = 1.0 / change
         scale = change if scale is None else scale * change
         shift = None if shift is None else shift * change

@@ -14,7 +14,6 @@ from difflab.graph.identities import folded
 from difflab.graph.ir import Params
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten, selected
-from difflab.primitives import divide, multiply
 
 
 def _folding(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
@@ -24,7 +23,7 @@ def _folding(builder: Builder, node: int, row: Primitive, args: Args, params: Pa
 def _simplest(
     builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
-    if row in (multiply, divide) and any(builder.number(arg) == 0 for arg in args):
+    if row.degrees and any(builder.number(arg) == 0 for arg in args):
         return None
     return builder.emit_simplified(row, args, params)
 

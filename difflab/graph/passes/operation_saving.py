@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.graph.algebra import degrees
 from difflab.graph.builder import Builder
 from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
@@ -39,7 +40,7 @@ def doubled_last(function: Function, first: int = 0) -> Function:
     True
     """
     graph = function.graph
-    if multiply not in graph.primitives and add not in graph.primitives:
+    if not any((1, 1) in (row.signs, row.degrees) for row in graph.primitives):
         return function
     builder = Builder(graph.source)
     scaling = _Scaling(function, builder, first)
@@ -94,7 +95,7 @@ class _Scaling:
         if not exponent:
             return node
         scale = 1 << exponent
-        if self.builder.primitive(node) is multiply:
+        if degrees(self.builder, node) == (1, 1):
             for factor, other in (args := self.builder.arguments(node), args[::-1]):
                 if factor in self.builder.constants:
                     value = self.builder.constants[factor][0] * scale

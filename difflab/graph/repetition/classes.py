@@ -193,12 +193,11 @@ class _Finder:
         """Mark the arguments that are whole exponents, which decide how a power is computed."""
         graph = self.graph
         marked = np.zeros(len(graph.args), dtype=np.bool_)
-        if power in graph.primitives:
-            whole = np.zeros(len(graph), dtype=np.bool_)
-            for node, (value, _) in graph.constants.items():
-                whole[node] = float(value).is_integer()
-            places = graph.starts[:-1][graph.applies(power)] + 1
-            marked[places] = whole[graph.args[places]]
+        whole = np.zeros(len(graph), dtype=np.bool_)
+        for node, (value, _) in graph.constants.items():
+            whole[node] = float(value).is_integer()
+        places = graph.starts[:-1][graph.applies(power)] + 1
+        marked[places] = whole[graph.args[places]]
         return marked
 
     def _from_arrays(self, nodes: Nodes) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from difflab import arrays
 from difflab import primitives as rows
 from difflab.errors import InputError
+from difflab.graph.algebra import degrees, signs
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT
@@ -185,7 +186,7 @@ def _sum(reader: _ExpressionReader, expression: Any, *terms: Node) -> Node:
 def _negated(reader: _ExpressionReader, node: Node) -> Node | None:
     """Return the operand of a negation, or the absolute value of a negative constant; else None."""
     builder = reader.builder
-    if builder.primitive(node.id) is rows.negative:
+    if signs(builder, node.id) == (-1,):
         return Node(builder, builder.arguments(node.id)[0])
     if builder.opcode[node.id] == CONSTANT:
         value, name = builder.constants[node.id]
@@ -229,7 +230,7 @@ def _unless_one(reader: _ExpressionReader, node: Node) -> list[Node]:
 
 def _is_reciprocal(reader: _ExpressionReader, node: Node) -> bool:
     """Whether a node is 1 divided by something."""
-    if reader.builder.primitive(node.id) is not rows.divide:
+    if degrees(reader.builder, node.id) != (1, -1):
         return False
     return reader.builder.constants.get(_parts(reader, node)[0]) == (1, None)
 

@@ -8,36 +8,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.language.fourier import TRANSFORMS, written_integers
 from difflab.language.placing import IndexKey
 from difflab.language.printers.expressions import ANYTHING, ATOM, Part
 from difflab.language.printers.view import PrintedGraph
 from difflab.primitives import (
-    argsort,
-    broadcast,
-    concatenate,
     constant_array,
-    cumprod,
-    cumsum,
     diag,
     index,
-    linear_recurrence,
-    log_softmax,
     pack,
-    put,
-    put_along,
-    random_keys,
-    random_normal,
-    random_uniform,
     reshape,
     scatter,
-    softmax,
-    sum_in_order,
-    take,
-    take_along,
-    transpose,
 )
-from difflab.primitives.movement import indices
+from difflab.primitives.structure import counted
 
 __all__ = ["ArrayForms", "written_key", "written_number"]
 
@@ -66,8 +48,8 @@ class ArrayForms:
         params = self.graph.params(node)
         below = self.graph.shape(children[0]) if children else ()
         scalar = self.graph.shape(node) == () and len(children) == 1
-        if row is index or (scalar and (row is reshape or row is scatter)):
-            key = params["key"] if row is index else (0,) * len(below)
+        if row is index or (scalar and row is not None and (row.in_order or row is scatter)):
+            key = params.get("key", (0,) * len(below))
             return [(children[0], ATOM), written_key(key, below) if key else ""]
         if row is diag and len(below) > 1:
             return self._diagonals(node, below)
@@ -80,17 +62,13 @@ class ArrayForms:
             return _nested(cells, self.graph.shape(node))
         if row is pack:
             return self._packed(node)
-        parts: list[Part] = [self.call(row.name if row else ""), "("]
+        assert row is not None
+        parts: list[Part] = [self.call(row.name), "("]
         for position, child in enumerate(children):
-            position_text = ""
-            if row is scatter:
-                position_text = f" at {written_key(params['keys'][position], params['shape'])}"
-            elif row is sum_in_order:
-                terms = (params["places"][position],)
-                place = written_key(terms, [params["length"]])
-                position_text = "" if place == "[:]" else f" at {place}"
-            parts += [(child, ANYTHING), f"{position_text}, "]
-        parts.append(self._integers(node, row, children))
+            key = None if row.located is None else row.located(position, **params)
+            at = "" if key is None else f" at {written_key(*key)}"
+            parts += [(child, ANYTHING), f"{at}, "]
+        parts.append(self._brackets(node, row))
         if not parts[-1]:
             parts[-2] = str(parts[-2]).removesuffix(", ")
         return [*parts, ")"]
@@ -127,38 +105,13 @@ class ArrayForms:
             return parts
         return [self.call("concatenate"), "(", *parts, ")"]
 
-    def _integers(self, node: int, row: Primitive | None, children: Sequence[int]) -> str:
-        """Return the integers in brackets after the arguments; empty if they are the default."""
+    def _brackets(self, node: int, row: Primitive) -> str:
+        """Return the static parameters in brackets behind the arguments; empty if implied."""
         params = self.graph.params(node)
-        rank = params.get("rank", 0)
-        if row in TRANSFORMS:
-            return written_integers(row, params)
-        if "axes" in params:
-            axes = params["axes"]
-            if row is transpose:
-                return "" if axes == tuple(range(-1, -len(axes) - 1, -1)) else _counted(axes)
-            last = row in (softmax, log_softmax, argsort, linear_recurrence)
-            implied = (-1,) if last else tuple(range(-rank, 0))
-            if row in (cumsum, cumprod) and rank > 1:
-                implied = ()
-            return "" if axes == implied else _counted(axes, rank)
-        if row is concatenate:
-            return "" if params["axis"] == -rank else _counted((params["axis"],), rank)
-        if row is take or row is put:
-            along = "" if params["axis"] == -rank else f" along {params['axis'] + rank}"
-            size = f", {list(self.graph.shape(node))}" if row is put else ""
-            return f"{indices(params['places']).tolist()}{along}{size}"
-        if row is random_keys:
-            return f"[{params['count']}]"
-        if row is random_normal or row is random_uniform:
-            return str(list(params["shape"])) if params["shape"] else ""
-        if row is take_along:
-            return "" if params["axis"] == -1 else _counted((params["axis"],), rank)
-        if row is put_along:
-            return str([params["axis"] + rank, params["size"]])
-        if row is reshape or row is broadcast or row is scatter:
-            return str(list(self.graph.shape(node)))
-        return ""
+        if row.brackets is not None:
+            return row.brackets(self.graph.shape(node), **params)
+        axes, rank = params.get("axes"), params.get("rank", 0)
+        return "" if axes in (None, tuple(range(-rank, 0))) else counted(axes, rank)
 
     def is_list(self, node: int) -> bool:
         """Whether a node is printed as a list of its elements."""
@@ -191,11 +144,6 @@ class ArrayForms:
         if not single or len(child_at) < len(children) or size > 4 * len(child_at):
             return None
         return [(child_at[entry], ANYTHING) if entry in child_at else "0" for entry in range(size)]
-
-
-def _counted(axes: Sequence[int], rank: int = 0) -> str:
-    """Return axes as text, counted from the first axis."""
-    return str([axis + (rank or len(axes)) for axis in axes])
 
 
 def _nested(parts: Sequence[Part], shape: Sequence[int]) -> list[Part]:

@@ -104,9 +104,7 @@ def _are_scalar(printer: StraightLinePrinter, nodes: Nodes) -> NDArray[np.bool_]
 def _elements(printer: StraightLinePrinter, nodes: Nodes) -> Nodes:
     """Return the nodes that are elements of arrays with a name, such as the inputs."""
     graph = printer.graph
-    if index not in graph.primitives:
-        return nodes[:0]
-    chosen = nodes[graph.opcode[nodes] == FIRST_ROW + graph.primitives.index(index)]
+    chosen = nodes[graph.applies(index)[nodes]]
     arrays = [node for node in printer.names if graph.shape(node)]
     elements: Nodes = chosen[np.isin(graph.args[graph.starts[chosen]], arrays)]
     return elements

@@ -29,7 +29,7 @@ from difflab.language.printers.expressions import (
     make_form,
 )
 from difflab.language.printers.view import PrintedGraph
-from difflab.primitives import index, multiply, negative, power
+from difflab.primitives import power
 
 _SPINE = 20
 """Maximum depth at which the first factor of a product is searched."""
@@ -208,17 +208,17 @@ class _Latex(ExpressionPrinter):
         if node in self.roots:
             return self._root(node), ATOM
         if row is not None and row.shape is not None and not row.latex:
-            return self._structure(node, row, children)
+            return self._structure(node)
         described, level = super().describe(node)
         if row is None:
             return described, min(level, PRODUCT) if "\\cdot" in described[0] else level
         parts = list(described)
-        if row is multiply:
+        if row.degrees == (1, 1):
             parts[1] = " \\cdot " if self._digit(children[1]) else " "
         if level in {SUM, PRODUCT} and self._minus(children[-1]):
             # Avoid two adjacent signs: a - (-b).
             parts[-1] = (children[-1], POWER)
-        if row is negative:
+        if row.signs == (-1,):
             parts[-1] = (children[0], NEGATIVE + 1 if self._minus(children[0]) else PRODUCT)
         return parts, level
 
@@ -232,13 +232,14 @@ class _Latex(ExpressionPrinter):
     def _minus(self, node: int) -> bool:
         """Whether a node's LaTeX begins with a minus."""
         for _ in range(_SPINE):
-            if node in self.names or self.view.rows[node] is not multiply:
+            row = self.view.rows[node]
+            if node in self.names or row is None or row.degrees != (1, 1):
                 break
             node = self.view.children[node][0]
         if node in self.names:
             return False
         row = self.view.rows[node]
-        return row is negative or (row is None and self.describe(node)[1] < ATOM)
+        return self.describe(node)[1] < ATOM if row is None else row.signs == (-1,)
 
     def _digit(self, node: int) -> bool:
         """Whether a factor's LaTeX begins with a digit, which would continue a number before it."""
@@ -250,13 +251,11 @@ class _Latex(ExpressionPrinter):
         begin = row.latex if row is not None else self.number(*self.graph.constants[node])
         return begin[:1].isdigit()
 
-    def _structure(
-        self, node: int, row: Primitive, children: Sequence[int]
-    ) -> tuple[Sequence[Part], int]:
+    def _structure(self, node: int) -> tuple[Sequence[Part], int]:
         """Return lists as column vectors and matrices, other array operations as calls."""
         shape = self.graph.shape(node)
         cells = self.arrays.cells(node)
-        if row is index or cells is None or len(shape) > 2:
+        if cells is None or len(shape) > 2:
             return self.arrays.describe(node), ATOM
         across = shape[1] if len(shape) == 2 else 1
         parts: list[Part] = ["\\begin{pmatrix} "]
@@ -267,4 +266,4 @@ class _Latex(ExpressionPrinter):
 
 @cache
 def _form(row: Primitive) -> TemplateForm:
-    return make_form("{0}^{{{1}}}" if row is power else row.latex, row.name)
+    return make_form(row.latex, row.name)

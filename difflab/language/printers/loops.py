@@ -97,12 +97,10 @@ class LoopForms:
             return ["reshape(", *parts, f", [{math.prod(shape)}])"]
         if node in self.roots:
             return self._root(node)
-        row = self.view.rows[node]
-        if row is not index and row is not reshape:
-            return None
-        (child,) = self.view.children[node]
-        if row is reshape and self.view.rows[child] is index and child not in self.names:
-            (child,) = self.view.children[child]  # an array is unpacked by both
+        child = node
+        for row in (reshape, index):  # an array is unpacked by both
+            if self.view.rows[child] is row and (child == node or child not in self.names):
+                (child,) = self.view.children[child]
         loop = self.nodes.get(child)
         if loop is None or child in self.names:
             return None

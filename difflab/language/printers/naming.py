@@ -21,7 +21,6 @@ from difflab.primitives import (
     index,
     pack,
     put,
-    reshape,
     scatter,
     sum_,
     sum_in_order,
@@ -53,8 +52,7 @@ def forced_nodes(printer: StraightLinePrinter) -> bytearray:
         forced[[arg for arg in args if uses[arg] == 1 and arg not in printer.named]] = False
     for row, form in printer.forms.items():
         if form.repeated and row in graph.primitives:
-            opcode = FIRST_ROW + graph.primitives.index(row)
-            starts = graph.starts[:-1][numbers & (graph.opcode == opcode)]
+            starts = graph.starts[:-1][numbers & graph.applies(row)]
             for position in form.repeated:
                 forced[graph.args[starts + position]] = True
     return bytearray(forced)
@@ -73,7 +71,7 @@ def _first_values(printer: StraightLinePrinter) -> Iterator[list[int]]:
 def is_copy(printer: StraightLinePrinter, node: int) -> bool:
     """Whether an array has the elements of its only argument, in their order."""
     row, children = printer.view.rows[node], printer.view.children[node]
-    if row not in (reshape, pack) or len(children) != 1:
+    if row is None or not row.in_order or len(children) != 1:
         return False
     return bool(printer.graph.shape(node) and printer.graph.shape(children[0]))
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import as_number, where
 from difflab.primitives.c99 import c_name
 
 HIGHEST = 100
@@ -67,15 +66,13 @@ class Notation:
         for name, sign in compared.items():
             found[name] = self.comparison.replace("{sign}", sign)
         found["not_equal"] = self.unequal
+        found["where"] = self.choice
+        one, zero = self.literal(1.0), self.literal(0.0)
+        found["as_number"] = self.choice.replace("{1}", one).replace("{2}", zero)
         return found | {"negative": "-{0}", "logical_not": f"{self.negation}{{0}}"}
 
     def template(self, row: Primitive) -> str:
         """Return a row's template in this language; empty if that lacks the function."""
-        if row is where:
-            return self.choice
-        if row is as_number:
-            one, zero = self.literal(1.0), self.literal(0.0)
-            return self.choice.replace("{1}", one).replace("{2}", zero)
         if isinstance(row.holds, tuple) and self._posix(*row.holds):
             return self._posix(*row.holds)
         return self._operators.get(row.name) or self.functions.get(c_name(row), "")

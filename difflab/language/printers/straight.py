@@ -247,10 +247,10 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
             statements(self, row.holds, [self.expression(child) for child in children], name)
             self.names[node] = name if shape else self.element(name, 0)
             return
-        if not shape and not shapes[0] and row in (index, reshape):
+        if not shape and not shapes[0] and row.structural:
             self.names[node] = self.expression(children[0])
             return
-        if shapes[0] and (row is reshape or is_copy(self, node)):
+        if shapes[0] and row.in_order and len(children) == 1:
             below = self.names[children[0]]
             self.names[node] = below if shape else self.element(below, 0)
             return

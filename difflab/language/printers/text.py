@@ -34,7 +34,6 @@ from difflab.primitives import (
     broadcast,
     index,
     matmul,
-    negative,
     reshape,
 )
 
@@ -264,8 +263,9 @@ class _Text(ExpressionPrinter):
             return described, ATOM
         if row is not None and row.shape is not None and row is not matmul:
             return self.arrays.describe(node), ATOM
-        child = self.view.children[node][0] if row is negative else node
-        if row is negative and child in self.graph.constants and not self.graph.constants[child][1]:
+        minus = row is not None and row.signs == (-1,)
+        child = self.view.children[node][0] if minus else node
+        if minus and child in self.graph.constants and not self.graph.constants[child][1]:
             # Without parentheses the minus would become the sign of the literal.
             return ["-(", (child, ANYTHING), ")"], NEGATIVE
         return super().describe(node)

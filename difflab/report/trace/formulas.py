@@ -26,10 +26,8 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, INPUT, Graph, Number
 from difflab.graph.node import Node
 from difflab.primitives import (
-    add,
     broadcast,
     index,
-    multiply,
     not_equal,
     pack,
     power,
@@ -133,16 +131,16 @@ def _enclosed(before: str, x: Phrase, behind: str) -> Phrase:
 
 def _infix(row: Primitive, sign: str, a: Phrase, b: Phrase) -> Phrase:
     level = LEVELS.get(sign, PRODUCT)
-    if row is multiply and b.text.startswith("1 / ") and b.level == PRODUCT:
+    if row.degrees == (1, 1) and b.text.startswith("1 / ") and b.level == PRODUCT:
         # t × (1 / x) is written t / x, as in Baydin et al.
         return Phrase(f"{a.within(level)} / {b.text[4:]}", level)
-    if row is add and b.level == PREFIX and b.text.startswith("−"):
+    if row.signs == (1, 1) and b.level == PREFIX and b.text.startswith("−"):
         return Phrase(f"{a.within(level)} − {b.text[1:]}", level)
-    tighter = level + (row is not add and row is not multiply)
+    tighter = level + ((1, 1) not in (row.signs, row.degrees))
     right = b.within(max(tighter, PRODUCT if b.text.startswith("−") else 0))
     if b.text.startswith("−") and not right.startswith("("):
         right = f"({right})"
-    if row is multiply and b.level == PRODUCT and " / " in b.text:
+    if row.degrees == (1, 1) and b.level == PRODUCT and " / " in b.text:
         right = f"({b.text})"
     return Phrase(f"{a.within(level)} {sign} {right}", level)
 
