@@ -75,11 +75,10 @@ def simplified(
     if of_array is not None:
         return of_array(builder, args[0], dict(params))
     identity = _IDENTITIES.get(primitive)
-    if identity is not None:
-        node = identity(builder, args)
-        if node is not None:
-            return _whole(builder, node, args)
-    return None if params or not builder.folds else _exactly(builder, primitive, args)
+    node = None if identity is None else identity(builder, args)
+    if node is None and builder.folds and not params:
+        node = _exactly(builder, primitive, args)
+    return None if node is None else _whole(builder, node, args)
 
 
 def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
@@ -96,7 +95,7 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
         numbers.append(number)
     if primitive is power or (primitive.unbatched is not None and primitive.shape is None):
         exact = _rational(primitive, *numbers)
-        return None if exact is None else _constant(builder, exact, args)
+        return None if exact is None else _number(builder, exact)
     if primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
         return None
     return folded(builder, primitive, args)
@@ -131,13 +130,8 @@ def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int
             return None
         numbers.append(float(number))
     with np.errstate(all="ignore"):
-        return _constant(builder, float(primitive.computer(np)(*numbers)), args)
-
-
-def _constant(builder: Builder, value: float, args: tuple[int, ...]) -> int | None:
-    """Return the value of an operation on constants, of its shape; None if it is not finite."""
-    node = _number(builder, value)
-    return None if node is None else _whole(builder, node, args)
+        value = _number(builder, float(primitive.computer(np)(*numbers)))
+    return None if value is None else _whole(builder, value, args)
 
 
 def _whole(builder: Builder, node: int, args: tuple[int, ...]) -> int | None:
@@ -198,37 +192,29 @@ def _sum_of_one(builder: Builder, node: int, axes: tuple[int, ...], rank: int) -
     return builder.emit(reshape, (node,), (("rank", rank), ("shape", rest)))
 
 
-def _negated(builder: Builder, node: int) -> int | None:
-    """Return z where `node` is -z."""
-    if builder.opcode[node] != builder.opcode_of.get(negative):
-        return None
-    return builder.args[builder.starts[node]]
-
-
 def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
     a, b = args
     if builder.number(a) == 0:
         return b
     if builder.number(b) == 0:
         return a
-    minus_a, minus_b = _negated(builder, a), _negated(builder, b)
-    if minus_a is not None and minus_b is not None:
-        return builder.emit(negative, (builder.emit(add, (minus_a, minus_b)),))
-    if minus_b is not None:
-        return builder.emit(subtract, (a, minus_b))
-    if minus_a is not None:
-        return builder.emit(subtract, (b, minus_a))
-    for term, other in (args, args[::-1]):
-        reverse = _turned(builder, term)
+    of_a, of_b = builder.primitive(a), builder.primitive(b)
+    if of_a is negative and of_b is negative:
+        terms = builder.arguments(a) + builder.arguments(b)
+        return builder.emit(negative, (builder.emit(add, terms),))
+    if of_b is negative:
+        return builder.emit(subtract, (a, *builder.arguments(b)))
+    if of_a is negative:
+        return builder.emit(subtract, (b, *builder.arguments(a)))
+    for row, term, other in ((of_a, a, b), (of_b, b, a)):
+        reverse = _turned(builder, term) if row is subtract else None
         if reverse is not None:
             return builder.emit(subtract, (other, reverse))
     return None
 
 
 def _turned(builder: Builder, node: int) -> int | None:
-    """Return an earlier node y - x where `node` is x - y."""
-    if builder.opcode[node] != builder.opcode_of.get(subtract):
-        return None
+    """Return an earlier node y - x for the difference x - y."""
     reverse = builder.existing(subtract, builder.arguments(node)[::-1])
     return reverse if reverse is not None and reverse < node else None
 
@@ -239,40 +225,39 @@ def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
         return a
     if builder.number(a) == 0:
         return builder.emit(negative, (b,))
-    minus_a, minus_b = _negated(builder, a), _negated(builder, b)
-    if builder.primitive(a) is subtract and builder.fixed(a) and b in builder.constants:
+    of_a, of_b = builder.primitive(a), builder.primitive(b)
+    if of_a is subtract and builder.fixed(a) and b in builder.constants:
         first, second = builder.arguments(a)
         total = _exactly(builder, add, (second, b))
         if first in builder.constants and total is not None:
             return builder.emit(subtract, (first, total))
-    if minus_b is not None:
-        return builder.emit(add, (a, minus_b))
-    if minus_a is not None:
-        return builder.emit(negative, (builder.emit(add, (minus_a, b)),))
-    reverse = _turned(builder, b)
+    if of_b is negative:
+        return builder.emit(add, (a, *builder.arguments(b)))
+    if of_a is negative:
+        return builder.emit(negative, (builder.emit(add, (*builder.arguments(a), b)),))
+    reverse = _turned(builder, b) if of_b is subtract else None
     return None if reverse is None else builder.emit(add, (a, reverse))
 
 
 def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
     for factor, other in (args, args[::-1]):
-        number = builder.number(factor)
-        if number is not None:
-            if number == 1:
-                return other
-            if number == -1:
-                return builder.emit(negative, (other,))
-            if number == 0 and builder.annihilates:
-                return builder.constant(0)
+        number, row = builder.number(factor), builder.primitive(factor)
+        if number == 1:
+            return other
+        if number == -1:
+            return builder.emit(negative, (other,))
+        if number == 0 and builder.annihilates:
+            return builder.constant(0)
+        if number is not None and builder.primitive(other) is multiply:
             scaled = _scaled(builder, factor, other)
             if scaled is not None:
                 return scaled
-        elif builder.primitive(factor) is divide and builder.fixed(factor):
+        if row is divide and builder.fixed(factor):
             one, divisor = builder.arguments(factor)
             if builder.number(one) == 1:
                 return builder.emit(divide, (other, divisor))
-        positive = _negated(builder, factor)
-        if positive is not None:
-            product = builder.emit(multiply, (positive, other))
+        if row is negative:
+            product = builder.emit(multiply, (*builder.arguments(factor), other))
             return builder.emit(negative, (product,))
     return None
 
@@ -292,7 +277,7 @@ def exponent_of(number: float) -> int | None:
 def _scaled(builder: Builder, constant: int, node: int) -> int | None:
     """Return c·(2^k·a) as (c·2^k)·a for |c| ≥ 1 and k > 0, where rounding does not change."""
     number, name = builder.constants.get(constant, (0, None))
-    if builder.primitive(node) is not multiply or abs(number) < 1 or name is not None:
+    if abs(number) < 1 or name is not None:
         return None
     for factor, other in (args := builder.arguments(node), args[::-1]):
         scale = builder.number(factor)
@@ -308,11 +293,10 @@ def _divide(builder: Builder, args: tuple[int, ...]) -> int | None:
         return a
     if builder.number(a) == 0 and builder.annihilates:
         return builder.constant(0)
-    for position, node in enumerate(args):
-        positive = _negated(builder, node)
-        if positive is not None:
-            quotient = (positive, b) if position == 0 else (a, positive)
-            return builder.emit(negative, (builder.emit(divide, quotient),))
+    if builder.primitive(a) is negative:
+        return builder.emit(negative, (builder.emit(divide, (*builder.arguments(a), b)),))
+    if builder.primitive(b) is negative:
+        return builder.emit(negative, (builder.emit(divide, (a, *builder.arguments(b))),))
     return None
 
 
