@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.autodiff.engine.masked import resolved
 from difflab.autodiff.engine.reverse import pull_back
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
 from difflab.graph.evaluate import ArrayInterpreter, fold
@@ -69,8 +70,10 @@ class CombinedGraph:
             start = dict(zip(outputs, bars, strict=True))
             self.seeds = {number: bar.id for number, bar in start.items()}
         wanted = function.input_nodes if sources is None else sources
-        found = pull_back(sweep, start, wanted)
-        self.bars = {number: bar.id for number, bar in found.items()}
+        self.bars: dict[int, int] = {}
+        for number, bar in pull_back(sweep, start, wanted).items():
+            sweep.at(number)
+            self.bars[number] = resolved(sweep.builder, bar)
         self.size = len(function.graph)
         self._begun, self._at_node = sweep.begun, sweep.at_node
         self.graph: Graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from difflab.errors import UnsupportedError
@@ -62,8 +62,7 @@ class PointCalls(TargetDispatch):
     """The call of a compiled function at one point; a base of `Compiled`."""
 
     packed = False
-    _calls: int
-    _batches = 0
+    _calls = _batches = 0
 
     def specialised(self) -> Self:
         """Return this with the fastest call that is ready; machine code follows when it pays."""
@@ -80,7 +79,9 @@ class PointCalls(TargetDispatch):
     def _count(self, count: int, code: Callable[[Any], PointCode | None]) -> None:
         """Let the instance use machine code after some calls; at once if that are none."""
         if count:
-            self.__class__ = _counting(type(self), count, code)
+            self._calls_to_count = count
+            kind: Any = type(self)  # whose hash is the interpreter's: mypy takes that of instances
+            self.__class__ = _counting(kind, code)
         else:
             self._install(code(self))
 
@@ -296,8 +297,9 @@ class PointCalls(TargetDispatch):
         background.begin(lambda: self._install(self._same_code()))
 
 
-def _counting(cls: type[Any], count: int, code: Callable[[Any], PointCode | None]) -> type[Any]:
-    """Return a subclass whose instance goes over to machine code after some calls.
+@lru_cache(maxsize=8)
+def _counting(cls: Any, code: Callable[[Any], PointCode | None]) -> type[Any]:
+    """Return a subclass whose instances go over to machine code after some calls.
 
     The code is made in the background. The call's own is compiled once per machine, in a tenth of
     a second, and loaded once per process, in milliseconds, which few calls need not wait for.
@@ -305,14 +307,12 @@ def _counting(cls: type[Any], count: int, code: Callable[[Any], PointCode | None
 
     def call(self: PointCalls, *args: Any, **kwargs: Any) -> Any:
         self._calls += 1
-        if self._calls >= count and type(self) is found:
+        if self._calls >= self._calls_to_count and type(self) is found:
             self.__class__ = cls
             background.begin(lambda: self._install(code(self)))
         return cls.__call__(self, *args, **kwargs)
 
-    found = type(
-        cls.__name__, (cls,), {"__call__": call, "_calls": 0, "__module__": cls.__module__}
-    )
+    found = type(cls.__name__, (cls,), {"__call__": call, "__module__": cls.__module__})
     return found
 
 

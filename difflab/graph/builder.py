@@ -11,7 +11,7 @@ import math
 import threading
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from difflab.graph.source import NOWHERE, SourceMap
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 Span = tuple[int, int]
+Entry = TypeVar("Entry")
 SPREADING = frozenset({broadcast, reshape})
 """What an array of one number applies to it."""
 
@@ -52,6 +53,14 @@ def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
         if len(args) == 1:
             return args[0] << 15 | opcode
     return (opcode, args, params)
+
+
+def _numbered(table: list[Entry], index: dict[Entry, int], entry: Entry) -> int:
+    """Return the position of an entry in a table, to which it is appended if it is new."""
+    number = index.setdefault(entry, len(table))
+    if number == len(table):
+        table.append(entry)
+    return number
 
 
 def _column(sparse: dict[int, int], size: int) -> NDArray[np.int32]:
@@ -158,7 +167,10 @@ class Builder:
         node = self.index.get(name)
         if node is None:
             node = self.index[name] = self._append(
-                INPUT, (), self._shape_id(shape) if shape else 0, span
+                INPUT,
+                (),
+                _numbered(self.shape_table, self.shape_index, shape) if shape else 0,
+                span,
             )
             self.names[node] = name
         return node
@@ -221,7 +233,11 @@ class Builder:
             tried = True
         shape = 0
         if primitive.shape is not None:
-            shape = self._shape_id(primitive.shape(tuple(map(self.shape, args)), **dict(params)))
+            shape = _numbered(
+                self.shape_table,
+                self.shape_index,
+                primitive.shape(tuple(map(self.shape, args)), **dict(params)),
+            )
         elif shaped and (
             (args[0] in shaped or args[-1] in shaped) if few else not shaped.keys().isdisjoint(args)
         ):
@@ -238,12 +254,12 @@ class Builder:
             key = (a << 31 | b) << 15 | opcode
         else:
             simple = len(args) == 1 and not params
-            key = args[0] << 15 | opcode if simple else _key(opcode, args, params)
+            key = args[0] << 15 | opcode if simple else (opcode, args, params)
         node = self.index.get(key)
         if node is None:
             node = self.index[key] = self._append(opcode, args, shape, span)
             if params:
-                self.param_ids[node] = self._param_id(params)
+                self.param_ids[node] = _numbered(self.param_table, self.param_index, params)
             if tried and primitive in REDUCIBLE_OF_CONSTANTS and all(map(self.fixed, args)):
                 self.reducible[node] = 1
         return node
@@ -251,7 +267,7 @@ class Builder:
     def append(self, primitive: Primitive, args: Sequence[int], params: Params = ()) -> int:
         """Append an operation as it is, also if it exists, on values of unknown shapes."""
         node = self._append(self._opcode(primitive), tuple(args), 0, None)
-        self.param_ids[node] = self._param_id(params)
+        self.param_ids[node] = _numbered(self.param_table, self.param_index, params)
         return node
 
     def emit_simplified(
@@ -273,7 +289,7 @@ class Builder:
         existing = self.index.get(key)
         if existing is None:
             existing = self.index[key] = self._append(opcode, (node,), 0, span)
-            self.param_ids[existing] = self._param_id(params)
+            self.param_ids[existing] = _numbered(self.param_table, self.param_index, params)
         return existing
 
     def existing(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
@@ -368,20 +384,6 @@ class Builder:
             opcode = self.opcode_of[primitive] = len(self.primitives) - 1 + FIRST_ROW
         return opcode
 
-    def _param_id(self, params: Params) -> int:
-        number = self.param_index.get(params)
-        if number is None:
-            number = self.param_index[params] = len(self.param_table)
-            self.param_table.append(params)
-        return number
-
-    def _shape_id(self, shape: Shape) -> int:
-        number = self.shape_index.get(shape)
-        if number is None:
-            number = self.shape_index[shape] = len(self.shape_table)
-            self.shape_table.append(shape)
-        return number
-
     def _any_truth(self, args: tuple[int, ...]) -> bool:
         """Whether an argument is a truth value."""
         boolean, opcode = self.boolean, self.opcode
@@ -430,7 +432,7 @@ class Builder:
         # A broadcast truth value is a number.
         moved = primitive.truths and aligned != args
         again = self._as_truths(primitive, aligned) if moved else aligned
-        return self._shape_id(shape), again
+        return _numbered(self.shape_table, self.shape_index, shape), again
 
     def _unspread(self, args: tuple[int, ...]) -> tuple[int, ...]:
         """Return arguments of one shape, with constant arrays replaced by scalars."""
@@ -491,7 +493,9 @@ class KernelBuilder(Builder):
     def _aligned(
         self, primitive: Primitive, args: tuple[int, ...], span: Span | None
     ) -> tuple[int, tuple[int, ...]]:
-        return self._shape_id(np.broadcast_shapes(*tuple(map(self.shape, args)))), args
+        return _numbered(
+            self.shape_table, self.shape_index, np.broadcast_shapes(*tuple(map(self.shape, args)))
+        ), args
 
     def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
         return args

@@ -75,11 +75,10 @@ def simplified(
     if of_array is not None:
         return of_array(builder, args[0], dict(params))
     identity = _IDENTITIES.get(primitive)
-    if identity is not None:
-        node = identity(builder, args)
-        if node is not None:
-            return _whole(builder, node, args)
-    return None if params or not builder.folds else _exactly(builder, primitive, args)
+    node = None if identity is None else identity(builder, args)
+    if node is None and builder.folds and not params:
+        node = _exactly(builder, primitive, args)
+    return None if node is None else _whole(builder, node, args)
 
 
 def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
@@ -96,7 +95,7 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
         numbers.append(number)
     if primitive is power or (primitive.unbatched is not None and primitive.shape is None):
         exact = _rational(primitive, *numbers)
-        return None if exact is None else _constant(builder, exact, args)
+        return None if exact is None else _number(builder, exact)
     if primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
         return None
     return folded(builder, primitive, args)

@@ -11,7 +11,8 @@ Values are those of a `DerivativeWriter`: nodes for a graph's `Builder`, arrays 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from difflab.core.primitive import Primitive
 from difflab.primitives import add, logical_and, logical_or, multiply, not_equal, scatter, where
@@ -42,7 +43,8 @@ class DerivativeWriter(Protocol):
         """Return the shape of the result of a `scatter`."""
 
 
-class Masked(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Masked:
     """A derivative and its mask; None where it applies everywhere.
 
     A `clean` derivative is already zero where its mask is false. The mask is kept because a
@@ -75,15 +77,27 @@ def moved(writer: DerivativeWriter, part: Masked, move: Callable[[V], V], *, fin
 
 
 def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
-    """Add the contributions to a node; contributions with the same mask keep it."""
+    """Add the contributions to a node; contributions with the same mask keep it.
+
+    Those of parts of an array are gathered into one scatter.
+    """
     if len(parts) == 1:
         return parts[0]
-    first = parts[0].mask
+    mask = parts[0].mask
     # The same node, or the same object.
-    if all(part.mask is first or (type(first) is int and part.mask == first) for part in parts):
-        clean = all(part.clean for part in parts)
-        return Masked(_sum(writer, [part.value for part in parts]), first, clean)
-    total = _sum(writer, [resolved(writer, part) for part in parts])
+    shared = all(part.mask is mask or (type(mask) is int and part.mask == mask) for part in parts)
+    terms = [part.value if shared else resolved(writer, part) for part in parts]
+    whole: list[V] = []
+    scattered: list[V] = []
+    for term in terms:
+        (scattered if writer.primitive(term) is scatter else whole).append(term)
+    if len(scattered) > 1:
+        terms = [*whole, _gathered(writer, scattered)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = writer.emit(add, (total, term))
+    if shared:
+        return Masked(total, mask, all(part.clean for part in parts))
     return Masked(total, either(writer, [part.mask for part in parts]), clean=True)
 
 
@@ -101,20 +115,6 @@ def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
     for mask in known[1:]:
         union = writer.emit(logical_or, (union, mask))
     return union
-
-
-def _sum(writer: DerivativeWriter, terms: list[V]) -> V:
-    """Add derivatives; those of parts of an array are gathered into one scatter."""
-    whole: list[V] = []
-    scattered: list[V] = []
-    for term in terms:
-        (scattered if writer.primitive(term) is scatter else whole).append(term)
-    if len(scattered) > 1:
-        terms = [*whole, _gathered(writer, scattered)]
-    total = terms[0]
-    for term in terms[1:]:
-        total = writer.emit(add, (total, term))
-    return total
 
 
 def _gathered(writer: DerivativeWriter, terms: list[V]) -> V:

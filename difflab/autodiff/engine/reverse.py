@@ -31,8 +31,17 @@ def by_reverse(function: Function) -> tuple[Sweep, Node]:
     return sweep, packed(sweep, bars)
 
 
-def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Node]:
-    """Return the cotangents of `sources` given those of other nodes.
+def cotangents(sweep: Sweep, seeds: Mapping[int, Node], sources: Sequence[int]) -> list[Node]:
+    """Return the cotangents of `sources`, of their shapes; zeros where no seed depends on them."""
+    found, builder = {}, sweep.builder
+    for number, bar in pull_back(sweep, seeds, sources).items():
+        sweep.at(number)
+        found[number] = Node(builder, resolved(builder, bar))
+    return filled(sweep, found, sources)
+
+
+def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Masked]:
+    """Return the cotangents of `sources` given those of other nodes, under their masks.
 
     Parameters
     ----------
@@ -45,25 +54,9 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
 
     Returns
     -------
-    dict of int to Node
+    dict of int to Masked
         The cotangents; sources that no seed depends on are absent.
     """
-    found, builder = {}, sweep.builder
-    for number, bar in pull_back_masked(sweep, seeds, sources).items():
-        sweep.at(number)
-        found[number] = Node(builder, resolved(builder, bar))
-    return found
-
-
-def cotangents(sweep: Sweep, seeds: Mapping[int, Node], sources: Sequence[int]) -> list[Node]:
-    """Return the cotangents of `sources`, of their shapes; zeros where no seed depends on them."""
-    return filled(sweep, pull_back(sweep, seeds, sources), sources)
-
-
-def pull_back_masked(
-    sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]
-) -> dict[int, Masked]:
-    """Return the cotangents of `sources` under their masks."""
     wanted, builder, opcode = set(sources), sweep.builder, sweep.opcode
     active = sweep.reached_from(wanted)
     arriving: dict[int, list[Masked]] = {
@@ -119,7 +112,7 @@ def _contributions(
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[type(rule)]
     found: list[tuple[int, Masked]] = []
-    args = sweep.args(number)
+    args = sweep.all_args[sweep.starts[number] : sweep.starts[number + 1]]
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
@@ -136,7 +129,7 @@ def _by_argument(
     sweep: Sweep, number: int, args: list[int], rule: ByArgument, position: int, y_bar: Masked
 ) -> Masked | None:
     """Send a cotangent through the transpose of a tangent map, which a sweep finds."""
-    return pulled(sweep, number, rule, position, y_bar, pull_back_masked)
+    return pulled(sweep, number, rule, position, y_bar, pull_back)
 
 
 def _passed(

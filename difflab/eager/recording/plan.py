@@ -14,7 +14,7 @@ import numpy as np
 
 from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.autodiff.engine.recipe import Recipe, recipe_of, recorded_rule
-from difflab.autodiff.engine.reverse import pull_back_masked
+from difflab.autodiff.engine.reverse import pull_back
 from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Primitive, Select, Transpose
 from difflab.eager.recording.rows import sent
 from difflab.graph.function import Function
@@ -148,7 +148,7 @@ def _maps(plan: BackwardPlan, shape: Shape) -> tuple[Any, ...]:
             bar = _without_result(entry.map, dict(params))
             function = recorded_rule(bar, (shape, shape, *shapes), simplify=True)
         else:
-            function = cotangent(entry, position, params, shapes, shape, pull_back_masked)
+            function = cotangent(entry, position, params, shapes, shape, pull_back)
         outputs = range(len(function.outputs))
         found = _for_floats(function)
         maps.append(tuple(recipe_of(found, output) for output in outputs))

@@ -90,7 +90,8 @@ def pull_back(
             step.check()
         if type(value) is Scattered or number in more or step in narrow:
             parts = more.pop(number, None) or [Masked(value, mask)]
-            value, mask, _ = calculator.total(parts, narrow.pop(step, None), final=False)
+            total = calculator.total(parts, narrow.pop(step, None), final=False)
+            value, mask = total.value, total.mask
         if step.hooks or step.retained is not None:
             value, mask = show(step, calculator.masked(value, mask)), None
         if step in wanted:

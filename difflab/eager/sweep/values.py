@@ -119,9 +119,9 @@ class Calculator:
     def join(self, parts: list[Masked], value: Any, mask: Any) -> None:
         """Append a cotangent to the parts of an edge; add it if that keeps a graph's order."""
         if parts and mask is None and type(value) is not Scattered:
-            last, last_mask, _ = parts[-1]
-            same = last_mask is None and type(last) is not Scattered and last.shape == value.shape
-            if same and len(parts) == 1:
+            last = parts[-1].value
+            whole = parts[-1].mask is None and type(last) is not Scattered
+            if whole and last.shape == value.shape and len(parts) == 1:
                 parts[-1] = Masked(self.emit(add, (last, value)))
                 return
         parts.append(Masked(value, mask))
@@ -177,8 +177,8 @@ class Calculator:
     ) -> tuple[Any, Any]:
         """Apply a linear map of arrays to a cotangent, and to its mask unless it is `final`."""
         part = Masked(self.masked(value, mask), mask, clean=True)
-        found, live, _ = moved(self, part, move, final=final)
-        return found, live
+        found = moved(self, part, move, final=final)
+        return found.value, found.mask
 
     def unbroadcast(self, value: Any, mask: Any, shape: Shape, *, final: bool) -> tuple[Any, Any]:
         """Sum a cotangent over the axes along which an operand of `shape` was repeated."""

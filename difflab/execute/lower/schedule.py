@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from difflab.primitives import (
     pack,
     power,
     reshape,
+    scatter,
     take,
     transpose,
 )
@@ -53,6 +55,9 @@ class ScheduledStep(NamedTuple):
 
 Step = tuple[int, Primitive, tuple[int, ...], dict[str, Any]]
 """A scheduled step without names, which a program is made of in one pass."""
+
+_named: Callable[[Step], ScheduledStep] = partial(tuple.__new__, ScheduledStep)
+"""Give a step names, as `ScheduledStep._make` does at three times the cost."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class Schedule:
     def of(cls, function: Function) -> Schedule:
         """Schedule `function`."""
         schedule = cls(steps_once(function.in_floats))
-        schedule.steps.extend(map(ScheduledStep._make, _Scheduler(schedule).steps()))
+        schedule.steps.extend(map(_named, _Scheduler(schedule).steps()))
         return schedule
 
     @property
@@ -126,15 +131,15 @@ class _Scheduler:
         graph, known, same, found = self.graph, self.schedule.known, self.same, self.found
         rows, constants, renamed = graph.primitives, graph.constants, same.keys()
         params = [dict(entry) for entry in graph.param_table]
-        for node, (opcode, arguments), param in zip(
-            range(len(graph)), graph.rows(), graph.param_ids.tolist(), strict=True
-        ):
+        all_args, ends = tuple(graph.args.tolist()), graph.starts.tolist()
+        columns = zip(graph.opcode.tolist(), graph.param_ids.tolist(), strict=True)
+        for node, (opcode, param) in enumerate(columns):
             if opcode < FIRST_ROW:
                 if opcode == CONSTANT:
                     known[node] = float(constants[node][0])
                 continue
             row = rows[opcode - FIRST_ROW]
-            args = tuple(arguments)
+            args = all_args[ends[node] : ends[node + 1]]
             if same and not renamed.isdisjoint(args):
                 args = tuple([same.get(arg, arg) for arg in args])
             if row.shape is None and args[0] in known and known.keys() >= set(args):
@@ -299,7 +304,7 @@ class Cells:
                     operands: tuple[int, ...] = (cells[args[0]], cells[args[1]])
                 else:
                     operands = tuple([cells[arg] for arg in args])
-                append(ScheduledStep(cell, row, operands, params))
+                append(_named((cell, row, operands, params)))
             else:
                 raise UnsupportedError(f"'{row.name}' computes with arrays")
         return self.finished()
@@ -343,8 +348,12 @@ class Cells:
             picked = np.asarray(move(*map(np.asarray, operands), **params))
             return picked if picked.ndim else int(picked)
         moved = np.asarray(move(*[np.asarray(cells + 1) for cells in operands], **params))
-        count = move(*[np.ones(np.shape(cells), np.int64) for cells in operands], **params)
-        if np.max(count, initial=0) > 1:
+        if row is scatter:  # each element has one place
+            added = np.count_nonzero(moved) < sum(map(np.size, operands))
+        else:
+            count = move(*[np.ones(np.shape(cells), np.int64) for cells in operands], **params)
+            added = np.max(count, initial=0) > 1
+        if added:
             raise UnsupportedError(f"'{row.name}' adds up parts of arrays")
         if not np.all(moved):
             moved = np.where(moved == 0, self.constant(0.0) + 1, moved)

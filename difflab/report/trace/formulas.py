@@ -15,6 +15,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from difflab.autodiff.engine.forward import push_forward
+from difflab.autodiff.engine.masked import resolved
 from difflab.autodiff.engine.reverse import pull_back
 from difflab.autodiff.engine.sweep import Sweep
 from difflab.core.primitive import ByArgument, LinearMap, Params, Primitive, Select
@@ -284,7 +285,8 @@ class Rules:
         output = sweep.function.outputs[0]
         seed = sweep.node(sweep.builder.input(T, sweep.builder.shape(output)))
         found = pull_back(sweep, {output: seed}, [source]).get(source)
-        return self._formula(operation, sweep, found)
+        bar = None if found is None else sweep.node(resolved(sweep.builder, found))
+        return self._formula(operation, sweep, bar)
 
     @_kept
     def condition(self, operation: IsolatedOperation, position: int) -> OperationFormula | None:

@@ -107,15 +107,10 @@ class PythonTarget:
 
     def interpreted(self, numbers: Sequence[float]) -> list[Any]:
         """Return what `run` returns, without code: operation by operation."""
-        values, functions = {**self.program.known, **dict(enumerate(numbers))}, self._functions
+        values = {**self.program.known, **dict(enumerate(numbers))}
         for cell, row, args, _ in self.program.steps:
-            values[cell] = functions[row](*[values[arg] for arg in args])
+            values[cell] = scalar.called(row)(*[values[arg] for arg in args])
         return [values[cell] for cells in self.program.outputs for cell in cells.ravel().tolist()]
-
-    @cached_property
-    def _functions(self) -> dict[Primitive, Callable[..., Any]]:
-        """The function of each row."""
-        return {row: scalar.called(row) for row in {row for _, row, _, _ in self.program.steps}}
 
     def guarded(self, numbers: Sequence[float]) -> Sequence[Any]:
         """Return the flattened outputs where an operation is undefined or overflows."""
