@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
+from difflab.arrays.counterparts.calculus import cross, tensordot, vecdot
 from difflab.arrays.counterparts.layout import diagonal, matrix_transpose, move_axis, trace
-from difflab.arrays.counterparts.products import cross, tensordot, vecdot
 from difflab.arrays.given import as_array, kept_axes, normalized_axes, shape_of
 from difflab.core.place import at_users_line
 from difflab.errors import TraceError

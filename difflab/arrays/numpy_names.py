@@ -17,7 +17,6 @@ from difflab.arrays.counterparts import (
     joining,
     layout,
     ordering,
-    products,
     selection,
     statistics,
 )
@@ -41,7 +40,7 @@ def _dtype_of(value: Any) -> Any:
     return value.dtype if hasattr(type(value), "__difflab_apply__") else value
 
 
-FAMILIES = (calculus, in_place, joining, layout, ordering, products, selection, statistics)
+FAMILIES = (calculus, in_place, joining, layout, ordering, selection, statistics)
 
 # A call with unsupported NumPy parameters fails to bind.
 ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {

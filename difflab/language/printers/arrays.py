@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.language.fourier import TRANSFORMS, written_integers
-from difflab.language.placing import IndexKey
+from difflab.language.placing import TRANSFORMS, IndexKey, written_integers
 from difflab.language.printers.expressions import ANYTHING, ATOM, Part
 from difflab.language.printers.view import PrintedGraph
 from difflab.primitives import (

@@ -12,8 +12,7 @@ from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
 from difflab.graph.names import FreshNames
 from difflab.language.printers.array_loops import flat_index
-from difflab.language.printers.expressions import ANYTHING
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import ANYTHING, Notation
 from difflab.language.printers.statements import TapeVariables
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _KEYWORDS = (
     "baremodule begin break catch const continue do else elseif end export false finally for "

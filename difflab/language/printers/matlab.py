@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.expressions import PRODUCT
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import PRODUCT, Notation
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor "

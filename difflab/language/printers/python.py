@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.language.printers.lists import ListPrinter
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import ListPrinter
 from difflab.language.printers.statements import TapeVariables
 
 _SAME = (

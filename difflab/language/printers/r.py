@@ -7,9 +7,9 @@ from textwrap import indent
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _KEYWORDS = (
     "if else repeat while function for next break TRUE FALSE NULL Inf NaN NA in c T F rev numeric "

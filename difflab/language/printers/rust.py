@@ -7,9 +7,9 @@ from math import prod
 
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _ON_STACK = 1024
 """Elements of an array above which it is on the heap."""
