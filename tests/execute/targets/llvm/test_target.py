@@ -315,7 +315,7 @@ def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append(name)
         write(name, code)
 
-    monkeypatch.setattr(engine, "write", noted)
+    monkeypatch.setattr(engine, "write_entry", noted)
     return done
 
 
