@@ -159,6 +159,9 @@ SPREAD[_MultiOutputRule] = _pull_back
 SPREAD[_OutputRule] = _store
 
 
+# --- custom functions ----------------------------------------------------------------------------
+
+
 def record_custom(
     kind: type[TapedArray], call: CustomCall, args: Sequence[Any]
 ) -> tuple[list[Any], bool]:

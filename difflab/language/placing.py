@@ -112,6 +112,9 @@ TRANSFORMS: Mapping[Any, Callable[[Node, Integers | None], Node]] = {
 """The calls by row."""
 
 
+# --- lists, indices and placed parts -------------------------------------------------------------
+
+
 AxisIndex = int | tuple[int, int | None, int]
 """An index along one axis, or a slice ``(start, stop, step)``."""
 IndexKey = tuple[AxisIndex, ...]

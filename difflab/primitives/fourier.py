@@ -46,6 +46,9 @@ __all__ = ["convolve", "correlate", "fft", "irfft", "rfft"]
 # mixed-radix algorithm of J. W. Cooley and J. W. Tukey, *An algorithm for the machine calculation
 # of complex Fourier series* (1965).
 
+# --- Fourier transforms --------------------------------------------------------------------------
+
+
 Array = Any
 
 

@@ -140,6 +140,9 @@ def _needed(ratio: Callable[[int], float], most: float) -> list[float]:
     return found
 
 
+# --- any order -----------------------------------------------------------------------------------
+
+
 THIRD = 0.5773502691896258
 """√⅓."""
 

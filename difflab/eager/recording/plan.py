@@ -101,6 +101,9 @@ reached: Primitive = Primitive(
 )
 
 
+# --- plans ---------------------------------------------------------------------------------------
+
+
 POWER_OF_NUMBER = power.rule.maps[0]  # type: ignore[union-attr]
 Map = Callable[..., Any]
 Shapes = tuple[Shape, ...]

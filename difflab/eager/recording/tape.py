@@ -139,6 +139,9 @@ class inference_mode(_Switch):  # noqa: N801
             MODE.enabled, MODE.inference = True, False
 
 
+# --- steps ---------------------------------------------------------------------------------------
+
+
 next_number = count(1).__next__
 """Steps are numbered in creation order: a step's number exceeds those of its arguments."""
 

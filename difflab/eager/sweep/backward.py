@@ -290,6 +290,9 @@ class TensorCalculator(Calculator):
         return slots
 
 
+# --- the sweep -----------------------------------------------------------------------------------
+
+
 Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""
 Narrow = dict[Any, Shape]

@@ -140,6 +140,9 @@ class GraphCalculator(Calculator):
         return self.emit(cast, (value,), (("dtype", dtype),))
 
 
+# --- replay --------------------------------------------------------------------------------------
+
+
 LONGEST = 1000
 """Most steps of a tape whose sweep is recorded; longer tapes rarely recur."""
 LARGEST = 1 << 17

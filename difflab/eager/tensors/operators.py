@@ -213,6 +213,9 @@ def _set_step(target: Any, made: Any) -> None:
         made.retained, before.retained = before.retained, None
 
 
+# --- operators -----------------------------------------------------------------------------------
+
+
 OF_MATRICES = TapeOperation(matmul, {"ranks": (2, 2)})
 
 

@@ -161,6 +161,9 @@ class Conversions(TapedArray):
         return f"tensor({numbers}{note if step is not None else ''})"
 
 
+# --- tensors -------------------------------------------------------------------------------------
+
+
 ONE = np.float64(1)
 
 

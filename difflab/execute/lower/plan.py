@@ -99,6 +99,9 @@ def memory_roots(values: Sequence[int], roots: Mapping[int, tuple[int, ...]]) ->
     return tuple(dict.fromkeys([root for value in values for root in roots.get(value, (value,))]))
 
 
+# --- plans ---------------------------------------------------------------------------------------
+
+
 BufferKind = tuple[Shape, "np.dtype[Any]"]
 BufferSlot = tuple[BufferKind, int]
 _END = -1

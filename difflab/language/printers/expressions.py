@@ -112,6 +112,9 @@ class Notation:
         return f"{sign}{digits}{self.whole}"
 
 
+# --- expressions ---------------------------------------------------------------------------------
+
+
 Part = str | tuple[int, int]
 """Literal text, or a node and the precedence that it needs to be written without parentheses."""
 

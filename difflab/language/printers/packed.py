@@ -288,12 +288,6 @@ class ListPrinter(StraightLinePrinter):
         """Return a value of zeros."""
         return self.list_of_zeros.format(math.prod(shape)) if shape else "0.0"
 
-    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        """Declare a tape, a list of what each iteration keeps."""
-        name = self.fresh.numbered("t")
-        self.add(self._defined(name, "[]"))
-        return TapeVariables(name, "", "", shapes)
-
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         """Return the line that names the elements of one step of a loop."""
         first = f"{size}*{counter}"

@@ -91,6 +91,7 @@ class _Python(ListPrinter):
     branch = "if {0}:"
     otherwise = "else:"
     variable = "{0} = {1}"
+    new_tape = "{0} = []"
     list_of_zeros = "[0.0] * {0}"
     copy_of = "list({0})"
     slice_of = "{0}[{1}:{2}]"

@@ -189,6 +189,9 @@ def _bound(loop: WrittenLoop) -> int:
     return len(_forward(loop).output_shapes)
 
 
+# --- programs ------------------------------------------------------------------------------------
+
+
 RESERVED = VARIABLES_IF_DECLARED | KEYWORDS
 _TIGHT = frozenset({"*", "/", "^"})
 

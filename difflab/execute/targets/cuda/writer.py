@@ -93,6 +93,9 @@ SPELLINGS: dict[str, CudaSpelling] = {
 """The operations that kernels compute; CuPy computes the others."""
 
 
+# --- kernels -------------------------------------------------------------------------------------
+
+
 class Reading(Enum):
     """How an operand is read: its parameters, and the expression of an element."""
 

@@ -137,6 +137,9 @@ def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
                     yield facts.st_mtime, facts.st_size, Path(file.path)
 
 
+# --- compilation ---------------------------------------------------------------------------------
+
+
 WELL = 1_000  # operations up to which code is optimised, at about 60 µs each
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 

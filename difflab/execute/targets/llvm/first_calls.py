@@ -97,6 +97,9 @@ def _value(call: Any, point: Sequence[float]) -> bytes:
     return struct.pack("d", found) if math.isfinite(found) else b""
 
 
+# --- with the bits of machine code ---------------------------------------------------------------
+
+
 MOST_VALUES = 2_000
 """Values of functions up to which a call is computed so, a quarter of a microsecond for each."""
 MOST_CALLS = 200

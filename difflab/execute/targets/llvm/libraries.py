@@ -290,6 +290,9 @@ def fourier_callback() -> int:
     return ctypes.cast(_callback(), ctypes.c_void_p).value or 0
 
 
+# --- functions by name ---------------------------------------------------------------------------
+
+
 SCIPY = {
     "beta": "beta",
     "betainc": "__pyx_fuse_0betainc",

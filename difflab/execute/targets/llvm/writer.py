@@ -75,6 +75,9 @@ def _by_level(ops: Sequence[Op], names: set[str], width: int) -> Iterator[list[O
             yield from (same[start : start + width] for start in range(0, len(same), width))
 
 
+# --- modules -------------------------------------------------------------------------------------
+
+
 PIECE = 1000
 """Groups of operations in one function: LLVM's compile time grows faster than linearly."""
 

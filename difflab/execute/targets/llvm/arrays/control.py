@@ -129,6 +129,9 @@ def raise_fault(table: NDArray[Any], accesses: Sequence[str]) -> None:
     raise ConsistencyError(f"machine code would leave its arrays: {accesses[fault - 1]}")
 
 
+# --- code of control instructions ----------------------------------------------------------------
+
+
 FIRST = 64
 """Steps of a loop whose values are kept, before more memory is asked for."""
 UNASKED = 1 << 21

@@ -82,6 +82,9 @@ class MachineLowering(ArrayLowering):
         return RecordedValue(self, number, (), dtype)
 
 
+# --- lowering to nests ---------------------------------------------------------------------------
+
+
 MOST_RUNS = 8
 """Evenly spaced runs of indices that are copied one by one; more are looked up in a table."""
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}

@@ -130,6 +130,9 @@ def _squeezed(ref: Ref, domain: Shape) -> Ref:
     return Ref(ref.root, ref.offset, tuple([stride for stride, size in strides if size != 1]))
 
 
+# --- groups --------------------------------------------------------------------------------------
+
+
 _LARGEST = 400  # instructions in a nest: more would not fit in registers anyway
 
 _STRAIGHT = 1000  # instructions that are written without loops: LLVM takes a second for them

@@ -150,6 +150,9 @@ def sizes(shapes: Sequence[Shape]) -> list[int]:
     return [math.prod(shape) for shape in shapes]
 
 
+# --- instructions --------------------------------------------------------------------------------
+
+
 COPY, GATHER, SCATTER = "copy", "gather", "scatter"
 RECURRENCES = {"cumsum": "add", "cumprod": "multiply", "linear_recurrence": ""}
 """How the rows that accumulate along the last axis of a nest join a term to the value before."""

@@ -164,6 +164,9 @@ class Vector(OperationWriter):
         self.routine.store(number, place, width)
 
 
+# --- nests ---------------------------------------------------------------------------------------
+
+
 STRAIGHT = 2
 """Vectors along an axis that are written one after the other."""
 LONG = 24
