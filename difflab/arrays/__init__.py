@@ -13,27 +13,19 @@ Examples
 
 from difflab.arrays import (
     complex_array,
-    contraction,
-    convolution,
     factors,
     linalg,
     network,
-    norms,
-    orders,
     products,
     reductions,
     shapes,
     trigonometric,
 )
 from difflab.arrays.complex_array import *
-from difflab.arrays.contraction import *
-from difflab.arrays.convolution import *
 from difflab.arrays.factors import *
 from difflab.arrays.given import Axis
 from difflab.arrays.linalg import *
 from difflab.arrays.network import *
-from difflab.arrays.norms import *
-from difflab.arrays.orders import *
 from difflab.arrays.products import *
 from difflab.arrays.reductions import *
 from difflab.arrays.shapes import *
@@ -42,13 +34,9 @@ from difflab.arrays.trigonometric import *
 __all__ = ["Axis"]
 # Spelled out, because this is the form that type checkers can follow.
 __all__ += complex_array.__all__
-__all__ += contraction.__all__
-__all__ += convolution.__all__
 __all__ += factors.__all__
 __all__ += linalg.__all__
 __all__ += network.__all__
-__all__ += norms.__all__
-__all__ += orders.__all__
 __all__ += products.__all__
 __all__ += reductions.__all__
 __all__ += shapes.__all__

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from difflab import arrays
-from difflab.arrays import truths
+from difflab.arrays import shaped
 from difflab.arrays.counterparts import joining, layout, ordering, statistics
 from difflab.arrays.counterparts.selection import FUNCTIONS, clipped, nonzero, rounded, taken
 from difflab.arrays.in_place import InPlace, overwrite
@@ -95,25 +95,25 @@ class Idioms(InPlace, Shaped):
         return other // self, other % self
 
     def __and__(self, other: Any) -> Any:
-        return truths.bitwise_and(self, other)
+        return shaped.bitwise_and(self, other)
 
     def __or__(self, other: Any) -> Any:
-        return truths.bitwise_or(self, other)
+        return shaped.bitwise_or(self, other)
 
     def __xor__(self, other: Any) -> Any:
-        return truths.bitwise_xor(self, other)
+        return shaped.bitwise_xor(self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Any:
-        return truths.invert(self)
+        return shaped.invert(self)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *args: Any, **kwargs: Any) -> Any:
         """Handle an operation whose left operand is a CuPy array, as NEP 13 does for NumPy's."""
         ufunc = getattr(np, kernel.name.removeprefix("cupy_"))
         return self.__array_ufunc__(ufunc, "__call__", *args, **kwargs)
 
-    all, any = truths.all, truths.any
+    all, any = shaped.all, shaped.any
     argmax, argsort = arrays.argmax, arrays.argsort
     cumprod, cumsum = arrays.cumprod, arrays.cumsum
     diagonal, swapaxes, trace = layout.diagonal, layout.swap_axes, layout.trace

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays import in_place, numpy_fft, numpy_linalg
+from difflab.arrays import in_place, numpy_linalg
 from difflab.arrays.counterparts import (
     calculus,
     joining,
     layout,
     ordering,
-    products,
     selection,
     special,
     statistics,
@@ -41,12 +40,12 @@ def _dtype_of(value: Any) -> Any:
     return value.dtype if hasattr(type(value), "__difflab_apply__") else value
 
 
-FAMILIES = (calculus, in_place, joining, layout, ordering, products, selection, statistics)
+FAMILIES = (calculus, in_place, joining, layout, ordering, selection, statistics)
 
 # A call with unsupported NumPy parameters fails to bind.
 ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     **{getattr(np, name): getattr(arrays, name) for name in SAME},
-    **numpy_fft.FFT,
+    **numpy_linalg.FFT,
     **numpy_linalg.LINALG,
     **{getattr(np, name): own for family in FAMILIES for name, own in family.FUNCTIONS.items()},
     np.amax: arrays.max,

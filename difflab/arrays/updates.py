@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, as_array, mismatch, shape_of
+from difflab.arrays.given import Array, as_array, mismatch, shape_of, static_key
 from difflab.arrays.shapes import broadcast_to, reshape, stack, take, without_leading_ones
-from difflab.arrays.static_keys import static_key
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Shape

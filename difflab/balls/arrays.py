@@ -18,7 +18,7 @@ from difflab.balls.jets import Fault, Jet, Undecided, added, jet
 from difflab.balls.library import arb, exactly, fmpq
 from difflab.balls.piecewise import greater, less
 from difflab.balls.reductions import mapping
-from difflab.primitives.fourier_sums import complex_form, inverse_form, real_form
+from difflab.primitives.fourier import complex_form, inverse_form, real_form
 from difflab.primitives.structure import decoded
 
 Array = NDArray[Any]

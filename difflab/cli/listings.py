@@ -139,7 +139,7 @@ def doctor() -> int:
     from importlib.metadata import packages_distributions
 
     from difflab.core.table import Column, Table, facts
-    from difflab.execute.targets.llvm.store import folder
+    from difflab.execute.targets.llvm.engine import folder
     from difflab.lab.environment import environment
     from difflab.methods.process.loading import faults
     from difflab.report.terminal import draw

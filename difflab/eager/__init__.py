@@ -5,14 +5,11 @@ decides what is computed, and the tape records it.
 """
 
 from difflab.eager.anomaly import Watch, detect_anomaly
-from difflab.eager.checkpoints.chain import checkpoint_chain
-from difflab.eager.checkpoints.checkpoint import checkpoint
-from difflab.eager.checkpoints.policies import checkpoint_with
+from difflab.eager.checkpoints import checkpoint, checkpoint_chain, checkpoint_with
 from difflab.eager.gradients import grad
 from difflab.eager.memory_use import memory
-from difflab.eager.recording.mode import enable_grad, inference_mode, no_grad
-from difflab.eager.tensors.making import tensor
-from difflab.eager.tensors.tensor import Tensor
+from difflab.eager.recording.tape import enable_grad, inference_mode, no_grad
+from difflab.eager.tensors.tensor import Tensor, tensor
 
 __all__ = [
     "Tensor",

@@ -23,9 +23,8 @@ from difflab.core.place import FramePosition, user_position
 from difflab.core.primitive import Primitive
 from difflab.diagnose.explanation import Explanation, PointExplainer
 from difflab.diagnose.findings import AnomalyKind, Finding
-from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import TapedArray
-from difflab.eager.recording.tape import Accumulation, TapeStep
+from difflab.eager.recording.tape import MODE, WATCHED, Accumulation, TapeStep
 from difflab.errors import AnomalyError, TapeError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function

@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from difflab.core.devices import module_of
-from difflab.eager.multi_output import leads_beyond_its_edges, make_multi_output_step
-from difflab.eager.recording.mode import MODE, WATCHED
-from difflab.eager.recording.tape import Accumulation, TapeStep, history
-from difflab.eager.sweep.arrival import hooked
-from difflab.eager.sweep.backward import Route, pull_back
-from difflab.eager.sweep.values import Calculator, TensorCalculator
+from difflab.eager.custom import leads_beyond_its_edges, make_multi_output_step
+from difflab.eager.recording.tape import MODE, WATCHED, Accumulation, TapeStep, history
+from difflab.eager.sweep.backward import Calculator, Route, TensorCalculator, hooked, pull_back
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError, TapeError
 

@@ -12,10 +12,8 @@ import numpy as np
 from difflab.core.devices import module_of, on_host
 from difflab.core.quantities import shape_text
 from difflab.core.table import Column, Table
-from difflab.eager.recording.mode import no_grad
-from difflab.eager.recording.tape import Accumulation, TapeStep, history
-from difflab.eager.sweep.backward import Route, pull_back
-from difflab.eager.sweep.values import Calculator
+from difflab.eager.recording.tape import Accumulation, TapeStep, history, no_grad
+from difflab.eager.sweep.backward import Calculator, Route, pull_back
 from difflab.errors import TapeError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function

@@ -13,8 +13,7 @@ import numpy as np
 from difflab.core.optional import installed, require
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.lower.schedule import ScalarProgram, Schedule, unrolled
 from difflab.execute.targets.llvm.first_calls import FirstCalls
 from difflab.execute.targets.llvm.libraries import available, fault, llvm, works
 from difflab.execute.targets.llvm.target import NativeTarget

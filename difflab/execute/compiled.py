@@ -18,8 +18,7 @@ from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, plain_numbers, real, written
 from difflab.execute.choice import repeated
 from difflab.execute.lower.ops import FLOAT, SINGLE
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.lower.schedule import ScalarProgram, Schedule, unrolled
 from difflab.execute.point_calls import PointCalls
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.checks import require_flag

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.call_arguments import plain_number, real
 from difflab.execute.choice import Choice, choose
-from difflab.execute.lower.arrays.point import PointTarget
+from difflab.execute.lower.arrays.source import PointTarget
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan

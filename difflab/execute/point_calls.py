@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from difflab.errors import UnsupportedError
-from difflab.execute import background
+from difflab.execute import workers
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm.first_calls import FirstCalls
@@ -129,7 +129,7 @@ class PointCalls(TargetDispatch):
 
     def _same_code(self) -> PointCode | None:
         """Return machine code with the bits of the Python code that computes one point."""
-        from difflab.execute.targets.llvm.same_bits import same_bits
+        from difflab.execute.targets.llvm.first_calls import same_bits
 
         python = self._python
         native = None if python is None else same_bits(python.program, python.input_shapes)
@@ -153,7 +153,7 @@ class PointCalls(TargetDispatch):
             )
         llvm()
         from difflab.execute.targets.llvm.exported import ExportedCode
-        from difflab.execute.targets.llvm.same_bits import same_bits
+        from difflab.execute.targets.llvm.first_calls import same_bits
 
         python = self._python
         same = None if python is None else same_bits(python.program, python.input_shapes)
@@ -263,7 +263,7 @@ class PointCalls(TargetDispatch):
         """Let machine code read the arrays of batches after some of those that it computes."""
         self._batches = batches = self._batches + 1
         if batches == FEWEST_CALLS or (batches == FEW_CALLS and loaded()):
-            background.begin(lambda: self._install(None, self._batch_code()))
+            workers.begin(lambda: self._install(None, self._batch_code()))
 
     def _batch_code(self) -> BatchCode | None:
         """Return the machine code of batches, if calls by machine code can run it."""
@@ -294,7 +294,7 @@ class PointCalls(TargetDispatch):
         entry = self._python.entry(packed=self.packed)
         if entry is not None:
             type(self).__call__ = entry[1]  # type: ignore[method-assign]
-        background.begin(lambda: self._install(self._same_code()))
+        workers.begin(lambda: self._install(self._same_code()))
 
 
 @lru_cache(maxsize=8)
@@ -309,7 +309,7 @@ def _counting(cls: Any, code: Callable[[Any], PointCode | None]) -> type[Any]:
         self._calls += 1
         if self._calls >= self._calls_to_count and type(self) is found:
             self.__class__ = cls
-            background.begin(lambda: self._install(code(self)))
+            workers.begin(lambda: self._install(code(self)))
         return cls.__call__(self, *args, **kwargs)
 
     found = type(cls.__name__, (cls,), {"__call__": call, "__module__": cls.__module__})

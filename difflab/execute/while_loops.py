@@ -22,7 +22,7 @@ from difflab.autodiff.control.while_loop import append_while_loop
 from difflab.autodiff.control.while_loops import PlainLoop, recorded_loop, repeated
 from difflab.autodiff.recording import Contents
 from difflab.errors import UnsupportedError
-from difflab.execute import background
+from difflab.execute import workers
 from difflab.execute.arithmetic_code import Arithmetic, arithmetic
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays
@@ -243,7 +243,7 @@ class _MachineLoop:
         self._function = composed(lambda nodes: append_while_loop(whole, nodes), shapes)
         self.zeros = [np.zeros(shape)[()] for shape in self.checks]
         self.run: Callable[..., Any] | None = None
-        background.begin(self._compile)
+        workers.begin(self._compile)
 
     def _compile(self) -> None:
         machine = replace(host(), of_numpy=True)

@@ -17,7 +17,7 @@ from difflab import primitives as rows
 from difflab.core.primitive import Primitive, Shape
 from difflab.errors import UnsupportedError
 from difflab.graph.node import Node
-from difflab.primitives.fourier_sums import complex_form, inverse_form, real_form
+from difflab.primitives.fourier import complex_form, inverse_form, real_form
 
 
 def boxed(elements: Sequence[Any], shape: Shape) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.orders import taken_at
-from difflab.arrays.static_keys import static_key
+from difflab.arrays.given import static_key
+from difflab.arrays.reductions import taken_at
 from difflab.arrays.updates import chosen_places
 from difflab.core.place import at_users_line
 from difflab.errors import IndexingError

@@ -20,8 +20,7 @@ from difflab.errors import ShapeError
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.language import placing
-from difflab.language.fourier import TRANSFORMS
-from difflab.language.placing import RawKey
+from difflab.language.placing import TRANSFORMS, RawKey
 from difflab.primitives import (
     eigenvalues,
     eigh,

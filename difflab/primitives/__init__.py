@@ -22,7 +22,6 @@ from difflab.primitives import (
     entropies,
     exponential,
     factors,
-    filters,
     fourier,
     integrals,
     inverses,
@@ -31,7 +30,6 @@ from difflab.primitives import (
     matrix_functions,
     movement,
     normal,
-    ordered,
     orders,
     piecewise,
     random,
@@ -55,7 +53,6 @@ from difflab.primitives.densities import *
 from difflab.primitives.entropies import *
 from difflab.primitives.exponential import *
 from difflab.primitives.factors import *
-from difflab.primitives.filters import *
 from difflab.primitives.fourier import *
 from difflab.primitives.integrals import *
 from difflab.primitives.inverses import *
@@ -64,7 +61,6 @@ from difflab.primitives.matrices import *
 from difflab.primitives.matrix_functions import *
 from difflab.primitives.movement import *
 from difflab.primitives.normal import *
-from difflab.primitives.ordered import *
 from difflab.primitives.orders import *
 from difflab.primitives.piecewise import *
 from difflab.primitives.random import *
@@ -102,10 +98,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     movement,
     reductions,
     cumulative,
-    ordered,
     orders,
     matrices,
-    filters,
     fourier,
     factors,
     matrix_functions,
@@ -137,7 +131,6 @@ __all__ += densities.__all__
 __all__ += entropies.__all__
 __all__ += exponential.__all__
 __all__ += factors.__all__
-__all__ += filters.__all__
 __all__ += fourier.__all__
 __all__ += integrals.__all__
 __all__ += inverses.__all__
@@ -146,7 +139,6 @@ __all__ += matrices.__all__
 __all__ += matrix_functions.__all__
 __all__ += movement.__all__
 __all__ += normal.__all__
-__all__ += ordered.__all__
 __all__ += orders.__all__
 __all__ += piecewise.__all__
 __all__ += random.__all__

@@ -9,7 +9,7 @@ from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_bessel
-from difflab.primitives.special_kernels import special, special_function
+from difflab.primitives.portable import special, special_function
 
 __all__ = ["airyai", "airyaiprime", "airybi", "airybiprime"]
 

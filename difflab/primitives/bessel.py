@@ -13,9 +13,8 @@ from typing import Any, NoReturn
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
 from difflab.primitives import portable_bessel
-from difflab.primitives.portable import by_numbers
-from difflab.primitives.portable_orders import besseli_of_order, besselk_of_order
-from difflab.primitives.special_kernels import special, special_function
+from difflab.primitives.portable import by_numbers, special, special_function
+from difflab.primitives.portable_bessel import besseli_of_order, besselk_of_order
 
 __all__ = ["besseli", "besselj", "besselk", "bessely"]
 

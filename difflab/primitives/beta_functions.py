@@ -19,8 +19,8 @@ from difflab.primitives.densities import (
     refused,
     stirling_error,
 )
+from difflab.primitives.portable import by_orders, special, special_function
 from difflab.primitives.special import polygamma
-from difflab.primitives.special_kernels import by_orders, special, special_function
 
 __all__ = ["beta", "betainc", "betaln", "polygamma_difference"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_normal
-from difflab.primitives.special_kernels import by_orders, horner, special, special_function
+from difflab.primitives.portable import by_orders, horner, special, special_function
 
 __all__ = ["dawsn", "dawsn_derivative"]
 

@@ -20,8 +20,7 @@ import numpy as np
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
 from difflab.primitives import portable_gamma
-from difflab.primitives.portable import by_numbers
-from difflab.primitives.special_kernels import by_orders, special, special_function
+from difflab.primitives.portable import by_numbers, by_orders, special, special_function
 
 __all__ = ["betainc_derivative", "gammainc_derivative"]
 

@@ -9,7 +9,7 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives.arithmetic import divide
 from difflab.primitives.exponential import log, log1p
 from difflab.primitives.piecewise import equal, logical_and, where
-from difflab.primitives.special_kernels import special
+from difflab.primitives.portable import special
 
 __all__ = ["dlogit", "entr", "logit", "xlog1py", "xlogy"]
 

@@ -14,10 +14,9 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_gamma
 from difflab.primitives.densities import gammainc_derivative, refused
 from difflab.primitives.exponential import exp
-from difflab.primitives.portable import by_numbers
-from difflab.primitives.portable_orders import incomplete_gamma
+from difflab.primitives.portable import by_numbers, special, special_function
+from difflab.primitives.portable_bessel import incomplete_gamma
 from difflab.primitives.remainders import cos_remainder
-from difflab.primitives.special_kernels import special, special_function
 from difflab.primitives.trigonometric import cos
 
 __all__ = ["ci", "de1", "dei", "e1", "ei", "gammainc", "gammaincc", "si"]

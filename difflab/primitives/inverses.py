@@ -11,8 +11,8 @@ from typing import Any
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_normal
 from difflab.primitives.exponential import exp
+from difflab.primitives.portable import exp_square, special, special_function
 from difflab.primitives.special import derf
-from difflab.primitives.special_kernels import exp_square, special, special_function
 
 __all__ = ["derfcinv", "derfinv", "dlambertw", "erfcinv", "erfinv", "lambertw"]
 

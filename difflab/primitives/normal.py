@@ -15,9 +15,7 @@ from typing import Any
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_normal
 from difflab.primitives.exponential import exp
-from difflab.primitives.scaled_erfc import MOST, erfcx_moments
-from difflab.primitives.special import SLOPE, derf
-from difflab.primitives.special_kernels import (
+from difflab.primitives.portable import (
     FARTHEST,
     by_orders,
     exp_square,
@@ -25,6 +23,8 @@ from difflab.primitives.special_kernels import (
     special,
     special_function,
 )
+from difflab.primitives.scaled_erfc import MOST, erfcx_moments
+from difflab.primitives.special import SLOPE, derf
 
 __all__ = [
     "derfi",

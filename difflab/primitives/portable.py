@@ -1,4 +1,4 @@
-"""What portable kernels share: functions of printed code, polynomials, continued fractions.
+"""What kernels of special functions share, portable ones and those by SciPy.
 
 A portable kernel ``(xp, *args)`` is a row on real numbers, over universal functions of C99 and
 other rows. Printed code in a language without the function defines what the kernel records:
@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, wraps
+from types import ModuleType
 from typing import Any
 
-from difflab.core.primitive import Primitive, elementwise
+import numpy as np
 
-__all__ = ["by_numbers", "helper", "is_odd", "lentz", "polynomial", "sinpi"]
+from difflab.core.devices import library_name, on_host
+from difflab.core.primitive import Primitive, elementwise
+from difflab.core.special_functions import special_functions
+from difflab.errors import UnsupportedError
 
 Kernel = Callable[..., Any]
 
@@ -90,3 +94,84 @@ def lentz(xp: Any, first: Any, above: Kernel, below: Kernel, *args: Any) -> Any:
 
     start = 1.0 / first
     return xp.while_loop(test, body, (1.0, math.inf, start, start, 2.0), *args)[3]
+
+
+# --- SciPy's functions ---------------------------------------------------------------------------
+
+# What kernels of special functions share: SciPy's functions of any array module, whole orders.
+
+FARTHEST = 40.0
+"""Beyond it e^(-x²/2) is 0, and e^(x²) infinite."""
+special = partial(Primitive, reserved=False, analytic=False)
+"""Makes the row of a special function, of real numbers, whose name inputs can have too."""
+
+
+def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
+    """Return the function of SciPy's name that belongs to the array module `xp`.
+
+    Raises
+    ------
+    UnsupportedError
+        There is none.
+    """
+    home = special_functions(xp)
+    found: Callable[..., Any] | None = getattr(home, name, None)
+    if found is None:
+        title = getattr(home, "__name__", library_name(xp))
+        raise UnsupportedError(f"{title} has no function '{name}'")
+    return found
+
+
+def horner(ratios: Iterable[float], x: Any) -> Any:
+    """Return 1 + r₀x(1 + r₁x(1 + …)), a series by the ratios of its coefficients."""
+    total: Any = 1.0
+    for ratio in reversed(list(ratios)):
+        total = 1.0 + (ratio * x) * total
+    return total
+
+
+def exp_square(xp: ModuleType, x: Any, factor: float) -> Any:
+    """Return e^(factor·x²), for a factor that is a power of two, without rounding x².
+
+    With z, the nearest sixteenth to x, z² is exact, and (x - z)·(x + z) is small.
+    """
+    x = xp.minimum(xp.maximum(x, -FARTHEST), FARTHEST)
+    z = xp.floor(16.0 * x + 0.5) * 0.0625
+    return xp.exp(factor * (z * z)) * xp.exp(factor * ((x - z) * (x + z)))
+
+
+def by_orders(
+    branch: Callable[..., Any], valid: Callable[..., bool], count: int | None = None
+) -> Callable[..., Any]:
+    """Return the kernel of a row whose first arguments are whole numbers.
+
+    Parameters
+    ----------
+    branch : callable
+        ``(xp, *orders, *rest)``, the values for orders of type int.
+    valid : callable
+        ``(*orders)``, whether the row has values for them; elsewhere they are nan.
+    count : int, optional
+        How many arguments are orders, by default all but the last one.
+    """
+    count = -1 if count is None else count
+
+    def kernel(xp: ModuleType, *args: Any) -> Any:
+        orders, rest = args[:count], args[count:]
+        x = rest[-1]
+        if any(getattr(order, "ndim", 0) for order in orders):
+            combinations = np.broadcast_arrays(*map(on_host, orders))
+            found = x * xp.nan
+            for one in {*zip(*map(np.ravel, combinations), strict=True)}:
+                chosen: Any = True
+                for order, number in zip(orders, one, strict=True):
+                    chosen = xp.logical_and(chosen, order == number)
+                found = xp.where(chosen, kernel(xp, *map(float, one), *rest), found)
+            return found
+        numbers = [float(order) for order in orders]
+        if not (all(number % 1 == 0 for number in numbers) and valid(*numbers)):
+            return x * xp.nan
+        with np.errstate(all="ignore"):  # powers of large arguments, in branches not taken
+            return branch(xp, *map(int, numbers), *rest)
+
+    return kernel

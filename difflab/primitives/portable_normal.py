@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from difflab.primitives.portable import helper, is_odd, polynomial
-from difflab.primitives.special_kernels import exp_square
+from difflab.primitives.portable import exp_square, helper, is_odd, polynomial
 
 __all__ = ["dawsn_derivative", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv"]
 

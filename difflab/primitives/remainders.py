@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive, elementwise
-from difflab.primitives.special_kernels import by_orders, horner
+from difflab.primitives.portable import by_orders, horner
 
 __all__ = ["cos_remainder", "cosh_remainder", "exp_remainder", "log_remainder"]
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import portable_normal
+from difflab.primitives.portable import by_orders, exp_square, special, special_function
 from difflab.primitives.special import SLOPE
-from difflab.primitives.special_kernels import by_orders, exp_square, special, special_function
 
 __all__ = ["erfcx", "erfcx_derivative"]
 

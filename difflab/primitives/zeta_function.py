@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from difflab.core.primitive import Primitive, elementwise
 from difflab.errors import UnsupportedError
 from difflab.primitives import portable_gamma
-from difflab.primitives.special_kernels import special, special_function
+from difflab.primitives.portable import special, special_function
 
 __all__ = ["zeta"]
 

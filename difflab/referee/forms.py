@@ -17,8 +17,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Schedule, ScheduledStep
-from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.lower.schedule import Schedule, ScheduledStep, unrolled
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Number, Shape
 from difflab.graph.repetition import element_indices

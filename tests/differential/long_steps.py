@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import difflab as dl
-from difflab.execute import background
+from difflab.execute import workers
 from difflab.graph.pytree import flatten
 from tests.differential.search import Family
 
@@ -98,7 +98,7 @@ def check(program: Steps) -> None:
     wanted = _outcome(lambda: _in_python(go, step, dict(FIRST)))
     for _ in range(2):
         found = _outcome(lambda: dl.while_loop(go, step, dict(FIRST)))
-        background.finish()
+        workers.finish()
         if wanted[0] is dl.errors.ShapeError:
             assert found[0] is dl.errors.ShapeError, (found, wanted)
         else:

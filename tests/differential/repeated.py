@@ -17,7 +17,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import difflab as dl
-from difflab.execute import background
+from difflab.execute import workers
 from difflab.execute.point_calls import FEWEST_CALLS
 from difflab.execute.targets.llvm.libraries import available
 from difflab.graph.repetition import LEAST_NODES
@@ -155,7 +155,7 @@ def _check(program: _Program) -> None:
         close(batch[1][number], gradient, atol=RELATIVE * np.abs(expected).max(initial=1.0))
     for _ in range(FEWEST_CALLS + 1):
         fast(points[-1])
-    background.finish()
+    workers.finish()
     _assert_same_bits(fast(points[-1]), first, program)
     if fast.reason.startswith("native"):
         y = np.empty(1 + f.n)

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import UnsupportedError
-from difflab.execute import Compiled, background, point_calls
+from difflab.execute import Compiled, point_calls, workers
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.targets.llvm import vector_calls
+from difflab.execute.targets.llvm import writer
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter
@@ -127,7 +127,7 @@ def check_target(function: Function, points: Array, target: str) -> None:
         single = np.concatenate([flat(fast(*point), 1) for point in points.T.tolist()])
         assert_near("python at a point", single, expected, bound, points, function.inputs)
     if fast.reason.startswith("native"):
-        with patch.multiple(vector_calls, LEAST=0, WINDOW=40):
+        with patch.multiple(writer, LEAST=0, WINDOW=40):
             run = NativeTarget(copies(program, count), [(count, function.n)], 1)
             joined = flat(tuple(run.point(points.T.ravel())), count)
         assert_near(
@@ -153,7 +153,7 @@ def check_machine_code(function: Function, points: Array) -> None:
     began = dl.compile(function, "python", packed=packed)
     before, first = [began(*call) for call in calls], fast(*calls[0])
     fast(*calls[0])  # the second one has it compiled
-    background.finish()
+    workers.finish()
     after = [fast(*call) for call in calls]
     for found, expected, call in zip(
         [first, *after], [before[0], *before], calls[:1] + calls, strict=True

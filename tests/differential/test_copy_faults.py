@@ -14,7 +14,7 @@ from tests.differential.search import drawn
 
 pytest.importorskip("llvmlite", reason="needs llvmlite: pip install 'difflab[native]'")
 
-from difflab.execute.targets.llvm.arrays import copy_elision, expansion, nests, sharing, vectors
+from difflab.execute.targets.llvm.arrays import expansion, groups, loop_detection, nests
 
 WORDS = ("neighbours", "neighbours", "concatenate", "stack", "index", "sum", "sin", "multiply")
 
@@ -32,25 +32,25 @@ def all_in_registers(steps: Any) -> Any:
 def latest_write(self: Any, ref: Any, step: Any) -> bool:
     """An operand may be that of the first of several results."""
     writes = self.written.get(ref.root, ())
-    return not writes or writes[0].out == sharing._squeezed(ref, step.domain)
+    return not writes or writes[0].out == groups._squeezed(ref, step.domain)
 
 
 FAULTS: dict[str, tuple[int, list[tuple[Any, str, Any]]]] = {
     "parts apart are taken as side by side": (
         4,
-        [(copy_elision, "in_order", lambda strides, shape: True)],
+        [(loop_detection, "in_order", lambda strides, shape: True)],
     ),
     "no zeros around a part": (4, [(expansion._Expansion, "_fill_around", lambda *args: None)]),
     "neighbours are read in the nest that writes them": (
         0,
-        [(sharing.OpenNest, "_unchanged", lambda self, ref, step: True)],
+        [(groups.OpenNest, "_unchanged", lambda self, ref, step: True)],
     ),
-    "one of several results is read": (0, [(sharing.OpenNest, "_unchanged", latest_write)]),
+    "one of several results is read": (0, [(groups.OpenNest, "_unchanged", latest_write)]),
     "read from registers before it is there": (
         0,
         [
             (nests, "first_written", all_in_registers),
-            (vectors, "first_written", all_in_registers),
+            (nests, "first_written", all_in_registers),
         ],
     ),
 }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from difflab.autodiff.engine import recipe
-from difflab.eager.recording import rows
+from difflab.eager.recording import plan
 from difflab.eager.sweep.replay import RECORDED_SWEEPS
 from difflab.errors import DifflabError
 from difflab.graph import interpreters
@@ -20,7 +20,7 @@ from tests.differential.search import drawn
     [
         (recipe, "in_library_of", lambda value, array: array),
         (interpreters, "_home", lambda carriers: None),
-        (rows, "sent_to", lambda home, array: array),
+        (plan, "sent_to", lambda home, array: array),
     ],
     ids=["tapes", "evaluation", "moves"],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from difflab.arrays import in_place
 from difflab.core import storage
-from difflab.eager.tensors import changes
+from difflab.eager.tensors import operators
 from difflab.graph import handle, node
 from difflab.primitives import add
 from tests.differential.in_place import FAMILY
@@ -31,7 +31,7 @@ def _unseen(patch: pytest.MonkeyPatch) -> None:
 
 def _unread(patch: pytest.MonkeyPatch) -> None:
     """A view of a tensor is not read again."""
-    patch.setattr(changes.ViewedArray, "_read", lambda self: None)
+    patch.setattr(operators.ViewedArray, "_read", lambda self: None)
 
 
 def _elsewhere(patch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def _shared_copy(patch: pytest.MonkeyPatch) -> None:
 
 def _untaped(patch: pytest.MonkeyPatch) -> None:
     """A tensor takes the values of a change and keeps its step."""
-    patch.setattr(changes, "_set_step", lambda target, made: None)
+    patch.setattr(operators, "_set_step", lambda target, made: None)
 
 
 def _number_changed(patch: pytest.MonkeyPatch) -> None:

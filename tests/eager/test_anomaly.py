@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.eager.recording.mode import MODE, WATCHED
+from difflab.eager.recording.tape import MODE, WATCHED
 from difflab.errors import AnomalyError, TapeError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")

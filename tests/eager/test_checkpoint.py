@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.eager.checkpoints.chain import forward_steps
-from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.tape import TapeStep
+from difflab.eager.checkpoints import forward_steps
+from difflab.eager.recording.tape import MODE, TapeStep
 from difflab.errors import InputError, TapeError
 from difflab.testing import check_gradient
 

@@ -12,7 +12,7 @@ import pytest
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.plan import BackwardPlan
-from difflab.eager.sweep import pulled, replay
+from difflab.eager.sweep import replay
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.tensors import tensor as tensors
 from difflab.errors import TapeError
@@ -313,7 +313,7 @@ def test_the_sign_of_a_plain_zero_is_kept() -> None:
 
 def test_a_replay_repeats_the_calls_of_the_traced_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong kernel in the traced sweep stays in the replays: they derive nothing again."""
-    emit = pulled.GraphCalculator.emit
+    emit = replay.GraphCalculator.emit
 
     def drifting(self: Any, primitive: Any, args: Any, params: Any = ()) -> Any:
         return emit(self, negative if primitive.name == "cos" else primitive, args)
@@ -326,7 +326,7 @@ def test_a_replay_repeats_the_calls_of_the_traced_sweep(monkeypatch: pytest.Monk
 
     assert slope() == np.cos(0.5)
     with monkeypatch.context() as patched:
-        patched.setattr(pulled.GraphCalculator, "emit", drifting)
+        patched.setattr(replay.GraphCalculator, "emit", drifting)
         assert slope() == -0.5
     assert slope() == -0.5
 
@@ -367,7 +367,7 @@ def test_the_pull_back_of_a_tape_has_no_broadcasts_that_kernels_make() -> None:
     root = np.sum((x + b) * b).grad_fn
     tape = replay._walk(root)
     seed = np.float64(1.0)
-    on = pulled.GraphCalculator(tape.steps, seed, np)
+    on = replay.GraphCalculator(tape.steps, seed, np)
     show = lambda step, bar: bar  # noqa: E731
     found = dict(pull_back(root, on.seed, keep=True, calculator=on, show=show))
     rows = [on.builder.primitive(node) for node in range(len(on.builder))]

@@ -21,7 +21,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, UnsupportedError
-from difflab.execute import Compiled, background, compile, point_calls
+from difflab.execute import Compiled, compile, point_calls, workers
 from difflab.execute.targets.llvm import machine_call
 from difflab.execute.targets.llvm.machine_call import entry
 from difflab.execute.targets.llvm.python_objects import VectorcallBase, layouts
@@ -544,7 +544,7 @@ def test_batches_go_over_when_there_have_been_some(monkeypatch: pytest.MonkeyPat
     calls = passed_on(fast)
     for _ in range(2):
         assert bits(fast(*GRID)) == first
-    background.finish()
+    workers.finish()
     assert len(calls) == 2
     assert bits(fast(*GRID)) == first
     assert len(calls) == 2
@@ -726,7 +726,7 @@ def test_machine_code_is_used_when_a_function_is_called_often(
             assert bits(fast(*args)) == first
         assert "_machine_call" not in vars(fast)
         assert bits(fast(*args)) == first
-        background.finish()
+        workers.finish()
         assert "_machine_call" in vars(fast)
         calls = passed_on(fast)
         assert bits(fast(*args)) == first

@@ -19,14 +19,14 @@ import pytest
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute import Compiled, background, point_calls
+from difflab.execute import Compiled, point_calls, workers
 from difflab.execute.lower.scalar import LIBRARY, expression_form
 from difflab.execute.lower.schedule import ScalarProgram, ScheduledStep
 from difflab.execute.point_calls import worth_compiling
-from difflab.execute.targets.llvm import same_bits as same
+from difflab.execute.targets.llvm import first_calls as same
+from difflab.execute.targets.llvm.first_calls import same_bits
 from difflab.execute.targets.llvm.libraries import llvm
 from difflab.execute.targets.llvm.python_objects import layouts
-from difflab.execute.targets.llvm.same_bits import same_bits
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.python.target import FEW_CALLS, PythonTarget
 from difflab.primitives import TABLE
@@ -50,7 +50,7 @@ def _few_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let some calls pay for machine code."""
     monkeypatch.setattr(point_calls, "worth_compiling", lambda *_: FEW)
     yield
-    background.finish()
+    workers.finish()
 
 
 def seed(**options: Any) -> Compiled:
@@ -61,7 +61,7 @@ def went_over(fast: Compiled, *args: Any) -> bool:
     """Call as often as it takes, and return whether machine code is called from then on."""
     for _ in range(FEW + 1):
         fast(*args)
-    background.finish()
+    workers.finish()
     return "_machine_call" in vars(fast)
 
 
@@ -151,7 +151,7 @@ def test_jitted_functions_go_over() -> None:
     fast = dl.jit(f)
     for _ in range(FEW + 1):
         first = fast(2.0, 5.0)
-    background.finish()
+    workers.finish()
     compiled = fast.traces[0].compiled
     assert "_machine_call" in vars(compiled)
     calls = passed_on(compiled)
@@ -173,7 +173,7 @@ def test_jitted_functions_of_arrays_go_over(
     first = bits(fast(x))
     for _ in range(FEW):
         fast(x)
-    background.finish()
+    workers.finish()
     compiled = fast.traces[0].compiled
     assert "_machine_call" in vars(compiled)
     compiled._arrays._workspaces.clear()  # of calls without machine code, which need a new one
@@ -234,7 +234,7 @@ def test_no_call_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bits(fast(2.0, 5.0)) == first
     assert "_machine_call" not in vars(fast)
     allowed.set()
-    background.finish()
+    workers.finish()
     assert "_machine_call" in vars(fast)
     assert bits(fast(2.0, 5.0)) == first
 
@@ -242,12 +242,12 @@ def test_no_call_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_take_short_turns_during_the_work_only() -> None:
     before = sys.getswitchinterval()
     seen: list[float] = []
-    background.begin(lambda: seen.append(sys.getswitchinterval()))
-    background.finish()
+    workers.begin(lambda: seen.append(sys.getswitchinterval()))
+    workers.finish()
     assert seen[0] < before == sys.getswitchinterval()
     try:
-        background.begin(lambda: sys.setswitchinterval(0.01))
-        background.finish()
+        workers.begin(lambda: sys.setswitchinterval(0.01))
+        workers.finish()
         assert sys.getswitchinterval() == 0.01  # as the program wished meanwhile
     finally:
         sys.setswitchinterval(before)
@@ -255,9 +255,9 @@ def test_threads_take_short_turns_during_the_work_only() -> None:
 
 def test_work_that_fails_is_dropped() -> None:
     done: list[int] = []
-    background.begin(lambda: 1 // 0)
-    background.begin(lambda: done.append(1))
-    background.finish()
+    workers.begin(lambda: 1 // 0)
+    workers.begin(lambda: done.append(1))
+    workers.finish()
     assert done == [1]
 
 
@@ -276,7 +276,7 @@ def test_threads_that_call_while_it_goes_over() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    background.finish()
+    workers.finish()
     assert "_machine_call" in vars(fast)
     work([point for own in points for point in own])
     assert not wrong
@@ -354,7 +354,7 @@ if child == 0:
     fast = dl.compile(dl.parse("cos(x)*y"))
     fast(2.0, 5.0)
     fast(2.0, 5.0)
-    background.finish()
+    workers.finish()
     os._exit(0 if "_machine_call" in vars(fast) or point_calls.layouts() is None else 3)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

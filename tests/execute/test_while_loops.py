@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.execute import arithmetic_code, background, while_loops
+from difflab.execute import arithmetic_code, while_loops, workers
 from difflab.execute.targets.llvm import libraries
 from difflab.graph.pytree import flatten
 
@@ -109,7 +109,7 @@ def test_results_are_those_of_pythons_loop(name: str) -> None:
     cond, body, first = LOOPS[name]
     wanted = in_python(cond, body, first)
     assert_same(dl.while_loop(cond, body, first), wanted)
-    background.finish()
+    workers.finish()
     found, steps = steps_in_python(body, lambda: dl.while_loop(cond, body, first))
     assert_same(found, wanted)
     assert name == "unpacked" or steps < 300  # code with `*` is left to Python
@@ -124,7 +124,7 @@ def test_another_function_of_the_same_code_is_compiled_already() -> None:
 
     shift = np.array([1.0, 2.0])
     loop(0.5, shift)
-    background.finish()
+    workers.finish()
     assert loop(0.5, shift.copy())[1] < 300
     shift *= 3.0  # is read at each call
     found, steps = loop(0.5, shift)
@@ -141,7 +141,7 @@ def test_arrays_that_are_equal_when_the_code_is_prepared_keep_their_places() -> 
         assert_same(
             dl.while_loop(below, body, (0, np.ones(2))), in_python(below, body, (0, np.ones(2)))
         )
-        background.finish()
+        workers.finish()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_numbers_computed_of_an_array_around_the_code_follow_it(use: Any) -> Non
         assert_same(
             dl.while_loop(below, body, (0, np.ones(2))), in_python(below, body, (0, np.ones(2)))
         )
-        background.finish()
+        workers.finish()
 
 
 def test_only_values_of_the_loop_are_computed() -> None:
@@ -171,7 +171,7 @@ def test_only_values_of_the_loop_are_computed() -> None:
         "import difflab as dl; from difflab.execute import background\n"
         "for _ in range(2):\n"
         "    print(dl.while_loop(lambda v: v[0] != 20_000, lambda v: (v[0] + 2, v[1]), (0, 1.0)))\n"
-        "    background.finish()\n"
+        "    workers.finish()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=30
@@ -194,7 +194,7 @@ class TestSideEffects:
 
         for _ in range(2):
             dl.while_loop(below, body, (0, 1.0))
-            background.finish()
+            workers.finish()
         assert count == len(seen) == 2 * STEPS
         assert seen[:3] == [1.0, 0.5, 0.25]
 
@@ -204,7 +204,7 @@ class TestSideEffects:
             return v[0] + 1, v[1] * 0.5
 
         dl.while_loop(lambda v: v[0] < 6_000, body, (0, 1.0))
-        background.finish()
+        workers.finish()
         dl.while_loop(lambda v: v[0] < 6_000, body, (0, 1.0))
         assert capsys.readouterr().out.count("\n") == 12_000
 
@@ -219,7 +219,7 @@ class TestSideEffects:
     def test_arrays_that_are_written_to(self, body: Any) -> None:
         given = np.ones(2)
         found = dl.while_loop(below, body, (0, given))
-        background.finish()
+        workers.finish()
         again = dl.while_loop(below, body, (0, given))
         assert_same(found, in_python(below, body, (0, np.ones(2))))
         assert_same(again, found)
@@ -232,13 +232,13 @@ class TestSideEffects:
             found = dl.while_loop(below, body, (0, np.ones(2)))
             scratch[:] = [1.0, -2.0]
             assert_same(found, in_python(below, body, (0, np.ones(2))))
-            background.finish()
+            workers.finish()
 
     def test_state_that_changes_at_each_call(self) -> None:
         numbers = iter(range(10**9))
         body = lambda v: (next(numbers), v[1] * 0.5)  # noqa: E731
         dl.while_loop(below, body, (0, 1.0))
-        background.finish()
+        workers.finish()
         assert dl.while_loop(below, body, (0, 1.0))[0] == STEPS + 1
         assert next(numbers) == STEPS + 2
 
@@ -252,14 +252,14 @@ class TestErrorsAndWarnings:
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 dl.while_loop(lambda v: v[0] > -3, body, (start, 0.0))
-            background.finish()
+            workers.finish()
 
     def test_a_division_by_zero_that_leaves_no_trace(self) -> None:
         body = lambda v: (v[0] - 1, 1.0 / (1.0 / v[0]))  # noqa: E731
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 dl.while_loop(lambda v: v[0] > -3, body, (10_000, 0.0))
-            background.finish()
+            workers.finish()
 
     def test_an_overflow(self) -> None:
         body = lambda v: (v[0] + 1, v[1] * 1.5)  # noqa: E731
@@ -269,13 +269,13 @@ class TestErrorsAndWarnings:
                 assert dl.while_loop(below, body, (0, 1.0)) == (STEPS, np.inf)  # a Python float
             with pytest.warns(RuntimeWarning, match="overflow"):
                 dl.while_loop(below, body, (0, np.float64(1.0)))
-            background.finish()
+            workers.finish()
 
     def test_numpys_own_handling_of_underflow(self) -> None:
         body = lambda v: (v[0] + 1, v[1] * 0.5)  # noqa: E731
         for _ in range(2):
             assert dl.while_loop(below, body, (0, np.float64(1.0)))[1] == 0.0
-            background.finish()
+            workers.finish()
         with np.errstate(under="raise"), pytest.raises(FloatingPointError):
             dl.while_loop(below, body, (0, np.float64(1.0)))
 
@@ -289,7 +289,7 @@ class TestIntegers:
         first = (2**53 - 10_000, 0.0)
         for _ in range(2):
             assert dl.while_loop(cond, body, first)[0] == 2**53 + STEPS
-            background.finish()
+            workers.finish()
 
     @pytest.mark.parametrize(
         "body",
@@ -304,7 +304,7 @@ class TestIntegers:
         cond = lambda v: v[0] < 9_000  # noqa: E731
         for _ in range(2):
             assert_same(dl.while_loop(cond, body, (0, 1)), in_python(cond, body, (0, 1)))
-            background.finish()
+            workers.finish()
 
     def test_powers_beyond_what_floats_hold(self) -> None:
         cond = lambda v: v[0] < STEPS  # noqa: E731
@@ -315,7 +315,7 @@ class TestIntegers:
 
         for _ in range(2):
             assert_same(dl.while_loop(cond, body, (0, 0.0)), in_python(cond, body, (0, 0.0)))
-            background.finish()
+            workers.finish()
 
 
 @pytest.mark.parametrize("name", sorted(libraries.NUMPY))
@@ -330,7 +330,7 @@ def test_functions_have_the_bits_of_numpys(name: str) -> None:
         found, steps = steps_in_python(body, lambda: dl.while_loop(below, body, first))
         assert_same(found, wanted)
         assert steps < steps_at_most
-        background.finish()
+        workers.finish()
 
 
 def test_functions_are_left_to_numpy_whose_inner_loops_are_not_found(
@@ -346,7 +346,7 @@ def test_functions_are_left_to_numpy_whose_inner_loops_are_not_found(
         found, steps = steps_in_python(body, lambda: dl.while_loop(below, body, (0, 1.0)))
         assert_same(found, in_python(below, body, (0, 1.0)))
         assert steps >= STEPS
-        background.finish()
+        workers.finish()
 
 
 def test_an_inner_loop_of_other_bits_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,5 +396,5 @@ def test_what_is_prepared_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(while_loops, "_PREPARED", {})
     for number in range(5):
         dl.while_loop(below, lambda v: (v[0] + 1, v[1] * 0.5 + number), (0, 1.0))  # noqa: B023
-        background.finish()
+        workers.finish()
         assert len(while_loops._PREPARED) <= 2

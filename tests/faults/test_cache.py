@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.execute.targets.llvm import store
+from difflab.execute.targets.llvm import engine
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
 
@@ -79,8 +79,8 @@ def test_another_process_deletes_the_folder_meanwhile(kept):
     thread.start()
     try:
         for number in range(20):
-            store.write(store.key(str(number)), b"code" * 100)
-            assert store.read(store.key(str(number))) in (None, b"code" * 100)
+            engine.write_entry(engine.entry_name(str(number)), b"code" * 100)
+            assert engine.read_entry(engine.entry_name(str(number))) in (None, b"code" * 100)
         check()
     finally:
         stop.set()

@@ -14,7 +14,7 @@ from difflab.autodiff.sparsity import sparsity
 from difflab.graph.function import evaluate
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
 from difflab.primitives import fft, irfft, rfft
-from difflab.primitives.fourier_sums import _factors
+from difflab.primitives.fourier import _factors
 from tests.support.rows import for_each
 
 SIZES = (1, 2, 3, 4, 5, 6, 9, 12, 14, 30, 97)

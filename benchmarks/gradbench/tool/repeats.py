@@ -12,7 +12,7 @@ from typing import Any
 
 import difflab as dl
 from difflab.core.optional import installed
-from difflab.execute import background
+from difflab.execute import workers
 
 __all__ = ["FASTEST", "FunctionsByName", "Prepared", "compiled", "repeated"]
 
@@ -112,7 +112,7 @@ def repeated(prepare: Callable[[Any], Prepared], question: Any) -> dict[str, Any
     prepared = prepare(question)
     for _ in range(prepared.rehearsals):
         prepared.evaluate()
-    background.finish()  # machine code is made beside the calls
+    workers.finish()  # machine code is made beside the calls
     gc.collect()
     preparing = perf_counter_ns() - start
     warming = _WARM if prepared.rehearsals else 0

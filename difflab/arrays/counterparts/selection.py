@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays import truths
-from difflab.arrays.counterparts.products import vecdot
+from difflab.arrays import shaped
+from difflab.arrays.counterparts.calculus import vecdot
 from difflab.arrays.given import as_array, as_integer, mismatch, shape_of
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
@@ -148,7 +148,7 @@ def _isclose(
 def _allclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
-    return _decided(truths.all(_isclose(a, b, rtol, atol, equal_nan)))
+    return _decided(shaped.all(_isclose(a, b, rtol, atol, equal_nan)))
 
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
@@ -157,7 +157,7 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         return False
     same = equal(a, b)
     both = logical_and(not_equal(a, a), not_equal(b, b))
-    return _decided(truths.all(logical_or(same, both) if equal_nan else same))
+    return _decided(shaped.all(logical_or(same, both) if equal_nan else same))
 
 
 def _decided(truth: Any) -> Any:
@@ -209,17 +209,17 @@ def _full_like(a: Any, fill_value: Any) -> Any:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "all": truths.all,
+    "all": shaped.all,
     "allclose": _allclose,
     "angle": _angle,
-    "any": truths.any,
+    "any": shaped.any,
     "argmin": lambda a, axis=None: arrays.argmax(-as_array(a), axis),
     "argwhere": lambda a: np.argwhere(known("argwhere", a)),
     "around": rounded,
     "array_equal": _array_equal,
     "clip": clipped,
     "compress": _compress,
-    "count_nonzero": truths.count,
+    "count_nonzero": shaped.count,
     "extract": _extract,
     "fix": lambda x: _truncated(x),
     "flatnonzero": lambda a: np.flatnonzero(known("flatnonzero", a)),
@@ -277,9 +277,9 @@ def _logaddexp2(a: Any, b: Any) -> Any:
 
 
 UFUNCS: Mapping[str, Callable[..., Any]] = {
-    "bitwise_and": truths.bitwise_and,
-    "bitwise_or": truths.bitwise_or,
-    "bitwise_xor": truths.bitwise_xor,
+    "bitwise_and": shaped.bitwise_and,
+    "bitwise_or": shaped.bitwise_or,
+    "bitwise_xor": shaped.bitwise_xor,
     "conjugate": lambda x: unchanged(x.conj()),
     "copysign": lambda a, b: where(_signbit(b), -absolute(a), absolute(a)),
     "deg2rad": lambda x: x * (math.pi / 180),
@@ -290,14 +290,14 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
     "fmin": _ignoring_nan(minimum),
     "fmod": _fmod,
     "heaviside": _heaviside,
-    "invert": truths.invert,
+    "invert": shaped.invert,
     "isfinite": lambda x: absolute(x) < math.inf,
     "isinf": lambda x: absolute(x) == math.inf,
     "isnan": lambda x: x != x,
     "ldexp": lambda x, n: multiply(x, 2.0 ** as_array(n)),
     "logaddexp": logaddexp,
     "logaddexp2": _logaddexp2,
-    "logical_xor": truths.logical_xor,
+    "logical_xor": shaped.logical_xor,
     "matmul": arrays.matmul,
     "modf": _parts,
     "positive": unchanged,

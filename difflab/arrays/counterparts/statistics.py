@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays import truths
+from difflab.arrays import shaped
 from difflab.arrays.given import (
     Axis,
     as_array,
@@ -179,7 +179,7 @@ def without_nan(x: Any, instead: float) -> Any:
 
 def _present(x: Any, axis: Axis, keepdims: bool) -> Any:
     """Return how many numbers along axes are not nan."""
-    return truths.count(x == x, axis, keepdims)
+    return shaped.count(x == x, axis, keepdims)
 
 
 def _of_present(

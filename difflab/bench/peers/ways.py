@@ -234,7 +234,7 @@ class _Tensors(Own):
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the code on tensors, and the sweep of its tape."""
         from difflab.eager.gradients import grad
-        from difflab.eager.tensors.making import tensor
+        from difflab.eager.tensors.tensor import tensor
 
         code = _code(function) if points is None else _batched(function, points)
         ones = np.ones(() if points is None else points)

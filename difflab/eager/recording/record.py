@@ -18,11 +18,13 @@ from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
 from difflab.core.storage import Storage, View
-from difflab.eager.recording.mode import MODE, WATCHED, enable_grad
 from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
 from difflab.eager.recording.tape import (
+    MODE,
+    WATCHED,
     Accumulation,
     TapeStep,
+    enable_grad,
     is_inference,
     mark_inference,
     require_recordable,

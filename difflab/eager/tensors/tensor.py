@@ -9,38 +9,161 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from difflab.arrays.scipy_calls import not_by_comparisons, not_through_scipy, warn_of_scipy
 from difflab.autodiff.layers import Evaluation, Layer
-from difflab.core.conversions import as_reals, host_reals
-from difflab.core.devices import HOST, JAX, array_module, device_module, module_of
+from difflab.core.conversions import MASKED, as_reals, host_reals, refused
+from difflab.core.devices import HOST, JAX, array_module, device_module, module_of, on_host
+from difflab.core.place import at_users_line
 from difflab.eager.custom import record_custom
-from difflab.eager.recording.mode import MODE, WATCHED, no_grad
-from difflab.eager.recording.record import FLOAT64, TapedArray, record, require_floating
-from difflab.eager.recording.rows import cast, sent
+from difflab.eager.recording.plan import cast, sent
+from difflab.eager.recording.record import (
+    FLOAT64,
+    TapedArray,
+    is_floating,
+    record,
+    require_floating,
+)
 from difflab.eager.recording.tape import (
+    MODE,
+    WATCHED,
     Accumulation,
     Hook,
     TapeStep,
+    mark_inference,
+    no_grad,
     require_recordable,
     storage_of,
 )
-from difflab.eager.sweep.arrival import arrive, show
-from difflab.eager.sweep.backward import pull_back
+from difflab.eager.sweep.backward import Calculator, TensorCalculator, arrive, pull_back, show
 from difflab.eager.sweep.replay import replayed
-from difflab.eager.sweep.values import Calculator, TensorCalculator
 from difflab.eager.tapes import Tape
-from difflab.eager.tensors.changes import ViewedArray
-from difflab.eager.tensors.conversions import Conversions
-from difflab.eager.tensors.operators import Operators
-from difflab.errors import InputError, ShapeError, TapeError
+from difflab.eager.tensors.operators import Operators, ViewedArray
+from difflab.errors import DeviceError, InputError, ShapeError, TapeError
+from difflab.graph.checks import require_flag
 from difflab.graph.custom.call import CustomCall
 from difflab.graph.function import Function
 
-__all__ = ["Tensor"]
+# --- conversions ---------------------------------------------------------------------------------
+
+# Conversions of a tensor that leave the tape: to numbers, arrays and text.
+
+INSTEAD = (
+    "instead of assigning z[i] = tensor into a NumPy array z, make z a tensor with"
+    " dl.tensor(np.zeros(n)), or join the parts with np.stack([…])"
+)
+
+
+class Conversions(TapedArray):
+    """Shape and values of a tensor: as numbers, arrays and text, where no derivative is lost."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        shape: tuple[int, ...] = self._data.shape
+        return shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype of the elements."""
+        dtype: np.dtype[Any] = self._data.dtype
+        return dtype
+
+    @property
+    def _mask(self) -> NoReturn:
+        """Asked for by `numpy.ma`, which takes the attribute ``_data`` without its derivative."""
+        raise refused(MASKED, "an operand of a tensor operation")
+
+    def item(self) -> Any:
+        """Return the only element as a Python number."""
+        if self._data.size != 1:
+            raise ShapeError(f"item() needs a tensor of one element, but the shape is {self.shape}")
+        return self._data.item()
+
+    def numpy(self) -> NDArray[Any]:
+        """Return the values as a NumPy array that cannot be written to.
+
+        Raises
+        ------
+        TapeError
+            The tensor requires grad: NumPy's operations on the array would not be recorded.
+        """
+        if self._step is not None:
+            raise not_through_scipy(TapeError) or at_users_line(
+                TapeError,
+                "a tensor that requires grad is not converted to a NumPy array implicitly, because"
+                " no derivative would flow back from the array",
+                "write tensor.detach().numpy(), or apply NumPy's functions to the tensor;"
+                f" {INSTEAD}",
+            )
+        if module_of(self._data) is not np:
+            raise DeviceError(
+                "a tensor on a device is not converted to a NumPy array implicitly",
+                hint="tensor.detach().array() is its device array; get() copies that to the host",
+            )
+        view = np.asarray(self._data).view()
+        view.flags.writeable = False
+        return view
+
+    def array(self) -> Any:
+        """Return a copy of the values as an array on their device: NumPy's, or CuPy's."""
+        if self._step is not None:
+            raise TapeError(
+                "no derivative flows back from the array of a tensor that requires grad",
+                hint="write tensor.detach().array()",
+            )
+        return module_of(self._data).array(self._data)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    @property
+    def device(self) -> NoReturn:
+        """Asked for by SciPy's solvers, which take tensors for arrays of another library."""
+        raise not_through_scipy(TapeError) or AttributeError("a tensor has no attribute 'device'")
+
+    def _number(self, convert: Callable[[Any], Any]) -> Any:
+        if self._step is not None:
+            warn_of_scipy()
+            raise not_through_scipy(TapeError) or at_users_line(
+                TapeError,
+                f"{convert.__name__}() of a tensor that requires grad would lose its derivative",
+                "read the number with tensor.item(), or use NumPy's functions (np.sin) instead of"
+                f" those of `math`; {INSTEAD}",
+            )
+        return convert(self.item())
+
+    def __float__(self) -> float:
+        number: float = self._number(float)
+        return number
+
+    def __int__(self) -> int:
+        number: int = self._number(int)
+        return number
+
+    def __bool__(self) -> bool:
+        if self._data.size != 1:
+            raise ShapeError(f"the truth value of a tensor of shape {self.shape} is ambiguous")
+        error = None if self._step is None else not_by_comparisons(TapeError)
+        if error is not None:
+            raise error
+        return bool(self._data)
+
+    def __repr__(self) -> str:
+        numbers = np.array2string(on_host(self._data), separator=", ", prefix="tensor(")
+        step = self._step
+        note = f", grad_fn={step}" if isinstance(step, TapeStep) else ", requires_grad=True"
+        return f"tensor({numbers}{note if step is not None else ''})"
+
+
+# --- tensors -------------------------------------------------------------------------------------
+
 
 ONE = np.float64(1)
 
@@ -360,3 +483,73 @@ def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
     if grad is not None:
         leaf.grad = Tensor(module_of(grad).array(grad))
     return leaf
+
+
+# --- creation ------------------------------------------------------------------------------------
+
+# `tensor`: create a leaf.
+
+
+def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None = None) -> Tensor:
+    """Return a tensor that holds a copy of `data`.
+
+    Parameters
+    ----------
+    data : array_like or Tensor
+        Real elements; a CuPy array stays on its device. Integers become float64, so that they
+        can have derivatives.
+    requires_grad : bool
+        Whether operations on it are recorded, for `Tensor.backward`.
+    dtype : dtype, optional
+        The dtype of the elements.
+
+    Returns
+    -------
+    Tensor
+        A leaf.
+
+    Raises
+    ------
+    InputError
+        `data` are not real numbers, or `requires_grad` is set for a dtype without derivatives.
+
+    Examples
+    --------
+    The derivative of z = (x + y)·y at (2, 3) is (y, x + 2y):
+
+    >>> import difflab as dl
+    >>> x, y = dl.tensor(2.0, requires_grad=True), dl.tensor(3.0, requires_grad=True)
+    >>> z = (x + y) * y
+    >>> z.backward()
+    >>> x.grad.item(), y.grad.item()
+    (3.0, 8.0)
+    """
+    source: Any = data._data if isinstance(data, Tensor) else data
+    kind: type = type(source)
+    home, make = np, np.array  # type: Any, Any
+    if kind is list:
+        source, make = as_reals(source, "the data of a tensor"), np.asarray  # a new array
+    elif not (kind is float or (kind is np.ndarray and source.dtype is FLOAT64)):
+        if not (is_floating(source) or isinstance(data, Tensor)):
+            source = as_reals(source, "the data of a tensor")
+        home = module_of(source)
+        make = home.array
+    if home is not np and home.__name__ == JAX:
+        raise InputError(
+            "a tensor holds an array of NumPy or CuPy, not of JAX", hint="pass np.asarray(array)"
+        )
+    try:
+        array: Any = make(source, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the elements of a tensor must be numbers: {error}") from None
+    if dtype is None and array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"the elements of a tensor must be real numbers, not {array.dtype}")
+    require_flag(requires_grad, "requires_grad", "tensor")
+    if requires_grad:
+        require_floating(array)
+    made = Tensor(array, Accumulation(array.dtype) if requires_grad else None)
+    if MODE.inference:
+        mark_inference(made)
+    return made

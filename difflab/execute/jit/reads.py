@@ -4,7 +4,7 @@ It is found by a search (`search.py`), without running anything, in the function
 function that it can call: a superset of what a run reads, except for tensors, whose reads are
 noted while the function is traced. Tensors are guarded by identity and version, arrays and buffers
 by their elements, everything else by identity or, if it is plain, by value. What cannot be watched
-is named, see `unwatched.py`.
+is named, see `tokens.py`.
 
 Code of the standard library and of installed packages is assumed to be constant, except for the
 variables of enclosing functions: ``functools.partial(f, 2)`` and ``dl.grad(f)`` are searched for

@@ -42,24 +42,22 @@ from difflab.execute.jit.code import (
 from difflab.execute.jit.tokens import (
     BUFFERS,
     COLLECTIONS,
+    IRRELEVANT,
     MAPPINGS,
+    METHODS,
+    OUTSIDE,
     PLAIN,
     REFERENCES,
     TABLES,
     has_contents,
+    is_constant,
     parter,
     parts_of,
+    position_of,
     referent_of,
     shown,
     token_of,
     tokener,
-)
-from difflab.execute.jit.unwatched import (
-    IRRELEVANT,
-    METHODS,
-    OUTSIDE,
-    is_constant,
-    position_of,
     why_unwatched,
 )
 

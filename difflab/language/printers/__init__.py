@@ -4,8 +4,7 @@ All of them print from the templates of the primitives, in time linear in the si
 subexpression with several uses gets its own line if repeating it would lengthen the result.
 """
 
-from difflab.language.printers.c import c
-from difflab.language.printers.cuda import cuda
+from difflab.language.printers.c import c, cuda
 from difflab.language.printers.fortran import fortran
 from difflab.language.printers.javascript import javascript
 from difflab.language.printers.julia import julia

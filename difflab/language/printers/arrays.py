@@ -11,14 +11,7 @@ from difflab.core.primitive import Primitive
 from difflab.language.placing import IndexKey
 from difflab.language.printers.expressions import ANYTHING, ATOM, Part
 from difflab.language.printers.view import PrintedGraph
-from difflab.primitives import (
-    constant_array,
-    diag,
-    index,
-    pack,
-    reshape,
-    scatter,
-)
+from difflab.primitives import constant_array, diag, index, pack, reshape, scatter
 from difflab.primitives.structure import counted
 
 __all__ = ["ArrayForms", "written_key", "written_number"]

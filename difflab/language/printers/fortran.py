@@ -13,10 +13,9 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph, Params, Shape
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
-from difflab.language.printers.expressions import PRODUCT, SUM, Part
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import PRODUCT, SUM, Notation, Part
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _WIDTH = 120
 """Columns of a line; the standard has 132."""

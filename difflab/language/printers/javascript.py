@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.language.printers.lists import ListPrinter
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import ListPrinter
 from difflab.language.printers.statements import TapeVariables
 
 _KEYWORDS = (
@@ -149,6 +149,7 @@ class _JavaScript(ListPrinter):
     opening = " {"
     end_loop = end_branch = "}"
     variable = "let {0} = {1};"
+    new_tape = "const {0} = [];"
     list_of_zeros = "Array({0}).fill(0.0)"
     copy_of = "{0}.slice()"
     slice_of = "{0}.slice({1}, {2})"

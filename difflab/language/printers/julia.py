@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _KEYWORDS = (
     "baremodule begin break catch const continue do else elseif end export false finally for "
@@ -121,6 +120,7 @@ class _Julia(TranslatedPrinter):
     otherwise = "else"
     end_loop = "end"
     end_branch = "end"
+    new_tape = "{0} = Vector{{Float64}}[]"
     forever = "true"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
@@ -150,11 +150,6 @@ class _Julia(TranslatedPrinter):
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"{name} = [{values}]"
-
-    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        name = self.fresh.numbered("t")
-        self.add(f"{name} = Vector{{Float64}}[]")
-        return TapeVariables(name, "", "", shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"push!({tape.values}, [{'; '.join(names)}])")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
-from difflab.language.printers.expressions import PRODUCT
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import PRODUCT, Notation
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor "
@@ -191,6 +189,7 @@ class _Matlab(TranslatedPrinter):
     otherwise = "else"
     end_loop = "end"
     end_branch = "end"
+    new_tape = "{0} = {{}};"
     forever = "true"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
@@ -223,11 +222,6 @@ class _Matlab(TranslatedPrinter):
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"{name} = [{values.replace(chr(10), f' ...{chr(10)}')}];"
-
-    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        name = self.fresh.numbered("t")
-        self.add(f"{name} = {{}};")
-        return TapeVariables(name, "", "", shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         kept = "; ".join(

@@ -1,4 +1,4 @@
-"""Functions of one packed vector that fill another: the common part of C and its like."""
+"""What printers share: of functions of one packed vector that fill another, and of lists."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import math
 import unicodedata
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
+from difflab.graph.ir import Shape
 from difflab.graph.names import shortened
-from difflab.language.printers.statements import in_sequence
+from difflab.language.printers.statements import TapeVariables, in_sequence
 from difflab.language.printers.straight import StraightLinePrinter
+from difflab.primitives import as_number
 
 
 class PackedPrinter(StraightLinePrinter):
@@ -118,3 +120,175 @@ def _unused(name: str, used: list[str], suffix: str) -> str:
     while name in used:
         name += suffix
     return name
+
+
+# --- languages that write C's expressions in a notation ------------------------------------------
+
+# Functions in languages that spell C's expressions by a notation: Fortran, Rust and others.
+
+
+class TranslatedPrinter(PackedPrinter):
+    """Printer of a language that differs from C in its notation and its statements.
+
+    Truth values are not numbers: an expression of one is turned into the other where needed.
+    """
+
+    @abstractmethod
+    def copied(self, name: str, value: str, size: int, *, changes: bool = True) -> str:
+        """Return the line that creates an array from the elements of another."""
+
+    @abstractmethod
+    def module(self) -> list[str]:
+        """Return the lines of the source, around those of the function's statements."""
+
+    def source(self) -> str:
+        """Return the source of the function and of those that it calls."""
+        self.unpack()
+        self.compute()
+        self.pack()
+        return "\n".join(self.module())
+
+    def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
+        """Return the line that names a slice, whose end is included, or one element."""
+        first = str(start + self.base)
+        part = first if size is None else f"{first}:{start + size}"
+        return f"{name} {self.assigns} {array}{part.join(self.subscript)}{self.end}"
+
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        """Return the line that names the elements of one step of a loop."""
+        part = f"{size}*{counter} - {size - 1}:{size}*{counter}"
+        return f"{name} {self.assigns} {array}{part.join(self.subscript)}{self.end}"
+
+    def variable(self, name: str, value: str) -> str:
+        """Return the line that creates a scalar that changes."""
+        return self.definition(truth=False) % (name, value)
+
+    def value(self, node: int, text: str) -> str:
+        """Return the text of a node as a number, 1 or 0 for a truth value."""
+        row = self.view.rows[node]
+        if row is None or not row.boolean:
+            return text
+        return self.notation.template(as_number).format(text)
+
+    def truth(self, text: str) -> str:
+        """Return whether a number is not 0."""
+        return self.notation.unequal.format(text, self.notation.literal(0.0))
+
+    def condition(self, node: int) -> str:
+        """Return the text of a node as a truth value; a number is compared with 0."""
+        row, text = self.view.rows[node], self.expression(node)
+        return text if row is not None and row.boolean else self.truth(text)
+
+    def when(self, condition: str) -> str:
+        """Return the head of a branch; `condition` is a number."""
+        return super().when(self.truth(condition))
+
+    def when_true(self, condition: str) -> str:
+        """Return the head of a branch, given a truth value."""
+        return super().when(condition)
+
+    def carry(self, name: str, value: str, size: int | None) -> None:
+        """Write a variable that changes, and its first value."""
+        self.add(
+            self.variable(name, value) if size is None else self.copied(name, value, size),
+        )
+
+    def saved(self, value: str, size: int | None) -> str:
+        """Write a copy of a value and return its name."""
+        if size is None:
+            return super().saved(value, size)
+        name = self.fresh.numbered("t")
+        self.add(self.copied(name, value, size, changes=False))
+        return name
+
+    def assign_array(self, name: str, value: str, size: int) -> None:
+        """Write the statement that gives an array the elements of another."""
+        self.add(self.replaced(name, value))
+
+    def replaced(self, name: str, value: str) -> str:
+        """Return the statement that gives an array the elements of another."""
+        return self.assignment(name, "=", value)
+
+    def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
+        """Return the head of a loop over a tape, and the names of its values in an iteration."""
+        turn, start = self.fresh.numbered("t"), 0
+        names = [self.fresh.numbered("t") for _ in tape.shapes]
+        head, *lines = self.turned(tape, turn)
+        for name, shape in zip(names, tape.shapes, strict=True):
+            size = math.prod(shape)
+            lines.append(self.unpacked(name, turn, start, size if shape else None))
+            start += size
+        return f"\n{self.indent * 2}".join([head, *lines]), names
+
+    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
+        """Return the head of a loop over a tape in reverse order, and the loop variable."""
+        raise NotImplementedError
+
+
+# --- languages whose arrays are lists ------------------------------------------------------------
+
+# Languages whose arrays are lists, which are replaced and never changed by another name.
+
+
+class ListPrinter(StraightLinePrinter):
+    """Printer of a function whose parameters are its inputs, and whose results are returned.
+
+    Attributes
+    ----------
+    variable : str
+        The line that creates the variable ``{0}`` of value ``{1}``, which changes.
+    list_of_zeros, copy_of, slice_of : str
+        A list of ``{0}`` zeros, a copy of the list ``{0}``, and its elements from ``{1}`` to the
+        one before ``{2}``.
+    """
+
+    variable: ClassVar[str]
+    list_of_zeros: ClassVar[str]
+    copy_of: ClassVar[str]
+    slice_of: ClassVar[str]
+
+    def _begin(self) -> None:
+        if self.main:
+            inputs = self.view.function.inputs
+            for node, each in zip(self.view.function.input_nodes, inputs, strict=True):
+                self.names[node] = self.fresh.fresh(each)
+
+    def parameters(self) -> list[str]:
+        """Return the names of the inputs."""
+        return [self.names[node] for node in self.view.function.input_nodes]
+
+    def results(self) -> list[str]:
+        """Return the expressions of the outputs."""
+        return list(map(self._result, self.view.outputs))
+
+    def _result(self, node: int) -> str:
+        if not self.graph.shape(node):
+            return self.expression(node)
+        if node in self.listed:
+            return self.collected(self.elements(node))
+        name = self.names[node]
+        return self.copy_of.format(name) if self.view.leaf(node) else name
+
+    def _defined(self, name: str, value: str) -> str:
+        return self.definition(truth=False) % (name, value)
+
+    def array(self, name: str, size: int, *, truths: bool = False) -> str:
+        """Return the line that creates a list of zeros."""
+        return self._defined(name, self.list_of_zeros.format(size))
+
+    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
+        """Return the line that creates a constant list."""
+        return self._defined(name, f"[{values}]")
+
+    def carry(self, name: str, value: str, size: int | None) -> None:
+        """Write a variable that changes, and its first value."""
+        self.add(self.variable.format(name, value))
+
+    def zeros(self, shape: Shape) -> str:
+        """Return a value of zeros."""
+        return self.list_of_zeros.format(math.prod(shape)) if shape else "0.0"
+
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        """Return the line that names the elements of one step of a loop."""
+        first = f"{size}*{counter}"
+        return self._defined(name, self.slice_of.format(array, first, f"{first} + {size}"))

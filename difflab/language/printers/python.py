@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.language.printers.lists import ListPrinter
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import ListPrinter
 from difflab.language.printers.statements import TapeVariables
 
 _SAME = (
@@ -91,6 +91,7 @@ class _Python(ListPrinter):
     branch = "if {0}:"
     otherwise = "else:"
     variable = "{0} = {1}"
+    new_tape = "{0} = []"
     list_of_zeros = "[0.0] * {0}"
     copy_of = "list({0})"
     slice_of = "{0}[{1}:{2}]"

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from textwrap import indent
 
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _KEYWORDS = (
     "if else repeat while function for next break TRUE FALSE NULL Inf NaN NA in c T F rev numeric "
@@ -128,6 +127,7 @@ class _R(TranslatedPrinter):
     otherwise = "} else {"
     end_loop = "}"
     end_branch = "}"
+    new_tape = "{0} <- list()"
     forever = "TRUE"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
@@ -173,11 +173,6 @@ class _R(TranslatedPrinter):
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
         return f"{name} <- c({values})"
-
-    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        name = self.fresh.numbered("t")
-        self.add(f"{name} <- list()")
-        return TapeVariables(name, "", "", shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"{tape.values}[[length({tape.values}) + 1]] <- c({', '.join(names)})")

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
-from difflab.language.printers.notation import Notation
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import TranslatedPrinter
 from difflab.language.printers.statements import TapeVariables
-from difflab.language.printers.translated import TranslatedPrinter
 
 _ON_STACK = 1024
 """Elements of an array above which it is on the heap."""
@@ -129,6 +128,7 @@ class _Rust(TranslatedPrinter):
     otherwise = "} else {"
     end_loop = "}"
     end_branch = "}"
+    new_tape = "let mut {0}: Vec<[f64; {1}]> = Vec::new();"
     forever = "true"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
@@ -185,11 +185,6 @@ class _Rust(TranslatedPrinter):
 
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return f"let {name} = &{array}[{size}*{counter}..{size}*{counter} + {size}];"
-
-    def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        name = self.fresh.numbered("t")
-        self.add(f"let mut {name}: Vec<[f64; {sum(map(prod, shapes))}]> = Vec::new();")
-        return TapeVariables(name, "", "", shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         turn, start = self.fresh.numbered("t"), 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difflab.graph.function import Function
-from difflab.language.printers.notation import Notation
-from difflab.language.printers.translated import TranslatedPrinter
+from difflab.language.printers.expressions import Notation
+from difflab.language.printers.packed import TranslatedPrinter
 
 _KEYWORDS = (
     "for in while if else break continue return functions data parameters model generated "

@@ -41,12 +41,10 @@ from difflab.language.printers.expressions import (
     make_form,
     write,
 )
-from difflab.language.printers.forms import StatementForms
 from difflab.language.printers.helpers import Helpers, helper, used
-from difflab.language.printers.naming import forced_nodes, fused_nodes, is_copy
 from difflab.language.printers.recorded import CONTROL
-from difflab.language.printers.statements import PRINTED, on_numbers, statements
-from difflab.language.printers.view import PrintedGraph
+from difflab.language.printers.statements import PRINTED, StatementForms, on_numbers, statements
+from difflab.language.printers.view import PrintedGraph, forced_nodes, fused_nodes, is_copy
 from difflab.primitives import as_number, constant_array, index, matmul, reshape, sum_, sum_in_order
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")

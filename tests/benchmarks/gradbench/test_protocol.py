@@ -14,7 +14,7 @@ import pytest
 from benchmarks.gradbench.tool.hello import FUNCTIONS
 from benchmarks.gradbench.tool.protocol import EVALS, functions
 from benchmarks.gradbench.tool.repeats import Prepared, repeated
-from difflab.execute import background
+from difflab.execute import workers
 
 
 def answers(lines: Sequence[Any], *options: str) -> tuple[list[Any], int, str]:
@@ -173,7 +173,7 @@ def test_hello_is_rehearsed_until_machine_code_takes_its_calls(name: str) -> Non
     prepared = FUNCTIONS[name](3.0)
     for _ in range(prepared.rehearsals):
         prepared.evaluate()
-    background.finish()
+    workers.finish()
     call = getattr(prepared.evaluate, "func")  # noqa: B009 - of functools.partial
     assert "_machine_call" in vars(call)
     assert prepared.output(prepared.evaluate()) == {"square": 9.0, "double": 6.0}[name]

@@ -10,11 +10,10 @@ import pytest
 import difflab as dl
 from difflab.execute.lower.ops import BOOL, OpForm
 from difflab.execute.lower.plan import planned
-from difflab.execute.lower.record import Recorder, Unrecordable, kernel_form
+from difflab.execute.lower.record import Recorder, Unrecordable, as_ufuncs, kernel_form
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.lower.ufuncs import as_ufuncs
 from difflab.execute.targets.llvm.arrays.expansion import instructions
-from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.execute.targets.llvm.functions import SPELLINGS
 from difflab.primitives import multiply, power, where
 
 

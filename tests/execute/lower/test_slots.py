@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflab.execute.lower.slots import assign_slots
+from difflab.execute.lower.plan import assign_slots
 
 
 @st.composite

@@ -10,8 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Schedule
-from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.lower.schedule import Schedule, unrolled
 from difflab.execute.targets.python.target import PythonTarget
 from difflab.graph.repetition import rolled
 from tests.support.rows import for_each

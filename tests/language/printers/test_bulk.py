@@ -14,7 +14,7 @@ from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.language import parse, printers
-from difflab.language.printers import bulk, naming
+from difflab.language.printers import bulk, view
 from difflab.language.printers.c import CPrinter
 from difflab.language.printers.fortran import _has_constant_operations
 from difflab.primitives import (
@@ -138,13 +138,13 @@ def test_a_list_of_results_leaves_numbers_to_be_printed_row_by_row(
     """The search for arrays without a name looks at the list only."""
     function = dl.value_and_gradient(balanced(8))
     looked_at: list[int] = []
-    inside = naming._inside
+    inside = view._inside
 
     def counted(printer: Any, node: int, *rest: Any, **options: Any) -> Any:
         looked_at.append(node)
         return inside(printer, node, *rest, **options)
 
-    monkeypatch.setattr(naming, "_inside", counted)
+    monkeypatch.setattr(view, "_inside", counted)
     assert printers.c(function).count("\n") > 100
     assert 0 < len(looked_at) < 10
 

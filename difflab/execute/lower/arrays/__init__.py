@@ -1,5 +1,5 @@
 """Array programs at one point: straight-line source over NumPy and BLAS, generated once.
 
-`lowering` is a recorder of a schedule's kernels that knows the shapes of all values; `tidy` drops
-and contracts operations, `layout` assigns buffers, `source` writes the code, and `point` calls it.
+`lowering` is a recorder of a schedule's kernels that knows the shapes of all values; `layout`
+assigns buffers, and `source` writes the code and calls it.
 """

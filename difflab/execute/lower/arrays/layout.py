@@ -18,7 +18,7 @@ from difflab.execute.lower.ops import (
     OpForm,
     viewed,
 )
-from difflab.execute.lower.slots import assign_slots, memory_roots
+from difflab.execute.lower.plan import assign_slots, memory_roots
 from difflab.execute.memory_plan import MemoryPlan
 
 _END = -1

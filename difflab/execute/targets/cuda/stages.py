@@ -17,9 +17,9 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import NumpyProgram
+from difflab.execute.lower.record import as_ufuncs, spelled_form
 from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep
-from difflab.execute.lower.ufuncs import as_ufuncs, spelled_form
-from difflab.execute.targets.cuda.spelling import SPELLINGS
+from difflab.execute.targets.cuda.writer import SPELLINGS
 from difflab.graph.ir import Shape
 
 MOST_OPERATIONS = 500

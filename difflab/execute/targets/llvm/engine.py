@@ -1,15 +1,144 @@
-"""Compilation of LLVM IR, and loading of the machine code."""
+"""Compilation of LLVM IR, loading of the machine code, and its cache on disk."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from difflab.errors import UnsupportedError
-from difflab.execute.targets.llvm import store
+from difflab.core.files import open_regular
+from difflab.errors import InputError, UnsupportedError
 from difflab.execute.targets.llvm.libraries import Host, address, llvm
+
+# --- the disk cache ------------------------------------------------------------------------------
+
+# The disk cache of compiled code.
+#
+# The folder is ``$DIFFLAB_CACHE``, else ``difflab`` in ``$XDG_CACHE_HOME`` or ``~/.cache``;
+# ``DIFFLAB_CACHE=off`` disables the cache. An entry is written to a temporary file and renamed, so
+# that a reader sees all of it or nothing. It begins with its checksum: a damaged entry is compiled
+# again. A folder that other users can write to is not used, since its code would be executed.
+
+LARGEST = 256 << 20  # bytes of all entries together
+ENTRIES = 4096
+_DIGEST = hashlib.sha256().digest_size
+_ENDING = ".code"
+
+
+def folder() -> Path | None:
+    """Return the folder of the cache, or None if the cache is disabled."""
+    chosen = os.environ.get("DIFFLAB_CACHE", "")
+    if chosen.lower() in ("off", "0", "no", "none"):
+        return None
+    if chosen:
+        return Path(chosen)
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        return (Path(home) if Path(home).is_absolute() else Path.home() / ".cache") / "difflab"
+    except RuntimeError:  # no home
+        return None
+
+
+def entry_name(*facts: str) -> str:
+    """Return the name of an entry: a digest of everything that its code depends on.
+
+    Examples
+    --------
+    >>> entry_name("a", "bc") == entry_name("ab", "c")
+    False
+    """
+    digest = hashlib.sha256()
+    for fact in facts:
+        data = fact.encode()
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def read_entry(name: str) -> bytes | None:
+    """Return an entry's code; None if it is missing, damaged or not trusted."""
+    directory = folder()
+    if directory is None or not _private(directory):
+        return None
+    path = directory / (name + _ENDING)
+    try:
+        with open_regular(path) as file:
+            data = file.read()
+        if _checksum(name, data[_DIGEST:]) != data[:_DIGEST]:
+            return None
+        os.utime(path)  # for eviction of the least recently used
+    except (OSError, InputError):
+        return None
+    return data[_DIGEST:]
+
+
+def write_entry(name: str, code: bytes) -> None:
+    """Write an entry; if that fails, the code is compiled again the next time."""
+    directory = folder()
+    if directory is None:
+        return
+    with suppress(OSError):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _private(directory):
+            return
+        handle, name_beside = tempfile.mkstemp(dir=directory, suffix=".part")
+        beside = Path(name_beside)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_checksum(name, code) + code)
+            beside.replace(directory / (name + _ENDING))
+        except BaseException:
+            with suppress(OSError):
+                beside.unlink()
+            raise
+        _trim(directory)
+
+
+def _checksum(name: str, code: bytes) -> bytes:
+    """Return the checksum of an entry's name and code; the name detects copies of other entries."""
+    return hashlib.sha256(name.encode() + code).digest()
+
+
+def _private(directory: Path) -> bool:
+    """Return whether only this user can write to the folder."""
+    try:
+        facts = directory.stat()
+    except OSError:
+        return False
+    if not hasattr(os, "geteuid"):
+        return True
+    return facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
+
+
+def _trim(directory: Path) -> None:
+    """Remove the least recently used entries until the cache is within its limits."""
+    entries = sorted(_entries(directory), reverse=True)
+    total = 0
+    for number, (_, size, path) in enumerate(entries):
+        total += size
+        if number >= ENTRIES or (number and total > LARGEST):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
+    """Yield the time of last use, the size and the path of each file."""
+    with os.scandir(directory) as files:
+        for file in files:
+            if file.name.endswith((_ENDING, ".part")):
+                with suppress(OSError):
+                    facts = file.stat()
+                    yield facts.st_mtime, facts.st_size, Path(file.path)
+
+
+# --- compilation ---------------------------------------------------------------------------------
+
 
 WELL = 1_000  # operations up to which code is optimised, at about 60 µs each
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -74,8 +203,8 @@ def linked(
     def stored(level: int) -> tuple[str, bytes | None]:
         versions = __version__, import_module("llvmlite").__version__
         how = f"{level}{' inlined' * inlined}"
-        key = store.key(text, host.cpu, host.features, how, *versions)
-        return key, store.read(key)
+        key = entry_name(text, host.cpu, host.features, how, *versions)
+        return key, read_entry(key)
 
     key, code = stored(level)
     if code is None and soon and level:
@@ -92,7 +221,7 @@ def linked(
             builder = binding.create_pass_builder(machine, options)
             builder.getModulePassManager().run(module, builder)
         code = machine.emit_object(module)
-        store.write(key, code)
+        write_entry(key, code)
     for symbol in symbols:
         location = address(symbol)
         if not location:

@@ -12,8 +12,8 @@ from difflab.errors import InputError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays import NativeArrays
-from difflab.execute.targets.llvm.arrays.failures import FAULT
-from difflab.execute.targets.llvm.arrays.strides import in_order
+from difflab.execute.targets.llvm.arrays.control import FAULT
+from difflab.execute.targets.llvm.arrays.instructions import in_order
 from difflab.execute.targets.llvm.functions import constant
 from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.target import NativeTarget

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.ops import FLOAT, SINGLE, NumpyProgram
-from difflab.execute.lower.record import kernel_form
+from difflab.execute.lower.record import Forms, always_spelled, as_ufuncs, kernel_form
 from difflab.execute.lower.schedule import ScalarProgram, batch_first, point_by_point
-from difflab.execute.lower.ufuncs import Forms, always_spelled, as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.addresses import (
@@ -22,15 +21,15 @@ from difflab.execute.targets.llvm.addresses import (
     InputAddresses,
     OutputAddresses,
     PointWorkspace,
+    check_rows,
+    checked,
     copy_elements,
     start_of,
 )
-from difflab.execute.targets.llvm.bounds import check_rows, checked
+from difflab.execute.targets.llvm.functions import SPELLINGS
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, host
 from difflab.execute.targets.llvm.machine_call import BatchCode, PointCode, PointInput
-from difflab.execute.targets.llvm.packed import PackedWriter, packs
-from difflab.execute.targets.llvm.spelling import SPELLINGS
-from difflab.execute.targets.llvm.writer import LlvmWriter
+from difflab.execute.targets.llvm.writer import LlvmWriter, PackedWriter, packs
 from difflab.execute.workers import share_turns
 from difflab.graph.ir import Shape
 

@@ -10,16 +10,73 @@ vector function, which leaves its results in v.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from difflab.errors import ConsistencyError
 from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op
-from difflab.execute.targets.llvm.functions import SIZES, Functions, constant, types
+from difflab.execute.targets.llvm.functions import (
+    SIZES,
+    SPELLINGS,
+    Functions,
+    OperationWriter,
+    constant,
+    types,
+)
 from difflab.execute.targets.llvm.libraries import Host
-from difflab.execute.targets.llvm.operations import OperationWriter
-from difflab.execute.targets.llvm.spelling import SPELLINGS
-from difflab.execute.targets.llvm.vector_calls import grouped_calls
+
+# --- independent calls of one function -----------------------------------------------------------
+
+# Groups of independent calls of one function, which one call of a vector function computes.
+#
+# The operations of a window are sorted by the largest number of such calls on a path to them. Calls
+# of one function that have this number in common do not depend on one another.
+
+LEAST = 20_000
+"""Operations below which calls stay single: the functions of the C library are more accurate than
+vector functions, and short code gains little."""
+WINDOW = 8_000
+"""Operations that are sorted at a time, so that the values between them stay in the cache."""
+
+
+def grouped_calls(ops: Sequence[Op], functions: Functions, width: int) -> list[list[Op]]:
+    """Return operations in order: groups of up to `width` calls, and groups of one operation."""
+    arities = {op.name: len(op.reads) for op in ops}
+    names = {
+        name
+        for name, arity in arities.items()
+        if SPELLINGS[name].function and functions.vector(SPELLINGS[name].function, arity, width)
+    }
+    if not names or len(ops) < LEAST:
+        return [[op] for op in ops]
+    return [
+        group
+        for start in range(0, len(ops), WINDOW)
+        for group in _by_level(ops[start : start + WINDOW], names, width)
+    ]
+
+
+def _by_level(ops: Sequence[Op], names: set[str], width: int) -> Iterator[list[Op]]:
+    """Yield the operations of a window, with calls of the functions `names` in groups."""
+    levels: dict[int, int] = {}
+    others: dict[int, list[Op]] = defaultdict(list)
+    calls: dict[int, dict[str, list[Op]]] = defaultdict(lambda: defaultdict(list))
+    for op in ops:
+        level, name = max([levels.get(read, 0) for read in op.reads]), op.name
+        if name in names:
+            calls[level][name].append(op)
+        else:
+            others[level].append(op)
+        levels[op.number] = level + (name in names)
+    for level in range(max(levels.values()) + 1):
+        yield from ([op] for op in others[level])
+        for same in calls[level].values():
+            yield from (same[start : start + width] for start in range(0, len(same), width))
+
+
+# --- modules -------------------------------------------------------------------------------------
+
 
 PIECE = 1000
 """Groups of operations in one function: LLVM's compile time grows faster than linearly."""
@@ -260,3 +317,116 @@ class PieceWriter(OperationWriter):
     def _address(self, base: str, offset: int, name: str) -> str:
         self.body.append(f"%{name} = getelementptr {self.writer.real}, ptr {base}, i64 {offset}")
         return f"%{name}"
+
+
+# --- packed points -------------------------------------------------------------------------------
+
+# The LLVM module of a program on packed points, whose inputs and outputs are rows.
+#
+# The function ``run(x, y, v, n)`` reads n rows of inputs at x and writes n rows of outputs at y.
+# The rows of one vector of points are loaded together, and shuffles in registers give the vector of
+# each input; the outputs are shuffled into rows before they are stored. The operations between are
+# those of `LlvmWriter`, so the results have the bits of any other batch.
+
+MOST_ELEMENTS = 16
+"""Elements of a row that are shuffled: the shuffles of a point are about their square."""
+
+
+def packs(code: NumpyProgram) -> bool:
+    """Return whether a program can read and write rows.
+
+    The outputs of a row are stored together, so one function has to compute them all.
+    """
+    widths = code.inputs, len(code.outputs)
+    return min(widths) > 0 and max(widths) <= MOST_ELEMENTS and len(code.ops) <= PIECE
+
+
+class PackedWriter(LlvmWriter):
+    """Writes a module for packed points; `packs` tells whether it can.
+
+    Parameters
+    ----------
+    code : NumpyProgram
+        The operations, in float64. Truth values are stored as numbers.
+    host : Host
+        The processor to compile for.
+    """
+
+    def __init__(self, code: NumpyProgram, host: Host) -> None:
+        super().__init__(code, host, host.width, [False] * len(code.outputs))
+
+    def piece(self, number: int) -> PieceWriter:
+        """Return the writer of the only piece."""
+        return _RowsWriter(self, number)
+
+
+class _RowsWriter(PieceWriter):
+    """Writes the instructions between the rows of inputs and the rows of outputs."""
+
+    def __init__(self, writer: LlvmWriter, number: int) -> None:
+        super().__init__(writer, number)
+        self.results = [""] * len(writer.code.outputs)
+
+    def text(self) -> tuple[list[str], list[str]]:
+        """Return the head and the body."""
+        head, body = super().text()
+        self._store_rows()
+        return head, body
+
+    def load_input(self, value: int) -> None:
+        """Select an input from the rows of the points."""
+        inputs, width = self.writer.code.inputs, self.writer.width
+        rows = f"<{inputs * width} x {self.writer.real}>"
+        if not self.pointers:
+            self.pointers.add("x")
+            address = self._rows_address("x", inputs)
+            self.body.append(f"%rows = load {rows}, ptr {address}, align {self.writer.align}")
+        places = [point * inputs + value for point in range(width)]
+        self.body.append(f"%l{value} = {_shuffle(rows, '%rows', 'poison', places)}")
+
+    def store_output(self, place: int, value: int) -> None:
+        """Keep an output for its place in the rows."""
+        self.results[place] = self.number(value)
+
+    def _store_rows(self) -> None:
+        """Join the outputs to one vector, pair by pair, and store it in the order of the rows."""
+        count, width, real = len(self.results), self.writer.width, self.writer.real
+        joined, size = self.results, width
+        while len(joined) > 1:
+            pairs = zip(joined[::2], [*joined[1::2], "poison"], strict=False)
+            joined = [self._joined(a, b, size) for a, b in pairs]
+            size *= 2
+        places = [place * width + point for point in range(width) for place in range(count)]
+        text = _shuffle(f"<{size} x {real}>", joined[0], "poison", places)
+        address = self._rows_address("y", count)
+        self.body.append(f"%results = {text}")
+        self.body.append(
+            f"store <{count * width} x {real}> %results, ptr {address}, align {self.writer.align}"
+        )
+
+    def _joined(self, a: str, b: str, size: int) -> str:
+        """Return the name of two vectors of a size, one behind the other."""
+        name = f"%j{len(self.body)}"
+        kind = f"<{size} x {self.writer.real}>"
+        self.body.append(f"{name} = {_shuffle(kind, a, b, list(range(2 * size)))}")
+        return name
+
+    def _rows_address(self, table: str, elements: int) -> str:
+        """Return the address of the row of the point j."""
+        self.body.append(f"%o{table} = mul i64 %j, {elements}")
+        self.body.append(
+            f"%a{table} = getelementptr {self.writer.real}, ptr %{table}, i64 %o{table}"
+        )
+        return f"%a{table}"
+
+
+def _shuffle(kind: str, a: str, b: str, places: list[int]) -> str:
+    """Return the instruction that selects lanes of two vectors, one behind the other.
+
+    Examples
+    --------
+    >>> _shuffle("<4 x double>", "%rows", "poison", [0, 2])
+    'shufflevector <4 x double> %rows, <4 x double> poison, <2 x i32> <i32 0, i32 2>'
+    """
+    lanes = ", ".join(f"i32 {place}" for place in places)
+    return f"shufflevector {kind} {a}, {kind} {b}, <{len(places)} x i32> <{lanes}>"

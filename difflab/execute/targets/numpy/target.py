@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from difflab.execute.lower.arrays.layout import BufferLayout
 from difflab.execute.lower.arrays.lowering import lowered
-from difflab.execute.lower.arrays.point import PointTarget, Workspace
-from difflab.execute.lower.arrays.source import SourceWriter
+from difflab.execute.lower.arrays.source import PointTarget, SourceWriter, Workspace
 from difflab.execute.lower.ops import FLOAT
 from difflab.execute.lower.plan import (
     BufferPlan,

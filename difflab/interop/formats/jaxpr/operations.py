@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.orders import taken_at
+from difflab.arrays.reductions import taken_at
 from difflab.errors import UnsupportedError
 from difflab.graph.node import Node
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab import primitives as rows
-from difflab.arrays.orders import taken_at
+from difflab.arrays.reductions import taken_at
 from difflab.core.optional import require
 from difflab.errors import InputError, TraceError, UnsupportedError
 from difflab.graph.function import Function

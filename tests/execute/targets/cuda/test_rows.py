@@ -15,9 +15,8 @@ from difflab.autodiff import jacobian
 from difflab.execute import compile
 from difflab.execute.lower.record import Recorder
 from difflab.execute.lower.schedule import ScheduledStep
-from difflab.execute.targets.cuda.spelling import SPELLINGS
 from difflab.execute.targets.cuda.target import OPTIONS
-from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
+from difflab.execute.targets.cuda.writer import SPELLINGS, KernelOperand, Reading, kernel_source
 from tests.execute.test_table import EDGES, SAMPLED, edges, function_of, samples
 from tests.support import standin
 from tests.support.special_rows import NO_CUDA_CODE, NOT_IN_CUPY

@@ -9,7 +9,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from difflab.execute import background
+from difflab.execute import workers
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm import first_calls
 from difflab.execute.targets.llvm.first_calls import FirstCalls
@@ -118,7 +118,7 @@ def test_calls_go_over(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = bits(native(x))
     assert "native" not in vars(fast._choice.point)
     assert all(bits(fast(x)) == expected for _ in range(300))
-    background.finish()
+    workers.finish()
     assert bits(fast(x)) == bits(fast(x.tolist())) == expected
     assert "native" in vars(fast._choice.point)
 

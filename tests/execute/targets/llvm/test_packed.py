@@ -6,8 +6,8 @@ import pytest
 import difflab as dl
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm import target as native_target
-from difflab.execute.targets.llvm.packed import MOST_ELEMENTS
 from difflab.execute.targets.llvm.target import NativeTarget
+from difflab.execute.targets.llvm.writer import MOST_ELEMENTS
 from tests.support.rows import for_each
 
 pytest.importorskip("llvmlite")

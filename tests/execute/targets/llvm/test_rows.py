@@ -15,12 +15,12 @@ import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import FLOAT, SINGLE
-from difflab.execute.lower.record import Recorder
+from difflab.execute.lower.record import Recorder, as_ufuncs
 from difflab.execute.lower.schedule import ScalarProgram
-from difflab.execute.lower.ufuncs import as_ufuncs
-from difflab.execute.targets.llvm import engine, vector_calls
+from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm import writer as writers
+from difflab.execute.targets.llvm.functions import SPELLINGS
 from difflab.execute.targets.llvm.libraries import SCIPY, Host, address, host
-from difflab.execute.targets.llvm.spelling import SPELLINGS
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.graph.builder import Builder
@@ -120,7 +120,7 @@ def test_every_operation_is_numpys(machine: Host, operations: int) -> None:
 def test_calls_at_one_point_are_numpys_and_made_together(
     machine: Host, operations: int, real: np.dtype[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_calls, "LEAST", 0)
+    monkeypatch.setattr(writers, "LEAST", 0)
     lanes = machine.width * FLOAT.itemsize // real.itemsize
     for name, spelling in SPELLINGS.items():
         if not spelling.function or (real == SINGLE and spelling.function in SCIPY):

@@ -16,7 +16,7 @@ import difflab as dl
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.execute import choice
 from difflab.execute.lower.schedule import ScalarProgram
-from difflab.execute.targets.llvm import engine, libraries, store, target, vector_calls, writer
+from difflab.execute.targets.llvm import engine, libraries, target, writer
 from difflab.execute.targets.llvm.target import NativeTarget
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
@@ -204,8 +204,8 @@ def test_long_programs_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_calls_that_depend_on_one_another_come_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch, window: int
 ) -> None:
-    monkeypatch.setattr(vector_calls, "WINDOW", window)
-    monkeypatch.setattr(vector_calls, "LEAST", 0)
+    monkeypatch.setattr(writer, "WINDOW", window)
+    monkeypatch.setattr(writer, "LEAST", 0)
     monkeypatch.setattr(writer, "PIECE", 5)
     rng = np.random.default_rng(5)
     lines = [f"v{k} = x[{k}]" for k in range(10)]
@@ -309,13 +309,13 @@ def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keep code in a folder of the test's; list what is compiled."""
     monkeypatch.setenv("DIFFLAB_CACHE", str(tmp_path / "kept"))
     done: list[str] = []
-    write = store.write
+    write = engine.write_entry
 
     def noted(name: str, code: bytes) -> None:
         done.append(name)
         write(name, code)
 
-    monkeypatch.setattr(store, "write", noted)
+    monkeypatch.setattr(engine, "write_entry", noted)
     return done
 
 

@@ -1,9 +1,9 @@
 """Machine code for one point of a function of arrays: loop nests over elements in memory.
 
-`expansion` lowers each operation to a nest, `loop_detection` finds the iterations of a recurrence,
-`copy_elision` drops copies, `groups` fuses neighbours, as `sharing` allows, and assigns memory to
-values; `module` writes a `routine` for the function and one for each function that its `control`
-instructions call, all made of `nests`.
+`expansion` lowers each operation to a nest, `loop_detection` finds the iterations of a recurrence
+and drops copies, `groups` fuses neighbours and assigns memory to values; `routine` writes the
+function of the module and one for each function that its `control` instructions call, all made of
+`nests`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.arrays.point import PointTarget, Workspace
+from difflab.execute.lower.arrays.source import PointTarget, Workspace
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
-from difflab.execute.targets.llvm import engine, fourier
+from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm.addresses import checked
+from difflab.execute.targets.llvm.arrays.control import FAULT, raise_fault
 from difflab.execute.targets.llvm.arrays.expansion import instructions
-from difflab.execute.targets.llvm.arrays.failures import FAULT, raise_fault
 from difflab.execute.targets.llvm.arrays.groups import arranged
 from difflab.execute.targets.llvm.arrays.instructions import Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import equal_stretches
-from difflab.execute.targets.llvm.arrays.module import Module
-from difflab.execute.targets.llvm.bounds import checked
-from difflab.execute.targets.llvm.libraries import Host, host
+from difflab.execute.targets.llvm.arrays.routine import Module
+from difflab.execute.targets.llvm.libraries import FOURIER_SYMBOL, Host, host
 from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
 from difflab.execute.targets.llvm.python_objects import address_reader
 from difflab.graph.function import Function
@@ -138,7 +138,7 @@ class NativeArrays(PointTarget):
         anything there.
         """
         symbols = self.module.functions.symbols
-        calls = any(symbol.startswith("Py") or symbol == fourier.SYMBOL for symbol in symbols)
+        calls = any(symbol.startswith("Py") or symbol == FOURIER_SYMBOL for symbol in symbols)
         return not (self.module.checked or self.layout.may_fail or any(self.truths) or calls)
 
     def point_code(self) -> PointCode | None:

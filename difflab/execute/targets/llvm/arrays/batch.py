@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from difflab.execute.lower.schedule import batch_first, point_by_point
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm.addresses import checked
+from difflab.execute.targets.llvm.arrays.control import FAULT, STOPPED, raise_fault
 from difflab.execute.targets.llvm.arrays.expansion import routine_layout
-from difflab.execute.targets.llvm.arrays.failures import FAULT, STOPPED, raise_fault
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
-from difflab.execute.targets.llvm.arrays.module import Module
-from difflab.execute.targets.llvm.bounds import checked
+from difflab.execute.targets.llvm.arrays.routine import Module
 from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.workers import share_turns
 from difflab.graph.function import Function

@@ -6,21 +6,130 @@ uses them the other way round.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from difflab.errors import ConsistencyError
-from difflab.execute.targets.llvm.arrays.failures import INTERRUPTED, NO_MEMORY
+from numpy.typing import NDArray
+
+from difflab.errors import ConsistencyError, ResourceError
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
-from difflab.execute.targets.llvm.arrays.instructions import Instruction
-from difflab.execute.targets.llvm.arrays.strides import sizes
-from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
-from difflab.graph.control import Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp
+from difflab.execute.targets.llvm.arrays.instructions import Instruction, sizes
+from difflab.graph.control import Branches, Checkpoint, Control, Loop, WhileLoop, WhileLoopVjp
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
+
+
+# --- what an instruction calls -------------------------------------------------------------------
+
+# What a control instruction calls, and the memory that it needs behind its results.
+
+
+@dataclass(frozen=True, eq=False)
+class Subprograms:
+    """The functions of a loop or a choice.
+
+    In memory lie the results, then two places for each value that a step hands to the next, one
+    of which the step reads and one it writes; a truth value; and the memory of the functions,
+    of which one is called at a time.
+
+    Attributes
+    ----------
+    control : Control
+        The loop or the choice.
+    layouts : tuple of NestLayout
+        Its functions. Their last inputs are the places of their outputs.
+    """
+
+    control: Control
+    layouts: tuple[NestLayout, ...]
+
+    @cached_property
+    def carried(self) -> list[int]:
+        """The sizes of the values that a step hands to the next."""
+        control = self.control
+        if isinstance(control, Branches | Checkpoint):
+            return []
+        count = control.carries if isinstance(control, Loop) else None
+        return sizes(control.output_shapes[:count])
+
+    @cached_property
+    def results(self) -> int:
+        """The numbers of all results."""
+        return sum(sizes(self.control.output_shapes))
+
+    @property
+    def truth(self) -> int:
+        """Where the truth value is."""
+        return self.results + 2 * sum(self.carried)
+
+    @property
+    def room(self) -> int:
+        """Where the memory of the functions begins."""
+        return self.truth + 1
+
+    @property
+    def size(self) -> int:
+        """The numbers in memory."""
+        return self.room + max(layout.room for layout in self.layouts)
+
+    @property
+    def operations(self) -> int:
+        """The instructions of the functions, of those that they call as well."""
+        return sum(layout.operations for layout in self.layouts)
+
+    @property
+    def work(self) -> int:
+        """The scalar operations of a run, one step of a loop whose steps are not known."""
+        steps = self.control.steps if isinstance(self.control, Loop) else 1
+        return steps * sum(layout.work for layout in self.layouts)
+
+
+# --- failures ------------------------------------------------------------------------------------
+
+# What ends a run of machine code early, and the exception that it is raised as.
+
+FAULT = 4
+"""The places at the end of a table of addresses: the fault, 0 for none, and an exception."""
+NO_MEMORY = -1
+"""The fault of a run for which there was not enough memory."""
+INTERRUPTED = -2
+"""The fault of a run in which a signal handler raised an exception, which lies behind the fault."""
+STOPPED = -3
+"""The fault of a run that ends because another thread's run has failed."""
+
+
+def raise_fault(table: NDArray[Any], accesses: Sequence[str]) -> None:
+    """Raise what ended a run, if anything did.
+
+    Parameters
+    ----------
+    table : array of int
+        The table of addresses that the run was called with.
+    accesses : sequence of str
+        The accesses that checked code names as faults, counted from 1.
+    """
+    fault, *raised = table[-FAULT:].tolist()
+    if fault in (0, STOPPED):
+        return
+    if fault == INTERRUPTED:
+        restore = ctypes.pythonapi.PyErr_Restore
+        restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
+        restore(*raised)  # raises the exception
+    if fault == NO_MEMORY:
+        raise ResourceError(
+            "there is not enough memory for the values of all steps of a while_loop",
+            hint="reverse mode keeps them; forward mode keeps one",
+        )
+    raise ConsistencyError(f"machine code would leave its arrays: {accesses[fault - 1]}")
+
+
+# --- code of control instructions ----------------------------------------------------------------
 
 
 FIRST = 64

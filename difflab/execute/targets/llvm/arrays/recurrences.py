@@ -1,4 +1,4 @@
-"""Recurrences along an axis: running sums and products, and linear recurrences."""
+"""Nests of recurrences along an axis, and of scatter-adds."""
 
 from __future__ import annotations
 
@@ -101,3 +101,85 @@ class RecurrenceNest:
         ends = f"[{first}, %in{number}], [{after}, %end{number}]"
         routine.lines[patched] = f"{before} = phi double {ends}"
         next(loop, None)
+
+
+# --- scatter-adds --------------------------------------------------------------------------------
+
+# Nests that look up where they add along an axis: scatter-adds.
+
+
+class ScatterNest:
+    """Writes a scatter-add: a loop for each axis, the last one by vectors.
+
+    Parameters
+    ----------
+    routine : Routine
+        Where it is written.
+    step : Instruction
+        The instruction, with a `Lookup`.
+    later : sequence of Instruction
+        The same instruction in all turns from this on.
+    """
+
+    def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
+        assert step.lookup is not None
+        self.routine = routine
+        self.step = step
+        self.later = later
+        self.axis = step.lookup.axis
+
+    def write(self) -> None:
+        """Write it."""
+        step = self.step
+        if 0 in step.domain:
+            return
+        pointers = [
+            self.routine.operand(
+                step.name,
+                ref,
+                step.along(slot),
+                [(turn.out, *turn.args)[slot] for turn in self.later],
+            )
+            for slot, ref in enumerate((step.out, *step.args))
+        ]
+        self._loop(0, pointers)
+
+    def _loop(self, axis: int, pointers: Sequence[str]) -> None:
+        """Write the loops from an axis on."""
+        step, routine = self.step, self.routine
+        if axis == len(step.domain):
+            self._elements(pointers, 1)
+            return
+        size = step.domain[axis]
+        if axis == len(step.domain) - 1 and axis != self.axis and self._beside(axis):
+            width, done = routine.host.width, size - size % routine.host.width
+            if done:
+                for counter in routine.loop(0, done, width):
+                    self._elements(self._moved(pointers, axis, counter), width)
+            for place in range(done, size):
+                self._elements(self._moved(pointers, axis, str(place)), 1)
+            return
+        for counter in routine.loop(0, size, 1):
+            self._loop(axis + 1, self._moved(pointers, axis, counter))
+
+    def _beside(self, axis: int) -> bool:
+        """Whether the elements along an axis lie side by side."""
+        return self.step.out.strides[axis] == self.step.args[0].strides[axis] == 1
+
+    def _moved(self, pointers: Sequence[str], axis: int, counter: str) -> list[str]:
+        """Return the pointers at a position of an axis."""
+        routine, refs = self.routine, (self.step.out, *self.step.args)
+        counters = [counter] * len(refs)
+        if axis == self.axis:
+            counters[0] = routine.position(routine.moved(pointers[2], counter))
+        return [
+            routine.moved(pointer, place, ref.strides[axis])
+            for pointer, place, ref in zip(pointers, counters, refs, strict=True)
+        ]
+
+    def _elements(self, pointers: Sequence[str], width: int) -> None:
+        """Add elements that lie side by side."""
+        routine, (target, source, _) = self.routine, pointers
+        number = routine.load(source, width)
+        number = routine.joined(self.step.into, routine.load(target, width), number, width)
+        routine.store(number, target, width)

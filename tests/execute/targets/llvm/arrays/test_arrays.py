@@ -20,10 +20,9 @@ pytest.importorskip("llvmlite")
 from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
+from difflab.execute.targets.llvm.arrays.instructions import reshaped
 from difflab.execute.targets.llvm.arrays.loop_detection import segmented
-from difflab.execute.targets.llvm.arrays.module import Module
-from difflab.execute.targets.llvm.arrays.routine import Routine
-from difflab.execute.targets.llvm.arrays.strides import reshaped
+from difflab.execute.targets.llvm.arrays.routine import Module, Routine
 from tests.support.rows import for_each
 
 RNG = np.random.default_rng(7)

@@ -16,8 +16,7 @@ pytest.importorskip("llvmlite")
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays, expansion
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
-from difflab.execute.targets.llvm.arrays.instructions import Instructions
-from difflab.execute.targets.llvm.arrays.strides import contiguous, seen
+from difflab.execute.targets.llvm.arrays.instructions import Instructions, contiguous, seen
 from difflab.execute.targets.llvm.target import NativeTarget
 
 ENTRIES: list[Any] = [0, -1, (None, None, None), (1, None, 2), (None, None, -1), (2, 2, 1)]

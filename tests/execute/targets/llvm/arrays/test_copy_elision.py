@@ -12,14 +12,14 @@ import pytest
 import difflab as dl
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays
-from difflab.execute.targets.llvm.arrays.copy_elision import elided
+from difflab.execute.targets.llvm.arrays.groups import OpenNest
 from difflab.execute.targets.llvm.arrays.instructions import (
     COPY,
     Instruction,
     Instructions,
     Ref,
 )
-from difflab.execute.targets.llvm.arrays.sharing import OpenNest
+from difflab.execute.targets.llvm.arrays.loop_detection import elided
 from difflab.graph.pytree import flatten
 from tests.support.rows import for_each
 

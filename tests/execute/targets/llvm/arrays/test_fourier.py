@@ -12,7 +12,7 @@ import pytest
 import difflab as dl
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays
-from difflab.execute.targets.llvm.fourier import FOURIER, Transform
+from difflab.execute.targets.llvm.libraries import FOURIER, Transform
 from difflab.primitives import fft, irfft, rfft
 from tests.support.rows import for_each
 

@@ -10,7 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab import solve
-from difflab.execute.targets.llvm import matrix_loops
+from difflab.execute.targets.llvm import libraries
 
 pytest.importorskip("llvmlite")
 
@@ -78,8 +78,8 @@ def test_derivatives_of_vector_solutions_are_machine_code() -> None:
 
 def test_other_loops_than_numpys_are_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop of the inverse is no loop of the Cholesky factor."""
-    inverse = matrix_loops.MATRICES["inv"]
-    other = matrix_loops.MATRICES["cholesky"]._replace(ufunc=inverse.ufunc)
-    monkeypatch.setitem(matrix_loops.MATRICES, "cholesky", other)
-    assert matrix_loops.address.__wrapped__("cholesky") == 0
-    assert matrix_loops.address.__wrapped__("inv") > 0
+    inverse = libraries.MATRICES["inv"]
+    other = libraries.MATRICES["cholesky"]._replace(ufunc=inverse.ufunc)
+    monkeypatch.setitem(libraries.MATRICES, "cholesky", other)
+    assert libraries.matrix_loop.__wrapped__("cholesky") == 0
+    assert libraries.matrix_loop.__wrapped__("inv") > 0

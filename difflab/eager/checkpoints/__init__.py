@@ -1,1 +1,0 @@
-"""Checkpoints: values recomputed in the reverse sweep instead of being kept."""
