@@ -18,10 +18,6 @@ from difflab.balls import (
     arrays,
     distributions,
     elementary,
-    hypergeometric,
-    matrices,
-    piecewise,
-    random,
     reductions,
     roots,
     special,
@@ -56,12 +52,8 @@ HOMES: tuple[ModuleType, ...] = (
     elementary,
     special,
     distributions,
-    piecewise,
     reductions,
     arrays,
-    matrices,
-    hypergeometric,
-    random,
 )
 NAMES = {name for row in TABLE.values() for name in (row.name, row.flint) if isinstance(name, str)}
 FUNCTIONS: dict[str, Callable[..., Any]] = {

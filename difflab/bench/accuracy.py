@@ -41,8 +41,7 @@ from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 from difflab.report.canvas import INK, Label, label_ends, titled_figure
-from difflab.report.style import clean
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

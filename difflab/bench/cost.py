@@ -34,7 +34,7 @@ from difflab.report.canvas import (
     ticks,
     titled_figure,
 )
-from difflab.report.style import clean, shorten
+from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from difflab.lab.sweep import SweepRow
 from difflab.methods.registry import peer_names
 from difflab.report.canvas import FAINT, saved, style
-from difflab.report.style import clean, shorten
+from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

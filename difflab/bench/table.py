@@ -9,8 +9,7 @@ from difflab.core.quantities import bytes_text, count, error, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.provenance import ADDED
 from difflab.lab.sweep import CellType, SweepLayout, SweepRow
-from difflab.report.style import clean
-from difflab.report.terminal import Screen, draw
+from difflab.report.terminal import Screen, clean, draw
 
 
 def table(layout: SweepLayout, rows: Sequence[SweepRow], **screen: Unpack[Screen]) -> str:

@@ -19,8 +19,7 @@ def methods() -> int:
     from difflab.core.quantities import ABSENT
     from difflab.core.table import Cell, Column, Table
     from difflab.methods.registry import describe
-    from difflab.report.style import clean
-    from difflab.report.terminal import draw
+    from difflab.report.terminal import clean, draw
 
     columns = (
         *(Column("method", wrap=True, widest=18), Column("family"), Column("orders")),
@@ -170,7 +169,7 @@ def _described(
 def _broken(package: str, why: str) -> str:
     """Return the fault of a package, and the command that repairs it."""
     from difflab.core.optional import repair
-    from difflab.report.style import clean
+    from difflab.report.terminal import clean
 
     return f"{package} is {clean(why)}\n  {repair(package)}"
 

@@ -154,7 +154,7 @@ def _entry(one: Problem) -> dict[str, str | int]:
 def _table(found: Sequence[Problem], width: int) -> str:
     """Return the table of problems; long names are cut, since wrapping 800 lines takes seconds."""
     from difflab.core.table import Column, Table
-    from difflab.report.style import shorten
+    from difflab.report.terminal import shorten
 
     right = partial(Column, right=True)
     columns = (Column("problem"), Column("kind"), right("inputs"), right("outputs"), Column("name"))

@@ -61,7 +61,7 @@ def report(directory: str, /, output: str | None = None) -> int:
 def _site(path: Path, folder: Path) -> int:
     """Write the site of a study into a folder, which is made if it is absent."""
     from difflab.lab.diff.sides import STORE_IN_SITE
-    from difflab.lab.study.store import Store
+    from difflab.lab.study.cases import Store
     from difflab.report.site.site import site
 
     with Store(path) as store:

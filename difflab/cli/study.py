@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
     from difflab.graph.function import Function
     from difflab.lab.problems.sized import Family
-    from difflab.lab.study.cases import Domain
-    from difflab.lab.study.cluster import Cluster
-    from difflab.lab.study.run import Plan
-    from difflab.lab.study.store import Store
+    from difflab.lab.study.cases import Domain, Store
+    from difflab.lab.study.run import Cluster, Plan
 
 
 EXAMPLES = """\b
@@ -134,7 +132,7 @@ def run(
     with ExitStack() as stack:
         cluster = None
         if workers is not None or scheduler is not None:
-            from difflab.lab.study.cluster import opened
+            from difflab.lab.study.run import opened
 
             cluster = stack.enter_context(opened(workers, scheduler))
         from difflab.lab.study.run import plan
@@ -143,7 +141,7 @@ def run(
         if dry_run:
             emit(_counted(planned, path))
             return 0
-        from difflab.lab.study.store import Store
+        from difflab.lab.study.cases import Store
 
         store = stack.enter_context(Store(path, new=True))
         _run(store, planned, cluster)
@@ -165,7 +163,7 @@ def _run(store: Store, planned: Plan, cluster: Cluster | None) -> None:
 
 def _counted(planned: Plan, path: Path) -> str:
     """Return the numbers of cases and records, and how many of them a store lacks."""
-    from difflab.lab.study.store import Store
+    from difflab.lab.study.cases import Store
 
     known: set[str] = set()
     if path.is_file():
@@ -190,7 +188,7 @@ def export(store: str, /, form: ExportFormat | None = None, output: str | None =
     output : FILE
         By default STORE.csv.
     """
-    from difflab.lab.study.store import Store, to_csv, to_parquet
+    from difflab.lab.study.cases import Store, to_csv, to_parquet
 
     if form is None:
         named = output is not None and Path(output).suffix.lower() == ".parquet"

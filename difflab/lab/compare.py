@@ -24,10 +24,8 @@ from difflab.execute import check_target
 from difflab.execute.long_loops import interpreter_of, values_of
 from difflab.graph.checks import require_timeout
 from difflab.lab.code import CodeSubject
-from difflab.lab.declared import DeclaredRules
-from difflab.lab.dtypes import ROUNDED, in_range, rounded_point
 from difflab.lab.effort import Effort
-from difflab.lab.judge import Judge
+from difflab.lab.judge import ROUNDED, DeclaredRules, Judge, in_range, rounded_point
 from difflab.lab.options import CompareOptions, stated
 from difflab.lab.outcomes import outcome
 from difflab.lab.record import (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from difflab.core.dtypes import FORMATS
 from difflab.core.strict_json import dumps, strict
 from difflab.lab import kinds
-from difflab.lab.reading import RecordPart
+from difflab.lab.kinds import RecordPart
 from difflab.methods.protocol import Family, Size
 
 SAMPLES = "samples"

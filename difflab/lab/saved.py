@@ -9,8 +9,7 @@ from typing import Any
 
 from difflab.core.strict_json import long_integers
 from difflab.errors import InputError
-from difflab.lab.kinds import read
-from difflab.lab.reading import FaultError, RecordPart
+from difflab.lab.kinds import FaultError, RecordPart, read
 from difflab.lab.record import (
     SAMPLES,
     SCHEMAS,

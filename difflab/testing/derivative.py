@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.differences.windows import first_half, slope_along
+from difflab.differences.window import first_half, slope_along
 from difflab.errors import PointError
 from difflab.testing.trees.arguments import prepared
 from difflab.testing.trees.probe import Probe

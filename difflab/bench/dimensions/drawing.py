@@ -13,7 +13,7 @@ from difflab.core.quantities import bytes_text
 from difflab.core.quantities import count as count_text
 from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT, INK, seconds_tick, ticks, titled_figure
-from difflab.report.style import clean, shorten
+from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,7 +26,7 @@ from difflab.core.quantities import seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
-from difflab.report.style import clean
+from difflab.report.terminal import clean
 
 _STYLE = """
 .difflab .map { border-collapse: separate; border-spacing: 2px; width: auto; }

@@ -32,8 +32,7 @@ from difflab.lab.sweep import Cell as SweepCell
 from difflab.lab.sweep import SweepRow, Task, number
 from difflab.language import parse
 from difflab.report.canvas import FAINT, INK, beside, marker, titled_figure
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:

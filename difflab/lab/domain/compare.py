@@ -31,7 +31,6 @@ from difflab.lab.compare import (
     parsed,
     start,
 )
-from difflab.lab.declared import DeclaredRules
 from difflab.lab.domain.answers import Candidate, EachTime, prepared
 from difflab.lab.domain.box import Box, box_of, evenly
 from difflab.lab.domain.judging import Judged, block_of, gathered
@@ -39,9 +38,9 @@ from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, in_range_over, losing_node, row_of
 from difflab.lab.domain.search import Search
-from difflab.lab.dtypes import ROUNDED, rounded_point
 from difflab.lab.effort import Effort
 from difflab.lab.engine import Work
+from difflab.lab.judge import ROUNDED, DeclaredRules, rounded_point
 from difflab.lab.options import DomainOptions, stated
 from difflab.lab.provenance import source
 from difflab.lab.store import Record, Store, digest, kept, packed_json, unpacked_json

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.diagnose.divergence import Derivative, Differentiate, first_divergence
-from difflab.diagnose.point_check import packed
-from difflab.diagnose.ranges import derivative_faults
+from difflab.diagnose.point_check import derivative_faults, packed
 from difflab.errors import DifflabError
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function

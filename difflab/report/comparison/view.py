@@ -19,9 +19,8 @@ from difflab.core.table import Cell, Column, Table
 from difflab.lab.kinds import columns
 from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Variable
-from difflab.report.heading import method_column, point_text
-from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
-from difflab.report.summary import Section, Summary
+from difflab.report.summary import Section, Summary, method_column, point_text
+from difflab.report.terminal import SHOWN_EXPRESSION, clean, shorten
 
 SHOWN_ENTRIES = 6
 

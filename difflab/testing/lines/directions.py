@@ -15,7 +15,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.differences.windows import BestSlope, best_slope, first_half, windows_along
+from difflab.differences.window import BestSlope, best_slope, first_half, windows_along
 from difflab.testing.components.truth import TRUSTED
 from difflab.testing.trees.arguments import Point
 from difflab.testing.trees.leaves import CHUNK
