@@ -18,9 +18,8 @@ from difflab.bench.columns import layout
 from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE, picture, plot_curve
 from difflab.graph.counts import count
 from difflab.lab import measure, provenance
-from difflab.lab.outcomes import trial
 from difflab.lab.problems import crossover
-from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.lab.sweep import Cell, SweepRow, Task, trial
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed

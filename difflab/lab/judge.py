@@ -24,8 +24,7 @@ from difflab.diagnose.point_check import derivative_faults, range_faults
 from difflab.errors import DifflabError, MethodTimeout, PointError
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
-from difflab.lab.outcomes import outcome
-from difflab.lab.record import ERRORS, MethodRow, ReferenceRow
+from difflab.lab.record import ERRORS, MethodRow, ReferenceRow, outcome
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.methods.registry import own
 
@@ -75,9 +74,23 @@ class Judge:
         self.reference: Reference | None = None
         if self.reason:
             return
+        point = self.x.tolist()
         try:
             with np.errstate(all="ignore"):
-                self.reference = self._refer()
+                if self.function is None:
+                    from difflab.referee.by_values import reference_by_values
+
+                    assert self.values is not None
+                    self.reference = reference_by_values(
+                        self.values, point, order=self.order, timeout=self.timeout
+                    )
+                else:
+                    from difflab.referee.referee import Referee
+
+                    self._referee = Referee.of(
+                        self.function, point, order=self.order, timeout=self.timeout
+                    )
+                    self.reference = self._referee.reference()
         except Exception as error:  # mpmath, FLINT and the user's own values may raise anything
             self.reason = f"the referee gave up: {outcome(error).message}"
             if isinstance(error, MethodTimeout) and self.function is not None:
@@ -87,18 +100,6 @@ class Judge:
     def __getstate__(self) -> dict[str, Any]:
         """Leave the referee itself behind, as its values cannot be sent to a process."""
         return {**self.__dict__, "_referee": None}
-
-    def _refer(self) -> Reference:
-        point, order, timeout = self.x.tolist(), self.order, self.timeout
-        if self.function is None:
-            from difflab.referee.by_values import reference_by_values
-
-            assert self.values is not None
-            return reference_by_values(self.values, point, order=order, timeout=timeout)
-        from difflab.referee.referee import Referee
-
-        self._referee = Referee.of(self.function, point, order=order, timeout=timeout)
-        return self._referee.reference()
 
     @property
     def status(self) -> str:

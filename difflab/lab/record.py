@@ -7,13 +7,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.dtypes import FORMATS
 from difflab.core.strict_json import dumps, strict
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, described
 from difflab.lab import kinds
 from difflab.lab.kinds import RecordPart
 from difflab.methods.protocol import Family, Size
@@ -33,6 +34,33 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"
     TIMEOUT = "timeout"
     FAILED = "failed"
+
+
+class Outcome(NamedTuple):
+    """The status of a row without a result, and why it has none."""
+
+    status: Status
+    message: str
+
+
+def outcome(error: BaseException) -> Outcome:
+    """Return the status and the message of a row whose measurement raised `error`.
+
+    Examples
+    --------
+    >>> outcome(MethodTimeout("stopped after 5 s"))
+    Outcome(status=<Status.TIMEOUT: 'timeout'>, message='stopped after 5 s')
+    >>> outcome(ZeroDivisionError("division by zero")).message
+    'ZeroDivisionError: division by zero'
+    """
+    status = Status.FAILED
+    if isinstance(error, MethodTimeout):
+        status = Status.TIMEOUT
+    elif isinstance(error, UnsupportedError):
+        status = Status.UNSUPPORTED
+    if isinstance(error, DifflabError):
+        return Outcome(status, str(error))
+    return Outcome(status, described(error))
 
 
 VERDICTS = ("agree", "disagree", "convention", "declared", "inconclusive")

@@ -145,20 +145,16 @@ class PointSampler:
             return [self._real(value) for value in self._function(point)]
         self._exact.until = self._deadline
         try:
-            return self._by_exact(self._exact, moved)
+            unmoved = self._unmoved.get(self.mp.prec)
+            if unmoved is None:
+                unmoved = [self._real(value) for value in self._exact(self._centre)]
+                self._unmoved[self.mp.prec] = unmoved
+            found = unmoved.copy()  # outputs that depend on no moved input are reused
+            if moved:
+                for row, value in self._exact.near(self._centre, moved).items():
+                    found[row] = self._real(value)
         except TimeSpent:
             raise BudgetSpent from None
-
-    def _by_exact(self, function: ExactValues, moved: dict[int, MpReal]) -> list[MpReal]:
-        """Return the outputs; those that depend on no moved input are reused."""
-        unmoved = self._unmoved.get(self.mp.prec)
-        if unmoved is None:
-            unmoved = [self._real(value) for value in function(self._centre)]
-            self._unmoved[self.mp.prec] = unmoved
-        found = unmoved.copy()
-        if moved:
-            for row, value in function.near(self._centre, moved).items():
-                found[row] = self._real(value)
         return found
 
     def reached(self, unit: Unit, m: int) -> list[int]:

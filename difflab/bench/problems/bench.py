@@ -12,11 +12,10 @@ from functools import partial
 from difflab.bench.problems.drawing import draw, page, text
 from difflab.lab import provenance
 from difflab.lab.compare import compare
-from difflab.lab.outcomes import Row, outcome, together
 from difflab.lab.problems.file import Problem
 from difflab.lab.problems.library import problems
-from difflab.lab.record import STORED, cell_types
-from difflab.lab.sweep import Task
+from difflab.lab.record import STORED, cell_types, outcome
+from difflab.lab.sweep import Row, Task, together
 from difflab.methods.registry import select
 
 __all__ = ["LAYOUT", "QUICK", "draw", "page", "tasks", "text"]

@@ -38,9 +38,9 @@ from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, in_range_over, losing_node, row_of
 from difflab.lab.domain.search import Search
-from difflab.lab.effort import Effort
 from difflab.lab.engine import Work
 from difflab.lab.judge import ROUNDED, DeclaredRules, rounded_point
+from difflab.lab.measure import Effort
 from difflab.lab.options import DomainOptions, stated
 from difflab.lab.provenance import source
 from difflab.lab.store import Record, Store, digest, kept, packed_json, unpacked_json
@@ -138,7 +138,10 @@ def compare_domain(
         chosen = [InDtype(each, dtype) for each in chosen]
     elif problems.graph.function is not None:
         effort = Effort(problems.graph, sample[0])
-        chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
+        chosen = [
+            effort.stoppable(each) if problems.of(each) is problems.graph else each
+            for each in chosen
+        ]
     start(chosen)
     shown = {"target": target, "timeout": f"{timeout:g} s", "seed": seed}
     shown |= {"code": evidence} if evidence else {}

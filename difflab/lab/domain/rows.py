@@ -27,8 +27,7 @@ from difflab.lab.domain.record import (
     WorstPoint,
     quantiles,
 )
-from difflab.lab.outcomes import Outcome
-from difflab.lab.record import Status
+from difflab.lab.record import Outcome, Status
 from difflab.methods.exact import EXACT
 from difflab.methods.protocol import Method, Problem
 

@@ -22,13 +22,11 @@ from difflab.execute.long_loops import interpreter_of
 from difflab.lab.compare import compare
 from difflab.lab.domain.compare import compare_domain
 from difflab.lab.domain.record import READ, DomainRow, read_rows
-from difflab.lab.effort import Effort
 from difflab.lab.environment import now
-from difflab.lab.measure import FIRST_CALL, CallCost, MethodCall, answer, in_turns
+from difflab.lab.measure import FIRST_CALL, CallCost, Effort, MethodCall, answer, in_turns
 from difflab.lab.options import CompareOptions, DomainOptions, chosen
-from difflab.lab.outcomes import Outcome, outcome
 from difflab.lab.provenance import MACHINE, source
-from difflab.lab.record import ERRORS, STORED, Comparison, MethodRow, Status
+from difflab.lab.record import ERRORS, STORED, Comparison, MethodRow, Outcome, Status, outcome
 from difflab.lab.store import digest
 from difflab.lab.study.cases import Case, Domain, Record, packed_json
 from difflab.lab.sweep import Cell

@@ -25,8 +25,7 @@ from difflab.errors import InputError
 from difflab.lab import engine
 from difflab.lab.engine import POLL, Left, Work, unclaimed
 from difflab.lab.environment import environment
-from difflab.lab.outcomes import Outcome
-from difflab.lab.record import Status
+from difflab.lab.record import Outcome, Status
 from difflab.lab.store import Owner
 from difflab.lab.study.cases import THIS, Case, Record, Store
 from difflab.lab.study.judging import (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import float64
 
 from difflab.errors import UnsupportedError
-from difflab.graph.ir import packed_slices
+from difflab.graph.ir import Shape, packed_slices
 from difflab.graph.pytree import flatten
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.spelling import LibrarySpelling, written
@@ -61,15 +61,8 @@ class ArrayPeer(Peer):
 
     def packed(self, function: Function) -> Callable[[Any], Any]:
         """Return the function of the flattened inputs, its outputs flattened."""
-        code, xp = self.written(function), self.spelling.xp
-        shapes = function.input_shapes
-        cuts = list(zip(packed_slices(shapes), shapes, strict=True))
-
-        def flat(x: Any) -> Any:
-            parts = [xp.reshape(x[part], shape) for part, shape in cuts]
-            return xp.concatenate([xp.reshape(part, (-1,)) for part in code(*parts)], 0)
-
-        return flat
+        code = self.written(function)
+        return self._flattened(lambda parts: code(*parts), function.input_shapes)
 
     def packed_code(self, problem: Problem) -> Callable[[Any], Any]:
         """Return Python code as a function of the flattened inputs, on arrays of the package.
@@ -79,14 +72,18 @@ class ArrayPeer(Peer):
         UnsupportedError
             The values of the problem are not those of code.
         """
-        code, xp = getattr(problem.values, "code", None), self.spelling.xp
+        code = getattr(problem.values, "code", None)
         if code is None:
             raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
-        cuts = list(zip(packed_slices(code.shapes), code.shapes, strict=True))
+        return self._flattened(lambda parts: flatten(code.called(parts))[0], code.shapes)
+
+    def _flattened(
+        self, code: Callable[[list[Any]], Sequence[Any]], shapes: Sequence[Shape]
+    ) -> Callable[[Any], Any]:
+        xp, cuts = self.spelling.xp, list(zip(packed_slices(shapes), shapes, strict=True))
 
         def flat(x: Any) -> Any:
-            parts = [xp.reshape(x[part], shape) for part, shape in cuts]
-            results = flatten(code.called(parts))[0]
+            results = code([xp.reshape(x[part], shape) for part, shape in cuts])
             return xp.concatenate([xp.reshape(part, (-1,)) for part in results], 0)
 
         return flat

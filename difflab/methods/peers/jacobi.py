@@ -11,8 +11,6 @@ from difflab.methods.peers.peer import Array
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["JACOBI"]
-
 
 class Jacobi(DifferencePeer):
     """jacobi's first differences, with their error estimates; it has no second order."""

@@ -11,8 +11,6 @@ from difflab.methods.peers.peer import Array
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["NUMDIFFTOOLS"]
-
 
 class Numdifftools(DifferencePeer):
     """numdifftools' Richardson-extrapolated differences, with their error estimates."""

@@ -94,7 +94,11 @@ class ProcessDerivative:
         """Return an answer about this derivative; if its process has ended, prepare it again."""
         if not self._worker.alive:
             self._prepare()
-        return self._request(name, *arguments, timeout=timeout)
+        problem = self._problem
+        seconds = problem.seconds_left() if timeout is None else timeout
+        return self._worker.request(
+            name, self._number, *arguments, timeout=seconds, limit=problem.timeout
+        )
 
     def _prepare(self) -> PreparedFacts:
         """Prepare the derivative in the process; return the facts that it reports."""
@@ -104,14 +108,7 @@ class ProcessDerivative:
         sent = replace(self._problem, values=None, deadline=None)  # type: ignore[arg-type]
         forgotten = self._method.forgotten
         dropped = [forgotten.popleft() for _ in range(len(forgotten))]
-        return self._request("prepare", sent, dropped)  # type: ignore[no-any-return]
-
-    def _request(self, name: str, *arguments: Any, timeout: float | None = None) -> Any:
-        problem = self._problem
-        seconds = problem.seconds_left() if timeout is None else timeout
-        return self._worker.request(
-            name, self._number, *arguments, timeout=seconds, limit=problem.timeout
-        )
+        return self._ask("prepare", sent, dropped)  # type: ignore[no-any-return]
 
     batch = partialmethod(_ask, "batch")
     """``batch(points)``: the derivatives at the points ``(N, n)``, in one message."""

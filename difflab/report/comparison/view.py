@@ -62,6 +62,13 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
         replace(row, name=clean(row.label), message=clean(row.message))
         for row in comparison.methods
     )
+    lines = [
+        (
+            *(Cell(row.name, row.family), Cell(row.outcome, row.outcome)),
+            *(getattr(row, column.name) for column in _SHOWN),
+        )
+        for row in rows
+    ]
     name, entries = _derivative(comparison)
     point = point_text(comparison.point)
     value = _abbreviated([exact(value) for value in comparison.value])
@@ -78,7 +85,7 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
         heading=f"{name.capitalize()} of",
         expression=expression,
         facts=facts,
-        sections=[Section(_table(rows))],
+        sections=[Section(Table((method_column(rows), *_COLUMNS), lines))],
         notes=_notes(rows),
         sentence=clean(recommend(comparison)),
         environment=_environment(comparison.environment),
@@ -90,18 +97,6 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
         referee=referee,
         rows=rows,
     )
-
-
-def _table(rows: Sequence[MethodRow]) -> Table:
-    """Return the table of all methods."""
-    lines = [
-        (
-            *(Cell(row.name, row.family), Cell(row.outcome, row.outcome)),
-            *(getattr(row, column.name) for column in _SHOWN),
-        )
-        for row in rows
-    ]
-    return Table((method_column(rows), *_COLUMNS), lines)
 
 
 def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
