@@ -78,7 +78,7 @@ def _site(path: Path, folder: Path) -> int:
 
 
 def _load(path: Path) -> Comparison:
-    from difflab.lab.saved import from_json
+    from difflab.lab.record import from_json
 
     try:
         with open_regular(path) as file:

@@ -42,6 +42,7 @@ from difflab.methods.registry import runs_here, select
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.measure import MethodCall
+    from difflab.methods.timer import Deadline
 
 
 Packed = NDArray[float64]
@@ -174,6 +175,24 @@ class Problems:
     code: Problem | None = None
     note: str = ""
 
+    @classmethod
+    def of_code(
+        cls,
+        subject: CodeSubject,
+        values: Callable[[NDArray[Any]], NDArray[Any]],
+        m: int,
+        note: str = "",
+        deadline: Deadline | None = None,
+        **settings: Any,
+    ) -> Problems:
+        """Return the problems of code of `m` values: methods that see only values call the code."""
+        if subject.function is None:
+            known = {"untraceable": subject.reason, "deadline": deadline}
+            bare = Problem(values, subject.n, m, **known, **settings)
+            return cls(bare, bare)
+        graph = Problem.of(subject.function, **settings)
+        return cls(graph, replace(graph, values=values, function=None, deadline=deadline), note)
+
     def of(self, method: Method) -> Problem:
         """Return the problem of a method: that of the code if it sees only values of it."""
         if self.code is None or not runs_here(method):
@@ -236,13 +255,9 @@ class _Case:
         if self.code is None:
             assert self.function is not None
             return Problems(Problem.of(self.function, **settings))
-        if self.function is not None:
-            graph = Problem.of(self.function, **settings)
-            return Problems(graph, self.code.numeric(graph, self.value.size), self.note)
         assert self.values is not None
         size = self.value.size
-        bare = Problem(self.values, self.x.size, size, untraceable=self.code.reason, **settings)
-        return Problems(bare, bare)
+        return Problems.of_code(self.code, self.values, size, self.note, **settings)
 
     def expression(self, hidden: bool) -> Expression:
         """Return the description of the function; its text is printed again if it is hidden."""

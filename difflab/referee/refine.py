@@ -10,6 +10,7 @@ from typing import Any
 from difflab.errors import UnsupportedError
 from difflab.referee.differences import (
     CONFIRMING,
+    FORWARD,
     LADDER,
     ZERO,
     BudgetSpent,
@@ -17,6 +18,8 @@ from difflab.referee.differences import (
     Sample,
     Stage,
     Unit,
+    product,
+    symmetric,
 )
 from difflab.referee.limits import DIGITS, DerivativeEntry, Regularity, classify, limit, smooth
 
@@ -180,7 +183,8 @@ class Refinement:
         ]
         found = {key: self._history[key][0].centre for key, yes in calm.items() if yes}
         residuals = [
-            abs(gap) for gap in self._gaps(1, found, stage.symmetric(self._weights, self.order))
+            abs(gap)
+            for gap in self._gaps(1, found, stage.along(*symmetric([self._weights] * self.order)))
         ]
         least = self.mp.mpf(10) ** -DIGITS
         for key, (sample, *_) in self._history.items():
@@ -300,7 +304,8 @@ class Refinement:
     def _left_over(self, level: int, found: dict[EntryKey, MpReal]) -> list[tuple[MpReal, MpReal]]:
         """Return the joint direction's residual per step, and the size below which it is noise."""
         mp, stage = self.mp, self._stage(level)
-        gaps = self._gaps(level, found, stage.rightward(self._weights, self.order))
+        ahead = product([FORWARD] * self.order, [self._weights] * self.order)
+        gaps = self._gaps(level, found, stage.along(ahead))
         scale = max(stage.steps) ** self.order
         sizes = [mp.mpf(0)] * len(gaps)
         for key, value in found.items():

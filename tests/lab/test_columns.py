@@ -20,8 +20,7 @@ import difflab
 from difflab.lab import record
 from difflab.lab.compare import compare
 from difflab.lab.kinds import columns
-from difflab.lab.record import MethodRow
-from difflab.lab.saved import from_dict
+from difflab.lab.record import MethodRow, from_dict
 from difflab.lab.study.cases import Store, to_columns, to_csv
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read
@@ -99,7 +98,7 @@ from difflab.bench.problems.bench import LAYOUT, tasks
 from difflab.cli.app import run
 from difflab.lab.problems.library import problem
 from difflab.lab.record import SCHEMA, SCHEMAS
-from difflab.lab.saved import from_dict
+from difflab.lab.record import from_dict
 from tests.docs.test_schemas import page
 assert str(Path(dl.__file__).parents[1]) == sys.argv[1], dl.__file__
 result = dl.compare("x^2", {"x": 3}, methods=["forward"], timing=False)

@@ -197,7 +197,7 @@ def test_a_plug_in_without_a_source_is_named_nevertheless(
 
 def test_a_record_says_what_produced_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from difflab.lab.compare import compare
-    from difflab.lab.saved import from_json
+    from difflab.lab.record import from_json
 
     stated = compare(
         "x^2", {"x": 3}, methods=["symbolic", "reverse"], timeout=600.0, target="numpy"
@@ -223,7 +223,7 @@ def test_a_record_says_what_produced_it(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_record_whose_samples_are_nonsense_is_refused(samples: Any) -> None:
     from difflab.errors import InputError
     from difflab.lab.compare import compare
-    from difflab.lab.saved import from_dict
+    from difflab.lab.record import from_dict
 
     record = compare("x^2", {"x": 3}, methods=["reverse"], timing=False).to_dict()
     with pytest.raises(InputError, match="does not follow the schema"):

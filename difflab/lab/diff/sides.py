@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 from difflab.core.files import open_regular, reason
 from difflab.core.strict_json import strict
 from difflab.errors import InputError
-from difflab.lab.record import Comparison, MethodRow, Status
-from difflab.lab.saved import from_dict, from_json
+from difflab.lab.record import Comparison, MethodRow, Status, from_dict, from_json
 from difflab.lab.store import digest
 from difflab.lab.study.cases import THIS, Case, Record, Store, unpacked_json
 from difflab.lab.study.judging import rows_over

@@ -127,11 +127,12 @@ def compare_domain(
     unit = evenly(len(box.moving), SCAN * points, seed)
     sample = rounded_point(dtype, box.points(unit[:points]))
     start(chosen)
-    settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target}
+    settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target, "often": True}
     if subject is None:
-        problems = Problems(Problem.of(function, **settings, often=True))
+        problems = Problems(Problem.of(function, **settings))
     else:
-        problems = problems_of(subject, function, **settings)
+        values, limit = subject.called(function.m), EachTime(timeout)
+        problems = Problems.of_code(subject, values, function.m, deadline=limit, **settings)
         if verify and subject.function is not None and not evidence:
             evidence = subject.verified_over(sample, timeout)
     if dtype is not DOUBLE:
@@ -236,19 +237,6 @@ def middle_of(over: Mapping[str, Any]) -> dict[str, float]:
         except (TypeError, ValueError):
             found[str(name)] = 1.5
     return found
-
-
-def problems_of(subject: CodeSubject, shaped: Function, **settings: Any) -> Problems:
-    """Return the problems of the methods: those that see only values are given the code's."""
-    limit = EachTime(settings["timeout"])
-    values = subject.called(shaped.m)
-    if subject.function is None:
-        bare = Problem(
-            values, shaped.n, shaped.m, untraceable=subject.reason, deadline=limit, **settings
-        )
-        return Problems(bare, bare)
-    graph = Problem.of(subject.function, **settings, often=True)
-    return Problems(graph, replace(subject.numeric(graph, shaped.m), deadline=limit))
 
 
 def _question(

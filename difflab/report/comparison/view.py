@@ -55,7 +55,7 @@ class ComparisonView(Summary):
 def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     """Return the view of `comparison`, a record or its dictionary."""
     if isinstance(comparison, Mapping):
-        from difflab.lab.saved import from_dict
+        from difflab.lab.record import from_dict
 
         comparison = from_dict(comparison)
     rows = tuple(
@@ -71,7 +71,11 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     ]
     name, entries = _derivative(comparison)
     point = point_text(comparison.point)
-    value = _abbreviated([exact(value) for value in comparison.value])
+    values = [exact(value) for value in comparison.value]
+    if len(values) > SHOWN_ENTRIES:
+        rest = f"…, {values[-1]}  ({len(values)} in all)"
+        values = [*values[: SHOWN_ENTRIES - 2], rest]
+    value = ", ".join(values)
     referee = _referee(comparison.reference)
     facts = [("at", point)]
     if comparison.point_chosen:
@@ -106,13 +110,6 @@ def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
         if row.message:
             names.setdefault(row.message, []).append(row.name)
     return [(", ".join(group), message) for message, group in names.items()]
-
-
-def _abbreviated(texts: Sequence[str]) -> str:
-    if len(texts) <= SHOWN_ENTRIES:
-        return ", ".join(texts)
-    shown = ", ".join(texts[: SHOWN_ENTRIES - 2])
-    return f"{shown}, …, {texts[-1]}  ({len(texts)} in all)"
 
 
 def _component(variables: Sequence[Variable], index: int) -> str:

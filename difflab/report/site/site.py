@@ -19,8 +19,7 @@ from difflab.core.wording import counted
 from difflab.lab.diff.sides import STORE_IN_SITE
 from difflab.lab.domain.record import read_rows
 from difflab.lab.kinds import RecordColumn
-from difflab.lab.record import STORED, Comparison
-from difflab.lab.saved import from_dict
+from difflab.lab.record import STORED, Comparison, from_dict
 from difflab.lab.study.cases import Case, Domain, Record, unpacked_json
 from difflab.lab.study.versions import command
 from difflab.report import html
