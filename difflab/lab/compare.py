@@ -187,8 +187,8 @@ class Problems:
     ) -> Problems:
         """Return the problems of code of `m` values: methods that see only values call the code."""
         if subject.function is None:
-            known = {"untraceable": subject.reason, "deadline": deadline}
-            bare = Problem(values, subject.n, m, **known, **settings)
+            settings |= {"untraceable": subject.reason, "deadline": deadline}
+            bare = Problem(values, subject.n, m, **settings)
             return cls(bare, bare)
         graph = Problem.of(subject.function, **settings)
         return cls(graph, replace(graph, values=values, function=None, deadline=deadline), note)
