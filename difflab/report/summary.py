@@ -1,4 +1,4 @@
-"""Content of a report in every format, its headings, and the base class of results that show one.
+"""Content of a report in every format, and the headings of functions and points.
 
 All text of users is escaped.
 """
@@ -6,9 +6,9 @@ All text of users is escaped.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from html import escape
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,41 +18,7 @@ from difflab.graph.function import Function
 from difflab.report import html
 from difflab.report import latex as tex
 from difflab.report import markdown as md
-from difflab.report.terminal import WIDTH, Part, Screen, clean, draw
-
-_WRITERS = {"md": "markdown", "html": "page"}
-"""The reports that have another name than their format."""
-
-
-def report_of(result: Any, form: str, reports: Any, **screen: Any) -> Any:
-    """Return a report by a function of a module of reports, else by its `view` of the result."""
-    name = _WRITERS.get(form, form)
-    own = getattr(reports, name, None)
-    return getattr(reports.view(result), name)(**screen) if own is None else own(result, **screen)
-
-
-class Displayed:
-    """A dataclass whose `repr` is its table, shown as HTML as the result of a notebook's cell."""
-
-    _reports: ClassVar[Any]
-    """The module of its reports."""
-
-    @classmethod
-    def of(cls, record: Any) -> Self:
-        """Return a record of the lab with a display."""
-        return cls(**{item.name: getattr(record, item.name) for item in fields(record)})
-
-    def table(self, *, width: int = WIDTH) -> str:
-        """Return the table that ``difflab compare`` prints."""
-        return str(report_of(self, "table", self._reports, width=width))
-
-    def __repr__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        """Return the HTML that notebooks display."""
-        return str(report_of(self, "fragment", self._reports))
-
+from difflab.report.terminal import Part, Screen, clean, draw
 
 READABLE = 400
 """Most nodes of a graph whose text is shown."""

@@ -1,13 +1,13 @@
-"""Texts and tables that fit a terminal's width and character set, and the styles of cells."""
+"""Texts and tables that fit a terminal, the styles of cells, and the displays of results."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from io import StringIO
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict
 
 from difflab.core.table import Cell, Table
 from difflab.core.wording import joined
@@ -282,3 +282,37 @@ def _listed(table: Table, width: int) -> list[RenderableType]:
                 grid.add_row(_text(Cell(f"  {heading}", "note")), _text(cell))
         found.append(grid)
     return found
+
+
+_WRITERS = {"md": "markdown", "html": "page"}
+"""The reports that have another name than their format."""
+
+
+def report_of(result: Any, form: str, reports: Any, **screen: Any) -> Any:
+    """Return a report by a function of a module of reports, else by its `view` of the result."""
+    name = _WRITERS.get(form, form)
+    own = getattr(reports, name, None)
+    return getattr(reports.view(result), name)(**screen) if own is None else own(result, **screen)
+
+
+class Displayed:
+    """A dataclass whose `repr` is its table, shown as HTML as the result of a notebook's cell."""
+
+    _reports: ClassVar[Any]
+    """The module of its reports."""
+
+    @classmethod
+    def of(cls, record: Any) -> Self:
+        """Return a record of the lab with a display."""
+        return cls(**{item.name: getattr(record, item.name) for item in fields(record)})
+
+    def table(self, *, width: int = WIDTH) -> str:
+        """Return the table that ``difflab compare`` prints."""
+        return str(report_of(self, "table", self._reports, width=width))
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that notebooks display."""
+        return str(report_of(self, "fragment", self._reports))

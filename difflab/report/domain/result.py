@@ -10,7 +10,7 @@ from difflab.core.files import write_whole
 from difflab.errors import InputError
 from difflab.lab.domain.record import DomainComparison
 from difflab.report.domain import formats
-from difflab.report.summary import Displayed
+from difflab.report.terminal import Displayed
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

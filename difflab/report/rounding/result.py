@@ -11,7 +11,7 @@ from difflab.drawing import Drawing
 from difflab.graph.function import Function
 from difflab.report.rounding import budget as reports
 from difflab.report.rounding import dtypes as dtype_reports
-from difflab.report.summary import Displayed
+from difflab.report.terminal import Displayed
 from difflab.rounding.advice import advised
 from difflab.rounding.assignment import DtypeAssignment
 from difflab.rounding.budget import Budget, ErrorBudget
